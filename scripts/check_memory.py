@@ -239,7 +239,7 @@ def _say_verdicts(screen: Screen, outcome: CheckResult) -> None:
         probed = Sentence(f"BROKEN, {leaks} leaks", f"失效，{leaks} 处泄漏")
     else:
         probed = Sentence("held", "有效")
-    found = Sentence("nothing found that is not as it must be", "没有发现问题")
+    found = Sentence("no problems found", "没有发现问题")
     if wrong:
         found = Sentence(f"{wrong} findings", f"发现 {wrong} 个问题")
     screen.verdict("isolation", probed, good=not leaks)

@@ -47,7 +47,8 @@ async def _invite(given: argparse.Namespace) -> int:
     except psycopg.Error as exc:
         raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
     said = Sentence(
-        f"Once, within ten minutes, as {admin}:", f"十分钟内有效，仅一次，身份：{admin}"
+        f"Open this link within ten minutes; it works once and signs you in as {admin}:",
+        f"请在十分钟内打开，只能用一次，登录身份：{admin}",
     )
     print(said.said(language(given.lang)), file=sys.stderr)
     print(f"http://127.0.0.1:{settings.port}/console/enter?key={key}")

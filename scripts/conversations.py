@@ -115,7 +115,7 @@ def _question_cells(desk: OperatorDesk, row: Mapping[str, Any]) -> Sequence[obje
 
 def _verdict(days: Sequence[Mapping[str, Any]]) -> Sentence:
     if not days:
-        return Sentence("none is recorded", "没有记录")
+        return Sentence("nothing recorded yet", "没有记录")
     answered, heard = (sum(day[kind] for day in days) for kind in ("answered", "heard"))
     held = sum(day["conversations"] for day in days)
     chats = len({(day["tenant_key"], day["chat_id"]) for day in days})

@@ -71,7 +71,7 @@ _SHOWN = ("time", "chat", "message", "answered", "reason", "cue", "judge")  # of
 
 def _verdict(total: int, answered: int) -> Sentence:
     if not total:
-        return Sentence("none is recorded", "没有记录")
+        return Sentence("nothing recorded yet", "没有记录")
     return Sentence(
         f"{answered} answered, {total - answered} silent",
         f"回答 {answered} 条，沉默 {total - answered} 条",

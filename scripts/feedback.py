@@ -61,7 +61,7 @@ async def _list(given: argparse.Namespace) -> int:
 
 def _verdict(helpful: int, unhelpful: int) -> Sentence:
     if not helpful and not unhelpful:
-        return Sentence("none is recorded", "没有记录")
+        return Sentence("nothing recorded yet", "没有记录")
     return Sentence(
         f"{helpful} helped, {unhelpful} did not", f"有帮助 {helpful} 条，没有帮助 {unhelpful} 条"
     )

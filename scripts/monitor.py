@@ -228,7 +228,7 @@ def _verdict(picture: Picture) -> Sentence:
         plural = "s" if errors > 1 else ""
         return Sentence(f"{errors} error{plural} in the log; no limit is exceeded",
                         f"日志中有 {errors} 个错误；没有超出限值")  # fmt: skip
-    return Sentence("no limit is exceeded", "没有超出限值")
+    return Sentence("all within limits", "都在限值内")
 
 
 def _drawing(picture: Picture, now: datetime) -> Group:

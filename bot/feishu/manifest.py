@@ -75,17 +75,17 @@ class Subscription:
 
 
 _WITHOUT_GROUP_MESSAGES = Sentence(
-    "in groups the bot answers mentions only; with it, it also reads quoted messages and earlier "
-    "discussion, follows up without a mention, and gives complete digests",
-    "在群里机器人只回答 @ 它的消息；开通后，它还能读取被引用的消息和之前的讨论，"
-    "无需 @ 即可跟进，摘要也会完整",
+    "in groups the bot only sees mentions; with this scope it also reads quoted messages and "
+    "earlier discussion, answers follow-ups without a mention, and writes complete digests",
+    "机器人在群里只能看到 @ 它的消息；开通后，它还能读取被引用的消息和之前的讨论，不用 @ 也能"
+    "回答追问，摘要也会完整",
 )
 
 SCOPES: tuple[Scope, ...] = (
     Scope(
         "im:message.p2p_msg:readonly",
         "required",
-        Sentence("messages to the bot in p2p chats", "接收单聊中发给机器人的消息"),
+        Sentence("messages to the bot in private chats", "接收单聊中发给机器人的消息"),
         (("im:message.p2p_msg:readonly", "im:message.p2p_msg"),),
     ),
     Scope(
@@ -130,7 +130,7 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         "im:message.reactions:read",
         "wanted",
-        Sentence("noticing reactions to its answers", "感知对回答的表情回复"),
+        Sentence("seeing reactions to its answers", "接收对回答的表情回复"),
         (("im:message.reactions:read", "im:message:readonly"),),
     ),
     Scope(
@@ -154,7 +154,7 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         "im:chat.access_event.bot_p2p_chat:read",
         "wanted",
-        Sentence("greeting who opens the p2p chat", "用户打开单聊时打招呼"),
+        Sentence("greeting people who open the private chat", "用户打开单聊时打招呼"),
         (("im:chat.access_event.bot_p2p_chat:read",),),
     ),
     Scope(

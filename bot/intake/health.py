@@ -18,7 +18,7 @@ from bot.process import metrics
 
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 _BEING_LOOKED_AT = Readiness(
-    (fail("readiness", "it is being looked at: ask again in a moment", "正在检查：请稍后再试"),)
+    (fail("readiness", "still being checked: ask again in a moment", "正在检查：请稍后再试"),)
 )
 
 

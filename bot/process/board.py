@@ -94,8 +94,8 @@ class Board:
         ages = [age for of, age in self._living() if of == slot]
         if not ages:
             return Sentence(
-                "it is not running: it is being started, see process.ended in the log",
-                "没有运行：正在启动，请查看日志中的 process.ended",
+                "not running; it is being restarted, see process.ended in the log",
+                "没有运行，正在重新启动，请查看日志中的 process.ended",
             )
         if (still := min(ages)) > _HANGS_AFTER_S:
             return Sentence(

@@ -27,10 +27,10 @@ PROVIDERS: tuple[tuple[Sentence, str, str], ...] = (
     ),
     (Sentence("Ollama on this machine", "本机的 Ollama"), "http://127.0.0.1:11434/v1", ""),
     (Sentence("another address", "其他地址"), "?", ""),
-    (Sentence("none: the offline model", "不用：离线模型"), "none", ""),
+    (Sentence("none, use the offline model", "不用，使用离线模型"), "none", ""),
 )
 _WHICH = Sentence("Which model", "使用哪个模型")
-_ADDRESS = Sentence("Its address, as far as /v1", "接口地址（到 /v1 为止）")
+_ADDRESS = Sentence("Its address, up to /v1", "接口地址（到 /v1 为止）")
 _NAME = Sentence("The model's name", "模型名称")
 _KEY = Sentence("The API key", "API 密钥")
 _AGAIN = Sentence("Try another key or model?", "换一个密钥或模型再试？")

@@ -104,7 +104,7 @@ def show(talk: Talk, link: str, lives_s: int, picture: Path) -> None:
         code.save(str(picture), scale=6)
         talk.say(
             Sentence(
-                f"The code needs {columns} columns here; as a picture it is in {picture}.",
+                f"The code needs {columns} columns here. You'll find it as a picture in {picture}.",
                 f"此处显示二维码需要 {columns} 列；图片在 {picture}。",
             )
         )
@@ -123,7 +123,7 @@ def _draw(code: segno.QRCode) -> None:
 def _told(talk: Talk) -> Callable[[dict[str, Any]], None]:
     def told(info: dict[str, Any]) -> None:
         if info.get("status") == "domain_switched":
-            talk.say(Sentence("It is a Lark tenant.", "这是 Lark 租户。"))
+            talk.say(Sentence("This is a Lark tenant.", "这是 Lark 租户。"))
 
     return told
 
@@ -131,15 +131,15 @@ def _told(talk: Talk) -> Callable[[dict[str, Any]], None]:
 _LOADING = Sentence("Asking Feishu for a code …", "正在向飞书申请二维码…")
 _WHY = {
     "access_denied": Sentence(
-        "It was declined on the phone: run scripts/setup again, or use --by-hand.",
+        "It was declined on the phone. Run scripts/setup again, or use --by-hand.",
         "扫码的人选择了拒绝：请重新运行 scripts/setup，或使用 --by-hand。",
     ),
     "expired_token": Sentence(
-        "Nobody confirmed in time: run scripts/setup again for a fresh code.",
+        "Nobody confirmed in time. Run scripts/setup again for a new code.",
         "没有人在有效期内确认：请重新运行 scripts/setup 获取新的二维码。",
     ),
     "unsupported_auth_method": Sentence(
-        "Feishu does not offer this here: use --by-hand.",
+        "Feishu doesn't offer this here. Use --by-hand.",
         "飞书在此不支持扫码创建：请使用 --by-hand。",
     ),
 }
@@ -147,7 +147,7 @@ _WHY = {
 
 def _refused(code: str) -> Sentence:
     return Sentence(
-        f"Feishu did not create the app ({code}): use --by-hand.",
+        f"Feishu didn't create the app ({code}). Use --by-hand.",
         f"飞书没有创建应用（{code}）：请使用 --by-hand。",
     )
 

@@ -103,9 +103,11 @@ def _app(
 def _keeps(talk: Talk, known: AppCredentials) -> bool:
     name = known.app_id
     if _refused(known):
-        talk.say(Sentence(f"Feishu refuses {name} of .env.", f"飞书拒绝 .env 中的 {name}。"))
+        talk.say(Sentence(f"Feishu refuses {name} from .env.", f"飞书拒绝 .env 中的 {name}。"))
         return False
-    return talk.confirmed(Sentence(f"Keep the app {name} of .env?", f"保留 .env 中的应用 {name}？"))
+    return talk.confirmed(
+        Sentence(f"Keep the app {name} from .env?", f"保留 .env 中的应用 {name}？")
+    )
 
 
 def _extended(talk: Talk, given: argparse.Namespace, known: AppCredentials) -> AppCredentials:
@@ -222,8 +224,8 @@ def _write(talk: Talk, values: Mapping[str, str]) -> None:
 
 def _overruled(name: str) -> Sentence:
     return Sentence(
-        f"{name} is set in the environment to something else, which counts.",
-        f"环境变量里的 {name} 是另一个值，以它为准。",
+        f"{name} has another value in the environment, which takes precedence.",
+        f"环境变量里的 {name} 是另一个值，以环境变量为准。",
     )
 
 
@@ -238,22 +240,24 @@ def _folder(kept: Mapping[str, str]) -> Path:
 
 def _connected(online: int) -> Sentence:
     return Sentence(
-        f"{online} processes of this app are connected already: what comes goes to them.",
-        f"本应用已有 {online} 个进程在线：消息会发给它们。",
+        f"Other processes of this app are already connected ({online}), so messages go to them.",
+        f"本应用已有 {online} 个进程在线，消息会发给它们。",
     )
 
 
 def _not_open(reason: str) -> Sentence:
-    return Sentence(f"the long connection does not open: {reason}", f"长连接没有打开：{reason}")
+    return Sentence(
+        f"the long connection couldn't be opened: {reason}", f"无法打开长连接：{reason}"
+    )
 
 
 _APP = Sentence("1. The Feishu app", "1. 飞书应用")
 _MODEL = Sentence("2. The model", "2. 模型")
 _EVENTS = Sentence("3. The first message", "3. 第一条消息")
-_START = Sentence("Ready. Start it with: scripts/start", "就绪。启动：scripts/start")
+_START = Sentence("Ready. Start the bot with scripts/start", "已就绪。启动机器人：scripts/start")
 _SECRET = Sentence("App Secret", "App Secret")
-_GRANT = Sentence("Scan a code that grants them?", "扫码开通这些权限？")
+_GRANT = Sentence("Grant them now by scanning a code?", "现在扫码开通这些权限？")
 _BY_WEBHOOK = Sentence(
-    "Events come by webhook: start the bot, then scripts/doctor tries its address.",
+    "Events come by webhook. Start the bot, then check its address with scripts/doctor.",
     "事件通过 webhook 推送：请启动机器人，再用 scripts/doctor 检查地址。",
 )

@@ -20,8 +20,8 @@ class Unanswered(Exception):
 
     def __init__(self, option: str) -> None:
         self.sentence = Sentence(
-            f"nobody answers: give {option}, or run it in a terminal",
-            f"没有人回答：请提供 {option}，或在终端中运行",
+            f"nobody is there to answer: add {option}, or run this in a terminal",
+            f"没有人可以回答：请加上 {option}，或在终端中运行",
         )
         super().__init__(self.sentence.en)
 

@@ -73,14 +73,17 @@ def _settings() -> tuple[list[Check], Settings | None]:
     if settings.sandbox:
         checks.insert(0, _no_app())
         return checks, settings
-    return [ok("settings", "They are complete.", "设置完整。"), *checks], settings
+    return [
+        ok("settings", "All required settings are set.", "必需的设置都已填写。"),
+        *checks,
+    ], settings
 
 
 def _no_app() -> Check:
     return warn(
         "settings",
-        "No FEISHU_APP_ID: the sandbox runs, a simulated group in the browser.",
-        "没有 FEISHU_APP_ID：运行的是沙盒（浏览器里的模拟群聊）。",
+        "No FEISHU_APP_ID is set, so the sandbox runs: a simulated group in the browser.",
+        "没有设置 FEISHU_APP_ID，运行的是沙盒（浏览器里的模拟群）。",
         command="scripts/setup",
     )
 
@@ -88,7 +91,7 @@ def _no_app() -> Check:
 def _misspelt(name: str, meant: str) -> Check:
     return warn(
         "settings",
-        f"{name} is no setting: was {meant} meant?",
+        f"{name} is not a setting. Did you mean {meant}?",
         f"{name} 不是设置项：是否应为 {meant}？",
     )
 
@@ -98,10 +101,12 @@ def _guarded(name: str, group: Group, settings: Settings, wishes: Wishes) -> Seq
     try:
         return group(settings, wishes)
     except Silent as exc:
-        return [unknown(name, f"Not looked at: {exc}.", f"无法检查：{exc.sentence.zh}。")]
+        return [unknown(name, f"Not checked: {exc}.", f"无法检查：{exc.sentence.zh}。")]
     except Exception as exc:  # noqa: BLE001 - its text may quote a secret
         kind = type(exc).__name__
-        return [unknown(name, f"The check itself failed ({kind}).", f"检查本身出错（{kind}）。")]
+        return [
+            unknown(name, f"This check failed to run ({kind}).", f"这项检查没能运行（{kind}）。")
+        ]
 
 
 def _feishu(settings: Settings, wishes: Wishes) -> Sequence[Check]:

@@ -51,19 +51,19 @@ def _migrated(missing: list[str], newer: list[str], *, embedded: bool) -> Check:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         more_zh = f" 等 {len(missing)} 项" if len(missing) > 1 else ""
         if embedded:
-            return unknown("migrations", "They are applied when the bot starts.",
+            return unknown("migrations", "They run when the bot starts.",
                            "机器人启动时会自动执行。")  # fmt: skip
         return fail(
             "migrations",
-            f"The database lacks {missing[0]}{more} of sql/.",
+            f"The database is missing {missing[0]}{more} from sql/.",
             f"数据库缺少 sql/ 中的 {missing[0]}{more_zh}。",
             command="scripts/migrate",
         )
     if newer:
         return warn(
             "migrations",
-            f"The database is newer than this version ({newer[0]}): start the version that made "
-            "it.",
+            f"The database is newer than this version ({newer[0]}). Start the version that "
+            "made it.",
             f"数据库比当前版本更新（{newer[0]}）：请启动与之对应的版本。",
         )
     return ok("migrations", "The database is up to date.", "数据库已是最新。")
@@ -75,11 +75,11 @@ def isolation(settings: Settings, url: str) -> Check:
         leaks = asyncio.run(_probed(settings, url))
     except (StoreError, TimeoutError, OSError) as exc:
         name = type(exc).__name__
-        return unknown("isolation", f"It could not be probed ({name}).",
+        return unknown("isolation", f"It couldn't be tested ({name}).",
                        f"无法检测（{name}）。", command="scripts/check_memory")  # fmt: skip
     if not leaks:
-        return ok("isolation", "Held: nobody is given what was said where they do not read.",
-                  "有效：任何人都得不到在自己看不到的地方说过的话。")  # fmt: skip
+        return ok("isolation", "Passed: no message reaches anyone outside its chat.",
+                  "通过：没有人能看到自己不在的会话里说过的话。")  # fmt: skip
     return fail(
         "isolation",
         f"Broken: {leaks[0]} ({len(leaks)} in all): stop the bot and look at the policies.",

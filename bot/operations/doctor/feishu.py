@@ -50,15 +50,15 @@ def credentials(settings: Settings, *, timeout_s: float = TIMEOUT_S) -> tuple[Ch
         return (
             fail(
                 "credentials",
-                f"Feishu does not answer: {said.en}; check FEISHU_DOMAIN and the network.",
-                f"飞书没有响应：{said.zh}；请检查 FEISHU_DOMAIN 和网络。",
+                f"Feishu isn't answering: {said.en}. Check FEISHU_DOMAIN and the network.",
+                f"飞书没有响应：{said.zh}。请检查 FEISHU_DOMAIN 和网络。",
             ),
             None,
         )
     if answer.code == 0:
         app = App(settings, str(answer.body.get("tenant_access_token") or ""),
                   answer.headers.get("Date", ""))  # fmt: skip
-        return ok("credentials", "Feishu accepts the app id and secret.",
+        return ok("credentials", "Feishu accepts the App ID and App Secret.",
                   "飞书接受 App ID 和 App Secret。"), app  # fmt: skip
     return _refused(settings, answer), None
 
@@ -194,7 +194,8 @@ def _scopes_unknown(app: App, answer: HttpAnswer) -> Check:
         )
     return unknown(
         "scopes",
-        f"Feishu does not say which scopes are granted (code {answer.code}): look in the console.",
+        f"Feishu doesn't say which scopes are granted (code {answer.code}): look in the "
+        "developer console.",
         f"飞书没有返回已授权的权限（code {answer.code}）：请在开发者后台查看。",
         link=app.page("auth"),
     )
@@ -213,7 +214,7 @@ def connections(app: App) -> Check:
     if count is None:
         return unknown(
             "connections",
-            "Feishu does not say how many long connections are online.",
+            "Feishu doesn't say how many long connections are online.",
             "飞书没有返回在线的长连接数。",
         )
     if app.settings.long_connection:
@@ -227,8 +228,8 @@ def connections(app: App) -> Check:
             "若后台选择了长连接，事件会发到那里。",
             link=app.page("event"),
         )
-    return ok("connections", "No long connection, as the webhook wants it.",
-              "没有长连接，符合 webhook 方式。")  # fmt: skip
+    return ok("connections", "No long connection is online, as it should be with a webhook.",
+              "没有长连接在线，使用 webhook 时应当如此。")  # fmt: skip
 
 
 def _expected(app: App, count: int) -> Check:

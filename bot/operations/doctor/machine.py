@@ -37,12 +37,12 @@ def clock(header: str, now: datetime) -> Check:
     try:
         theirs = parsedate_to_datetime(header)
     except ValueError:
-        return unknown("clock", "Feishu did not say what time it is.", "飞书没有返回时间。")
+        return unknown("clock", "Feishu didn't say what time it is.", "飞书没有返回时间。")
     theirs = theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC)
     off = (now - theirs).total_seconds()
     seconds = f"{abs(off):,.0f} s"
     if abs(off) < _FAST_S:
-        return ok("clock", "It agrees with Feishu's.", "与飞书的时间一致。")
+        return ok("clock", "This machine's clock agrees with Feishu's.", "本机时间与飞书一致。")
     en = f"This machine is {seconds} {'ahead of' if off > 0 else 'behind'} Feishu: switch NTP on."
     zh = f"本机时间比飞书{'快' if off > 0 else '慢'} {seconds}：请启用 NTP。"
     say = fail if abs(off) > _WRONG_S else warn
@@ -58,10 +58,11 @@ def time_zone(settings: Settings, now: datetime) -> Check:
     if not settings.timezone and offset and offset != there.utcoffset():
         return warn(
             "time zone",
-            f"People's “today” is that of {name} ({shown}), not this machine's: set TIMEZONE.",
+            f"“Today” is counted in {name} ({shown}), which is not this machine's time zone: "
+            "set TIMEZONE.",
             f"“今天”按 {name} 计算（{shown}），与本机时区不同：请设置 TIMEZONE。",
         )
-    return ok("time zone", f"{name}, where it is {shown}.", f"{name}，当地时间 {shown}。")
+    return ok("time zone", f"{name}, where it is now {shown}.", f"{name}，当地时间 {shown}。")
 
 
 def _short(path: Path) -> str:

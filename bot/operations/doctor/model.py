@@ -36,9 +36,9 @@ def models(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
         return [
             warn(
                 "model",
-                "No OPENAI_API_KEY: the rule-based offline model answers; set a key for a real "
-                "one.",
-                "没有 OPENAI_API_KEY：由基于规则的离线模型回答；请设置密钥以使用真正的模型。",
+                "No OPENAI_API_KEY is set, so the rule-based offline model answers. Set a "
+                "key to use a real model.",
+                "没有设置 OPENAI_API_KEY，由基于规则的离线模型回答。设置密钥后使用真正的模型。",
             )
         ]
     found = [model(settings, settings.openai_model, timeout_s=timeout_s)]
@@ -74,7 +74,7 @@ def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Chec
         stream = _one_token(settings, name, timeout_s, stream=True)
     except Silent as exc:
         said = exc.sentence
-        return [unknown("tools", f"Not looked at: {said.en}.", f"无法检查：{said.zh}。")]
+        return [unknown("tools", f"Not checked: {said.en}.", f"无法检查：{said.zh}。")]
     return [_takes_tools(name, tools), _streams(name) if _is_streamed(stream) else _whole(name)]
 
 
@@ -108,21 +108,21 @@ def _is_streamed(answer: HttpAnswer) -> bool:
 
 def _takes_tools(name: str, answer: HttpAnswer) -> Check:
     if _is_streamed(answer) or _is_answered(answer):
-        return ok("tools", f"{name} takes tools.", f"{name} 支持工具调用。")
+        return ok("tools", f"{name} supports tool calls.", f"{name} 支持工具调用。")
     refused = refused_feature(answer.status, answer.raw, {"tools"})
     if not refused and answer.status not in (400, 404, 422, 500, 501):
         return unknown(
             "tools",
-            f"Not known: {name} answered HTTP {answer.status} to a request with tools.",
+            f"Unknown: {name} answered a request with tools with HTTP {answer.status}.",
             f"未知：{name} 对带工具的请求返回 HTTP {answer.status}。",
         )
     return warn(
         "tools",
-        f"{name} takes no tools ({answer.status}). The bot answers, and keeps, forgets and reminds "
-        "when asked to in one plain sentence. It cannot search earlier talk, work on notes while "
-        "it answers, make files, or use specialists and MCP servers. Choose a model with tool "
-        "calling, or switch that on in the server (vLLM: --enable-auto-tool-choice and "
-        "--tool-call-parser; llama.cpp: --jinja).",
+        f"{name} doesn't support tool calls ({answer.status}). The bot still answers, and "
+        "remembers, forgets and reminds when asked in one plain sentence. It can't search "
+        "earlier messages, work on notes while it answers, make files, or use specialists "
+        "and MCP servers. Choose a model with tool calls, or turn them on in the server "
+        "(vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja).",
         f"{name} 不支持工具调用（{answer.status}）。机器人照常回答；用一句话明确说“记住……”"
         "“忘掉……”“……提醒我”仍然有效。但它不能检索以前的对话、边回答边处理笔记、生成文件，"
         "也不能使用专家和 MCP 服务。请换用支持工具调用的模型，或在服务端开启"
@@ -137,8 +137,8 @@ def _streams(name: str) -> Check:
 def _whole(name: str) -> Check:
     return warn(
         "streaming",
-        f"{name} does not stream: people see an answer only when it is complete, and it has to be "
-        "complete within MODEL_TIMEOUT_SECONDS.",
+        f"{name} doesn't stream: people see an answer only once it is complete, and it must "
+        "be complete within MODEL_TIMEOUT_SECONDS.",
         f"{name} 不支持流式输出：回答全部完成后才会显示，并且必须在 MODEL_TIMEOUT_SECONDS 内完成。",
     )
 
@@ -147,7 +147,11 @@ def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
     """Whether the endpoint gives vectors of the configured model and length."""
     name = settings.embedding_model
     if not name:
-        return ok("embeddings", "None: recall goes by words alone.", "未设置：只按词语检索。")
+        return ok(
+            "embeddings",
+            "None is set, so earlier messages are found by words only.",
+            "未设置，只按词语查找之前的消息。",
+        )
     base = (settings.embedding_base_url or settings.openai_base_url or _OPENAI).rstrip("/")
     own = bool(settings.embedding_base_url)
     key = settings.embedding_api_key or ("" if own else settings.openai_api_key)
@@ -175,8 +179,8 @@ def _silent(check: str, exc: Silent, variable: str) -> Check:
     said = exc.sentence
     return warn(
         check,
-        f"The model's endpoint is silent: {said.en}; check {variable} and the network.",
-        f"模型接口没有响应：{said.zh}；请检查 {variable} 和网络。",
+        f"The model's endpoint isn't answering: {said.en}. Check {variable} and the network.",
+        f"模型接口没有响应：{said.zh}。请检查 {variable} 和网络。",
     )
 
 
@@ -191,39 +195,39 @@ def _meaning(
     status = answer.status
     if status == 401:
         return "fail", Sentence(
-            f"{key} is a wrong key (401): copy it once more, and check that it belongs to "
-            f"{address}.",
-            f"{key} 密钥错误（401）：请重新复制，并确认它属于 {address} 的服务。",
+            f"{key} is wrong (401). Copy it again, and check that it belongs to {address}.",
+            f"{key} 不正确（401）。请重新复制，并确认它属于 {address} 的服务。",
         )
     if status == 402 or _names(answer, _QUOTA):
         return "fail", Sentence(
-            f"The quota of {key} is used up ({status}): top up the account.",
-            f"{key} 的额度已用完（{status}）：请充值。",
+            f"The account of {key} is out of credit ({status}). Top it up.",
+            f"{key} 所属账户的额度已用完（{status}），请充值。",
         )
     if status == 403:
         return "fail", Sentence(
-            f"{key} may not use {name} (403): allow the model for it, or set {model_name}.",
+            f"{key} may not use {name} (403). Allow the model for it, or change {model_name}.",
             f"{key} 无权使用 {name}（403）：请为它开通该模型，或修改 {model_name}。",
         )
     if status == 404 or (status == 400 and _names(answer, ("model",))):
         return "fail", Sentence(
-            f"The endpoint does not know {name} ({status}): check {model_name}, and that {address} "
-            "ends as the provider says (often /v1).",
-            f"接口不认识 {name}（{status}）：请检查 {model_name}，以及 {address} 的结尾"
+            f"The endpoint has no model {name} ({status}). Check {model_name}, and that "
+            f"{address} ends as the provider says (often /v1).",
+            f"接口没有 {name} 这个模型（{status}）。请检查 {model_name}，以及 {address} 的结尾"
             "（通常是 /v1）。",
         )
     if status == 429:
         return "warn", Sentence(
-            f"{name} is rate-limited right now (429): people wait longer; raise the limit.",
-            f"{name} 正被限流（429）：大家要多等一会儿；请提高限额。",
+            f"{name} is rate-limited right now (429), so people wait longer. Raise the limit.",
+            f"{name} 正被限流（429），大家要多等一会儿。请提高限额。",
         )
     if status < 300:
         return "fail", Sentence(
-            f"What answers is no model endpoint: check {address} (often it ends in /v1).",
-            f"应答的不是模型接口：请检查 {address}（通常以 /v1 结尾）。",
+            f"The address doesn't answer like a model endpoint. Check {address} (it often "
+            "ends in /v1).",
+            f"这个地址返回的不是模型接口的内容。请检查 {address}（通常以 /v1 结尾）。",
         )
     return "warn", Sentence(
-        f"The endpoint of {name} is in trouble (HTTP {status}): look at its status page.",
+        f"The endpoint of {name} has a problem (HTTP {status}). See the provider's status page.",
         f"{name} 的接口出现问题（HTTP {status}）：请查看服务商的状态页。",
     )
 

@@ -98,9 +98,9 @@ def verdict(checks: Iterable[Check]) -> Sentence:
     states = [check.state for check in checks]
     wrong, doubtful = states.count("fail"), states.count("warn")
     if wrong:
-        more = f", {doubtful} to look at" if doubtful else ""
+        more = f", {doubtful} to check" if doubtful else ""
         more_zh = f"，{doubtful} 项需要留意" if doubtful else ""
         return Sentence(f"{wrong} to fix{more}", f"{wrong} 项需要修复{more_zh}")
     if doubtful:
-        return Sentence(f"it runs, {doubtful} to look at", f"可以运行，{doubtful} 项需要留意")
-    return Sentence("everything is as it must be", "一切正常")
+        return Sentence(f"running, {doubtful} to check", f"可以运行，{doubtful} 项需要留意")
+    return Sentence("everything is OK", "一切正常")

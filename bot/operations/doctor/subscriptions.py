@@ -63,12 +63,12 @@ def _others(arrived: Mapping[str, datetime], page: str) -> Check:
     others = [one for one in manifest.SUBSCRIPTIONS if one.level != "required"]
     unseen = [one.name for one in others if one.name not in arrived]
     if not unseen:
-        return ok("events", "Every other event has arrived before.", "其他事件都收到过。")
+        return ok("events", "Every other event has arrived at least once.", "其他事件都收到过。")
     listed = ", ".join(unseen)
     return unknown(
         "events",
-        f"Not seen yet, so not proved: {listed}.",
-        f"尚未出现过，无法证明已订阅：{listed}。",
+        f"Not received yet, so not confirmed: {listed}.",
+        f"尚未收到过，无法确认已订阅：{listed}。",
         link=page,
     )
 

@@ -39,7 +39,7 @@ def keys(settings: Settings) -> list[Check]:
         found.append(
             fail(
                 "supabase keys",
-                "SUPABASE_JWT_SECRET holds an API key: copy the legacy JWT secret (HS256).",
+                "SUPABASE_JWT_SECRET contains an API key. Copy the legacy JWT secret (HS256).",
                 "SUPABASE_JWT_SECRET 里是 API 密钥：请复制 legacy JWT secret（HS256）。",
                 link=_JWT,
             )
@@ -84,8 +84,8 @@ def api(settings: Settings) -> Check:
         )
     except StoreError as exc:
         return refused(exc)
-    return ok("supabase", "Supabase takes the keys, as the service and as a person.",
-              "Supabase 接受密钥（服务与个人身份）。")  # fmt: skip
+    return ok("supabase", "Supabase accepts the keys, both the service's and a person's.",
+              "Supabase 接受密钥（服务身份和个人身份）。")  # fmt: skip
 
 
 def refused(problem: StoreError) -> Check:
@@ -93,7 +93,7 @@ def refused(problem: StoreError) -> Check:
     if isinstance(problem, NotMigrated):
         return fail(
             "supabase",
-            "Supabase lacks the bot's functions: run the migrations.",
+            "Supabase is missing the bot's functions. Run the migrations.",
             "Supabase 里没有机器人的函数：请运行迁移。",
             command="scripts/migrate",
         )
@@ -118,7 +118,7 @@ _VARIABLES = ("SUPABASE_PUBLISHABLE_KEY", "SUPABASE_SECRET_KEY", "SUPABASE_JWT_S
 def _misplaced(variable: str, en: str, zh: str) -> Check:
     return fail(
         "supabase keys",
-        f"{variable} holds {en}: exchange the two.",
+        f"{variable} contains {en}. Swap the two.",
         f"{variable} 里是 {zh}：请对调两个密钥。",
         link=_KEYS,
     )

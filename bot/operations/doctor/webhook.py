@@ -23,7 +23,7 @@ def webhook(settings: Settings, public_url: str = "") -> Check:
     if not origin:
         return unknown(
             "webhook",
-            "The public address is not known: set PUBLIC_URL, or give --url https://YOUR-HOST.",
+            "The public address is unknown. Set PUBLIC_URL, or add --url https://YOUR-HOST.",
             "不知道公网地址：请设置 PUBLIC_URL，或使用 --url https://你的域名。",
         )
     url, challenge = f"{origin}{PATH}", secrets.token_hex(16)
@@ -39,9 +39,9 @@ def webhook(settings: Settings, public_url: str = "") -> Check:
         said = exc.sentence
         return fail(
             "webhook",
-            f"Feishu cannot reach the webhook: {said.en}; start the bot, and look at the proxy or "
-            "tunnel.",
-            f"飞书无法访问 webhook：{said.zh}；请启动机器人，并检查反向代理或隧道。",
+            f"Feishu can't reach the webhook: {said.en}. Start the bot, and check the proxy "
+            "or tunnel.",
+            f"飞书无法访问 webhook：{said.zh}。请启动机器人，并检查反向代理或隧道。",
             link=url,
         )
     if answer.status == 200 and answer.body.get("challenge") == challenge:
@@ -54,8 +54,9 @@ def _answered(url: str, answer: HttpAnswer) -> Check:
     if answer.seconds > _LIMIT_S:
         return warn(
             "webhook",
-            f"It answers the challenge in {took}; Feishu waits 1 s: look at the proxy or tunnel.",
-            f"它用了 {took} 才应答校验；飞书只等 1 秒：请检查反向代理或隧道。",
+            f"It takes {took} to answer the challenge, and Feishu only waits 1 s. Check the "
+            "proxy or tunnel.",
+            f"它用了 {took} 才应答校验，而飞书只等 1 秒。请检查反向代理或隧道。",
             link=url,
         )
     return ok("webhook", f"{url} answers our challenge in {took}.",
@@ -84,7 +85,7 @@ def _not_ours(url: str, answer: HttpAnswer) -> Check:
         )
     return fail(
         "webhook",
-        f"What answers there (HTTP {status}) is not this bot: check the proxy or tunnel.",
-        f"应答的（HTTP {status}）不是本机器人：请检查反向代理或隧道。",
+        f"Something other than this bot answers there (HTTP {status}). Check the proxy or tunnel.",
+        f"那里应答的不是本机器人（HTTP {status}）。请检查反向代理或隧道。",
         link=url,
     )

@@ -190,5 +190,5 @@ def test_they_are_found_by_words_and_the_look_is_kept(
 
 def test_a_database_without_decisions_has_none(environment: dict[str, str]) -> None:
     assert run(environment, "--chat", "oc_nobody", "--lang", "en").startswith(
-        "conversations: none is recorded"
+        "conversations: nothing recorded yet"
     )

@@ -320,7 +320,7 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
      "FEISHU_APP_SECRET 不正确（code 10015）"),
     (unknown_app, "credentials", "fail", "FEISHU_APP_ID is no app's id here", "不是这里的应用"),
     (app_stopped, "credentials", "fail", "that it is enabled and published", "应用已启用、已发布"),
-    (feishu_away, "credentials", "fail", "Feishu does not answer", "飞书没有响应"),
+    (feishu_away, "credentials", "fail", "Feishu isn't answering", "飞书没有响应"),
     (not_feishu, "credentials", "fail", "is not Feishu", "不是飞书"),
     (bot_off, "bot", "fail", "an administrator has stopped the app", "管理员已停用"),
     (no_bot, "bot", "fail", "The app has no bot (code 11205)", "没有机器人能力（code 11205）"),
@@ -334,7 +334,7 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
      "从未收到过点击"),
     (another_encrypt_key_in_the_console, "deliveries", "fail", "copy FEISHU_ENCRYPT_KEY once more",
      "重新复制 FEISHU_ENCRYPT_KEY"),
-    (webhook_away, "webhook", "fail", "Feishu cannot reach the webhook", "飞书无法访问 webhook"),
+    (webhook_away, "webhook", "fail", "Feishu can't reach the webhook", "飞书无法访问 webhook"),
     (webhook_elsewhere, "webhook", "fail", "There is no /webhook/event at that address",
      "该地址没有 /webhook/event"),
     (webhook_of_another_key, "webhook", "fail", "It refuses our challenge", "它拒绝了我们的校验"),
@@ -342,32 +342,34 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
     (shared_connection, "connections", "warn", "each event goes to one of them",
      "只会发到其中一个"),
     (database_away, "database", "fail", "the database refuses the connection", "数据库拒绝连接"),
-    (not_migrated, "migrations", "fail", "The database lacks 0460_topic_groups.sql", "数据库缺少"),
+    (not_migrated, "migrations", "fail", "The database is missing 0460_topic_groups.sql",
+     "数据库缺少"),
     (open_to_everybody, "isolation", "fail", "Broken: ", "失效："),
-    (keys_exchanged, "supabase keys", "fail", "SUPABASE_SECRET_KEY holds a publishable key",
+    (keys_exchanged, "supabase keys", "fail", "SUPABASE_SECRET_KEY contains a publishable key",
      "SUPABASE_SECRET_KEY 里是 publishable 密钥"),
     (supabase_key_refused, "supabase", "fail", "Supabase refuses the key (401)",
      "Supabase 不接受 SUPABASE_"),
     (without_jwt_secret, "settings", "fail",
      "Neither SUPABASE_JWT_PRIVATE_KEY nor SUPABASE_JWT_SECRET is set",
      "SUPABASE_JWT_PRIVATE_KEY 和 SUPABASE_JWT_SECRET 都没有设置"),
-    (wrong_model_key, "model", "fail", "OPENAI_API_KEY is a wrong key (401)",
-     "OPENAI_API_KEY 密钥错误（401）"),
-    (unknown_model, "model", "fail", "The endpoint does not know test-model (404)",
-     "接口不认识 test-model（404）"),
-    (quota_used_up, "model", "fail", "The quota of OPENAI_API_KEY is used up", "额度已用完"),
+    (wrong_model_key, "model", "fail", "OPENAI_API_KEY is wrong (401)",
+     "OPENAI_API_KEY 不正确（401）"),
+    (unknown_model, "model", "fail", "The endpoint has no model test-model (404)",
+     "接口没有 test-model 这个模型（404）"),
+    (quota_used_up, "model", "fail", "The account of OPENAI_API_KEY is out of credit",
+     "额度已用完"),
     (rate_limited, "model", "warn", "test-model is rate-limited right now", "正被限流"),
-    (model_address_without_v1, "model", "fail", "What answers is no model endpoint",
-     "应答的不是模型接口"),
-    (model_away, "model", "fail", "The model's endpoint is silent", "模型接口没有响应"),
-    (model_without_tools, "tools", "warn", "test-model takes no tools (400)",
+    (model_address_without_v1, "model", "fail", "The address doesn't answer like a model endpoint",
+     "这个地址返回的不是模型接口"),
+    (model_away, "model", "fail", "The model's endpoint isn't answering", "模型接口没有响应"),
+    (model_without_tools, "tools", "warn", "test-model doesn't support tool calls (400)",
      "test-model 不支持工具调用（400）"),
-    (model_that_refuses_tools_without_a_reason, "tools", "warn", "takes no tools",
+    (model_that_refuses_tools_without_a_reason, "tools", "warn", "doesn't support tool calls",
      "不支持工具调用"),
-    (model_without_streaming, "streaming", "warn", "test-model does not stream",
+    (model_without_streaming, "streaming", "warn", "test-model doesn't stream",
      "不支持流式输出"),
-    (wrong_embedding_key, "embeddings", "fail", "OPENAI_API_KEY is a wrong key (401)",
-     "OPENAI_API_KEY 密钥错误"),
+    (wrong_embedding_key, "embeddings", "fail", "OPENAI_API_KEY is wrong (401)",
+     "OPENAI_API_KEY 不正确"),
     (secret_missing, "settings", "fail", "FEISHU_APP_SECRET is not set",
      "没有设置 FEISHU_APP_SECRET"),
     (no_such_time_zone, "settings", "fail", "TIMEZONE is not the name of a time zone",
@@ -394,7 +396,7 @@ def test_what_is_wrong_is_said_in_one_sentence_in_both_languages(
     [found] = [check for check in checks if check.name == name and en in check.sentence.en]
     assert (found.state, zh in found.sentence.zh) == (state, True), found
     assert has_han(found.sentence.zh)
-    assert not [check for check in checks if "check itself failed" in check.sentence.en]
+    assert not [check for check in checks if "check failed to run" in check.sentence.en]
     others = [check for check in findings(checks) if check.name != name]
     assert [check for check in others if check.state == "fail"] == []
 
@@ -449,7 +451,7 @@ def test_without_the_scope_for_group_messages_it_says_what_is_missing_and_what_i
 
     assert (line.name, line.state) == ("scope", "warn")
     assert line.sentence.en.startswith("im:message.group_msg is not granted: in groups the bot")
-    assert "with it, it also reads quoted messages" in line.sentence.en
+    assert "it also reads quoted messages" in line.sentence.en
     assert "开通后" in line.sentence.zh
     assert "q=im:message.group_msg&" in line.link
 
@@ -542,7 +544,7 @@ def _run(environment: Mapping[str, str], folder: Path, *options: str) -> Any:
 def test_the_script_ends_with_0_1_or_2_and_fits_80_columns(setup: Setup) -> None:
     good = _run(setup.environment, setup.folder)
     assert good.returncode == 0, good.stdout + good.stderr
-    assert good.stdout.startswith("doctor: everything is as it must be\n")
+    assert good.stdout.startswith("doctor: everything is OK\n")
 
     wrong_model_key(setup)
     no_click(setup)
@@ -550,7 +552,7 @@ def test_the_script_ends_with_0_1_or_2_and_fits_80_columns(setup: Setup) -> None
     zh = _run(setup.environment, setup.folder, "--lang", "zh")
     as_json = json.loads(_run(setup.environment, setup.folder, "--json").stdout)
     assert (bad.returncode, zh.returncode) == (1, 1)
-    assert bad.stdout.splitlines()[0] == "doctor: 1 to fix, 1 to look at"
+    assert bad.stdout.splitlines()[0] == "doctor: 1 to fix, 1 to check"
     assert bad.stdout.splitlines()[1].startswith("FAIL model")
     assert zh.stdout.splitlines()[0] == "doctor: 1 项需要修复，1 项需要留意"
     lines = [line for line in (bad.stdout + zh.stdout).splitlines() if "→" not in line]
@@ -565,7 +567,7 @@ def test_what_only_has_to_be_looked_at_ends_with_0_and_a_link_is_shown_once(setu
     done = _run(setup.environment, setup.folder)
 
     assert done.returncode == 0, done.stdout
-    assert done.stdout.startswith("doctor: it runs, 2 to look at\n")
+    assert done.stdout.startswith("doctor: running, 2 to check\n")
     assert done.stdout.count("is not granted") == 2
     assert done.stdout.count("→") == 1
     assert "q=cardkit:card:write,im:resource&" in done.stdout

@@ -172,7 +172,7 @@ async def test_check_memory_lists_conversations_and_finds_nothing_wrong(
     assert everything.returncode == 0, everything.stdout
     assert "QAA" in everything.stdout
     assert "Coffee?" in everything.stdout
-    assert "nothing found" in everything.stdout
+    assert "no problems found" in everything.stdout
     [conversation] = here["conversations"]
     assert conversation["user_id"] == group.person("alice")
     assert [row["content"] for row in conversation["rows"]] == ["Tea?", "Yes.", "And more."]
@@ -406,7 +406,7 @@ async def test_on_a_terminal_the_verdict_comes_first_and_everything_fits_80_colu
         assert max(map(cell_len, lines)) <= 80, (script, lang, max(lines, key=cell_len))
     first = {key: lines[:2] for key, lines in shown.items()}
     assert first["check_memory", "en"] == [
-        "isolation: held", "memory: nothing found that is not as it must be",
+        "isolation: held", "memory: no problems found",
     ]  # fmt: skip
     assert first["check_memory", "zh"] == ["隔离: 有效", "记忆: 没有发现问题"]
     assert first["decisions", "en"][0] == "decisions: 1 answered, 0 silent"

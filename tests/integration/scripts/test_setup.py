@@ -169,7 +169,7 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
         console = place.scan(shown.output)
         shown.shows("Which model")
         shown.types("7")
-        shown.shows("as far as /v1")
+        shown.shows("up to /v1")
         shown.types(f"{place.model.url}/v1")
         shown.shows("model's name")
         shown.types("m-1")
@@ -202,7 +202,7 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
     for secret in (APP_SECRET, "model-key"):
         assert secret not in shown.output
     assert "doctor: " in shown.output
-    assert "Ready. Start it with: scripts/start" in shown.output
+    assert "Ready. Start the bot with scripts/start" in shown.output
     with psycopg.connect(place.database_url) as connection:
         arrived = connection.execute("select kind from feishu_bot.arrivals order by 1").fetchall()
     assert arrived == [("card.action.trigger",), ("im.message.receive_v1",)]
@@ -216,7 +216,7 @@ def test_through_a_pipe_in_chinese_with_everything_given(place: Place) -> None:
     assert "1. 飞书应用" in done.stdout
     assert "m-1 在" in done.stdout
     assert "从未收到过消息" in done.stdout
-    assert done.stdout.rstrip().endswith("就绪。启动：scripts/start")
+    assert done.stdout.rstrip().endswith("已就绪。启动机器人：scripts/start")
     lines = [line for line in done.stdout.splitlines() if "http" not in line]
     assert max(map(cell_len, lines)) <= 80
     assert place.values()["FEISHU_TRANSPORT"] == "websocket"
@@ -281,7 +281,7 @@ def test_a_narrow_terminal_gets_the_code_as_a_picture_that_does_not_stay(place: 
     ("options", "stdin", "status", "sentence"),
     [
         (["--accounts", "http://127.0.0.1:1"], "", 1, "Feishu's accounts do not answer"),
-        (["--by-hand"], "", 2, "nobody answers: give --app-id"),
+        (["--by-hand"], "", 2, "nobody is there to answer: add --app-id"),
         (["--app-secret", "x"], "", 2, "--app-secret needs --app-id"),
         (["--yes", "--app-id", "x"], "", 2, "--app-id needs --app-secret"),
         (["--wait", "-1"], "", 2, "seconds are between"),
@@ -317,7 +317,7 @@ def test_a_wrong_model_key_is_asked_for_again(place: Place) -> None:
     done = _run(place, *place.options("--lang", "en", "--wait", "0", *given), stdin=answers)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "OPENAI_API_KEY is a wrong key (401)" in done.stdout
+    assert "OPENAI_API_KEY is wrong (401)" in done.stdout
     assert place.values()["OPENAI_API_KEY"] == "right-key"
 
 
@@ -327,7 +327,7 @@ def test_processes_that_are_connected_keep_their_events(place: Place) -> None:
     done = _run(place, *place.options("--yes", "--lang", "en", "--wait", "30", *given))
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 processes of this app are connected already" in done.stdout
+    assert "Other processes of this app are already connected (2)" in done.stdout
     assert place.gateway.asked == []
 
 
@@ -336,4 +336,4 @@ def test_a_variable_of_the_environment_that_counts_instead_is_named(place: Place
     done = _run(place, *place.options("--yes", "--lang", "en", *given),
                 environment={"OPENAI_MODEL": "another"})  # fmt: skip
 
-    assert "OPENAI_MODEL is set in the environment to something else" in done.stdout
+    assert "OPENAI_MODEL has another value in the environment" in done.stdout

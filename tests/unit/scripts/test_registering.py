@@ -69,10 +69,10 @@ def test_a_tenant_of_lark_is_asked_there(accounts: responses.RequestsMock, tmp_p
 @pytest.mark.parametrize(
     ("bodies", "says"),
     [
-        ([{"supported_auth_methods": []}], "does not offer this here: use --by-hand"),
+        ([{"supported_auth_methods": []}], "doesn't offer this here. Use --by-hand"),
         ([CAN, BEGUN, {"error": "access_denied"}], "declined on the phone"),
         ([CAN, BEGUN, {"error": "expired_token"}], "Nobody confirmed in time"),
-        ([CAN, BEGUN, {"error": "quota_exceeded"}], "did not create the app (quota_exceeded)"),
+        ([CAN, BEGUN, {"error": "quota_exceeded"}], "didn't create the app (quota_exceeded)"),
         ([CAN, {"error": "server_busy"}], "do not answer (KeyError)"),
     ],
     ids=["not here", "declined", "too late", "refused", "nothing begun"],

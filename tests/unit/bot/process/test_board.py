@@ -37,7 +37,7 @@ def test_a_killed_worker_is_seen_at_once(tmp_path: Path) -> None:
     assert board.alive() == 1
     process.kill()
     process.communicate()
-    assert says(board.trouble(2), "is not running", "没有运行")
+    assert says(board.trouble(2), "not running", "没有运行")
     assert board.alive() == 0
 
 
@@ -51,7 +51,7 @@ def test_a_worker_that_does_not_move_is_named(tmp_path: Path) -> None:
     presence.beat()
     assert board.trouble(1) is None
     presence.withdraw()
-    assert says(board.trouble(1), "is not running", "没有运行")
+    assert says(board.trouble(1), "not running", "没有运行")
 
 
 def test_what_an_ended_process_left_is_forgotten(tmp_path: Path) -> None:
