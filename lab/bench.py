@@ -21,7 +21,8 @@ Examples:
 
 Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
 transactions and round trips), ack (the webhook alone), memory (load and save with much in it),
-flood (twenty people beside one who floods the bot).
+flood (twenty people beside one who floods the bot); only when asked for: storage (what a message
+takes on disk over 3,000 turns, by table and index).
 
 How it is counted: CPU is user and system time of the whole process tree, ended children included,
 over answered mentions; a worker that runs inside gunicorn's process is part of web. Memory is PSS
@@ -74,10 +75,13 @@ from lab.faults import command as faults
 from lab.models import command as models
 from lab.soak import command as soak
 from lab.talk import command as talk
+from lab.talk.storage import measure_storage
 
 _LONGEST_S = 1800.0
 _PAGE_WIDTH = 180  # of a file or a pipe, in characters
 MEASURES = ("account", "ack", "memory", "flood")
+_ON_REQUEST = ("storage",)
+_TURNS = 3_000
 _MODES = {"on": (True,), "off": (False,), "both": (False, True)}
 
 
@@ -96,7 +100,9 @@ def parser() -> argparse.ArgumentParser:
         prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("--quick", action="store_true", help="3 s per load, 100,000 messages")
-    made.add_argument("--only", action="append", choices=MEASURES, help="may be repeated")
+    made.add_argument(
+        "--only", action="append", choices=MEASURES + _ON_REQUEST, help="may be repeated"
+    )
     made.add_argument("--streaming", choices=_MODES, default="both", help="replies (both)")
     made.add_argument(
         "--chunk-delay", type=_delay, default=0.0, help="s between pieces of an answer (0; to 1)"
@@ -218,6 +224,9 @@ async def _take(
             found.figures += await measure_ack(setting, this)
         case "flood":
             found.figures += await measure_flood(setting, this)
+        case "storage":
+            turns = _TURNS // 10 if setting.quick else _TURNS
+            found.figures += await measure_storage(setting, this, turns, console.log)
         case "memory":
             found.figures += await measure_memory(setting, console.log)
 

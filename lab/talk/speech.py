@@ -6,6 +6,7 @@ language. Its discussions come one after the other, each by people of its own.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,9 +65,9 @@ class Group:
     """One chat: who says what next. `prefix` keeps its ids apart from those of other groups."""
 
     def __init__(self, prefix: str, number: int, talk: Sequence[WrittenDiscussion]) -> None:
-        self.chat_id = f"oc_{prefix}_{number}"
+        self.chat_id = _id("oc", f"{prefix} {number}")
         first = number * PEOPLE // CHATS
-        self._people = [f"ou_talk_{(first + k) % PEOPLE:04}" for k in range(_MEMBERS)]
+        self._people = [_id("ou", f"{(first + k) % PEOPLE}") for k in range(_MEMBERS)]
         self._lines = self._spoken(talk[number::CHATS])
         self._questions = itertools.cycle([one.question for one in talk[number::CHATS]])
         self._askers = itertools.cycle(self._people)
@@ -113,4 +114,9 @@ def groups(prefix: str) -> list[Group]:
 
 
 def _message_id() -> str:
-    return f"om_talk_{next(_numbers)}"
+    return _id("om", str(next(_numbers)))
+
+
+def _id(kind: str, name: str) -> str:
+    """As long as Feishu's, and as little in order."""
+    return f"{kind}_{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"

@@ -29,7 +29,7 @@ def figures(found: TalkRun, echo: Crowds) -> list[Figure]:
         *(_of_costs(found, found.quiet, echo) if found.quiet else ()),
         *(_of_crowds(found.crowds, echo) if found.crowds else ()),
         Figure("memory at rest, PSS", rest, "MB", 150, note=_mb(found.pss)),
-        *(row for key, phase in found.loads.items() for row in _of_load(*key, phase)),
+        *(row for key, phase in found.loads.items() for row in _of_load(*key, phase, found)),
     ]
 
 
@@ -107,7 +107,7 @@ def _asked(load: Load) -> str:
     return f"{len(load.seen.replies)} replies"
 
 
-def _of_load(model_s: float, rate: float, phase: Phase) -> Iterator[Figure]:
+def _of_load(model_s: float, rate: float, phase: Phase, found: TalkRun) -> Iterator[Figure]:
     name, heard = load_name(model_s, rate), phase.heard
     usual = model_s == _STREAMS_S
     p50, p95 = _BUSY.get(rate, (None, None)) if usual else (None, None)
@@ -120,7 +120,8 @@ def _of_load(model_s: float, rate: float, phase: Phase) -> Iterator[Figure]:
     again = f"{heard.again} pushed again" if heard.again else ""
     yield Figure(f"{name}: ack, p50", heard.ack_ms(0.5), "ms")
     yield Figure(f"{name}: ack, p99", heard.ack_ms(0.99), "ms", 60 if p50 else None, note=again)
-    spent = f"{1000 * sum(phase.cpu.values()) / max(heard.turns, 1):.1f} ms a mention with its talk"
+    ms = sum(counted(phase).ms(part, found.idle) for part in phase.cpu) / max(heard.turns, 1)
+    spent = f"{ms:.1f} ms a mention with its talk"
     yield Figure(f"{name}: cores used", phase.cores, "cores", note=spent)
     most = 230 if rate == _CEILING else None
     waiting = f"{phase.waiting} waiting; {_mb(phase.pss)}"

@@ -17,6 +17,7 @@ from bot.feishu import crypto, events
 from bot.listening.turn_request import TurnRequest
 from lab.benchmark.figures import Figure
 from lab.benchmark.load import Seen
+from lab.benchmark.processes import NotMeasured
 from lab.benchmark.targets import Load
 from lab.doubles.feishu_events import CREDENTIALS, delivery
 from lab.doubles.minimal_feishu import BOT, StandIn
@@ -27,6 +28,7 @@ from lab.talk.runs import Crowds, TalkRun
 from lab.talk.schedule import Utterance, arrivals
 from lab.talk.solving import Counted, cost_of_a_line, costs
 from lab.talk.speech import CHATS, PEOPLE, groups, written_discussions
+from lab.talk.storage import DiskUse, storage_figures
 from lab.talk.targets import figures
 from sandbox.model.model_http import Closed, read_request, response_head
 
@@ -255,3 +257,23 @@ def test_the_command_line_refuses_what_would_never_end(capsys: pytest.CaptureFix
         with pytest.raises(SystemExit):
             parser().parse_args(["--talk", *wrong])
     assert "give 0.5 to 200" in capsys.readouterr().err
+
+
+def test_storage_is_what_grew_for_each_new_message_without_its_text() -> None:
+    before = DiskUse(1_000_000, 100, 10_000, {"agent_messages: rows": 50_000})
+    grown = {
+        "agent_messages: rows": 450_000,
+        "agent_turns: agent_turns_pkey": 100_000,
+        "jobs: rows": 9,
+    }
+    found = storage_figures(before, DiskUse(1_560_000, 500, 50_000, grown))
+    by_name = {figure.name: figure.value for figure in found}
+    assert by_name == {
+        "storage beyond the text": pytest.approx(1.3),
+        "storage: agent_messages: rows": pytest.approx(1000),
+        "storage: agent_turns: agent_turns_pkey": pytest.approx(250),
+        "storage: the rest": pytest.approx(150),
+    }
+    assert found[0].verdict == "miss"
+    with pytest.raises(NotMeasured, match="no message was stored"):
+        storage_figures(before, before)
