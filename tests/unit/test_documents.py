@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.settings import NAMES
+from lab import pictures
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {name.upper() for name in NAMES}
@@ -26,6 +27,7 @@ TWINS = {
     **{f"docs/{file.name}": f"docs/zh/{file.name}" for file in (ROOT / "docs" / "zh").glob("*.md")},
 }
 MOST_LINES_OF_A_SCREEN = 55
+MOST_BYTES_OF_A_PICTURE = 120_000
 MOST_WORDS_OF_A_DECISION = 80
 MOST_WORDS_OF_DECISIONS = 7_000
 LIST_OF_DEPENDENCIES = "Every dependency has a reason"
@@ -58,9 +60,11 @@ def commands(path: str) -> list[str]:
 
 
 def inline(path: str) -> Counter[str]:
-    """Scripts, paths, scopes, events and fields of logs in inline code."""
+    """Scripts, paths, scopes, events and fields of logs in inline code; what people say is in
+    their language."""
     prose = re.sub(r"^```.*?^```", "", text(path), flags=re.MULTILINE | re.DOTALL)
-    return Counter(code for code in re.findall(r"`([^`\n]+)`", prose) if code.isascii())
+    codes = [code for code in re.findall(r"`([^`\n]+)`", prose) if not code.startswith("@Memo ")]
+    return Counter(code for code in codes if code.isascii())
 
 
 def headings(path: str) -> list[int]:
@@ -98,6 +102,35 @@ def test_every_script_and_file_that_is_named_is_there(path: Path) -> None:
         assert (ROOT / name).exists(), name
 
 
+def pictures_shown() -> set[str]:
+    """Those that the documents show, from the root of the checkout."""
+    links = [
+        (path, link)
+        for path in DOCUMENTS
+        for link in re.findall(r'!\[[^\]]*\]\(([^)\s]+)\)|src="([^"]+)"', path.read_text("utf-8"))
+    ]
+    files = [(path.parent / (one or other)).resolve() for path, (one, other) in links]
+    return {file.relative_to(ROOT).as_posix() for file in files}
+
+
+def test_one_script_makes_the_pictures_that_the_documents_show() -> None:
+    made = {file.as_posix() for file in pictures.files(pictures.NAMES)}
+    there = {file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").rglob("*.png")}
+
+    assert pictures_shown() == made == there
+
+
+def test_pictures_are_small() -> None:
+    for name in pictures_shown():
+        assert (ROOT / name).stat().st_size < MOST_BYTES_OF_A_PICTURE, name
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_table_has_a_row_twice(path: Path) -> None:
+    rows = re.findall(r"^\| (`[^|]+?) \|", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [row for row, times in Counter(rows).items() if times > 1] == []
+
+
 def test_the_readme_is_one_screen_and_begins_with_two_commands() -> None:
     for path in ("README.md", "README.zh.md"):
         assert len(text(path).splitlines()) <= MOST_LINES_OF_A_SCREEN
@@ -108,7 +141,7 @@ def test_the_readme_is_one_screen_and_begins_with_two_commands() -> None:
 def test_guides_of_set_up_and_operation_are_there_in_chinese() -> None:
     needed = {
         "setup-feishu.md", "feishu-app.md", "setup-supabase.md", "settings.md", "operating.md",
-        "deploying.md", "commands.md", "on-time.md", "first-day.md",
+        "deploying.md", "commands.md", "on-time.md", "first-day.md", "console.md",
     }  # fmt: skip
     assert {Path(path).name for path in TWINS} == {"README.md", "SECURITY.md", *needed}
 
