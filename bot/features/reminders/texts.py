@@ -12,6 +12,8 @@ from memory.tables.timers import Repeats, Timer
 from memory.text import one_line
 
 _TEXT_CHARS = 200
+# In a list of 20, which has to fit on one card with its buttons.
+_LISTED_CHARS, _NAME_CHARS = 80, 40
 
 say = Catalogue(__file__).say
 
@@ -36,7 +38,7 @@ def listed(
 
 
 def cancelled(timer: Timer, language: Language) -> str:
-    return say("cancelled", language, text=_text(timer))
+    return say("cancelled", language, text=_short(timer.plan.content, _TEXT_CHARS))
 
 
 def _line(
@@ -44,17 +46,17 @@ def _line(
 ) -> str:
     plan, author = timer.plan, timer.context.actor_id
     due = datetime.fromtimestamp(plan.due_ms / 1000, now.tzinfo)
-    people = join_list((one_line(name(person)) for person in plan.for_people), language)
+    people = join_list((name(person) for person in plan.for_people), language)
     line = say(
         "line",
         language,
         number=f"**{number}**",
         when=when(plan.repeats, due, now, language),
-        whom=say("everybody", language) if plan.for_all else people,
-        text=_text(timer),
+        whom=say("everybody", language) if plan.for_all else _short(people, _NAME_CHARS),
+        text=_short(plan.content, _LISTED_CHARS),
     )
     own = plan.for_people == (author,)
-    return line if own else line + say("by", language, name=one_line(name(author)))
+    return line if own else line + say("by", language, name=_short(name(author), _NAME_CHARS))
 
 
 def when(
@@ -68,6 +70,6 @@ def when(
     return say("repeated-from" if is_set else "repeated", language, often=often, day=day)
 
 
-def _text(timer: Timer) -> str:
-    line = one_line(timer.plan.content).replace("`", "'")
-    return line if len(line) <= _TEXT_CHARS else line[: _TEXT_CHARS - 1] + "…"
+def _short(text: str, limit: int) -> str:
+    line = one_line(text).replace("`", "'")
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,66 @@
+"""The longest lists with buttons beside each entry fit on one card, and are not cut."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.features.own_memory import texts as item_texts
+from bot.features.reminders import texts as reminder_texts
+from bot.feishu.cards import Button, answer_card
+from bot.feishu.splitting import split_markdown
+from memory.models import Former
+from memory.scope import memory_context
+from memory.tables.buttons import new_id
+from memory.tables.items import Item
+from memory.tables.timers import Plan, Timer
+from tests.support.cards import card_bytes
+
+LONG = "字" * 2000
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+OVERVIEW = LONG[:900]
+
+
+def card_of(markdown: str, labels: tuple[str, ...], entries: int) -> dict[str, Any]:
+    (whole,) = split_markdown(markdown)
+    beside = [entry for entry in range(entries, 0, -1) for _ in labels]
+    buttons = [Button(labels[0], {"b": new_id()}, entry=entry) for entry in beside]
+    return answer_card(whole, buttons=buttons)
+
+
+def test_twenty_reminders_fit() -> None:
+    context = memory_context(
+        chat_id="oc_1", root="main", subject="ou_1", actor="ou_1", tenant_key="t"
+    )
+    people = tuple(f"ou_{number}" for number in range(20))
+    plan = Plan(LONG, NOW, "UTC", 4_102_444_800_000, "monthly", people)
+    timers = [Timer(new_id(), context, "om_1", plan)] * 20
+    told = reminder_texts.listed(timers, 20, lambda one: LONG, NOW, "zh")
+
+    assert told.count("\n\n") == 20
+    assert card_bytes(card_of(told, ("取消",), 20)) < 30_000
+
+
+def test_five_items_with_the_latest_messages_fit() -> None:
+    item = Item(
+        kind="fact",
+        id="1",
+        key=LONG,
+        value=LONG,
+        scope="user",
+        actor_id="ou_2",
+        user_id="ou_1",
+        chat_id=f"oc_{'a' * 32}",
+        shared_chat_id="oc_2",
+        turn_id=None,
+        at=NOW.isoformat(),
+        chat_type="group",
+        chat_name=LONG,
+        shared_chat_name=LONG,
+        before=Former(LONG, NOW.isoformat(), NOW.isoformat()),
+    )
+    link = item_texts.applink("https://open.feishu.cn")
+    viewer = item_texts.Viewer("ou_1", "zh", UTC, lambda one: LONG, link)
+    told = item_texts.listed([item] * 5, 99, 5, viewer)
+
+    assert card_bytes(card_of(f"{OVERVIEW}\n\n{told}", ("更正", "删除"), 6)) < 30_000
