@@ -15,7 +15,7 @@ from lab.illustrations.browser import Browser
 
 
 @dataclass(frozen=True)
-class Talk:
+class ExampleTalk:
     """`group` as it is called; who says what there, the second in the thread of the first; what the
     first says to the bot alone; how people ask what it can do, for their memory and settings."""
 
@@ -29,8 +29,8 @@ class Talk:
     settings: str
 
 
-TALK: dict[Language, Talk] = {
-    "en": Talk(
+TALK: dict[Language, ExampleTalk] = {
+    "en": ExampleTalk(
         group="Launch team",
         kitchen="Kitchen",
         people=("Alice", "Bob"),
@@ -50,7 +50,7 @@ TALK: dict[Language, Talk] = {
         memory="/memory",
         settings="/settings",
     ),
-    "zh": Talk(
+    "zh": ExampleTalk(
         group="发布小组",
         kitchen="茶水间",
         people=("陈晨", "李雷"),
@@ -155,7 +155,7 @@ def everyday(
         stop(sandbox.process)
 
 
-def _talk(sandbox: Sandbox, talk: Talk) -> None:
+def _talk(sandbox: Sandbox, talk: ExampleTalk) -> None:
     names = {chat["name"]: chat["chat_id"] for chat in sandbox.platform.state()["chats"]}
     for before, name in (("Launch team", talk.group), ("Kitchen", talk.kitchen)):
         sandbox.platform.post("/rename", chat_id=names[before], name=name)
