@@ -10,7 +10,8 @@ Examples:
   scripts/bench --talk                                 5, 25 and 50 mentions a second, model 2 s
   scripts/bench --talk --model 0.3 2 8 30 --rate 25    slower models too
   scripts/bench --talk --against ../main               this version beside another, in turn
-  scripts/bench --talk --ratio 5 --history 500         more talk, in chats with a past
+  scripts/bench --talk --ratio 5 --history 800         more talk, in chats with a past (a transcript
+                                                       is full after 200 messages a chat)
   scripts/bench --talk --rate 50 --seconds 60 --streaming off --json >talk.json
 
 How it is counted: processor time is that of the bot's processes, from the first arrival until the
