@@ -91,7 +91,7 @@ def test_a_file_sent_in_private_is_read_for_it_and_for_the_next_question(world: 
     [
         ("../a\u202excod.exe", b"MZ", "我只读|I read txt"),
         ("a.docx", b"PK", "damaged|损坏"),
-        ("a.txt", b"x" * 1_100_000, "larger than the limit of 1 MB|1 MB 的上限"),
+        ("a.txt", b"x" * 1_100_000, "larger than 1 MB|1 MB 的上限"),
         ("a.pdf", b"", "empty|空的"),
         ("a.xlsx", made.locked_office(), "password|密码"),
     ],

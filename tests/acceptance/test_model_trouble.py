@@ -42,7 +42,10 @@ def test_an_honest_card_comes_and_the_question_is_kept(
     question, card = world.ask("Alice", "what is the plan?")
 
     assert time.monotonic() - started < 20
-    sorry = "the model gave an empty answer" if "text" in trouble else "I couldn't answer just now"
+    if "text" in trouble:
+        sorry = "the model gave an empty answer"
+    else:
+        sorry = "I can't answer" if trouble.get("status") == 401 else "I couldn't answer just now"
     assert f"Sorry, {sorry}" in card
     assert "secret" not in card
     (row,) = world.settled(question)

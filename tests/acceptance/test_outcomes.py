@@ -201,7 +201,7 @@ def test_every_place_counts_the_same(ended: Ended) -> None:
     assert monitor["recent"]["turns"] == EXPECTED
     assert {**listed, "answered": listed["answered"] - presses} == EXPECTED
     assert figure(now, "Answers") == stored["answered"]
-    assert figure(now, "Without an answer") == stored["apologised"] + stored["undelivered"]
+    assert figure(now, "Unanswered") == stored["apologised"] + stored["undelivered"]
     assert figure(now, "Stayed silent") == stored["silent"]
     days = json.loads(script(world, "scripts.conversations", "--json").stdout)["days"]
     assert sum(day["answered"] for day in days) == stored["answered"] - 1, "one was told in p2p"
@@ -218,8 +218,8 @@ def test_offers_are_nobodys_turns(ended: Ended) -> None:
     offers = "select count(*) as n from agent_turns where outcome = 'offer' and origin = 'offer'"
     assert ended.world.rows(offers)[0]["n"] >= 1
     assert "outcome=offer" not in ended.page("/console/turns")
-    assert 'class="state unknown">offer' not in ended.page("/console/turns")
-    assert 'class="state unknown">offer' in ended.page("/console/turns?outcome=offer")
+    assert 'class="state unknown">private offer' not in ended.page("/console/turns")
+    assert 'class="state unknown">private offer' in ended.page("/console/turns?outcome=offer")
 
 
 def test_the_numbers_of_the_workers_are_the_same(ended: Ended) -> None:
@@ -240,7 +240,7 @@ def test_health_says_that_people_get_no_answers(ended: Ended) -> None:
     now = ended.page("/console/")
     assert 'class="card alarmed"' in now
     assert said in now
-    assert "the model refuses its key × 1" in now
+    assert "the model refuses its API key × 1" in now
     assert "the model account is out of credit × 1" in now
     assert "1 answer could not be delivered" in now
     monitor = script(ended.world, "scripts.monitor", "--db", "--once")
@@ -258,7 +258,7 @@ def test_health_says_that_people_get_no_answers(ended: Ended) -> None:
 def test_a_turns_page_names_why_there_is_no_answer(ended: Ended) -> None:
     page = ended.page(f"/console/turns/{ended.questions['wrong_key']}")
     assert 'class="state fail">no answer' in page
-    assert "the model refuses its key" in page
+    assert "the model refuses its API key" in page
     page = ended.page(f"/console/turns/{ended.questions['undelivered']}")
     assert 'class="state fail">not delivered' in page
     assert "feishu 230001" in page

@@ -143,7 +143,7 @@ def test_what_is_taken_back_takes_the_record_along(world: World) -> None:
     assert run(world, "replay", first).returncode == 1
     shown = run(world, "replay", second, "--prompt")
     assert "3 March" not in shown.stdout
-    assert "no longer exists" in shown.stderr
+    assert "no longer exist" in shown.stderr
 
 
 def test_a_look_is_kept(world: World) -> None:

@@ -200,7 +200,7 @@ def test_the_button_leads_to_the_end_first_and_then_to_replies_in_old_threads(
     page.wait_for_selector("#newest:has-text('1 new message')")
     page.click("#newest")
     comes_into_sight(page, "on an old line")
-    page.wait_for_selector("#newest:has-text('To the newest')")
+    page.wait_for_selector("#newest:has-text('Jump to latest')")
 
 
 def test_what_grows_right_after_going_to_the_end_leaves_the_end_in_sight(page: Any) -> None:
