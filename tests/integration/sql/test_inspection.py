@@ -30,11 +30,11 @@ async def test_the_panel_shows_what_is_kept_of_a_chat_newest_first(
     }
 
     assert shown == {
-        "Working memory": [[alice.user_id, '{"topic": "noodles"}']],
+        "What I remember": [[alice.user_id, '{"topic": "noodles"}']],
         "Notes": [[alice.user_id, "Shopping #food #tea"]],
         "Summaries of long threads": [],
-        "Why it spoke or kept silent": [],
-        "What it keeps, and whose memory it is": [
+        "Why it answered or stayed silent": [],
+        "What is stored, and in whose memory": [
             [alice.user_id, "→ in the canteen"],
             [alice.user_id, "← noodles?"],
         ],

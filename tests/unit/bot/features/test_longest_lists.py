@@ -60,7 +60,7 @@ def test_five_items_with_the_latest_messages_fit() -> None:
         before=Former(LONG, NOW.isoformat(), NOW.isoformat()),
     )
     link = item_texts.applink("https://open.feishu.cn")
-    viewer = item_texts.Viewer("ou_1", "zh", UTC, lambda one: LONG, link)
+    viewer = item_texts.Viewer("ou_1", "zh", NOW, lambda one: LONG, link)
     told = item_texts.listed([item] * 5, 99, 5, viewer)
 
     assert card_bytes(card_of(f"{OVERVIEW}\n\n{told}", ("更正", "删除"), 6)) < 30_000
