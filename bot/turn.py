@@ -40,6 +40,7 @@ from bot.outbox.working_sign import showing_work
 from bot.process import metrics, timing
 from bot.process.timing import stage
 from bot.process.turn_records import TurnRecord
+from bot.process.working_places import room_to_begin, room_to_go_on
 from bot.queue.consumer import Lease
 from bot.services import Services
 from memory.models import OpenTurn
@@ -81,7 +82,8 @@ async def handle_request(
     if is_stop(turn.question):  # it must not wait for the turn that it ends
         await _take_turn(services, turn, answering, lease)
         return
-    async with services.shares.hold(asker_of(request), lease.waits if lease else None):
+    async with services.shares.hold(asker_of(request)):
+        await room_to_begin()
         await _take_turn(services, turn, answering, lease)
 
 
@@ -100,6 +102,7 @@ async def _take_turn(
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
             answer = await _made(services, turn, opened, showing, stream, answering)
+            await room_to_go_on()
             forgets, foot, means = answer.forgets, answer.foot, answer.means
             reply = await store_reply(services, turn, answer, showing.language)
         pressed_question = turn.question if answering is None and turn.by_click else None

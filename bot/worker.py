@@ -52,7 +52,9 @@ from bot.outbox.recalls import handle_recall
 from bot.outbox.withdrawing import tend_withdrawals
 from bot.process import logs, metrics, plan
 from bot.process.interruptions import Interruptions
+from bot.process.room import turns_in_hand
 from bot.process.task_cancellation import ended
+from bot.process.working_places import room_to_begin
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Hopeless, Later
@@ -80,6 +82,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(attempt=job.attempt)
     try:
+        if job.task != EVENT_TASK:
+            await room_to_begin()
         if job.task == EVENT_TASK:
             await handle_event(services, lease)
         elif job.task == TENDING_TASK:
@@ -197,12 +201,19 @@ async def _work(
         stopped=services.stops.ask,
     )
     places = settings.worker_concurrency + TENDING_AT_ONCE
+    in_hand = turns_in_hand(settings.workers)
     consumer = Consumer(
-        table, url, handlers, concurrency=places, grace_s=_GRACE_S, fallen=standing.fallen
+        table,
+        url,
+        handlers,
+        concurrency=places,
+        in_hand=max(in_hand, places),
+        grace_s=_GRACE_S,
+        fallen=standing.fallen,
     )
     tending = enumerate(_tending(services, table, standing, stop))
     begun = [asyncio.create_task(_after(place * _APART_S, work)) for place, work in tending]
-    log.info("worker.started", concurrency=settings.worker_concurrency)
+    log.info("worker.started", concurrency=settings.worker_concurrency, in_hand=in_hand)
     begins()
     gc.collect()
     gc.freeze()  # what is loaded stays; looking through it again would hold up a turn for 60 ms

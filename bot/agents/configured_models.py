@@ -8,6 +8,7 @@ from bot.agents.llm.chat_completions import BETWEEN_S, ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.fallback import Fallback
 from bot.agents.llm.model import Model
+from bot.agents.llm.request_line import LONGEST_WAIT_S
 from bot.agents.llm.token_metering import CountedModel, Meter, MeteredModel
 from bot.process.tally import Tally
 from bot.settings import Settings
@@ -45,10 +46,12 @@ class Models:
             from bot.agents.offline.model import OfflineModel  # for who has no key
 
             return OfflineModel()
-        first: Model = ChatModel(self._endpoint, name, first_s=self._first_s)
+        has_other = bool(self._settings.openai_fallback_model)
+        waits_s = self._first_s if has_other else LONGEST_WAIT_S  # the other model need not wait
+        first: Model = ChatModel(self._endpoint, name, first_s=self._first_s, waits_s=waits_s)
         if self._meter and name == self._settings.openai_model:
             first = MeteredModel(first, self._meter)
-        if not self._settings.openai_fallback_model:
+        if not has_other:
             return first
         other = self._settings.openai_fallback_model
         return Fallback(first, ChatModel(self._endpoint, other, first_s=self._first_s))

@@ -19,6 +19,7 @@ from bot.agents.llm.limits import LimitReached, Limits, Spent
 from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
 from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import manager_messages, reader_of
+from bot.agents.llm.time_limits import time_limit
 from bot.agents.loop import AgentWords, run, words_of
 from bot.agents.offline.model import OfflineModel
 from bot.agents.offline.rule_based_requests import wish_of
@@ -135,7 +136,7 @@ class Manager:
         """
         turn = self._turn(prompt, WrittenSoFar(on_progress))
         try:
-            async with asyncio.timeout(timeout_s) as limit:
+            async with time_limit(timeout_s) as limit:
                 with _ended_by(stop, limit), _flowing(turn.written, stop, limit, flows_for_s):
                     said = await self._run(turn)
         except (TimeoutError, Declined, ModelFailed, LimitReached) as exc:

@@ -16,6 +16,7 @@ from bot.files.reading import Read, ReadingLimits, Reason, Unread, is_readable
 from bot.files.reading_slots import NoPlace
 from bot.files.refusals import MOST_FILES, not_read
 from bot.listening.turn_request import TurnRequest
+from bot.process.working_places import waiting
 from bot.services import Services
 from bot.text.file_names import safe_name
 from memory.tokens import estimate_tokens
@@ -51,9 +52,10 @@ async def attached_files(
     if not files:
         return Files()
     limits, given = limits_of(services), list(dict.fromkeys(files))
-    read = await asyncio.gather(
-        *(_read(services, request, *pair, limits) for pair in given[:MOST_FILES]),
-    )
+    with waiting():
+        read = await asyncio.gather(
+            *(_read(services, request, *pair, limits) for pair in given[:MOST_FILES]),
+        )
     parts, unread, texts, tokens = [], [], [], 0
     for (message_id, one), result in zip(
         given, [*read, *[Unread("many")] * len(given)], strict=False

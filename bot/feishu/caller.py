@@ -16,6 +16,7 @@ from bot.feishu.pacing import Pacer
 from bot.feishu.retry import RetryPolicy, retry_delay
 from bot.feishu.tokens import TenantToken, Token
 from bot.feishu.transport import ApiRequest, ApiResponse, Transport
+from bot.process.working_places import waiting
 
 _log = structlog.get_logger(__name__)
 
@@ -69,6 +70,17 @@ class Caller:
         is_file: bool = False,
     ) -> ApiResponse:
         """The first good answer, retried as `policy` allows, with one renewal of the token."""
+        with waiting():
+            return await self._exchange(request, pacer, key, policy, is_file)
+
+    async def _exchange(
+        self,
+        request: ApiRequest,
+        pacer: Pacer | None,
+        key: str,
+        policy: RetryPolicy | None,
+        is_file: bool,
+    ) -> ApiResponse:
         started, attempt, renewed, maybe_done = self._clock(), 0, False, False
         while True:
             attempt += 1

@@ -17,7 +17,7 @@ from yarl import URL
 
 from bot.feishu.errors import ResourceTooLarge, Unreachable
 
-CONCURRENCY = 32
+CONCURRENCY = 256  # at Feishu's limits a slow Feishu needs as many
 _KEPT_S = 60.0  # people pause between questions; a new connection is a new TLS handshake
 _MAX_JSON_BYTES = 16 * 1024 * 1024
 _HEADERS = {"User-Agent": "feishu-memory-bot", "Accept-Encoding": "gzip, deflate"}

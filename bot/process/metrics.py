@@ -79,6 +79,14 @@ TOKENS = Counter(
     ["direction", "kind"],
 )
 MODEL_FAILURES = Counter("bot_model_failures_total", "Model calls that gave no answer.", ["reason"])
+MODEL_REQUESTS = Gauge(
+    "bot_model_requests", "Requests that models are answering.", multiprocess_mode="livesum"
+)
+MODEL_WAITING = Gauge(
+    "bot_model_requests_waiting",
+    "Requests that wait because a model has as many as it takes.",
+    multiprocess_mode="livesum",
+)
 FEISHU_CALLS = Counter("bot_feishu_calls_total", "Calls that Feishu counts, by API.", ["api"])
 FEISHU_MONTH_CALLS = Gauge(
     "bot_feishu_month_calls",

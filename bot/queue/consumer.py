@@ -1,9 +1,11 @@
 """Takes jobs from the queue and ends them: many at a time, in order per lock.
 
 The process that accepts an event hands most jobs to a worker directly; workers take the others from
-the table. A worker retries writing a job's end until the database takes it, so an outage delays a
-conversation but does not block it for good. Jobs of a worker that died, or that a worker lost track
-of, are handed back within seconds. A worker takes jobs only when it knows that some are waiting.
+the table, no more than can begin at once. A job that waits takes no place of others
+(`bot.process.working_places`), but a worker has only so many jobs in hand. It retries writing a
+job's end until the database takes it, so an outage delays a conversation but does not block it for
+good. Jobs of a worker that died, or that a worker lost track of, are handed back within seconds. A
+worker takes jobs only when it knows that some are waiting.
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TypeVar
 
 import structlog
 
 from bot.process.task_cancellation import ended
+from bot.process.working_places import WorkingPlaces
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Dead, Job, RunAgain, after_failure
 from bot.queue.presence import Hearing, Presence
@@ -29,8 +31,7 @@ log = structlog.get_logger()
 
 ROUND_S = 1.0
 _SECOND_LOOK_S = 0.2
-_WAITS_S = 2.0
-_MOST_WAITING = 8
+_IN_HAND = 256
 _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
@@ -43,15 +44,13 @@ class Lease:
     """A job while this worker holds it.
 
     To end the job in the same transaction as its last step, run `ending()` there and pass its
-    result to `ended`. `take` receives the next job of the lock. Call `waits` when the job starts or
-    stops waiting for other jobs of its author; meanwhile it takes no place. `unsure`: something was
-    being sent, and nobody knows (yet) whether it arrived.
+    result to `ended`. `take` receives the next job of the lock. `unsure`: something was being sent,
+    and nobody knows (yet) whether it arrived.
     """
 
     job: Job
     worker: int
     take: Callable[[Job], None]
-    waits: Callable[[bool], None] = lambda _: None
     is_over: bool = False
     unsure: bool = False
 
@@ -84,8 +83,9 @@ class Handlers:
 
 
 class Consumer:
-    """One worker of the queue. The process that sees another worker die sets `fallen`. `clock`
-    gives seconds since epoch."""
+    """One worker of the queue: `concurrency` jobs work at the same time, and `in_hand` at most work
+    or wait. The process that sees another worker die sets `fallen`. `clock` gives seconds since
+    epoch."""
 
     def __init__(
         self,
@@ -94,19 +94,20 @@ class Consumer:
         handlers: Handlers,
         *,
         concurrency: int,
+        in_hand: int = _IN_HAND,
         grace_s: float = _GRACE_S,
         fallen: asyncio.Event | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._table = table
         self._handlers = handlers
-        self._concurrency = concurrency
+        self._in_hand = in_hand
         self._grace_s = grace_s
         self._clock = clock
         self._running: dict[int, asyncio.Task[None]] = {}
-        self._begun: dict[int, float] = {}
-        self._places = asyncio.Semaphore(concurrency * _MOST_WAITING)
-        self._news = asyncio.Event()
+        self._unstarted: set[int] = set()
+        self._news, self._room_made = asyncio.Event(), asyncio.Event()
+        self._places = WorkingPlaces(concurrency, self._room_made.set)
         self._fallen = fallen or asyncio.Event()
         self._closing = False
         self._claiming = asyncio.Lock()
@@ -115,7 +116,7 @@ class Consumer:
         self._looked = self._alarmed_until = 0.0
         self._handed_back: set[int] = set()
         hearing = Hearing(self._news.set, self._handed, lambda turn: handlers.stopped((turn,)))
-        self._presence = Presence(database_url, hearing, places=concurrency)
+        self._presence = Presence(database_url, hearing, places=in_hand)
 
     async def work(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set. Then running jobs have `grace_s` to end, and the rest are
@@ -151,14 +152,11 @@ class Consumer:
 
     async def _something_new(self, stopped: asyncio.Task[bool]) -> None:
         """Waits until there may be a job to take and room for it, or until `stopped` is done."""
-        if not self._room():
-            await asyncio.wait(
-                {stopped, *self._running.values()}, return_when=asyncio.FIRST_COMPLETED
-            )
-            return
-        news = asyncio.create_task(self._news.wait())
-        await asyncio.wait({stopped, news}, return_when=asyncio.FIRST_COMPLETED)
-        news.cancel()
+        self._room_made.clear()
+        wanted = self._news if self._room() else self._room_made
+        changed = asyncio.create_task(wanted.wait())
+        await asyncio.wait({stopped, changed}, return_when=asyncio.FIRST_COMPLETED)
+        changed.cancel()
 
     def _handed(self, job: Job) -> None:
         """Starts a job that was handed to this worker, unless it was handed back as missing."""
@@ -166,34 +164,24 @@ class Consumer:
             self._start(job)
 
     def _room(self) -> int:
-        """How many more jobs this worker can take.
-
-        A job that has run for two seconds is probably waiting for a model, so it takes no place. A
-        second limit counts all running jobs.
-        """
-        recently = time.monotonic() - _WAITS_S
-        at_work = sum(begun > recently for begun in self._begun.values())
-        left = self._concurrency * _MOST_WAITING - len(self._running)
-        return max(0, min(self._concurrency - at_work, left))
+        """How many more jobs this worker can take: those that can begin at once."""
+        left = self._in_hand - len(self._running)
+        return max(0, min(self._places.to_spare - len(self._unstarted), left))
 
     def _start(self, job: Job) -> None:
-        lease = Lease(job, self._presence.worker, self._start, partial(self._waits, job.id))
-        task = asyncio.create_task(self._do(lease))
+        task = asyncio.create_task(self._do(Lease(job, self._presence.worker, self._start)))
         self._running[job.id] = task
-        self._begun[job.id] = time.monotonic()
+        self._unstarted.add(job.id)
         task.add_done_callback(lambda _: self._forget(job.id))
-
-    def _waits(self, job: int, waits: bool) -> None:
-        self._begun[job] = 0.0 if waits else time.monotonic()
-        if waits:
-            self._news.set()
 
     def _forget(self, job: int) -> None:
         self._running.pop(job, None)
-        self._begun.pop(job, None)
+        self._unstarted.discard(job)
+        self._room_made.set()
 
     async def _do(self, lease: Lease) -> None:
         """Runs one job and writes its end."""
+        self._unstarted.discard(lease.job.id)
         outcome = RunAgain(0.0) if self._closing else await self._outcome(lease)
         if not lease.is_over:
             await self._write_end(lease, outcome)
@@ -201,7 +189,7 @@ class Consumer:
     async def _outcome(self, lease: Lease) -> RunAgain | Dead | None:
         """The outcome of the job; None: it is done."""
         try:
-            async with self._places:  # two processes may hand a job to the same last place
+            with self._places.hold(_chat_of(lease.job)):
                 if reason := lease.job.given_up:
                     return Dead(reason, {"excused": await self._handlers.give_up(lease, reason)})
                 await self._handlers.handle(lease)
@@ -335,3 +323,8 @@ class Consumer:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait({task}, timeout=_LAST_WORDS_S)
+
+
+def _chat_of(job: Job) -> str:
+    """The chat whose share a job takes: locks are `feishu:{chat}:{root}`, or of no chat."""
+    return ":".join((job.lock or "").split(":")[:2])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
+from bot.process.working_places import waiting
 from bot.queue.person_rates import Asker
 
 
@@ -18,16 +19,15 @@ class PersonShares:
         self._places: WeakValueDictionary[Asker, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def hold(
-        self, asker: Asker, waits: Callable[[bool], None] | None = None
-    ) -> AsyncIterator[None]:
-        """Holds one of the person's places while it is entered. `waits` is told when it has to be
-        waited for, and when that is over."""
+    async def hold(self, asker: Asker) -> AsyncIterator[None]:
+        """Holds one of the person's places while it is entered."""
         places = self._places.setdefault(asker, asyncio.Semaphore(self._at_once))
-        crowded = places.locked()
-        if crowded and waits:
-            waits(True)
-        async with places:
-            if crowded and waits:
-                waits(False)
+        if places.locked():
+            with waiting():
+                await places.acquire()
+        else:
+            await places.acquire()
+        try:
             yield
+        finally:
+            places.release()

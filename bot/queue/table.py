@@ -188,7 +188,7 @@ class JobTable:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AskingConnection]:
         try:
-            async with asyncio.timeout(_WITHIN_S), self._pool.connection() as connection:
+            async with self._pool.connection() as connection, asyncio.timeout(_WITHIN_S):
                 yield connection
         except (psycopg.Error, PoolTimeout, TimeoutError) as exc:
             raise QueueUnavailable(type(exc).__name__) from exc

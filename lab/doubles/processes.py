@@ -183,6 +183,10 @@ class ModelDouble:
         found = requests.get(f"{self.url}/control/requests", timeout=30).json()
         return list(found["requests"] if isinstance(found, dict) else found)
 
+    def load(self) -> dict[str, int]:
+        """How many completions are under way, the most so far, how many it refused (`at_once`)."""
+        return dict(requests.get(f"{self.url}/control/load", timeout=30).json())
+
     def forget(self) -> None:
         requests.delete(f"{self.url}/control/requests", timeout=30)
 

@@ -53,11 +53,13 @@ class Pool(AsyncConnectionPool[AskingConnection]):
         self._line = asyncio.Semaphore(1)
         self._places = 1  # as many connections are handed out at most, for now
         self._waited = 0.0  # monotonic seconds: when somebody last had to
+        self._returned = 0.0  # and when a connection last came back unbroken
         self._at_hand: list[AskingConnection] = []
         self._keeps = kwargs.get("check") is None
 
     def connection(self, timeout: float | None = None) -> Handed:  # type: ignore[override]
-        """A connection while the context lasts. Raises `PoolTimeout`."""
+        """A connection while the context lasts. Raises `PoolTimeout` when none comes back for so
+        long; in a line that moves everybody gets one."""
         return Handed(self, self.timeout if timeout is None else timeout)
 
     async def take(self, within_s: float) -> AskingConnection:
@@ -81,23 +83,26 @@ class Pool(AsyncConnectionPool[AskingConnection]):
 
     async def _wait(self, within_s: float) -> None:
         """For a place in line, or for the moment when there is one more."""
-        self._waited = time.monotonic()
-        grows = self._places < self.max_size
-        try:
-            async with asyncio.timeout(min(_PATIENCE_S, within_s) if grows else within_s):
-                await self._line.acquire()
-        except TimeoutError as exc:
-            if self._places < self.max_size:
-                self._places += 1
-            elif grows:  # others were faster
-                await self._wait(within_s)
-            else:
-                raise PoolTimeout(f"no connection was free for {within_s:.1f} s") from exc
+        while True:
+            self._waited = time.monotonic()
+            grows = self._places < self.max_size
+            try:
+                async with asyncio.timeout(min(_PATIENCE_S, within_s) if grows else within_s):
+                    await self._line.acquire()
+                    return
+            except TimeoutError as exc:
+                if self._places < self.max_size:
+                    self._places += 1
+                    return
+                moves = time.monotonic() - self._returned < within_s
+                if not (grows or moves):
+                    raise PoolTimeout(f"no connection was free for {within_s:.1f} s") from exc
 
     async def give_back(self, connection: AskingConnection) -> None:
         """Ends what `take` began."""
         try:
             idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
+            self._returned = time.monotonic() if idle else self._returned
             if not (idle and self._keeps) or self.closed:
                 await self.putconn(connection)
                 return
@@ -216,7 +221,7 @@ class PostgresRpc:
     ) -> list[Any]:
         """The first value of each of the `wanted` results, counted from 0."""
         try:
-            async with asyncio.timeout(self._timeout_s), self._connected() as connection:
+            async with self._connected() as connection, asyncio.timeout(self._timeout_s):
                 return await connection.ask_each(statement, args, wanted)
         except TimeoutError as exc:
             raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc

@@ -13,7 +13,11 @@ POST   /control/script        steps or rules, see sandbox/model/model_script.py
 POST   /control/mode          {"mode": "echo" | "script" | "rules", "delay_s": seconds,
                               "embeddings": {"status", "delay_s", "refuse"}}; refuse: a word in a
                               text that is answered with status 400. "refuses": what it does not
-                              take, see sandbox/model/model_refusals.py; a new mode forgets it
+                              take, see sandbox/model/model_refusals.py; a new mode forgets it.
+                              "at_once": above so many at a time it answers 429; null: no limit.
+                              "hold": true: it takes requests and answers none until it is false
+GET    /control/load          {"under_way", "most", "refused"}: completions that are being answered,
+                              the most so far and how many were refused; POST /control/mode forgets
 GET    /control/embeddings    {"requests": [body, …]}, the newest last
 """
 
@@ -59,6 +63,10 @@ class ModelServer:
         self.received: deque[dict[str, Any]] = deque(maxlen=REQUESTS_KEPT)
         self.embedded: deque[Any] = deque(maxlen=REQUESTS_KEPT)
         self.embedding_faults: dict[str, Any] = {}
+        self.at_once: int | None = None
+        self.released = asyncio.Event()
+        self.released.set()
+        self._under_way = self._most = self._refused = 0
         self._count = 0
         self._port = 0
         self._server: asyncio.Server | None = None
@@ -69,6 +77,7 @@ class ModelServer:
             ("DELETE", "/control/requests"): self._forget,
             ("GET", "/control/embeddings"): self._embedding_requests,
             ("GET", "/control/script"): self._state,
+            ("GET", "/control/load"): self._load_of_now,
             ("POST", "/control/script"): self._load,
             ("POST", "/control/mode"): self._switch,
         }
@@ -137,12 +146,30 @@ class ModelServer:
         self, request: ModelHttpRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         body = _chat_request(request)
+        if self.at_once is not None and self._under_way >= self.at_once:
+            self._refused += 1
+            raise HttpError(429, "too many requests at once")
+        self._under_way += 1
+        self._most = max(self._most, self._under_way)
+        try:
+            await self._answer(request, body, reader, writer)
+        finally:
+            self._under_way -= 1
+
+    async def _answer(
+        self,
+        request: ModelHttpRequest,
+        body: dict[str, Any],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
         self._count += 1
         now = time.time()
         self.received.append({"number": self._count, "at": now, "body": body})
         reply = self.refusals.reply_to(body) or self.playbook.reply_to(body)
         model = str(body.get("model", MODEL))
         answer = ModelAnswer(reply, self._count, model, len(request.body), int(now))
+        await self.released.wait()
         is_streamed = bool(body.get("stream"))
         await asyncio.sleep(self._delay_s(reply, is_streamed=is_streamed))
         if reply.fault == "hang":
@@ -200,6 +227,9 @@ class ModelServer:
         book = self.playbook
         return {"mode": book.mode, "steps_left": len(book.steps), "rules": len(book.rules)}
 
+    def _load_of_now(self, request: ModelHttpRequest) -> object:
+        return {"under_way": self._under_way, "most": self._most, "refused": self._refused}
+
     def _load(self, request: ModelHttpRequest) -> object:
         try:
             self.playbook.load(_json(request))
@@ -224,7 +254,12 @@ class ModelServer:
         refuses = wanted.get("refuses", ())
         if not all(isinstance(one, dict) and one.get("feature") for one in refuses):
             raise HttpError(400, "refuses is a list of objects with a feature")
-        self.delay_s, self.embedding_faults = delay_s, faults
+        at_once = wanted.get("at_once")
+        if not (at_once is None or isinstance(at_once, int)):
+            raise HttpError(400, "at_once is a number of requests, or null")
+        self.delay_s, self.embedding_faults, self.at_once = delay_s, faults, at_once
+        self._most, self._refused = self._under_way, 0
+        (self.released.clear if wanted.get("hold") else self.released.set)()
         self.refusals = Refusals(refuses)
         return self._state(request)
 

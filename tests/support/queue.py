@@ -52,6 +52,7 @@ async def working(
     handle: Handle,
     *,
     concurrency: int = 8,
+    in_hand: int = 256,
     grace_s: float = 0.2,
     give_up: Callable[[Lease, str], Awaitable[bool]] = _unanswered,
     took_over: Callable[[int], None] = lambda _: None,
@@ -64,7 +65,13 @@ async def working(
     async with job_table(url) as table:
         handlers = Handlers(handle, give_up, took_over)
         consumer = Consumer(
-            table, url, handlers, concurrency=concurrency, grace_s=grace_s, fallen=fallen
+            table,
+            url,
+            handlers,
+            concurrency=concurrency,
+            in_hand=in_hand,
+            grace_s=grace_s,
+            fallen=fallen,
         )
         task = asyncio.create_task(consumer.work(stop))
         try:

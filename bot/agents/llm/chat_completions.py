@@ -29,8 +29,10 @@ from bot.agents.llm.model import (
 from bot.agents.llm.model_text import Cleaner, Manner
 from bot.agents.llm.refusals import Sent, refused_feature
 from bot.agents.llm.request_adaptation import can_be_bared, fields_of, sent_features
+from bot.agents.llm.request_line import LONGEST_WAIT_S
 from bot.agents.llm.response_assembly import Gathering
 from bot.agents.llm.server_sent_events import EventReader
+from bot.agents.llm.time_limits import time_limit
 from bot.text.lenient_json import dumps, loads
 
 log = structlog.get_logger()
@@ -49,7 +51,8 @@ class ChatModel:
     """The model `name` at `endpoint`.
 
     It has `first_s` to begin its response, thoughts and calls included, and then `between_s` for
-    each further piece. A response that is not streamed has to be there within `first_s`.
+    each further piece. A response that is not streamed has to be there within `first_s`. Before it
+    is asked it may wait for `waits_s` while it has as many requests as it takes.
     """
 
     def __init__(
@@ -59,17 +62,20 @@ class ChatModel:
         *,
         first_s: float = TIMEOUT_S,
         between_s: float = BETWEEN_S,
+        waits_s: float = LONGEST_WAIT_S,
     ) -> None:
         self._endpoint = endpoint
         self._name = name
         self._first_s, self._between_s = first_s, between_s
+        self._waits_s = waits_s
         self._abilities = endpoint.abilities(name)
+        self._line = endpoint.line(name)
 
     async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
         """Raises `ModelFailed`, `ToolsRefused` and `Declined`."""
         reading = _Reading(on_text, self._between_s)
         try:
-            async with asyncio.timeout(self._first_s) as reading.limit:
+            async with time_limit(self._first_s) as reading.limit:
                 return await self._adapting(request, reading)
         except TimeoutError as exc:
             if said := reading.partial("time"):
@@ -119,7 +125,12 @@ class ChatModel:
         gathering = reading.begin()
         try:
             async with self._endpoint.posted(
-                _PATH, self._body(fields, request), stream=streams, sent=sent
+                _PATH,
+                self._body(fields, request),
+                stream=streams,
+                sent=sent,
+                line=self._line,
+                waits_s=self._waits_s,
             ) as reply:
                 if _has_events(reply.kind, streams):
                     await reading.events(reply.chunks())

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, TypeGuard
 
 import aiohttp
 
@@ -19,7 +21,9 @@ from bot.agents.llm import http_post
 from bot.agents.llm.http_post import HttpRefusal, HttpReply, Poster
 from bot.agents.llm.model import FeatureRefused, ModelFailed
 from bot.agents.llm.model_abilities import Abilities
-from bot.agents.llm.refusals import Sent, refused_feature
+from bot.agents.llm.refusals import Sent, is_used_up, refused_feature
+from bot.agents.llm.request_line import LONGEST_WAIT_S, RequestLine
+from bot.process.working_places import waiting
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -30,6 +34,7 @@ TIMEOUT_S = 60.0
 RETRIES = 2
 _OPENAI = "https://api.openai.com/v1"
 _SUCCESS = range(200, 300)
+_TOO_MANY = 429
 
 
 class Endpoint:
@@ -53,10 +58,17 @@ class Endpoint:
         self._poster = Poster(self._key, self._base_url, timeout_s=timeout_s)
         self._client: AsyncOpenAI | None = None
         self._abilities: dict[str, Abilities] = {}
+        self._lines: dict[str, RequestLine] = {}
 
     def abilities(self, model: str) -> Abilities:
         """What `model` is known not to take here."""
         return self._abilities.setdefault(model, Abilities())
+
+    def line(self, model: str) -> RequestLine:
+        """The line in front of `model`: providers limit each model by itself."""
+        if model not in self._lines:
+            self._lines[model] = RequestLine(model)
+        return self._lines[model]
 
     async def close(self) -> None:
         await self._poster.close()
@@ -65,15 +77,45 @@ class Endpoint:
 
     @asynccontextmanager
     async def posted(
-        self, path: str, body: bytes, *, stream: bool = False, sent: Sent = frozenset
+        self,
+        path: str,
+        body: bytes,
+        *,
+        stream: bool = False,
+        sent: Sent = frozenset,
+        line: RequestLine | None = None,
+        waits_s: float = LONGEST_WAIT_S,
     ) -> AsyncIterator[HttpReply]:
         """The response to a POST, its connection free again at the end. `sent` gives the features
-        of the request that could be refused.
+        of the request that could be refused. It waits in `line` for its turn, `waits_s` at most,
+        and again when there are too many.
 
         Raises `ModelFailed` and `Declined`; `FeatureRefused` when the endpoint does not take one of
         the features, `StreamBroken` when the response breaks off while it is read.
         """
-        met = await self._first(path, body)
+        line = line or RequestLine()
+        with waiting():
+            while True:
+                async with line.admitted(waits_s) as admission:
+                    met = await self._first(path, body)
+                    again_later = _is_too_many(met) and admission.refused(_retry_after_s(met))
+                    if again_later and self._retries:
+                        continue
+                    async with self._answered(path, body, met, stream=stream, sent=sent) as reply:
+                        yield reply.noting(admission.answered, at_once=not stream)
+                    return
+
+    @asynccontextmanager
+    async def _answered(
+        self,
+        path: str,
+        body: bytes,
+        met: aiohttp.ClientResponse | HttpRefusal | Exception,
+        *,
+        stream: bool,
+        sent: Sent,
+    ) -> AsyncIterator[HttpReply]:
+        """The response that `met` is, or what another attempt gives."""
         if isinstance(met, HttpRefusal) and (
             feature := refused_feature(met.status, met.body, sent())
         ):
@@ -111,3 +153,21 @@ class Endpoint:
             self._key, self._base_url, timeout_s=self._timeout_s, retries=self._retries
         )
         return sdk
+
+
+def _is_too_many(met: object) -> TypeGuard[HttpRefusal]:
+    """Whether the model refuses because of other requests, and not because all is used up."""
+    return isinstance(met, HttpRefusal) and met.status == _TOO_MANY and not is_used_up(met.body)
+
+
+def _retry_after_s(refusal: HttpRefusal) -> float:
+    """What the model asks to wait, in seconds; 0 where it does not say."""
+    wanted = refusal.headers.get("Retry-After", "")
+    try:
+        return max(0.0, float(wanted))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(wanted).timestamp() - time.time())
+    except ValueError:
+        return 0.0

@@ -25,6 +25,25 @@ class HttpReply:
     read: Callable[[], Awaitable[bytes]]
     chunks: Callable[[], AsyncIterator[bytes]]
 
+    def noting(self, begun: Callable[[], None], *, at_once: bool) -> HttpReply:
+        """The same; `begun` is called now, or when its first piece is here: some servers answer
+        at once and begin to write later."""
+        if at_once:
+            begun()
+            return self
+
+        async def read() -> bytes:
+            whole = await self.read()
+            begun()
+            return whole
+
+        async def chunks() -> AsyncIterator[bytes]:
+            async for piece in self.chunks():
+                begun()
+                yield piece
+
+        return HttpReply(self.kind, read, chunks)
+
 
 @dataclass(frozen=True, slots=True)
 class HttpRefusal:

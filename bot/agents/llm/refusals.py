@@ -30,6 +30,15 @@ def refused_feature(status: int, body: bytes, sent: Collection[Feature]) -> Feat
     return None
 
 
+def is_used_up(body: bytes) -> bool:
+    """Whether an error says that the account may not ask any more (OpenAI, "Error codes")."""
+    try:
+        error = loads(body).get("error")
+        return isinstance(error, dict) and error.get("code") == "insufficient_quota"
+    except (ValueError, AttributeError):
+        return False
+
+
 def _features(refusal: Refusal, match: re.Match[str]) -> Iterator[Feature]:
     if refusal.feature:
         yield refusal.feature

@@ -15,6 +15,7 @@ import structlog
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.results import value_of
 from bot.agents.tool_types.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
+from bot.process.working_places import waiting
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -108,7 +109,8 @@ class ServerConnection:
         client = self.require()
         try:
             async with asyncio.timeout(self._limits.call_s):
-                result = await client.call_tool(self._original.get(name, name), arguments)
+                with waiting():
+                    result = await client.call_tool(self._original.get(name, name), arguments)
         except TimeoutError as exc:
             raise ToolFailed(
                 f"{name} did not answer within {self._limits.call_s:g} s; whether it was done is "

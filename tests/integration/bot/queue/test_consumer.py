@@ -7,6 +7,7 @@ import asyncio
 import psycopg
 import pytest
 
+from bot.process.working_places import room_to_begin, waiting
 from bot.queue import consumer as consuming
 from bot.queue.consumer import ROUND_S, Lease
 from bot.queue.jobs import Later, RunAgain
@@ -49,50 +50,81 @@ async def test_jobs_of_one_lock_run_in_order_and_others_beside_them(database_url
     assert [text for text in seen if not text.startswith("free")] == ["a", "b", "c", "d"]
 
 
-async def test_many_are_taken_at_once_and_none_beyond_the_places(database_url: str) -> None:
+async def test_many_are_taken_at_once_and_no_more_work_than_there_are_places(
+    database_url: str,
+) -> None:
     running, most, count, done = 0, 0, 0, asyncio.Event()
 
     async def handle(_: Lease) -> None:
         nonlocal running, most, count
+        await room_to_begin()
         running, most = running + 1, max(most, running + 1)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
         running, count = running - 1, count + 1
-        if count == 40:
+        if count == 80:
             done.set()
 
     await enqueue(database_url, *(f"m{n}" for n in range(40)))
     async with working(database_url, handle, concurrency=7):
+        await enqueue(database_url, *(f"n{n}" for n in range(40)))
         await done.wait()
 
     assert most == 7
 
 
-async def test_jobs_that_wait_for_somebody_do_not_keep_others_from_being_done(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
+async def test_jobs_that_wait_for_somebody_keep_none_from_being_done_up_to_all_in_hand(
+    database_url: str,
 ) -> None:
-    monkeypatch.setattr(consuming, "ROUND_S", 0.2)
-    monkeypatch.setattr(consuming, "_WAITS_S", 0.3)
-    waiting, most, never, done, full = 0, 0, asyncio.Event(), asyncio.Event(), asyncio.Event()
+    waits, answered, full = 0, asyncio.Event(), asyncio.Event()
+    heard: list[str] = []
 
     async def handle(lease: Lease) -> None:
-        nonlocal waiting, most
-        if text_of(lease) == "a command":
-            done.set()
+        nonlocal waits
+        if not text_of(lease).startswith("asks"):
+            heard.append(text_of(lease))
             return
-        waiting += 1
-        most = max(most, waiting)
-        if most == 16:
-            full.set()
-        await never.wait()
+        await room_to_begin()
+        with waiting():
+            waits += 1
+            if waits == 50:
+                full.set()
+            await answered.wait()
 
-    await enqueue(database_url, *(f"hangs {n}" for n in range(8)), "a command")
-    async with working(database_url, handle, concurrency=2):
-        await done.wait()
-        await enqueue(database_url, *(f"hangs too {n}" for n in range(20)))
+    await enqueue(database_url, *(f"asks {n}" for n in range(30)))
+    async with working(database_url, handle, concurrency=2, in_hand=50):
+        await enqueue(database_url, *(f"asks too {n}" for n in range(19)))
+        await until(rows, database_url, ["running"] * 49)
+        await enqueue(database_url, "a line", "another")
+        await until(rows, database_url, ["running"] * 49)
+        assert heard == ["a line", "another"]
+        await enqueue(database_url, *(f"asks in the end {n}" for n in range(5)))
         await full.wait()
-        await asyncio.sleep(ROUND_S)
+        assert (await rows(database_url)).count("waiting") == 4
+        answered.set()
+        await until(rows, database_url, [])
 
-    assert most == 16  # eight times the places, and no more
+    assert waits == 54
+
+
+async def test_a_worker_that_stops_hands_back_hundreds_that_wait_within_its_time(
+    database_url: str,
+) -> None:
+    waits, full, stop = 0, asyncio.Event(), asyncio.Event()
+
+    async def handle(_: Lease) -> None:
+        nonlocal waits
+        await room_to_begin()
+        with waiting():
+            waits += 1
+            if waits == 300:
+                full.set()
+            await asyncio.Event().wait()
+
+    await enqueue(database_url, *(f"m{n}" for n in range(300)))
+    async with working(database_url, handle, concurrency=4, in_hand=400, stop=stop):
+        await full.wait()
+        stop.set()
+        await until(rows, database_url, ["waiting"] * 300)
 
 
 async def test_a_failure_that_may_pass_is_tried_again_and_counted(database_url: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.process.working_places import WorkingPlaces, room_to_begin
 from bot.queue.person_rates import Asker, PersonRates
 from bot.queue.person_shares import PersonShares
 
@@ -102,21 +103,23 @@ def test_what_could_not_be_shared_is_shared_later() -> None:
 
 @pytest.mark.anyio
 async def test_a_person_fills_their_own_places_and_no_others() -> None:
-    shares, waits, running = PersonShares(2), [], []
-    ends = asyncio.Event()
+    shares, running = PersonShares(2), list[Asker]()
+    places, ends = WorkingPlaces(9), asyncio.Event()
 
     async def turn(asker: Asker) -> None:
-        async with shares.hold(asker, waits.append):
-            running.append(asker)
-            await ends.wait()
+        with places.hold("chat"):
+            await room_to_begin()
+            async with shares.hold(asker):
+                running.append(asker)
+                await ends.wait()
 
     turns = [asyncio.create_task(turn(ALICE)) for _ in range(5)]
     await asyncio.sleep(0)
     turns.append(asyncio.create_task(turn(BOB)))
     await asyncio.sleep(0)
     assert running == [ALICE, ALICE, BOB]
-    assert waits == [True] * 3
+    assert places.free == 6, "who waits for turns of their own takes no place"
     ends.set()
     await asyncio.gather(*turns)
     assert len(running) == 6
-    assert waits.count(False) == 3
+    assert places.free == 9
