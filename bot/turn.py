@@ -107,6 +107,7 @@ async def _take_turn(
             reply = await store_reply(services, turn, answer, showing.language)
         pressed_question = turn.question if answering is None and turn.by_click else None
         turn = replace(turn, foot=foot, asked=pressed_question)
+        looking.ends(means)
         sent = await send_reply(services, turn, opened, reply, stream, lease, looking.after)
         look_up = looking.after()
     if forgets or sent.state == "cancelled":

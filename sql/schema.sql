@@ -229,6 +229,8 @@ create table public.agent_turns (
   intended jsonb,
   outcome text,
   outcome_reason text not null default '',
+  -- Of an offer the thread of the question, or the group in whose main chat it stands.
+  offered_in text,
   constraint agent_turns_origin_known check (origin = any
     ('{message,button,again,retry,reaction,reminder,digest,unasked,offer,private_answer}')),
   constraint agent_turns_origin_parent check ((origin in ('message', 'unasked')) = (parent_id is
@@ -251,6 +253,8 @@ create index agent_turns_kept_card_idx on public.agent_turns using gin (kept_car
   <> '{}';
 create index agent_turns_kept_cards_idx on public.agent_turns (tenant_key, user_id) where kept_cards
   <> '{}';
+create index agent_turns_offered_idx on public.agent_turns (tenant_key, user_id, offered_in,
+  created_at) where offered_in is not null;
 create unique index agent_turns_parent_key on public.agent_turns (parent_id, origin, cause) where
   parent_id is not null;
 create index agent_turns_read_messages_idx on public.agent_turns using gin (read_messages) where

@@ -1,4 +1,4 @@
-"""Private knowledge in public places: is there any, was it offered, and what was then shown?
+"""Private knowledge in public places: what is there, was it offered, and what was then shown?
 
 All calls are made with a context where only the person reads (`memory.scope.private_context`), are
 one round trip and raise `StoreError`.
@@ -7,6 +7,8 @@ one round trip and raise `StoreError`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from memory.origins import Origin
 from memory.rpc import Rpc, call_as
@@ -18,6 +20,24 @@ from memory.text import as_json
 def offer_of(turn_id: str) -> Origin:
     """The turn that offers a private answer to the question `turn_id`."""
     return Origin("offer", turn_id)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateSource:
+    """What a person told the bot: a message (of one about a file with the answer), a fact as
+    `key: value`, or a note."""
+
+    told: str
+    kind: Literal["said", "fact", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Words of a text, as recall cuts them: by which one text is seen to tell another, and those of
+    everyday talk."""
+
+    telling: frozenset[str]
+    everyday: frozenset[str]
 
 
 class PrivateStore:
@@ -38,18 +58,25 @@ class PrivateStore:
         )
         return private_context(own.actor_id, own.tenant_key, own.actor_tenant, chat_id or "")
 
-    async def fits(self, context: AgentMemoryContext, question: str, *, asked_in: str) -> bool:
-        """Whether the person told the bot anything that may help with `question` where the chat
-        `asked_in` cannot read it."""
-        found: bool = await call_as(
+    async def sources(
+        self, context: AgentMemoryContext, question: str, *, asked_in: str
+    ) -> tuple[PrivateSource, ...]:
+        """What the person told the bot where the chat `asked_in` cannot read it, and that shares a
+        word with `question`; the most of them first."""
+        rows = await call_as(
             self._rpc,
-            "private_fits",
+            "private_sources",
             context,
             p_tenant_key=context.tenant_key,
             p_query=question,
             p_but_chat_id=asked_in,
         )
-        return found
+        return tuple(PrivateSource(**row) for row in rows)
+
+    async def terms(self, context: AgentMemoryContext, texts: Sequence[str]) -> list[Terms]:
+        """The words by which these texts, at most 40, are compared, in their order."""
+        rows = await call_as(self._rpc, "compared_terms", context, p_texts=as_json(list(texts)))
+        return [Terms(**{name: frozenset(words) for name, words in row.items()}) for row in rows]
 
     async def may_read(self, context: AgentMemoryContext, turn_id: str, chat_id: str) -> bool:
         """Whether the person, alone, may be told of the question `turn_id` of that chat."""
@@ -63,8 +90,11 @@ class PrivateStore:
         )
         return found is not None
 
-    async def offer(self, context: AgentMemoryContext, turn_id: str, button: NewButton) -> bool:
-        """Stores the button that offers to show it. False: that was done before for this turn."""
+    async def offer(
+        self, context: AgentMemoryContext, turn_id: str, button: NewButton, *, thread: str
+    ) -> bool:
+        """Stores the button that offers to show it. False: that was done before for this turn, or
+        for another of the same `thread` (the group, of its main chat) in the last hour."""
         first: bool = await call_as(
             self._rpc,
             "offer_private",
@@ -73,6 +103,7 @@ class PrivateStore:
             p_turn_id=turn_id,
             p_button=as_json(button.row()),
             p_offer_id=offer_of(turn_id).turn_id,
+            p_thread=thread,
         )
         return first
 

@@ -35,23 +35,14 @@ begin
 end
 $$;
 
--- Whether a text has so much of what is asked that it may help: half of the terms, and two of them where
--- there are as many; of a short text (a title) half of its own. So many terms are asked for, so many of
--- them stand in the text, so many different ones it has.
-create or replace function bot_private.may_help(p_asked integer, p_hits integer, p_terms integer)
-returns boolean
-language sql immutable parallel safe security invoker set search_path = ''
-as $$
-  select p_hits > 0 and p_hits >= least(2, p_asked, p_terms) and 2 * p_hits >= least(p_asked, p_terms)
-$$;
+drop function if exists bot_private.may_help(integer, integer, integer);
+drop function if exists bot_private.text_may_help(text[], text);
 
--- The same for a text. Of another name: a function is named without its arguments.
-create or replace function bot_private.text_may_help(p_asked text[], p_text text) returns boolean
+-- How many of p_asked stand in a text: a term is the beginning of all forms of a word.
+create or replace function bot_private.terms_in(p_asked text[], p_text text) returns bigint
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
-  select bot_private.may_help(
-    cardinality(p_asked), (count(*) filter (where t = any (p_asked)))::integer, count(*)::integer)
-  from (select distinct unnest(bot_private.recall_tokens(p_text)) as t) terms
+  select count(*) from unnest(p_asked) t where strpos(lower(p_text), t) > 0
 $$;
 
 -- Everyday words, above all those of asking, as recall cuts them.
@@ -100,14 +91,16 @@ begin
 end
 $$;
 
--- Whether the person told the bot anything that may help with p_query where the group p_but_chat_id
--- cannot read it: in p2p, or in other groups. Nothing of it is returned. What they were shown of it
--- before, in p2p or in their own place, is no knowledge of its own. However much was said it looks at a bounded number of turns: those
--- that the index of words gives, as for recall, and the newest, for words that are too common for that.
-create or replace function public.private_fits(
+-- What the person told the bot where the group p_but_chat_id cannot read it, in p2p or in other groups, and that
+-- shares a word with p_query: JSON array of {told, kind}, kind being said, fact or note, best first. Questions
+-- take no place of others.
+-- A command tells nothing, and neither does what was pressed or shown to them of a question. Of an answer that
+-- read a file, or another message, that answer is told too. However much was said this looks at a bounded number
+-- of turns: those that the index of words gives, as for recall, and the newest, for words that are too common.
+create or replace function public.private_sources(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_query text, p_but_chat_id text
-) returns boolean
+) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 -- the planner does not know how short the lists are: it would rather read the table
 set enable_seqscan = off
@@ -116,42 +109,132 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_size constant boolean := bot_private.require_size('p_query', p_query, 1048576);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_asked constant text[] := bot_private.asked_terms(p_query);
   v_chats constant text[] := array(
     select c from jsonb_object_keys(public.readable_chats()) c
     where c not in (p_but_chat_id, p_actor_id));
+  most constant integer := 12;
+  characters constant integer := 4000;
 begin
-  return cardinality(v_asked) > 0 and cardinality(v_chats) > 0 and (
-    exists (
-      select from public.agent_messages m
+  if cardinality(v_asked) = 0 or cardinality(v_chats) = 0 then
+    return '[]';
+  end if;
+  return (
+    with turns as materialized (
+      select distinct m.turn_id from public.agent_messages m
       where m.id = any (bot_private.turns_that_help(
               p_conversation_id, v_asked, array[p_but_chat_id, p_actor_id]))
         and m.chat_id = any (v_chats) and m.tenant_key = p_tenant_key and m.actor_id = p_actor_id
-        and not exists (
-          select from public.agent_turns t
-          where t.id = m.turn_id and t.origin <> 'message' and bot_private.is_private(t)))
-    or exists (
-      select from public.agent_working_memory w, jsonb_each_text(w.content) e
+    ),
+    said as (
+      select string_agg(left(m.content, characters), e'\n' order by m.id) as told
+      from turns join public.agent_turns t on t.id = turns.turn_id
+        join public.agent_messages m on m.turn_id = t.id
+      where t.origin = 'message' and t.intended ->> 'reason' is distinct from 'command'
+        and m.status <> 'failed' and (m.role = 'user' or t.read_messages <> '{}')
+      group by t.id
+    ),
+    facts as (
+      select e.key || ': ' || left(e.value, characters) as told
+      from public.agent_working_memory w, jsonb_each_text(w.content) e
       where w.chat_id = any (v_chats) and w.tenant_key = p_tenant_key and w.scope = 'user'
         and w.user_id = p_actor_id and w.actor_id = p_actor_id
-        and bot_private.text_may_help(v_asked, concat_ws(' ', e.key, e.value)))
-    or exists (
-      select from public.agent_notes n
+    ),
+    notes as (
+      select concat_ws(': ', n.title, array_to_string(n.tags, ' '), left(n.body, characters)) as told
+      from public.agent_notes n
       where n.chat_id = any (v_chats) and n.tenant_key = p_tenant_key and n.user_id = p_actor_id
         and n.shared_chat_id is distinct from p_but_chat_id
-        and bot_private.text_may_help(v_asked, n.title || ' ' || array_to_string(n.tags, ' '))));
+      order by n.updated_at desc limit 200
+    )
+    select coalesce(jsonb_agg(jsonb_build_object('told', b.told, 'kind', b.kind) order by b.terms desc), '[]')
+    from (
+      select k.told, k.kind, bot_private.terms_in(v_asked, k.told) as terms
+      from (
+        select told, 'said' as kind from said
+        union all select told, 'fact' from facts
+        union all select told, 'note' from notes) k
+      where bot_private.terms_in(v_asked, k.told) > 0
+      order by k.told ~ '[?？吗呢]\s*$', terms desc limit most) b);
+end
+$$;
+
+-- Words of everyday talk that a text has, as recall cuts them, without those of asking; Chinese ones as they are,
+-- with pairs that may be names for all that a word of grammar has one of their characters (成都). Of a text
+-- without any word that tells, where there are none of these: all of its words.
+create or replace function bot_private.everyday_terms(p_text text, p_telling text[]) returns text[]
+language plpgsql immutable parallel safe security invoker set search_path = ''
+as $$
+declare
+  v_tokens constant text[] := bot_private.recall_tokens(p_text);
+  v_asking constant text[] := bot_private.asking_words();
+  v_terms text[] := array(
+    select distinct w from unnest(v_tokens) w
+    where w = any (bot_private.everyday_words()) and w <> all (v_asking));
+begin
+  if octet_length(p_text) > length(p_text) then
+    v_terms := v_terms || array(
+      select w from unnest(bot_private.everyday_chinese()) w
+      where strpos(p_text, w) > 0 and w ~ '..'
+        and w !~ '什么|怎|哪|多[少久大长]|几|一|[我你他她它各]|请|谢|告诉|知道|提醒|时候|没|不|[这那]|[之以]|[是的有]'
+      union
+      select w from unnest(bot_private.recall_tokens(bot_private.without_everyday_chinese(p_text))) w
+      where w ~ '^[一-鿿]{2}$' and w ~ '[都会去来定想作为进出]'
+        and w !~ '[一在是有被把跟和与及或但很也就还又再才只更最吗呢谁给让向从对那这哪几没不请帮吧呀要说用问看找带改换到]');
+  end if;
+  return case when cardinality(v_terms) + cardinality(p_telling) > 0 then v_terms
+    else array(select distinct w from unnest(v_tokens) w where w <> all (v_asking)) end;
+end
+$$;
+
+-- By which words texts are compared. p_texts: JSON array of at most 40 strings, of which 1,000 characters are read;
+-- returns for each {telling, everyday}: the words by which one text is seen to tell another, and those of everyday talk.
+create or replace function public.compared_terms(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_texts text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_texts', p_texts, 262144);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'telling', w.telling, 'everyday', bot_private.everyday_terms(t.text, w.telling)) order by t.place), '[]')
+    from (
+      select left(e.value, 1000) as text, e.ordinality as place
+      from jsonb_array_elements_text(p_texts::jsonb) with ordinality e limit 40) t,
+      lateral (select array(select bot_private.telling_terms(t.text)) as telling) w);
+end
+$$;
+
+-- Workers of before ask this, and offer nothing without it.
+create or replace function public.private_fits(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
+  p_query text, p_but_chat_id text
+) returns boolean
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.require_size('p_query', p_query, 1048576);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  return false;
 end
 $$;
 
 -- Stores the button that offers a private answer to the question p_turn_id, once: as a turn of its own where
--- only the person reads, so that it goes with that. Returns whether this was the first time. p_button: JSON
--- as of record_reply_with_buttons. p_offer_id: the id of the offer's turn.
+-- only the person reads, so that it goes with that. p_offer_id: the id of the offer's turn. p_button: JSON as of
+-- record_reply_with_buttons. p_thread: the thread of the question, or the group in whose main chat it stands.
+-- Returns false where it was offered before, or anything else in that thread in the last hour.
 drop function if exists public.offer_private(text, text, text, text, text, text);
+drop function if exists public.offer_private(text, text, text, text, text, text, text);
 create or replace function public.offer_private(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
-  p_turn_id text, p_button text, p_offer_id text
+  p_turn_id text, p_button text, p_offer_id text, p_thread text default null
 ) returns boolean
 language plpgsql security invoker set search_path = ''
 as $$
@@ -162,14 +245,22 @@ declare
   b constant jsonb := p_button;
   v_chat_id constant text := split_part(p_conversation_id, ':', 2);
 begin
+  perform pg_advisory_xact_lock(hashtextextended('offers ' || p_tenant_key || ' ' || p_actor_id, 0));
+  if exists (
+    select from public.agent_turns t
+    where t.user_id = p_actor_id and t.tenant_key = p_tenant_key and t.offered_in = p_thread
+      and t.created_at > now() - interval '1 hour')
+  then
+    return false;
+  end if;
   insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
   values (p_conversation_id, p_actor_id, p_tenant_key, v_chat_id, 'p2p',
           split_part(p_conversation_id, ':', 3))
   on conflict (tenant_key, id, user_id) do nothing;
   insert into public.agent_turns  -- which answers nothing
-    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state, origin, parent_id)
+    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state, origin, parent_id, offered_in)
   values (p_offer_id, p_conversation_id, p_actor_id, p_actor_id, p_tenant_key, v_chat_id,
-          'cancelled', 'offer', p_turn_id)
+          'cancelled', 'offer', p_turn_id, p_thread)
   on conflict do nothing;
   if not found then
     return false;

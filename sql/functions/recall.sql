@@ -618,7 +618,7 @@ begin
 end
 $$;
 
--- Turns that may help with p_asked, of the places the token may read but not of the chats p_but: of
+-- The turns with most of p_asked, of the places the token may read but not of the chats p_but: of
 -- those that the index of words gives and of the newest.
 create or replace function bot_private.turns_that_help(
   p_conversation_id text, p_asked text[], p_but text[]
@@ -649,9 +649,8 @@ begin
     select w.first_id
     from bot_private.turn_words w join places p on p.place = w.place and w.asked_at >= p.since,
       lateral (select count(*)::integer as n from unnest(p.keys) k where k = any (w.words)) hits
-    where w.first_id = any (v_likely || array(select first_id from newest))
-      and hits.n > 0 and bot_private.may_help(cardinality(p_asked), hits.n, (
-        select count(distinct k)::integer from unnest(w.words) k)));
+    where w.first_id = any (v_likely || array(select first_id from newest)) and hits.n > 0
+    order by hits.n desc, w.asked_at desc limit 60);
 end
 $$;
 

@@ -84,6 +84,14 @@ def offered(world: World, who: str, question: str) -> dict[str, Any]:
     return card
 
 
+def an_hour_later(world: World) -> None:
+    """The offers so far are an hour older."""
+    world.rows(
+        "update agent_turns set created_at = created_at - interval '1 hour'"
+        " where origin = 'offer' returning 1"
+    )
+
+
 def press(world: World, who: str, card: dict[str, Any]) -> dict[str, Any]:
     body = {"as": world.people[who], "message_id": card["message_id"], "index": 0}
     return dict(world.platform.post("/click", **body))
@@ -250,6 +258,7 @@ def test_who_never_wrote_to_the_bot_alone_is_shown_what_they_may_read(world: Wor
 
     alone = tell(world, "Nora", "Which door code was I shown?")
     assert "8151" in json.dumps(world.model.requests()[-1]["body"]), "it is found in p2p"
+    an_hour_later(world)
     again, _ = world.ask("Nora", "What is the door code of the attic?")
     looked_up(world, again)
     (turn,) = world.rows("select chat_id from agent_turns where parent_id = %s", again)

@@ -51,7 +51,7 @@ class Scene:
         button = NewButton(
             "Show me", "show", {"turn_id": self.question}, "p2p", 3600, id=self.id(0)
         )
-        await self.private.offer(self.place, self.question, button)
+        await self.private.offer(self.place, self.question, button, thread="")
 
     def id(self, number: int) -> str:
         return f"{self.group.mark}{number}"

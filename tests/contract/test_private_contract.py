@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import psycopg
 import pytest
 
+from bot.features.private_answers.comparing import helps
 from memory.errors import AccessDenied
 from memory.identity import FeishuPerson
 from memory.origins import Origin
@@ -45,7 +48,14 @@ class People:
         return private_context(self.group.person(who), tenant)
 
     async def fits(self, question: str = ASKED, who: str = "alice") -> bool:
-        return await self.private.fits(self.place(who), question, asked_in=self.group.chat("here"))
+        place, here = self.place(who), self.group.chat("here")
+        return await helps(self.private, place, question, asked_in=here)
+
+    async def offer(
+        self, turn_id: str, button: NewButton, who: str = "alice", *, thread: str = "here"
+    ) -> bool:
+        place = self.place(who)
+        return await self.private.offer(place, turn_id, button, thread=self.group.message(thread))
 
     async def joins(self, who: str, chat: str) -> None:
         """The service learns that somebody is in a group, since an hour ago."""
@@ -147,7 +157,9 @@ async def test_nobody_looks_up_for_somebody_else(people: People, backend: Backen
     params = {**alice.identity(), "p_tenant_key": "tenant", "p_query": ASKED, "p_but_chat_id": "x"}
 
     with pytest.raises(AccessDenied):
-        await people.rpc.call("private_fits", params, bob)
+        await people.rpc.call("private_sources", params, bob)
+    with pytest.raises(AccessDenied):
+        await people.rpc.call("compared_terms", {**alice.identity(), "p_texts": "[]"}, bob)
 
 
 def offered(question: str = "om_q") -> NewButton:
@@ -163,18 +175,42 @@ async def asked(people: People, who: str = "alice") -> str:
 async def test_a_turn_is_offered_once(people: People) -> None:
     turn, button = await asked(people), offered()
 
-    assert await people.private.offer(people.place(), turn, button)
-    assert not await people.private.offer(people.place(), turn, offered())
-    assert await people.private.offer(people.place(), people.group.message("another"), offered())
+    assert await people.offer(turn, button)
+    assert not await people.offer(turn, offered(), thread="another")
+    assert await people.offer(people.group.message("another"), offered(), thread="another")
     orphans = await people.rpc.call("list_orphans", {"p_limit": 1000}, None)
     assert offer_of(turn).turn_id not in {row["id"] for row in orphans}
     again = await people.memory.open_turn(people.group.turn(), turn_id=turn, content=ASKED)
     assert [card.buttons for card in again.reply] == [()], "the group's card shows no offer"
 
 
+async def test_a_person_is_offered_one_thing_an_hour_in_a_thread(
+    people: People, backend: Backend
+) -> None:
+    first, *others = [people.group.message(f"q{n}") for n in range(5)]
+    made = await asyncio.gather(*(people.offer(turn, offered()) for turn in (first, *others)))
+    assert sum(made) == 1, "whoever asks for it at the same moment"
+    async with backend.rpc() as another:
+        private = PrivateStore(another)
+        late = people.group.message("late"), offered()
+        thread = people.group.message("here")
+        assert not await private.offer(people.place(), *late, thread=thread)
+        assert not await private.offer(people.group.p2p(), *late, thread=thread)
+    assert await people.offer(people.group.message("bob"), offered(), "bob")
+    assert await people.offer(people.group.message("there"), offered(), thread="there")
+
+    with psycopg.connect(backend.database_url) as connection:
+        connection.execute(
+            "update agent_turns set created_at = created_at - interval '1 hour'"
+            " where origin = 'offer' and user_id = %s",
+            [people.place().user_id],
+        )
+    assert await people.offer(people.group.message("later"), offered())
+
+
 async def test_only_the_person_presses_wherever_the_card_is_shown(people: People) -> None:
     turn, button, group = await asked(people), offered(), people.group
-    await people.private.offer(people.place(), turn, button)
+    await people.offer(turn, button)
     buttons = ButtonStore(people.rpc)
 
     def click(who: str, chat: str) -> Click:
@@ -224,7 +260,7 @@ async def test_what_earlier_versions_showed_goes_with_its_question(people: Peopl
     )  # fmt: skip
     await exchange(people.memory, place, ASKED, "It is hunter2.")
     turn_id, button = f"om_{ASKED}_{place.chat_id}", offered(question)
-    await people.private.offer(place, question, button)
+    await people.private.offer(place, question, button, thread="")
     click = Click(button.id, people.group.chat(), "om_card", place.actor_id, "tenant", "e")
     assert (await ButtonStore(people.rpc).look(click)).verdict == "accepted"
     assert await people.private.shown(place, turn_id) == ("It is hunter2.",)
@@ -300,7 +336,7 @@ async def test_what_is_offered_in_p2p_is_pressed_in_the_group_and_nothing_else_o
     people: People,
 ) -> None:
     turn, button, group, p2p = await asked(people), offered(), people.group, people.group.p2p()
-    await people.private.offer(p2p, turn, button)
+    await people.private.offer(p2p, turn, button, thread="")
     await people.memory.open_turn(p2p, turn_id=group.message("own"), content="hello")
     plain = NewButton("Delete it", "confirm", {"decision": "confirm"}, "p2p", 3600)
     beside = NewButton("Delete it", "confirm", {"beside": group.chat()}, "p2p", 3600)

@@ -33,6 +33,7 @@ _TELL_ME = re.compile(
         r"\bany ?(?:body|one) knows?\b|\blet (?:me|us) know\b",
         _LEAD + "(?:告诉我|告知|查|找|搜|看看|列出|列一下|说说|讲讲|介绍|总结|解释|回忆)",
         _LEAD + "给我[看讲说]|我(?:忘|不记得|记不得|想知道|不知道|找不到|想看)",
+        "[\u4e00-\u9fff](?:发|给)(?:我|下|一下|我一下|个)$",
         "提醒我.{0,12}(?:是什么|是谁|哪|什么时候|怎么)",
     )),
     re.IGNORECASE,
@@ -53,7 +54,8 @@ _SAYS = re.compile(
     r"|needs?|wants?|i|we|you|he|she|they|thanks?|thx|hi|hello|hey|ok(?:ay)?|yes|no|please"
     r"|now|fyi|good|great|nice|well|sorry|welcome|done|sure|\w+ed|\w+['’](?:s|m|re|ve|ll|d))\b"
     r"|[:：=→]|^(?-i:[A-Z])\w+ (?:\w+ly )?[a-z]+s\b"
-    "|[是了在有要会已把被请去来想说用定改换到吧啊呀哈嗯我你您他她它咱谢好对行]",
+    "|(?<![晨例周早晚年大])会(?!议)"
+    "|[是了在有要已把被请去来想说用定改换到吧啊呀哈嗯我你您他她它咱谢好对行]",
     re.IGNORECASE,
 )
 _MOST_WORDS, _MOST_CHARACTERS = 9, 14

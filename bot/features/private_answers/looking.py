@@ -1,8 +1,8 @@
 """While an answer is made for a group: did who asked tell the bot elsewhere what may help?
 
 The answer knows nothing of it and does not wait: the model is being waited for anyway. Only where
-something fits, or nobody could tell in time, a job of its own looks again and offers it
-(`bot.features.private_answers.offering`); most questions cost no job.
+something is about the question, or nobody could tell in time, a job of its own compares it with
+the answer and offers it (`bot.features.private_answers.offering`); most questions cost no job.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Self
 import structlog
 
 from bot.answering.question import Turn
+from bot.features.private_answers.comparing import helps
 from bot.features.private_answers.offering import Asked, asked_of, queued
 from bot.services import Services
 from memory.errors import StoreError
 from memory.models import OpenTurn
+from memory.outcomes import ANSWERED, TurnOutcome
 from memory.rpc import Statement
 from memory.tables.private import PrivateStore
 
@@ -31,6 +33,7 @@ class Looking:
         self._services = services
         self._asked: Asked | None = None
         self._task: asyncio.Task[bool] | None = None
+        self._means = ANSWERED
 
     def __enter__(self) -> Self:
         return self
@@ -46,20 +49,24 @@ class Looking:
         answered before and is only sent now is left to the job."""
         self._asked = asked_of(self._services, turn, opened)
         if self._asked and opened.state == "open":
-            self._task = asyncio.create_task(self._fits(self._asked, turn.question))
+            self._task = asyncio.create_task(self._helps(self._asked, turn.question))
+
+    def ends(self, means: TurnOutcome) -> None:
+        """How the turn ends: nothing is offered beside an apology, a refusal or a command."""
+        self._means = means
 
     def after(self) -> Statement | None:
         """What queues the job; None where there is nothing to offer."""
-        if self._asked is None:
+        if self._asked is None or self._means != ANSWERED:
             return None
         known = self._task is not None and self._task.done() and not self._task.cancelled()
         nothing = known and self._task is not None and not self._task.result()
         return None if nothing else queued(self._asked)
 
-    async def _fits(self, asked: Asked, question: str) -> bool:
+    async def _helps(self, asked: Asked, question: str) -> bool:
         private, chat_id = PrivateStore(self._services.rpc), asked.group.chat_id
         try:
-            return await private.fits(asked.own_place, question, asked_in=chat_id)
+            return await helps(private, asked.own_place, question, asked_in=chat_id)
         except StoreError as exc:
             log.info("private.not_looked", turn_id=asked.turn_id, error=type(exc).__name__)
             return True  # as far as anybody knows: the job looks again

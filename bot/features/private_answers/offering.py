@@ -1,12 +1,13 @@
 """After an answer in a group: who asked told the bot elsewhere what may help, and is offered it.
 
 The group's answer knows nothing of it: a job of its own looks, under a token of that person, and
-learns yes or no and no words. If yes, they alone are offered to see it: beside a question in the
-main chat; in p2p for one in a thread, where no card for one person can stand. The job is queued in
-the transaction that ends the turn, unless `bot.features.private_answers.looking` saw that nothing
-fits. An offer is stored before it is shown and is shown at most once: Feishu would show a repeated
-one twice, and nobody waits for it. It quotes the question, so which card it is is kept, and it goes
-with that.
+compares what they told with that answer. Where that says more they alone are offered to see it:
+beside a question in the main chat; in p2p for one in a thread, where no card for one person can
+stand. The job is queued in the transaction that ends the turn, unless
+`bot.features.private_answers.looking` saw that nothing is about the question. An offer is stored
+before it is shown and is shown at most once, and one an hour in each thread: Feishu would show a
+repeated one twice, and nobody waits for it. It quotes the question, so which card it is is kept,
+and it goes with that.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from bot.answering.between_turns import TRIES
 from bot.answering.question import Turn
 from bot.features.private_answers import texts
 from bot.features.private_answers.asking import asks
+from bot.features.private_answers.comparing import helps, recalled_in_group
 from bot.feishu.errors import FeishuFailure
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, card_buttons
 from bot.outbox.delivery import Aside, Delivered, Undeliverable
@@ -77,6 +79,11 @@ class Asked:
     def in_thread(self) -> bool:
         """Whether the question stands in a thread that was there before it."""
         return self.group.root_id not in (MAIN_ROOT, self.turn_id)
+
+    @property
+    def thread(self) -> str:
+        """In which there is one offer an hour: the main chat of a group counts as one."""
+        return self.conversation_id if self.in_thread else self.group.chat_id
 
     @property
     def own_place(self) -> AgentMemoryContext:
@@ -142,18 +149,35 @@ async def look_up(services: Services, asked: Asked) -> str:
         return "gone"
     private = PrivateStore(services.rpc)
     chat_id = asked.group.chat_id
-    if not await private.fits(asked.own_place, said.content, asked_in=chat_id):
+    if not await _says_more(services, private, asked, said.content):
         return "nothing"
     place = await private.place(asked.own_place)
     language = language_of([said.content])
     button = _show(asked, language)
-    if not await private.offer(place, asked.turn_id, button):
+    if not await private.offer(place, asked.turn_id, button, thread=asked.thread):
         return "again"
     aside = not (asked.in_thread or await _is_topic_group(services, chat_id))
     text = texts.offer(said.content, language, in_p2p=not aside)
     target = Aside(asked.actor_id, chat_id if aside else "")
     sent = await _send(services, asked, target, text, button)
     return await _keep(services, private, asked, place, sent) if sent else "refused"
+
+
+async def _says_more(
+    services: Services, private: PrivateStore, asked: Asked, question: str
+) -> bool:
+    """Whether what the person told elsewhere says more than the group's answer."""
+    group = asked.group
+    return await helps(
+        private,
+        asked.own_place,
+        question,
+        asked_in=group.chat_id,
+        answer="\n".join(await private.shown(group, asked.turn_id)),
+        given=await recalled_in_group(
+            services.store, group, question, but=asked.turn_id, now=services.now()
+        ),
+    )
 
 
 def _show(asked: Asked, language: Language) -> NewButton:

@@ -324,7 +324,7 @@ async def test_one_turn_among_many_is_found_and_few_are_read(
     ("question", "fits"),
     [
         ("Which courier is it?", True),
-        ("talk at lunch", True),  # of which every turn has something
+        ("talk at lunch", True),  # of which every turn has a word
         ("Where is the bicycle?", False),
     ],
 )
@@ -338,10 +338,17 @@ async def test_whether_anything_private_fits_is_seen_among_many_turns(
     identity = asking.conversation_id, asking.user_id, asking.actor_id, asking.tenant_key
 
     with psycopg.connect(database_url) as connection:
+        connection.execute(
+            b"insert into agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id)"
+            b" select turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id"
+            b" from agent_messages where chat_id = %s on conflict do nothing",
+            [alice.chat_id],
+        )
         connection.execute(b"analyze bot_private.turn_words")
         _become(connection, asking)
         row = connection.execute(
-            b"select private_fits(%s, %s, %s, %s, %s, %s)", [*identity, question, group.chat()]
+            b"select private_sources(%s, %s, %s, %s, %s, %s) <> '[]'",
+            [*identity, question, group.chat()],
         ).fetchone()
 
     assert row == (fits,)
@@ -623,7 +630,7 @@ def _fill(database_url: str, who: AgentMemoryContext, turns: int) -> None:
             b"""
             insert into agent_messages (id, conversation_id, user_id, turn_id, tenant_key, chat_id,
               role, content, actor_id, status) overriding system value
-            select w.first_id, %s, %s, 'turn ' || w.first_id, %s, %s, 'user', '', %s, 'sent'
+            select w.first_id, %s, %s, 'turn ' || w.first_id, %s, %s, 'user', 'talk', %s, 'sent'
             from bot_private.turn_words w
             where w.words @> bot_private.recall_words(w.place, '{talk}')
             """,

@@ -34,6 +34,8 @@ ASKED = [
     "谁负责发布",
     "Wie lautet das WLAN-Passwort?",
     "help me find the invoice number",
+    "晨会链接",
+    "demo 环境的地址发一下",
 ]
 SAID = [
     "",
