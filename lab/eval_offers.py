@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bot.settings import EXIT_STATUS
 from lab.benchmark.processes import postmaster, stop_server
-from lab.eval_recall import fresh_database
+from lab.evaluation.databases import fresh_database
 from lab.evaluation.private_offers import (
     OfferCase,
     OfferReport,

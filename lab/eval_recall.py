@@ -23,6 +23,7 @@ import psycopg
 from bot.agents.llm.embedder import Embedder, build_embedder
 from bot.settings import EXIT_STATUS, SettingsError, load
 from lab.benchmark.processes import postmaster, stop_server
+from lab.evaluation.databases import fresh_database
 from lab.evaluation.recall_corpora import (
     Corpus,
     CorpusTurn,
@@ -33,7 +34,6 @@ from lab.evaluation.recall_corpora import (
 )
 from lab.evaluation.recall_scale import RecallLatency, Scale, Stored, latency, measure_scale
 from lab.evaluation.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
-from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import Likeness
@@ -171,16 +171,6 @@ async def _evaluate_weights(
         await evaluate(url, corpus, ks, with_dates=True, likenesses=weighed(likenesses, weight))
         for weight in WEIGHTS
     ]
-
-
-def fresh_database(server: str, name: str) -> str:
-    """A migrated database `name` on `server`; one of that name is replaced."""
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"drop database if exists {name} with (force)".encode())
-        connection.execute(f"create database {name}".encode())
-    url = server.replace("/postgres?", f"/{name}?")
-    migrations.apply(url)
-    return url
 
 
 def store(url: str, corpus: Corpus) -> None:
