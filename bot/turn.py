@@ -179,7 +179,7 @@ async def _stream(
         return None
     opening = Opening(turn.context, turn.id, turn.target)
     button = new_id()
-    stop = stop_button(button, language(services, turn, opened))
+    stop = stop_button(button, showing.language)
     working = Working(showing.stage, stop, button)
     return await begin_stream(services, opening, opened, showing, working)
 

@@ -124,7 +124,7 @@ async def _answer(
     """
     if not turn.question.strip():
         return AgentAnswer(say_both("unsupported"), means=refused("unreadable")), (), ()
-    if refusal := used_up(services, turn, language(services, turn, opened)):
+    if refusal := used_up(services, turn, opened):
         return AgentAnswer(refusal, means=refused("used_up")), (), ()
     came = await material.gather(services, _source(turn, opened))
     services.rates.count(asker_of(turn.request), services.clock(), came.files)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import structlog
 
-from bot.answering.question import Turn
+from bot.answering.question import Turn, language
 from bot.answering.texts import say
 from bot.process import timing
 from bot.services import Services
-from bot.text.languages import Language
+from memory.models import OpenTurn
 
 log = structlog.get_logger()
 
 
-def used_up(services: Services, turn: Turn, language: Language) -> str:
+def used_up(services: Services, turn: Turn, opened: OpenTurn) -> str:
     """The honest sentence at a limit of tokens; "" when there is none in the way."""
     who, place = turn.context.actor_id, turn.context.chat_id
     limit = services.allowance.reached(services.now().date(), who, place)
@@ -21,4 +21,5 @@ def used_up(services: Services, turn: Turn, language: Language) -> str:
         return ""
     timing.note(limit=limit)
     log.info("usage.limit_reached", turn_id=turn.id, limit=limit)
-    return say(f"used-up-{limit}", language, zone=services.settings.zone.key)
+    spoken = language(services, turn, opened)
+    return say(f"used-up-{limit}", spoken, zone=services.settings.zone.key)

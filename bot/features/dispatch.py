@@ -32,12 +32,11 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
 
 async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Reply | None:
     """What needs no model; None for everything else."""
-    spoken = language(services, turn, opened)
     if command := _command(turn):
         asked = CommandTurn(
             turn.context,
             turn.chat_type,
-            spoken,
+            language(services, turn, opened),
             turn.id,
             command=command,
             turn=turn,
@@ -48,6 +47,7 @@ async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Repl
     if unknown := _unknown(services, turn, opened):
         return Reply(unknown)
     if item := awaited(opened, turn.context.actor_id):
+        spoken = language(services, turn, opened)
         here = FeatureTurn(turn.context, turn.chat_type, spoken, turn.id)
         return await correct_item(services, here, item, turn.question)
     return None

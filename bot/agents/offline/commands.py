@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.text.languages import Language, language_of
@@ -188,7 +189,7 @@ class NoteRequest:
 
 def command(text: str) -> NoteRequest | None:
     """The command in `text`, if it is one."""
-    if len(text) > _LONGEST_COMMAND:
+    if len(text) > _LONGEST_COMMAND or (text.isascii() and not _MAY_COMMAND.match(text.lower())):
         return None
     for kind, pattern in _PATTERNS_EN if text.isascii() else _PATTERNS:
         if match := pattern.match(text):
@@ -216,6 +217,16 @@ def _pattern(before: str, rule: str, words: tuple[tuple[str, str], ...]) -> re.P
     return re.compile(f"{before}(?:{rule}){_AFTER}", re.IGNORECASE | re.DOTALL)
 
 
+def _any_of(before: str, rules: Iterable[str], words: tuple[tuple[str, str], ...]) -> str:
+    """One pattern for all the rules, which names no parts."""
+    for word, meaning in words:
+        rules = [rule.replace(word, meaning) for rule in rules]
+    return re.sub(r"\(\?P<\w+>", "(?:", f"{before}(?:{'|'.join(rules)}){_AFTER}")
+
+
+_MAY_COMMAND = re.compile(
+    _any_of(_BEFORE_EN, [rule for _, rule in _RULES_EN], _WORDS_EN), re.DOTALL
+)
 _PATTERNS_EN = tuple((kind, _pattern(_BEFORE_EN, rule, _WORDS_EN)) for kind, rule in _RULES_EN)
 _PATTERNS = (
     *_PATTERNS_EN,

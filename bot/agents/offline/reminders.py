@@ -55,6 +55,10 @@ _CHANGE = re.compile(
     r"|把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)",
     re.IGNORECASE | re.DOTALL,
 )
+# One of these stands in each of the patterns above, which take longer to try.
+_MAY_WISH = re.compile(
+    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|提醒|叫|喊|通知|呼"
+)
 _EDGES = re.compile(
     r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b"
     r"|if (?:you can|possible)\b|请|麻烦|帮我?|记得|记着|到时候?|一下"
@@ -103,7 +107,7 @@ class ReminderWish:
 
 def wish(question: str) -> ReminderWish | None:
     """The wish in `question`, if it is about reminders; none in a long text."""
-    if len(question) > _LONGEST_WISH:
+    if len(question) > _LONGEST_WISH or not _MAY_WISH.search(question.lower()):
         return None
     question = question.replace(_HERE, " ")
     if found := _CHANGE.search(question):
