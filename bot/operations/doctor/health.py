@@ -59,11 +59,17 @@ def _answers(figures: Mapping[str, Any], zone: tzinfo) -> Check:
         lasts = row > 1 or any(one["reason"] in _MENDED_BY_HAND for one in reasons)
         since = _clock(figures["since"], zone)
         sentence = _both("no-answers", reasons, n=row, since=since)
-        return Check(ANSWERS, "fail" if lasts else "warn", sentence, command="scripts/doctor")
+        return Check(ANSWERS, "fail" if lasts else "warn", sentence, command=_next_step(reasons))
     if failed:
         sentence = _both("some-unanswered", reasons, n=failed, asked=asked)
         return Check(ANSWERS, "warn", sentence, command="scripts/doctor")
     return _said(ANSWERS, "ok", "answers")
+
+
+def _next_step(reasons: Sequence[Mapping[str, Any]]) -> str:
+    """The doctor asks the model and Feishu; why Feishu refuses answers, the queue says."""
+    refused = all(one["outcome"] == "undelivered" for one in reasons)
+    return "scripts/queue list" if refused else "scripts/doctor"
 
 
 def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:

@@ -122,6 +122,19 @@ def test_a_card_that_was_to_show_an_undelivered_answer_is_no_second_one(
     assert [one.id for one in QueueOperations(database_url).failed()] == ["om_0"]
 
 
+def test_answers_that_feishu_refuses_are_red_and_the_queue_names_the_code(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, ANSWERED, ANSWERED)
+    for turn in ("om_0", "om_1"):
+        is_refused(database, turn)
+    found = answers(database_url)
+
+    assert found.state == "fail"
+    assert "Feishu refused it (230001) × 2" in found.sentence.en
+    assert found.next_step == "scripts/queue list"
+
+
 @pytest.mark.parametrize(
     ("workers", "attempts", "why"),
     [
