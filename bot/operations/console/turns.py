@@ -42,7 +42,7 @@ from public.agent_turns t
 where (%(before)s::timestamptz is null or t.created_at < %(before)s)
   and (coalesce(t.outcome, 'under_way') = %(outcome)s
        or %(outcome)s = '' and t.outcome is distinct from 'offer')
-  and not (t.cause is not distinct from 'undelivered' and t.outcome = 'undelivered')  -- its question's
+  and not (t.cause is not distinct from 'undelivered' and t.outcome = 'undelivered')
   and (%(person)s = '' or array[t.actor_id, t.user_id] && array(
     select p.open_id from public.people p where strpos(lower(p.name), lower(%(person)s)) > 0))
   and (%(chat)s = '' or t.chat_id = any (array(
