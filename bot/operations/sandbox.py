@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import psycopg
@@ -10,9 +11,10 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from bot.features.help.capabilities import offered, set_up
 from bot.features.help.why_texts import in_short
+from bot.features.own_memory.item_names import line_of
 from bot.settings import Settings
 from bot.text.catalogues import Catalogue
-from bot.text.languages import Sentence
+from bot.text.languages import LANGUAGES, Sentence, join_list
 from memory.backends.postgres import prepare_threshold
 from memory.scope import ChatType
 from sandbox.app import create_sandbox
@@ -92,6 +94,7 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
     ) as connection:
         row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
     found: dict[str, Any] = row[0] if row else {}
+    found["working_memory"] = [[who, _kept(said)] for who, said in found["working_memory"]]
     found["decisions"] = [[who, _decided(said)] for who, said in found["decisions"]]
     return {
         "sections": [
@@ -100,8 +103,20 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
     }
 
 
+def _kept(content: str) -> BothLanguages:
+    """Facts as `/memory` shows them, without keys where the values say the same."""
+    facts = json.loads(content)
+    en, zh = (
+        join_list((line_of("fact", key, value, language) for key, value in facts.items()), language)
+        for language in LANGUAGES
+    )
+    return _both(Sentence(en, zh))
+
+
 def _decided(said: str) -> BothLanguages:
-    """`answered: explicit_trigger` in words; a reason that is not known any more as it stands."""
-    how, _, reason = said.partition(": ")
-    told = in_short(how == "answered", reason)
+    """`answered: explicit_trigger: mention` in words; a reason that is not known any more as it
+    stands."""
+    how, _, why = said.partition(": ")
+    reason, _, cue = why.partition(": ")
+    told = in_short(how == "answered", reason, cue)
     return _both(told) if told else {"en": said, "zh": said}

@@ -281,7 +281,9 @@ as $$
         order by updated_at desc limit 5) s),
     'decisions', (
       select coalesce(jsonb_agg(jsonb_build_array(
-               d.actor_id, case when d.respond then 'answered: ' else 'silent: ' end || d.reason)
+               d.actor_id,
+               case when d.respond then 'answered' else 'silent' end || ': ' || d.reason
+                 || coalesce(': ' || d.cue, ''))
                order by d.id desc), '[]')
       from (
         select * from public.agent_decisions where chat_id = p_chat_id

@@ -80,7 +80,7 @@ def test_what_the_answer_did_not_use_is_not_named(world: World) -> None:
     (card,) = world.answers(question)
 
     assert "apricot" in str(world.model.requests()[-1]), "it was given"
-    assert "earlier exchange" not in folded(card)
+    assert "earlier message" not in folded(card)
 
 
 def test_a_command_has_neither(world: World) -> None:

@@ -47,7 +47,7 @@ def test_what_was_said_before_the_newest_member_joined_is_not_told_where_the_gro
     rejoin(group, "Bob")
     assert "3 March" in ask(group, "Alice", question), "usually the group's members decide"
 
-    assert "no: I leave out what was said before" in set_history(group, "hidden")
+    assert "no, I leave out what was said before" in set_history(group, "hidden")
     rejoin(group, "Bob")
 
     assert "3 March" not in ask(group, "Alice", question)

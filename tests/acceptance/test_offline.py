@@ -86,7 +86,7 @@ def test_a_chinese_conversation_about_notes(thread: Thread) -> None:
 def test_an_english_conversation_about_notes(world: World) -> None:
     thread = Thread(world, who="Bob")
     made = thread.ask("create a note about pasta with tags italian, dinner")
-    assert made == "I created the note “Pasta” with the tags italian, dinner."
+    assert made == "I created the note “Pasta” (tags: italian, dinner)."
     untagged = thread.ask("remove the dinner tag from that note")
     assert untagged == "I updated the note “Pasta”: removed tags: dinner."
     told = thread.ask("what tags does the first note have now?")

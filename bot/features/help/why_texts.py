@@ -7,7 +7,7 @@ from datetime import datetime
 from bot.features.help.texts import say
 from bot.listening.bot_budget import PER_PAIR_AND_HOUR, PER_REQUEST
 from bot.listening.conversation_store import PastDecision
-from bot.listening.decisions import Reason
+from bot.listening.decisions import Address, Reason
 from bot.text.languages import LANGUAGES, Language, Sentence
 from memory.text import one_line
 
@@ -23,13 +23,15 @@ _NO_HINT = frozenset(
 _A_MINUTE_S = 90
 
 
-def in_short(respond: bool, reason: str) -> Sentence | None:
-    """What was decided and why, where only the reason is known; None for a reason that is
-    not known any more."""
+def in_short(respond: bool, reason: str, cue: str = "") -> Sentence | None:
+    """What was decided and why, where no more than the reason and the cue is known; None for a
+    reason that is not known any more."""
     if reason not in set(Reason):
         return None
     if reason == Reason.LLM_JUDGE:
         why = "judged-yes" if respond else "judged-no"
+    elif cue in set(Address):
+        why = f"address-{cue}"
     else:
         why = "why-unknown" if reason == Reason.NO_TRIGGER else f"why-{reason}"
     key = "answered-in-short" if respond else "silent-in-short"

@@ -9,8 +9,8 @@ import pytest
 from bot.features.help.why_texts import explained, in_short
 from bot.listening.conversation_store import PastDecision
 from bot.listening.cues import Cue
-from bot.listening.decisions import Reason
-from bot.text.languages import Language
+from bot.listening.decisions import Address, Reason
+from bot.text.languages import Language, Sentence
 
 REASONS = set(Reason) - {Reason.LLM_JUDGE, Reason.NO_TRIGGER}
 VERDICTS = ("yes", "no", "timeout", "error")
@@ -56,3 +56,9 @@ def test_each_reason_alone_has_words_in_both_languages(reason: Reason, respond: 
     assert told.en.startswith("Answered: " if respond else "Kept silent: ")
     assert told.zh.startswith("回答了：" if respond else "没有回答：")
     assert not {"{", "}", "_"} & set(told.en + told.zh)
+
+
+def test_how_the_bot_was_addressed_is_named() -> None:
+    told = {address: in_short(True, Reason.EXPLICIT_TRIGGER, address) for address in Address}
+    assert told[Address.MENTION] == Sentence("Answered: it mentioned me.", "回答了：它 @ 了我。")
+    assert len({one.en for one in told.values() if one}) == len(Address)

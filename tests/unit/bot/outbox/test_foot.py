@@ -26,7 +26,7 @@ FOOT = Foot(
 def test_the_line_and_what_it_unfolds_to() -> None:
     shown = card_foot(FOOT, NOW)
 
-    assert shown.line == "4 s · 4 tool calls · 3 earlier exchanges"
+    assert shown.line == "4 s · 4 tool calls · 3 earlier messages"
     assert list(shown.details) == [
         "Took 4.2 s",
         "Tools: create_note, recall ×2, search (failed)",
