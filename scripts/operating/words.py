@@ -14,7 +14,7 @@ WORDS: Mapping[str, str] = {
     "conversations": "对话",
     # titles
     "Conversations (Q question, A card, … pending, x failed)": (
-        "会话（Q 问题，A 卡片，… 待发送，x 失败）"
+        "对话（Q 问题，A 卡片，… 待发送，x 失败）"
     ),
     "Conversations": "会话",
     "Tables": "数据表",
@@ -31,12 +31,12 @@ WORDS: Mapping[str, str] = {
     "By reason": "按原因",
     "By chat and day": "按群和日期",
     "Why answered": "回答的原因",
-    "Why silent": "沉默的原因",
+    "Why silent": "不回答的原因",
     "Who mentions": "谁 @ 机器人",
     "Whom it is about": "回答关于谁",
     "People": "成员",
     # columns
-    "conversation": "会话",
+    "conversation": "对话",
     "person": "成员",
     "name": "姓名",
     "messages": "消息数",
@@ -73,14 +73,14 @@ WORDS: Mapping[str, str] = {
     "by": "操作者",
     "was": "原值",
     "became": "新值",
-    "chat": "群聊",
+    "chat": "会话",
     "message": "消息",
     "answered": "已回答",
     "reason": "原因",
     "tier": "层级",
     "cue": "线索",
     "s since bot": "距上次发言（秒）",
-    "judge": "裁判模型",
+    "judge": "判断模型",
     "count": "次数",
     "id": "编号",
     "due": "时间",
@@ -91,7 +91,7 @@ WORDS: Mapping[str, str] = {
     "timer": "编号",
     "role": "角色",
     "status": "状态",
-    "turn": "轮次",
+    "turn": "一轮问答",
     "tools": "工具",
     "text": "文本",
 }

@@ -118,7 +118,7 @@ def test_they_are_shown_in_both_languages(environment: dict[str, str]) -> None:
 
     chinese = run(environment, "--since", "2026-01-01", "--lang", "zh")
     assert chinese.splitlines()[0] == "对话: 1 个群共 2 段，6 条消息中回答 3 条"
-    assert "沉默的原因" in chinese
+    assert "不回答的原因" in chinese
 
 
 @pytest.fixture
