@@ -279,6 +279,27 @@ def test_nothing_is_offered_to_others_or_for_what_does_not_fit(world: World) -> 
     eventually(lambda: jobs_so_far(world) == jobs + 1, what="a job")
 
 
+def test_what_the_group_was_told_too_is_not_offered(world: World) -> None:
+    tell(world, "Alice")
+    told_here, _ = world.ask("Bob", TOLD)
+    world.settled(told_here)
+    question, _ = world.ask("Alice", ASKED)
+    looked_up(world, question)
+    assert shown_to(world, "Alice") == []
+
+
+def test_beside_an_apology_nothing_is_offered(world: World) -> None:
+    tell(world, "Alice")
+    refusal = {"reply": {"status": 401, "body": {"error": {"message": "bad key"}}}}
+    world.model.control("script", {"rules": [refusal]})
+    world.model.control("mode", {"mode": "rules"})
+    question, _ = world.ask("Alice", ASKED)
+    looked_up(world, question)
+    assert shown_to(world, "Alice") == []
+    (turn,) = world.rows("select outcome from agent_turns where id = %s", question)
+    assert turn["outcome"] == "apologised"
+
+
 def test_what_was_told_in_another_group_is_shown_while_one_is_in_it(world: World) -> None:
     there = world.in_a_new_group()
     told_there, _ = there.ask("Bob", "The door code of the archive is 4711")
