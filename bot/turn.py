@@ -22,7 +22,7 @@ from bot.answering.hearing import Heard, listen, opening_args
 from bot.answering.outgoing import send_reply
 from bot.answering.progress_frames import Showing
 from bot.answering.question import Turn, begin, knowing, language
-from bot.answering.recall import at_once
+from bot.answering.recall import at_once, vector_of
 from bot.answering.request_rate import asker_of, is_stop
 from bot.answering.stopping import stoppable
 from bot.answering.storing import store_reply
@@ -91,7 +91,12 @@ async def _take_turn(
     services: Services, turn: Turn, answering: Answering | None, lease: Lease | None
 ) -> None:
     """Opens the turn, makes the reply and delivers it."""
-    with metrics.IN_FLIGHT.track_inprogress(), Looking(services) as looking:
+    with (
+        metrics.IN_FLIGHT.track_inprogress(),
+        Looking(services) as looking,
+        vector_of(services, turn) as vector,
+    ):
+        turn = replace(turn, vector=vector)
         opened = await _open(services, turn)
         turn = knowing(turn, opened, conversation_of(opened.conversation))
         if not turn.unasked:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bot.agents.llm.embedder import QuestionVector
 from bot.agents.progress import OnProgress
 from bot.agents.running_turns import Stop
 from bot.answering.chat_state import root_of
@@ -38,7 +39,7 @@ class Turn:
     `private`: only the person who asked sees the answer, which draws on all they may read.
     `names` are those of its tenant. `asked` is the question that was pressed, shown with the
     answer, and `foot` what stands below it. `stop` says when the answer is to end where it is;
-    `settle` then gives what stays of its text.
+    `settle` then gives what stays of its text. `vector` is on its way where recall goes by meaning.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Turn:
     foot: Foot | None = None
     by_click: bool = False
     private: bool = False
+    vector: QuestionVector | None = None
 
     @property
     def unasked(self) -> bool:

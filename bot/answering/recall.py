@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import structlog
 
-from bot.agents.llm.embedder import COMMANDS_AMONG, find, said
+from bot.agents.llm.embedder import COMMANDS_AMONG, QuestionVector, asked_beside, find, said
 from bot.agents.prompts.drawn_on import note_sources
 from bot.answering.question import Turn
 from bot.answering.told_passages import told_passages
@@ -55,10 +56,18 @@ async def recalled(
     return with_former(lines, former, question=turn.question, subject=subject, now=now)
 
 
+def vector_of(services: Services, turn: Turn) -> AbstractContextManager[QuestionVector | None]:
+    """The question's vector, asked for while the turn begins; None where recall goes by words."""
+    wanted = turn.private or recall_at_once(turn.context, turn.question, now=services.now(), k=1)
+    if parse(turn.question) or not wanted:
+        return nullcontext()
+    return asked_beside(services.embedder, turn.question)
+
+
 def at_once(services: Services, turn: Turn) -> Mapping[str, object] | None:
     """What is recalled with the turn's beginning, which saves a call; None: nothing, or later, for
-    the question's vector is not there yet."""
-    if services.embedder or parse(turn.question):
+    the question's vector is on its way."""
+    if turn.vector or parse(turn.question):
         return None
     return recall_at_once(turn.context, turn.question, now=services.now(), k=_MOST + COMMANDS_AMONG)
 
@@ -90,7 +99,7 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
         with stage("recall"):
             return await find(
                 services.store,
-                services.embedder,
+                turn.vector or services.embedder,
                 turn.context,
                 turn.question,
                 now=services.now(),

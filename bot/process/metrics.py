@@ -135,6 +135,11 @@ EMBEDDING_SECONDS = Histogram(
 EMBEDDING_FAILURES = Counter(
     "bot_embedding_failures_total", "Calls of the embedding model without vectors.", ["reason"]
 )
+EMBEDDING_AWAY = Gauge(
+    "bot_embedding_away",
+    "1: the embedding model is slow or away, and questions do not wait for it.",
+    multiprocess_mode="livemax",
+)
 STALLED = Counter("bot_stalled_jobs_total", "Jobs taken over from a worker that died.")
 GIVEN_UP = Counter("bot_given_up_jobs_total", "Jobs that get no other attempt.", ["reason"])
 UNKNOWN_OUTCOMES = Counter(

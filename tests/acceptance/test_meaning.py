@@ -31,3 +31,21 @@ def _embedded(world: World) -> list[dict[str, object]]:
     return world.rows(
         "select turn_id from agent_embeddings where user_id = %s", world.people["Alice"]
     )
+
+
+def test_an_embedding_model_that_hangs_is_not_waited_for_again_and_again(world: World) -> None:
+    world.model.control("mode", {"mode": "echo", "embeddings": {"delay_s": 600}})
+    log = world.bot.workers[-1]
+    for number in range(3):
+        world.ask("Alice", f"do you remember rehearsal number {number}?")
+    eventually(lambda: "embedding.away" in log.output(), what="it counts as away")
+    _, card = world.ask("Alice", "do you remember how it was in the end?")
+    assert "in the end?" in card
+
+    world.model.control("mode", {"mode": "echo", "embeddings": {}})
+
+    def is_back() -> bool:
+        world.ask("Alice", "do you remember the next one?")
+        return "embedding.back" in log.output()
+
+    eventually(is_back, what="it is tried again")

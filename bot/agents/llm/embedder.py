@@ -1,15 +1,18 @@
 """The embedding model: vectors of questions, at once, and of messages, in the background.
 
-Without EMBEDDING_MODEL there is none and recall goes by words. While it does not answer, recall
-goes by words too.
+Without EMBEDDING_MODEL there is none and recall goes by words. So it does while the model is away
+or slow: then questions do not wait for it. Every few seconds one of them tries it again beside its
+turn.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -18,9 +21,12 @@ from bot.agents.llm.model import Declined, ModelFailed
 from bot.agents.prompts.drawn_on import note_sources
 from bot.process import metrics
 from bot.process.tally import Tally
+from bot.process.task_cancellation import ended
+from bot.process.working_places import waiting
 from bot.settings import Settings
 from bot.text.lenient_json import dumps, loads
 from bot.text.slash_commands import parse
+from memory.fallback.breaker import CircuitBreaker
 from memory.models import Likeness
 from memory.recall.passages import Passage, RecallScope
 from memory.scope import AgentMemoryContext
@@ -30,6 +36,8 @@ from memory.tables.embeddings import Vector, as_text, bare
 log = structlog.get_logger()
 
 QUESTION_WITHIN_S = 1.0
+SLOW_S = 0.5  # a question waits for the vector, so three of these in a row are enough
+_PROBES_EVERY_S, _WINDOW_S = 5.0, 600.0
 _BATCH_WITHIN_S = 30.0
 COMMANDS_AMONG = 3
 _PATH = "/embeddings"
@@ -45,6 +53,14 @@ class EmbeddingFailed(Exception):
 
 class EmbeddingRefused(EmbeddingFailed):
     """The endpoint does not take one of the texts; others it may."""
+
+
+class Likens(Protocol):
+    """What gives the likeness of a question."""
+
+    async def likeness(self, question: str) -> Likeness | None:
+        """What recall needs to find by meaning; None when there is no vector in time."""
+        ...
 
 
 class Embedder:
@@ -66,12 +82,21 @@ class Embedder:
         if dimensions:
             self._asked["dimensions"] = dimensions
         self._question_within_s = question_within_s
+        self._breaker = CircuitBreaker(window_s=_WINDOW_S, probe_every_s=_PROBES_EVERY_S)
+        self._probe: asyncio.Task[Likeness | None] | None = None
         self.weight = weight
         # Vectors of different lengths do not compare, so they count as different models.
         self.name = f"{model}/{dimensions}" if dimensions else model
 
     async def close(self) -> None:
+        if self._probe:
+            await ended([self._probe])
         await self._endpoint.close()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether questions do not wait for it now."""
+        return not self._breaker.admit()
 
     async def of_messages(self, texts: Sequence[str]) -> list[Vector]:
         """The vectors of at most 64 texts, none of them empty, in their order.
@@ -81,18 +106,42 @@ class Embedder:
         return await self._ask("messages", texts, _BATCH_WITHIN_S)
 
     async def likeness(self, question: str) -> Likeness | None:
-        """What recall needs to find by meaning; None when there is no vector in time."""
+        """As `Likens` has it; at once while the model is away."""
         if not question.strip() or not self.weight:
             return None
+        return None if self.tries_if_away(question) else await self._likeness(question)
+
+    def tries_if_away(self, question: str) -> bool:
+        """Whether the model is away; every few seconds the question tries it."""
+        if self.is_away and self._breaker.admit_probe():
+            self._probe = asyncio.create_task(self._likeness(question))
+        return self.is_away
+
+    async def _likeness(self, question: str) -> Likeness | None:
+        started, was_away = time.monotonic(), self.is_away
         try:
             [vector] = await self._ask("question", [bare(question)], self._question_within_s)
-            return Likeness(self.name, as_text(vector), self.weight)
-        except EmbeddingFailed as exc:
-            log.warning("embedding.unavailable", reason=exc.reason)
+            found = Likeness(self.name, as_text(vector), self.weight)
         except ValueError:
             _failed("no_direction")
             log.warning("embedding.unavailable", reason="no_direction")
-        return None
+            found = None
+        except EmbeddingFailed as exc:
+            log.warning("embedding.unavailable", reason=exc.reason)
+            self._note(is_well=isinstance(exc, EmbeddingRefused), was_away=was_away)
+            return None
+        self._note(is_well=time.monotonic() - started < SLOW_S, was_away=was_away)
+        return found
+
+    def _note(self, *, is_well: bool, was_away: bool) -> None:
+        """Notes how the model answered a question, which began while it `was_away` or not."""
+        if is_well and was_away == self.is_away:
+            self._breaker.succeeded()
+        elif not is_well:
+            self._breaker.failed()
+        metrics.EMBEDDING_AWAY.set(self.is_away)
+        if was_away != self.is_away:
+            log.warning("embedding.away" if self.is_away else "embedding.back")
 
     async def _ask(self, of: str, texts: Sequence[str], within_s: float) -> list[Vector]:
         body = dumps({**self._asked, "input": list(texts)})
@@ -140,6 +189,32 @@ def _failed(reason: str) -> EmbeddingFailed:
     return EmbeddingFailed(reason)
 
 
+class QuestionVector:
+    """The likeness of one question, asked for beside other work."""
+
+    def __init__(self, asked: asyncio.Task[Likeness | None]) -> None:
+        self._asked = asked
+
+    async def likeness(self, question: str) -> Likeness | None:
+        """As `Likens` has it; it is the question that was asked."""
+        with waiting():
+            return await self._asked
+
+
+@contextmanager
+def asked_beside(embedder: Embedder | None, question: str) -> Iterator[QuestionVector | None]:
+    """Asks for the vector of `question` while this is entered. None where nobody would wait for it:
+    without an embedder, and while the model is away."""
+    if embedder is None or embedder.tries_if_away(question):
+        yield None
+        return
+    asked = asyncio.create_task(embedder.likeness(question))
+    try:
+        yield QuestionVector(asked)
+    finally:
+        asked.cancel()
+
+
 def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder | None:
     """The embedder of the settings; None without EMBEDDING_MODEL."""
     if not settings.embedding_model:
@@ -165,7 +240,7 @@ def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder |
 
 async def find(
     store: MemoryStore,
-    embedder: Embedder | None,
+    embedder: Likens | None,
     context: AgentMemoryContext,
     query: str,
     *,

@@ -98,8 +98,11 @@ class Endpoint:
             while True:
                 async with line.admitted(waits_s) as admission:
                     met = await self._first(path, body)
-                    again_later = _is_too_many(met) and admission.refused(_retry_after_s(met))
-                    if again_later and self._retries:
+                    if (
+                        self._retries
+                        and _is_too_many(met)
+                        and admission.refused(_retry_after_s(met))
+                    ):
                         continue
                     async with self._answered(path, body, met, stream=stream, sent=sent) as reply:
                         yield reply.noting(admission.answered, at_once=not stream)

@@ -23,6 +23,7 @@ from bot import webhook
 from bot.feishu import manifest
 from bot.intake.acceptance import Intake
 from bot.operations.doctor import machine
+from bot.operations.doctor import model as doctor_model
 from bot.operations.doctor.checks import Wishes, examine
 from bot.operations.doctor.result import Check, findings
 from bot.queue.arrivals import Arrivals
@@ -581,3 +582,16 @@ def test_help_comes_without_a_model_client_or_a_database_driver(tmp_path: Path) 
     assert "scripts/doctor --json" in done.stdout
     for heavy in ("openai", "lark_oapi", "psycopg", "rich", "pydantic"):
         assert f" {heavy}\n" not in done.stderr, heavy
+
+
+def test_embeddings_that_come_too_late_for_questions_are_named(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_model, "SLOW_S", 0.0)
+    setup.environment["EMBEDDING_MODEL"] = "small"
+    setup.model.answers("POST", "/v1/embeddings", {"data": [{"index": 0, "embedding": [1.0]}]})
+    [found] = [one for one in setup.examined(monkeypatch) if one.name == "embeddings"]
+
+    assert found.state == "warn"
+    assert "Questions don't wait" in found.sentence.en
+    assert "不再等待" in found.sentence.zh

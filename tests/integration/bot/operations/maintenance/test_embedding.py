@@ -21,7 +21,8 @@ from prometheus_client import REGISTRY
 from psycopg import sql
 from structlog.testing import capture_logs
 
-from bot.agents.llm.embedder import Embedder, EmbeddingFailed, find
+from bot.agents.llm import embedder as embedding_model
+from bot.agents.llm.embedder import Embedder, EmbeddingFailed, asked_beside, find
 from bot.agents.llm.endpoint import Endpoint
 from bot.answering.between_turns import tend_later
 from bot.answering.embedding import embed_messages, embed_new
@@ -32,6 +33,7 @@ from lab.evaluation.recall_corpora import load_locomo
 from lab.evaluation.recall_vectors import embed_questions, weighed
 from memory import migrations
 from memory.backends.postgres import PostgresRpc
+from memory.fallback.breaker import CircuitBreaker
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -364,3 +366,68 @@ def _run(url: str, script: str, *arguments: str, **settings: str) -> subprocess.
         timeout=180,
         check=False,
     )
+
+
+async def test_questions_do_not_wait_for_a_model_that_is_away_and_one_tries_it_again(
+    endpoint: ModelServer,
+) -> None:
+    now = 1000.0
+    embedder = _embedder(endpoint, question_within_s=0.05)
+    embedder._breaker = CircuitBreaker(window_s=600, probe_every_s=5, clock=lambda: now)
+    endpoint.embedding_faults = {"delay_s": 60}
+    with capture_logs() as logs:
+        assert [await embedder.likeness("launch?") for _ in range(3)] == [None] * 3
+        assert embedder.is_away
+        assert len(endpoint.embedded) == 3
+        assert [await embedder.likeness("launch?") for _ in range(9)] == [None] * 9
+        assert len(endpoint.embedded) == 3, "nobody asks what is away"
+        with asked_beside(embedder, "launch?") as vector:
+            assert vector is None
+
+        endpoint.embedding_faults = {}
+        now += 6
+        assert await embedder.likeness("launch?") is None
+        assert embedder._probe
+        assert await embedder._probe
+        assert not embedder.is_away
+        assert await embedder.likeness("launch?")
+    await embedder.close()
+
+    said = [one["event"] for one in logs]
+    assert said.count("embedding.away") == said.count("embedding.back") == 1
+
+
+async def test_a_model_that_is_slow_three_times_in_a_row_counts_as_away(
+    endpoint: ModelServer, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_model, "SLOW_S", 0.0)
+    for _ in range(3):
+        assert await embedder.likeness("launch?"), "what came is used"
+
+    assert embedder.is_away
+
+
+async def test_a_text_that_is_refused_says_nothing_about_the_model(
+    endpoint: ModelServer, embedder: Embedder
+) -> None:
+    endpoint.embedding_faults = {"refuse": "launch"}
+    for _ in range(5):
+        assert await embedder.likeness("launch?") is None
+
+    assert not embedder.is_away
+
+
+async def test_the_vector_of_a_question_is_on_its_way_while_other_work_is_done(
+    endpoint: ModelServer, embedder: Embedder
+) -> None:
+    with asked_beside(embedder, "launch?") as vector:
+        while not endpoint.embedded:  # noqa: ASYNC110  it is the stand-in's
+            await asyncio.sleep(0.01)
+        assert vector
+        assert await vector.likeness("launch?")
+
+    endpoint.embedding_faults = {"delay_s": 60}
+    with asked_beside(embedder, "another?") as vector:
+        assert vector
+    with pytest.raises(asyncio.CancelledError):
+        await vector._asked
