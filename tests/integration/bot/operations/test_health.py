@@ -139,7 +139,7 @@ def test_answers_that_feishu_refuses_are_red_and_the_queue_names_the_code(
     ("workers", "attempts", "why"),
     [
         (0, 0, "and no worker is running"),
-        (1, 3, "something that the bot needs does not answer"),
+        (1, 3, "something the bot needs isn't answering"),
         (1, 0, "the workers are too busy"),
     ],
 )
@@ -158,7 +158,7 @@ def test_a_standing_queue_says_how_many_wait_since_when_and_why(
     found = {check.name: check for check in health.look(database_url)}[health.QUEUE]
 
     assert found.state == "fail"
-    assert f"2 jobs have waited, the first since {since[:-1]}" in found.sentence.en
+    assert f"2 jobs have been waiting, the first since {since[:-1]}" in found.sentence.en
     assert why in found.sentence.en
     assert found.next_step == "scripts/doctor"
 
