@@ -14,7 +14,7 @@ from lab.illustrations.indexed_png import indexed_png
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _LOCALES = {"en": "en-GB", "zh": "zh-CN"}
-# The 256 most frequent colours, and for each pixel the number of the nearest of them.
+# The 256 most frequent colours that differ visibly, and for each pixel the number of the nearest.
 _COLOURS = """async (png) => {
   const image = await createImageBitmap(await (await fetch("data:image/png;base64," + png)).blob());
   const { width, height } = image;
@@ -24,17 +24,22 @@ _COLOURS = """async (png) => {
   const times = new Map();
   for (const one of data) times.set(one, (times.get(one) || 0) + 1);
   const most = [...times].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-  const palette = most.slice(0, 256).map(([one]) => [one & 255, one >> 8 & 255, one >> 16 & 255]);
-  const numbers = new Map();
-  for (const [one] of most) {
+  const palette = [];
+  const nearest = (one) => {
     let best = 0, least = Infinity;
     palette.forEach(([r, g, b], number) => {
       const [red, green, blue] = [r - (one & 255), g - (one >> 8 & 255), b - (one >> 16 & 255)];
       const far = red ** 2 + green ** 2 + blue ** 2;
       if (far < least) [best, least] = [number, far];
     });
-    numbers.set(one, best);
+    return [best, least];
+  };
+  for (const [one] of most) {
+    if (palette.length < 256 && nearest(one)[1] >= 48) {
+      palette.push([one & 255, one >> 8 & 255, one >> 16 & 255]);
+    }
   }
+  const numbers = new Map(most.map(([one]) => [one, nearest(one)[0]]));
   let pixels = "";
   for (const one of data) pixels += String.fromCharCode(numbers.get(one));
   return { width, height, palette, pixels: btoa(pixels) };
