@@ -62,8 +62,11 @@ class BotProcesses:
 
     def connections(self) -> int:
         """To Postgres."""
-        commands = [process.cmdline() for process in self._alive()]
-        return sum(map(serves_client, commands))
+        count = 0
+        for process in self._alive():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                count += serves_client(process.cmdline())
+        return count
 
     def _by_part(self) -> Iterator[tuple[psutil.Process, str]]:
         for process in self._alive():

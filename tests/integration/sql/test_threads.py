@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import psycopg
+import pytest
 
 from tests.support.actors import ACTORS, ALICE, BOB, HERE, TENANT, become
+from tests.support.crowds import copy_rows
 
 OPENED = """
 select open_turn(%s, %s, %s, %s, %s, %s, 'Somebody', %s, 'said 说', 10)
@@ -54,3 +56,30 @@ def test_a_token_finds_the_newest_of_a_thread_in_its_index(database: psycopg.Con
     assert "Index Scan Backward using agent_messages_thread_idx" in text
     assert "Index Cond: ((thread >= " in text
     assert "Sort" not in text
+
+
+@pytest.mark.parametrize("asked_by", [ALICE, BOB], ids=["who began it", "somebody else"])
+def test_going_on_with_a_thread_reads_few_messages_however_many_there_are(
+    database: psycopg.Connection, asked_by: str
+) -> None:
+    thread = f"feishu:{HERE}:om_begun_{asked_by}"
+    opening = [thread, HERE, f"om_begun_{asked_by}"]
+    with database.transaction(force_rollback=True):
+        database.execute(OPENED, [f"om_begun_{asked_by}", *opening, ALICE, ALICE, TENANT])
+        copy_rows(database, "agent_messages", 5000)
+        database.execute("""
+            select setval(pg_get_serial_sequence('agent_messages', 'id'), max(id))
+            from agent_messages
+        """)
+        before = _read(database)
+        database.execute(OPENED, [f"om_goes_on_{asked_by}", *opening, asked_by, asked_by, TENANT])
+        assert _read(database) - before < 100
+
+
+def _read(database: psycopg.Connection) -> int:
+    """Messages that this transaction has read so far."""
+    row = database.execute("""
+        select seq_tup_read + idx_tup_fetch from pg_stat_xact_user_tables
+        where relname = 'agent_messages'
+    """).fetchone()
+    return int(row[0]) if row else 0
