@@ -36,7 +36,7 @@ def test_a_person_reaches_the_limit_and_is_told_and_others_are_not(world: World)
     def refused() -> bool:
         asked = len(world.model.requests())
         _, answer = world.ask("Alice", "and now?")
-        return "today's allowance" in answer and len(world.model.requests()) == asked
+        return "model allowance for today" in answer and len(world.model.requests()) == asked
 
     eventually(refused, what="the limit holds")
     _, chinese = world.ask("Alice", "现在呢？")
