@@ -15,16 +15,18 @@ Wanted = Literal["time", "amount", "person", "place", "thing"]
 _QUARTER = re.compile(rf"\bQ([1-4])\b|第?({HAN_NUMBER}|[1-4])季度", re.IGNORECASE)
 _DAY = re.compile(rf"\b{WEEKDAY}s?\b|\b(?:Mon|Tue|Wed|Thu|Fri)\b|{WEEKDAY_ZH}", re.IGNORECASE)
 _MONTH = re.compile(rf"\b(?=[A-Z])(?i:{MONTH})\b|({COUNT})月")
+# Each begins where a run of characters does: so its time grows with the text and not its square.
 _CODE = re.compile(
-    r"(?:https?://)?[\w.@#/:·-]*\d[\w.@#/:-]*|[\w.-]+@[\w.-]+|https?://\S+", re.ASCII
+    r"(?<![\w.@#/:·-])(?:[\w.@#/:·-]*\d[\w.@#/:-]*|[\w.-]+@[\w.-]+|https?://\S+)", re.ASCII
 )
 _GROUPED = re.compile(r"(?<=\d)[,，](?=\d{3}(?!\d))|(?<=\d{3}) (?=\d{3,4}(?!\d))")
 _DECIMAL = re.compile(r"(?<=\d)[,，](?=\d{1,2}(?!\d))")
 _ZEROS = re.compile(r"(\.\d*?)0+$")
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
+_CODE_CHARS = 100
 _HAN_COUNT = re.compile(
-    r"([零一二三四五六七八九十百千万两]+)(?=[个年月号日天周小点楼层条元块万千百折套间台辆次成倍])"
-    r"|([一二三四五六七八九十两]+[百千万][零一二三四五六七八九十两]*)"
+    r"([零一二三四五六七八九十百千万两]{1,12})(?=[个年月号日天周小点楼层条元块万千百折套间台辆次成倍])"
+    r"|([一二三四五六七八九十两]{1,4}[百千万][零一二三四五六七八九十两]{0,12})"
 )
 _ENGLISH_COUNT = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty"
@@ -161,7 +163,7 @@ def _bare(name: str) -> str:
 
 
 def _code(written: str) -> str:
-    code = _ORDINAL.sub(r"\1", written.lower().strip(".:-/"))
+    code = _ORDINAL.sub(r"\1", written[:_CODE_CHARS].lower().strip(".:-/"))
     return _ZEROS.sub(r"\1", code).rstrip(".") if code.count(".") == 1 else code
 
 

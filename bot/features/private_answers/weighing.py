@@ -34,8 +34,6 @@ _SAME_FROM = 4  # so many first characters make two Latin words forms of one
 
 _BEFORE_HAN = r"([\w ]{{2,6}}){}"
 _BEFORE_LATIN = r"\b(\w[\w-]+)(?:['’]s)?\s+{}"
-
-
 _DEFINED = r"{}\w*\s*(?:[:：=]|\b(?:is|are|was|were)\b|[是为在有])"
 
 

@@ -56,6 +56,12 @@ def test_any_text_has_details_without_an_error(text: str) -> None:
     nicknames(text)
 
 
+@pytest.mark.parametrize("character", ["a", "一", "1", "二", "@", "A", ".", "九百", "1,"])
+def test_the_longest_answer_is_read_in_one_go(character: str) -> None:
+    answers("time", "on Friday", character * 100_000, frozenset())
+    answers("person", character * 4_000, character * 100_000, frozenset({"x"}))
+
+
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
