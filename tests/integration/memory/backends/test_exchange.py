@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from functools import partial
@@ -185,6 +186,19 @@ async def test_who_waits_too_long_or_gives_up_leaves_the_line(pool: Pool) -> Non
         given_up.cancel()
 
     assert await _one(pool) == 1
+
+
+async def test_who_waits_in_a_line_that_moves_is_not_turned_away(
+    shared_database_url: str,
+) -> None:
+    async with connection_pool(shared_database_url, size=1, timeout_s=0.02) as pool:
+        async with pool.connection(timeout=30):
+            waiting = asyncio.create_task(_one(pool))
+            await asyncio.sleep(0)
+            pool._returned = time.monotonic() + 3600  # connections come back all the time
+            done, _ = await asyncio.wait({waiting}, timeout=0.2)
+            assert not done
+        assert await waiting == 1
 
 
 async def test_there_is_another_connection_while_somebody_waits_longer_than_a_call_takes(
