@@ -104,7 +104,7 @@ declare
     feishu_bot.look_round, feishu_bot.queue_tending, feishu_bot.queue_timer, feishu_bot.queue_once,
     feishu_bot.enqueue_event, feishu_bot.claim_jobs, feishu_bot.work_round,
     feishu_bot.defer_tending, feishu_bot.defer_timer, feishu_bot.without_jobs, feishu_bot.is_job_of_person,
-    feishu_bot.forget_in_queue, feishu_bot.forget_old,
+    feishu_bot.forget_in_queue, feishu_bot.forget_rows_of, feishu_bot.forget_old,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,
     feishu_bot.spool_mark_failed, feishu_bot.spool_waiting, feishu_bot.spool_state,

@@ -29,7 +29,7 @@ _CROWD = 6  # recent speakers; with more, any two messages seldom belong togethe
 _LIKELY = 0.3
 
 
-class Address(StrEnum):
+class AddressedBy(StrEnum):
     """How an explicit trigger addressed the bot."""
 
     MENTION = "mention"
@@ -69,13 +69,13 @@ class IncomingMessage:
         return self.mentions_bot or self.replies_to_bot or self.chat_type == "p2p"
 
     @property
-    def address(self) -> Address | None:
+    def address(self) -> AddressedBy | None:
         """How it addresses the bot, where it is not only the chat that does."""
         if self.is_press:
-            return Address.BUTTON
+            return AddressedBy.BUTTON
         if self.mentions_bot:
-            return Address.MENTION
-        return Address.REPLY if self.replies_to_bot else None
+            return AddressedBy.MENTION
+        return AddressedBy.REPLY if self.replies_to_bot else None
 
     @property
     def is_request(self) -> bool:
@@ -133,7 +133,7 @@ class Decision:
     reason: Reason
     tier: str = "none"
     since_bot_ms: int | None = None
-    cue: Cue | Address | None = None
+    cue: Cue | AddressedBy | None = None
     verdict: str | None = None
     judge_ms: int | None = None
 

@@ -13,8 +13,10 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bot.text.languages import Sentence
+if TYPE_CHECKING:
+    from bot.text.languages import Sentence
 
 BEAT_S = 2.0
 _HANGS_AFTER_S = 15.0
@@ -91,6 +93,8 @@ class Board:
 
     def trouble(self, slot: int) -> Sentence | None:
         """Why worker `slot` does not work; None when it does."""
+        from bot.text.languages import Sentence  # the supervisor, which never asks, stays small
+
         ages = [age for of, age in self._living() if of == slot]
         if not ages:
             return Sentence(

@@ -18,6 +18,7 @@ from memory.migrations import SCHEMA
 _SCHEMA = sql.Identifier(SCHEMA)
 _DEPTH = sql.SQL("select {}.queue_depth()").format(_SCHEMA)
 _FORGET = sql.SQL("select {}.forget_in_queue(%s, %s, %s)").format(_SCHEMA)
+_FORGET_ROWS = sql.SQL("select {}.forget_rows_of(%s)").format(_SCHEMA)
 _EXPORT = sql.SQL("select table_name, content from {}.export_from_queue(%s)").format(_SCHEMA)
 _ARRIVALS = sql.SQL("select {}.arrivals()").format(_SCHEMA)
 _FAILED = sql.SQL("select {}.failed_work(%s, %s, %s)").format(_SCHEMA)
@@ -145,6 +146,11 @@ class QueueOperations:
         with self._connection() as connection:
             wanted = (open_id, conversation_id, message_id)
             return Forgotten(**_value(connection.execute(_FORGET, wanted)))
+
+    def forget_rows(self, open_id: str) -> None:
+        """Deletes the rows that name this person, but no job."""
+        with self._connection() as connection:
+            connection.execute(_FORGET_ROWS, [open_id])
 
     def export(self, open_id: str) -> list[tuple[str, dict[str, Any]]]:
         """Table and row of what waits of a person."""

@@ -126,7 +126,6 @@ declare
   v_jobs bigint;
   v_running bigint;
   v_turns bigint;
-  v_table text;
 begin
   if coalesce(p_open_id, p_conversation_id, p_message_id, '') = '' then
     raise exception 'nothing to forget was named' using errcode = 'PT428';
@@ -152,14 +151,25 @@ begin
     and (p_message_id is null or p_message_id = any (message_ids));
   delete from stops where turn_id = p_message_id;
   if p_conversation_id is null and p_message_id is null then
-    for v_table in select distinct p.table_name from public.person_columns('feishu_bot') p loop
-      execute format('delete from feishu_bot.%I where %s', v_table,
-                     public.person_condition('feishu_bot', v_table))
-        using p_open_id, null::text;
-    end loop;
-    perform forget_in_audit(p_open_id);
+    perform forget_rows_of(p_open_id);
   end if;
   return jsonb_build_object('jobs', v_jobs, 'running', v_running, 'turns', v_turns);
+end
+$$;
+
+-- Deletes the rows that name a person, but no job: what they send from now on is answered.
+create or replace function feishu_bot.forget_rows_of(p_open_id text) returns void
+language plpgsql volatile security invoker set search_path = feishu_bot
+as $$
+declare
+  v_table text;
+begin
+  for v_table in select distinct p.table_name from public.person_columns('feishu_bot') p loop
+    execute format('delete from feishu_bot.%I where %s', v_table,
+                   public.person_condition('feishu_bot', v_table))
+      using p_open_id, null::text;
+  end loop;
+  perform forget_in_audit(p_open_id);
 end
 $$;
 

@@ -7,6 +7,10 @@ create or replace function feishu_bot.keep_turn_records(p_records jsonb, p_keep 
 language plpgsql volatile security invoker set search_path = feishu_bot
 as $$
 begin
+  -- whoever takes a question back or is forgotten meanwhile is waited for: what went leaves nothing
+  perform from public.agent_turns t
+  where t.id in (select r ->> 'turn_id' from jsonb_array_elements(p_records) r)
+  order by t.id for share;
   insert into model_usage as u (day, tenant_key, chat_id, actor_id, turns, tokens_in, tokens_out)
   select (r ->> 'day')::date, t.tenant_key, t.chat_id, t.actor_id, count(*),
          sum(coalesce((r #>> '{record,tokens_in}')::bigint, 0)),
@@ -18,12 +22,10 @@ begin
     set turns = u.turns + excluded.turns, tokens_in = u.tokens_in + excluded.tokens_in,
         tokens_out = u.tokens_out + excluded.tokens_out;
   if p_keep then
-    -- whoever takes a question back meanwhile is waited for, and what went gets no record
     with there as materialized (
       select t.id from public.agent_turns t
       where t.id in (select r ->> 'turn_id' from jsonb_array_elements(p_records) r)
         and exists (select from public.agent_messages m where m.turn_id = t.id and m.role = 'user')
-      order by t.id for share
     )
     insert into public.agent_turn_records as k (turn_id, record)
     select distinct on (there.id) there.id, r -> 'record'

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import psycopg
+
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
 
@@ -176,6 +178,21 @@ def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -
     world.settled(other)
 
 
+# A worker writes what an answer used at the moment at which its person is forgotten.
+COUNTED_MEANWHILE = """
+    create function public.counted_meanwhile() returns trigger
+    language plpgsql security definer as $$
+    begin
+      insert into feishu_bot.model_usage
+        (day, tenant_key, chat_id, actor_id, turns, tokens_in, tokens_out)
+      values (current_date, 't', 'oc', '{person}', 1, 1, 1);
+      return null;
+    end $$;
+    create trigger counted_meanwhile after insert on public.forgotten_people
+      for each row execute function public.counted_meanwhile();
+"""
+
+
 def test_forget_all_leaves_nothing_of_the_person(world: World) -> None:
     world.ask("Bob", "my other word is medlarfruit")
     world.ask("Alice", "my sentinel word is quincefruit")
@@ -185,6 +202,8 @@ def test_forget_all_leaves_nothing_of_the_person(world: World) -> None:
         " returning 1",
         world.people["Alice"],
     )
+    with psycopg.connect(world.database_url) as connection:
+        connection.execute(COUNTED_MEANWHILE.replace("{person}", world.people["Alice"]))
     asked, _ = world.ask("Alice", "/忘记 全部")
     card = card_of(world, asked)
     assert buttons(card) == ["确认", "取消"]

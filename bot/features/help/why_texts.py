@@ -7,7 +7,7 @@ from datetime import datetime
 from bot.features.help.texts import say
 from bot.listening.bot_budget import PER_PAIR_AND_HOUR, PER_REQUEST
 from bot.listening.conversation_store import PastDecision
-from bot.listening.decisions import Address, Reason
+from bot.listening.decisions import AddressedBy, Reason
 from bot.text.languages import LANGUAGES, Language, Sentence
 from memory.text import one_line
 
@@ -30,7 +30,7 @@ def in_short(respond: bool, reason: str, cue: str = "") -> Sentence | None:
         return None
     if reason == Reason.LLM_JUDGE:
         why = "judged-yes" if respond else "judged-no"
-    elif cue in set(Address):
+    elif cue in set(AddressedBy):
         why = f"address-{cue}"
     else:
         why = "why-unknown" if reason == Reason.NO_TRIGGER else f"why-{reason}"

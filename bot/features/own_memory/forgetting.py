@@ -104,7 +104,8 @@ async def forget(services: Services, click: Click, press: Press) -> None:
 
 
 async def _delete(services: Services, click: Click, press: Press, tool: str) -> None:
-    """The queue first: after the memory, the button itself is gone and no attempt can follow."""
+    """The queue first: after the memory, the button itself is gone and no attempt can follow.
+    Once more at the end, for what was counted of the person meanwhile."""
     of_thread = tool == FORGET_THREAD
     if services.queue is not None:
         thread = press.conversation_id if of_thread else None
@@ -119,6 +120,8 @@ async def _delete(services: Services, click: Click, press: Press, tool: str) -> 
     else:
         services.people.forget(click.operator_id)
         await operations.forget_person(click.operator_id)  # whatever tenant they wrote under
+        if services.queue is not None:
+            await asyncio.to_thread(services.queue.forget_rows, click.operator_id)
 
 
 def _to(click: Click, text: str, press: Press) -> str:

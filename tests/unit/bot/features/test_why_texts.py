@@ -9,7 +9,7 @@ import pytest
 from bot.features.help.why_texts import explained, in_short
 from bot.listening.conversation_store import PastDecision
 from bot.listening.cues import Cue
-from bot.listening.decisions import Address, Reason
+from bot.listening.decisions import AddressedBy, Reason
 from bot.text.languages import Language, Sentence
 
 REASONS = set(Reason) - {Reason.LLM_JUDGE, Reason.NO_TRIGGER}
@@ -59,6 +59,8 @@ def test_each_reason_alone_has_words_in_both_languages(reason: Reason, respond: 
 
 
 def test_how_the_bot_was_addressed_is_named() -> None:
-    told = {address: in_short(True, Reason.EXPLICIT_TRIGGER, address) for address in Address}
-    assert told[Address.MENTION] == Sentence("Answered: it mentioned me.", "回答了：它 @ 了我。")
-    assert len({one.en for one in told.values() if one}) == len(Address)
+    told = {address: in_short(True, Reason.EXPLICIT_TRIGGER, address) for address in AddressedBy}
+    assert told[AddressedBy.MENTION] == Sentence(
+        "Answered: it mentioned me.", "回答了：它 @ 了我。"
+    )
+    assert len({one.en for one in told.values() if one}) == len(AddressedBy)
