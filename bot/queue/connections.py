@@ -7,7 +7,6 @@ import structlog
 
 from bot.process import plan
 from bot.settings import Settings, SettingsError
-from bot.text.languages import Sentence
 from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
@@ -18,24 +17,27 @@ log = structlog.get_logger()
 
 _CHECK = "check DATABASE_URL, its host and port, and that the server is up."
 _CHECK_ZH = "请检查 DATABASE_URL 的主机和端口，并确认服务器在运行。"
-# libpq and the drivers give a failed connection no code; these are pieces of what they say.
-_SENTENCES = {
-    ("refused",): Sentence(
-        f"the database refuses the connection: {_CHECK}", f"数据库拒绝连接：{_CHECK_ZH}"
+# libpq and the drivers give a failed connection no code; these are pieces of what they say, each
+# with what it means in English and Chinese.
+_MEANINGS = {
+    ("refused",): (
+        f"the database refuses the connection: {_CHECK}",
+        f"数据库拒绝连接：{_CHECK_ZH}",
     ),
-    ("timeout", "timed out"): Sentence(
-        f"the database does not answer in time: {_CHECK}", f"数据库没有及时响应：{_CHECK_ZH}"
+    ("timeout", "timed out"): (
+        f"the database does not answer in time: {_CHECK}",
+        f"数据库没有及时响应：{_CHECK_ZH}",
     ),
-    ("resolve host", "translate host", "no such file"): Sentence(
+    ("resolve host", "translate host", "no such file"): (
         "the host of the database is not found: check DATABASE_URL; special characters of the "
         "password are percent-encoded.",
         "找不到数据库的主机：请检查 DATABASE_URL；密码中的特殊字符需要百分号编码。",
     ),
-    ("password", "user not found", 'role "'): Sentence(
+    ("password", "user not found", 'role "'): (
         "the database refuses the user or the password: check DATABASE_URL, copy both once more.",
         "数据库拒绝该用户或密码：请检查 DATABASE_URL，重新复制两者。",
     ),
-    ('database "',): Sentence(
+    ('database "',): (
         "the server has no database of that name: check DATABASE_URL.",
         "服务器上没有这个名称的数据库：请检查 DATABASE_URL。",
     ),
@@ -111,9 +113,9 @@ def require_migrated(url: str) -> None:
 def _why_not(exc: psycopg.Error) -> tuple[str, str]:
     """Nothing of libpq's own words, which quote the URL, at times a piece of the password."""
     said = str(exc).lower()
-    for signs, sentence in _SENTENCES.items():
+    for signs, meaning in _MEANINGS.items():
         if any(sign in said for sign in signs):
-            return sentence.en, sentence.zh
+            return meaning
     name = type(exc).__name__
     return (
         f"the database does not answer ({name}): {_CHECK}",
