@@ -387,7 +387,7 @@ def test_days_stand_between_messages_and_reasons_are_in_words(page: Any) -> None
     page.wait_for_selector("#sections td")
     assert "it mentioned me." in page.inner_text("#sections")
     page.click("#language")
-    page.wait_for_selector("#sections:has-text('那是对我说的')")
+    page.wait_for_selector("#sections:has-text('它 @ 了我。')")
     for code in ("explicit_trigger", "no_trigger", "answered:", "silent:"):
         assert code not in page.inner_text("#memory")
     assert page.locator("#links a").first.get_attribute("href") == "/console"

@@ -234,7 +234,7 @@ def test_a_wrong_model_key_is_said_at_the_start_and_makes_the_bot_not_ready(
             bot.stop()
 
     assert ready.status_code == 503
-    assert ready.json()["checks"]["model"].startswith("OPENAI_API_KEY is a wrong key (401)")
+    assert ready.json()["checks"]["model"].startswith("OPENAI_API_KEY is wrong (401)")
     assert web.output().count("start.not_ready") == 1
     assert "hush-hush" not in web.output()
     assert len([asked for asked in model.asked if "chat" in asked.path]) <= 2  # two web processes

@@ -115,9 +115,9 @@ async def test_a_guest_is_offered_what_they_were_told_elsewhere(together: Togeth
     private = PrivateStore(together.rpc)
 
     place = private_context(gus, HOME, AWAY)
-    assert await private.fits(place, question, asked_in=asked_in)
+    assert await private.sources(place, question, asked_in=asked_in)
     namesake = private_context(gus, HOME)
-    assert not await private.fits(namesake, question, asked_in=asked_in)
+    assert not await private.sources(namesake, question, asked_in=asked_in)
 
 
 async def test_in_the_group_guests_and_hosts_read_the_same(together: Together) -> None:

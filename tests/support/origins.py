@@ -237,5 +237,5 @@ ORIGINS = {
     "operator's retry": Origin(retry),
     "own memory": Origin(own_memory, ephemeral=True),
     "offer": Origin(offer, ephemeral=True),
-    "private answer": Origin(private_answer, "It is hunter2.", ephemeral=True),
+    "private answer": Origin(private_answer, ephemeral=True),
 }

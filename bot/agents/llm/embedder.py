@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import structlog
 
 from bot.agents.llm.endpoint import Endpoint
+from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.model import Declined, ModelFailed
 from bot.agents.prompts.drawn_on import note_sources
 from bot.process import metrics
@@ -36,7 +37,6 @@ from memory.tables.embeddings import Vector, as_text, bare
 log = structlog.get_logger()
 
 QUESTION_WITHIN_S = 1.0
-SLOW_S = 0.5  # a question waits for the vector, so three of these in a row are enough
 _PROBES_EVERY_S, _WINDOW_S = 5.0, 600.0
 _BATCH_WITHIN_S = 30.0
 COMMANDS_AMONG = 3
@@ -130,7 +130,7 @@ class Embedder:
             log.warning("embedding.unavailable", reason=exc.reason)
             self._note(is_well=isinstance(exc, EmbeddingRefused), was_away=was_away)
             return None
-        self._note(is_well=time.monotonic() - started < SLOW_S, was_away=was_away)
+        self._note(is_well=time.monotonic() - started < SLOW_EMBEDDING_S, was_away=was_away)
         return found
 
     def _note(self, *, is_well: bool, was_away: bool) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Seconds: a question waits for its vector, so after three slower ones in a row none does.
+SLOW_EMBEDDING_S = 0.5
+
 
 class LimitReached(Exception):
     """The turn may not go on. `reason` names the limit, for logs."""

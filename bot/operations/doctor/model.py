@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.agents.llm.embedder import SLOW_S
+from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.refusals import refused_feature
 from bot.operations.doctor.http_exchange import HttpAnswer, Silent, ask
 from bot.operations.doctor.result import Check, State, fail, ok, unknown, warn
@@ -162,13 +162,15 @@ def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
     url, headers = f"{base}/embeddings", {"Authorization": f"Bearer {key or 'none'}"}
     try:
         answer = ask("POST", url, body=body, timeout_s=timeout_s, headers=headers)
-        if answer.seconds > SLOW_S:  # a model that was not loaded is slow once
+        if answer.seconds > SLOW_EMBEDDING_S:  # a model that was not loaded is slow once
             answer = ask("POST", url, body=body, timeout_s=timeout_s, headers=headers)
     except Silent as exc:
         return _silent("embeddings", exc, "EMBEDDING_BASE_URL")
     if answer.status == 200 and isinstance(answer.body.get("data"), list):
         return (
-            _slow(name, answer) if answer.seconds > SLOW_S else _works("embeddings", name, answer)
+            _slow(name, answer)
+            if answer.seconds > SLOW_EMBEDDING_S
+            else _works("embeddings", name, answer)
         )
     key_name = "EMBEDDING_API_KEY" if own or settings.embedding_api_key else "OPENAI_API_KEY"
     variables = (key_name, "EMBEDDING_MODEL", "EMBEDDING_BASE_URL")
@@ -185,9 +187,9 @@ def _slow(name: str, answer: HttpAnswer) -> Check:
     return warn(
         "embeddings",
         f"{name} answers in {took}. Questions don't wait for answers that take longer than "
-        f"{SLOW_S} s: earlier messages are found by words only. Use a faster endpoint.",
-        f"{name} 在 {took} 内响应。响应超过 {SLOW_S} s 时，提问不再等待它：只按词语查找之前的消息。"
-        "请换用更快的接口。",
+        f"{SLOW_EMBEDDING_S} s: earlier messages are found by words only. Use a faster endpoint.",
+        f"{name} 在 {took} 内响应。响应超过 {SLOW_EMBEDDING_S} s 时，提问不再等待它："
+        "只按词语查找之前的消息。请换用更快的接口。",
     )
 
 

@@ -587,7 +587,7 @@ def test_help_comes_without_a_model_client_or_a_database_driver(tmp_path: Path) 
 def test_embeddings_that_come_too_late_for_questions_are_named(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor_model, "SLOW_S", 0.0)
+    monkeypatch.setattr(doctor_model, "SLOW_EMBEDDING_S", 0.0)
     setup.environment["EMBEDDING_MODEL"] = "small"
     setup.model.answers("POST", "/v1/embeddings", {"data": [{"index": 0, "embedding": [1.0]}]})
     [found] = [one for one in setup.examined(monkeypatch) if one.name == "embeddings"]

@@ -57,13 +57,15 @@ def test_calls_after_each_other_use_one_connection(server):
     assert server.connections == 1
 
 
-def test_no_more_connections_are_opened_than_a_process_may_have(server):
+def test_no_more_connections_are_opened_than_a_process_may_have(server, monkeypatch):
+    monkeypatch.setattr("bot.feishu.transport.CONCURRENCY", 8)
+
     async def calls(transport: Transport) -> list[int]:
         answers = await asyncio.gather(*(transport.send(ASK) for _ in range(100)))
         return [one.status for one in answers]
 
     assert using(server.url, calls) == [200] * 100
-    assert server.connections <= 32
+    assert server.connections <= 8
 
 
 def test_a_connection_that_the_server_closed_meanwhile_is_replaced(server):

@@ -400,7 +400,7 @@ async def test_questions_do_not_wait_for_a_model_that_is_away_and_one_tries_it_a
 async def test_a_model_that_is_slow_three_times_in_a_row_counts_as_away(
     endpoint: ModelServer, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding_model, "SLOW_S", 0.0)
+    monkeypatch.setattr(embedding_model, "SLOW_EMBEDDING_S", 0.0)
     for _ in range(3):
         assert await embedder.likeness("launch?"), "what came is used"
 
