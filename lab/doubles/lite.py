@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 from lab.doubles.processes import free_port
 
@@ -119,6 +121,15 @@ class Outage:
         if not ready.wait(180) or process.poll() is not None:
             self.kill()
             raise RuntimeError("Supabase Lite did not start:\n" + "".join(lines))
+        self._ask_once()
+
+    def _ask_once(self) -> None:
+        """At its first request it grants rights, and two at once would fail."""
+        first = Request(
+            f"{self.address.url}/rest/v1/chats?limit=0", headers={"apikey": PUBLISHABLE_KEY}
+        )
+        with suppress(HTTPError):
+            urlopen(first, timeout=60).close()
 
     def kill(self) -> None:
         """Kills it: connections break, new ones are refused."""
