@@ -52,8 +52,8 @@ from bot.outbox.recalls import handle_recall
 from bot.outbox.withdrawing import tend_withdrawals
 from bot.process import logs, metrics, plan
 from bot.process.interruptions import Interruptions
-from bot.process.room import turns_in_hand
 from bot.process.task_cancellation import ended
+from bot.process.turn_capacity import turns_in_hand
 from bot.process.working_places import room_to_begin
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease

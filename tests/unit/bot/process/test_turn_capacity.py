@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.process.room import turns_in_hand
+from bot.process.turn_capacity import turns_in_hand
 
 MB = 1024 * 1024
 
