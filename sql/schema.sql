@@ -249,6 +249,8 @@ create index agent_turns_created_idx on public.agent_turns (created_at);
 create index agent_turns_drawn_on_idx on public.agent_turns using gin (drawn_on) where drawn_on <>
   '{}';
 create index agent_turns_forgets_idx on public.agent_turns (id) where forgets;
+create index agent_turns_given_idx on public.agent_turns (hashtextextended(chat_id, 0::bigint),
+  created_at) where given <> '{}';
 create index agent_turns_kept_card_idx on public.agent_turns using gin (kept_cards) where kept_cards
   <> '{}';
 create index agent_turns_kept_cards_idx on public.agent_turns (tenant_key, user_id) where kept_cards

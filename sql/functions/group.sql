@@ -142,7 +142,7 @@ begin
     returning t.message_id, t.content, t."timestamp", t.is_bot)
   select jsonb_agg(to_jsonb(g)) into v_gone from gone g where not g.is_bot;
   if v_gone is not null then
-    perform bot_private.keep_talk_terms(v_gone);
+    perform bot_private.keep_talk_terms(p_chat_id, v_gone);
   end if;
   perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, v_records);
   perform bot_private.tell_nothing(false);
@@ -150,8 +150,8 @@ begin
 end
 $$;
 
--- Records messages if the conversation is active since p_active_since; the newest p_keep stay (null: all
--- do, until the next message is heard). Returns the conversation as it is then; null when none is active.
+-- Records messages if the conversation is active since p_active_since; the newest p_keep stay, and up to an
+-- eighth more (null: all do, until the next message is heard). Returns the conversation as it is then; null when none is active.
 create or replace function bot_private.extend_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer
@@ -162,7 +162,8 @@ declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 1048576);
   v_conversation public.chat_conversations;
   v_added boolean;
-  v_last bigint[];  -- when the last that stays was said, and the first that goes
+  v_most constant integer := p_keep + p_keep / 8;  -- more than these, and the oldest go together
+  v_last bigint[];  -- when the last that stays was said, and those before it
   v_gone jsonb;
 begin
   update public.chat_conversations
@@ -178,15 +179,15 @@ begin
     v_last := array(
       select k."timestamp" from public.chat_transcript k
       where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
-      order by k."timestamp" desc offset greatest(p_keep - 1, 0) limit 2);
-    if v_last[2] is not null then
+      order by k."timestamp" desc offset greatest(p_keep - 1, 0) limit v_most - p_keep + 2);
+    if v_last[v_most - p_keep + 2] is not null then
       with gone as (
         delete from public.chat_transcript t
         where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < v_last[1]
         returning t.message_id, t.content, t."timestamp", t.is_bot)
       select jsonb_agg(to_jsonb(g)) into v_gone from gone g where not g.is_bot;
       if v_gone is not null then
-        perform bot_private.keep_talk_terms(v_gone);
+        perform bot_private.keep_talk_terms(p_chat_id, v_gone);
       end if;
     end if;
   end if;

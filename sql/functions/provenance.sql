@@ -35,30 +35,38 @@ as $$
     set terms = array(select unnest(s.terms) union select unnest(excluded.terms))
 $$;
 
--- Talk leaves the transcript (p_gone: JSON array of its rows): what tells it is kept with the turns that were
--- given it, which are of about that time. This is read by time, for no index knows what turns were given.
-create or replace function bot_private.keep_talk_terms(p_gone jsonb) returns void
+-- Talk leaves the transcript of a chat (p_gone: JSON array of its rows): what tells it is kept with the turns
+-- that were given it. They are the chat's since then, as many as the transcript has room for, those that followed
+-- from them anywhere, and digests.
+drop function if exists bot_private.keep_talk_terms(jsonb);
+create or replace function bot_private.keep_talk_terms(p_chat_id text, p_gone jsonb) returns void
 language sql volatile security definer set search_path = ''
 as $$
-  with gone as (
-    select * from jsonb_to_recordset(p_gone) as g (
-      message_id text, content text, "timestamp" bigint, is_bot boolean)
+  with recursive gone as materialized (
+    select g.message_id, g.content, g."timestamp"
+    from jsonb_to_recordset(p_gone) as g (message_id text, content text, "timestamp" bigint, is_bot boolean)
     where not g.is_bot
-  ), span as (
-    select array_agg(message_id) as ids, to_timestamp(min("timestamp") / 1000 - 60) as first,
-           to_timestamp(max("timestamp") / 1000 + 3600) as last
-    from gone
+  ), span as materialized (
+    select array_agg(message_id) as ids, to_timestamp(min("timestamp") / 1000 - 60) as since from gone
+  ), turns as (
+    select t.id, t.given from span s join public.agent_turns t
+      on hashtextextended(t.chat_id, 0) = hashtextextended(p_chat_id, 0) and t.created_at >= s.since
+      and t.given <> '{}' and t.given && s.ids
+    union
+    select f.id, f.given from turns t cross join lateral (
+      select f.id, f.given from public.agent_turns f where f.parent_id = t.id offset 0) f
+  ), given as (
+    select t.id as turn_id, g.source from turns t cross join lateral unnest(t.given) g (source)
+    union
+    select d.turn_id, d.message_id from span s join public.agent_digest_sources d on d.message_id = any (s.ids)
   )
   insert into bot_private.source_terms (source, turn_id, terms)
-  select g.message_id, u.turn_id,
-         bot_private.keyed_hashes(g.message_id, array(select bot_private.telling_terms(g.content)))
+  select g.message_id, unnest(u.turn_ids), h.terms
   from gone g join (
-    select t.id as turn_id, unnest(t.given) as source
-    from span s join public.agent_turns t
-      on t.created_at between s.first and s.last and t.given && s.ids
-    union all
-    select d.turn_id, d.message_id from span s join public.agent_digest_sources d on d.message_id = any (s.ids)
-  ) u on u.source = g.message_id
+    select source, array_agg(turn_id) as turn_ids from given group by source) u on u.source = g.message_id
+  cross join lateral (
+    select bot_private.keyed_hashes(g.message_id, array(select bot_private.telling_terms(g.content))) as terms
+    offset 0) h
   on conflict do nothing
 $$;
 
@@ -429,6 +437,17 @@ begin
     from knows k join bot_private.source_terms r on r.turn_id = k.by_turn left join lateral unnest(r.terms) h on true
     group by 1, 2
     on conflict (source, turn_id) do update set terms = s.terms || excluded.terms
+  ), talk as (  -- what leaves a transcript later looks for turns of its own chat
+    insert into bot_private.source_terms as s (source, turn_id, terms)
+    select distinct c.message_id, k.turn_id,
+           bot_private.keyed_hashes(c.message_id, array(select bot_private.telling_terms(c.content)))
+    from knows k join public.agent_turns g on g.id = k.by_turn
+      join public.chat_transcript c
+        on c.tenant_key = g.tenant_key and c.chat_id = g.chat_id and c.message_id = any (g.given)
+    where not c.is_bot
+      and not exists (
+        select from bot_private.source_terms r where r.turn_id = k.by_turn and r.source = c.message_id)
+    on conflict do nothing
   )
   update public.agent_turns t set given = (t.given || n.sources)[:200]
   from (

@@ -176,7 +176,7 @@ class History:
         for item in self.dice.sample(live, min(len(live), self.dice.randint(0, 3))):
             how = self.dice.choice(["question", "answer", "both", "facts", "thread"])
             if not item.is_turn:
-                if item.stored:
+                if item.stored and item.chat == asked.chat:  # a chat's talk is told there
                     given.append(item.id)
                     tokens |= item.asked
             elif how == "thread":

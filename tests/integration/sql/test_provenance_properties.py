@@ -44,7 +44,7 @@ BREAKS = {
         create or replace function bot_private.keep_told_terms(p_turn_id text) returns void
         language sql as ''""",
     "talk leaves no hashes": """
-        create or replace function bot_private.keep_talk_terms(p_gone jsonb)
+        create or replace function bot_private.keep_talk_terms(p_chat_id text, p_gone jsonb)
         returns void language sql as ''""",
     "an answer is not known by its turn": """
         create or replace function bot_private.noted_sources(p_ids jsonb, p_most integer)
@@ -68,6 +68,7 @@ class Shows(History):
     def answer_of(self, *given: str, told: Iterable[str]) -> Item:
         item = self.new()
         item.told = frozenset(told)
+        item.chat = next((one.chat for one in self.items if one.id in given), item.chat)
         self.finish(item, self.begin(item, self.say()), given)
         return item
 
@@ -81,6 +82,7 @@ class Shows(History):
     def a_card_is_gone_first(self) -> None:
         sources = [self.new(), self.new("more")]
         for source in sources:
+            source.chat = sources[0].chat
             self.hear(source)
         both = self.answer_of(*(one.id for one in sources), told=[one.token for one in sources])
         for source in sources:

@@ -1,0 +1,110 @@
+"""What stays of talk that leaves the transcript: for which turns, and at what cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.support.actors import BOB, HERE, TENANT
+
+NOW_MS = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
+_TURNS = """
+insert into agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state, given)
+select 'om_' || %(chat)s || n, %(thread)s, %(person)s, %(person)s, %(tenant)s, %(chat)s, 'sent',
+       array(select 'om_line_' || %(chat)s || l from generate_series(1, 20) l)
+from generate_series(1, %(turns)s) n
+"""
+
+
+@pytest.fixture
+def chat(database: psycopg.Connection) -> Iterator[psycopg.Connection]:
+    with database.transaction(force_rollback=True):
+        begin(database, HERE)
+        yield database
+
+
+def begin(database: psycopg.Connection, chat: str, turns: int = 5) -> None:
+    """A chat with `turns` turns, each of which was given twenty lines."""
+    database.execute(
+        "insert into chat_conversations (tenant_key, chat_id, active, last_activity)"
+        " values (%s, %s, true, 1)",
+        [TENANT, chat],
+    )
+    thread = f"feishu:{chat}:r"
+    database.execute(
+        "insert into agent_chats (id, user_id, tenant_key, chat_id, root_id)"
+        " values (%s, %s, %s, %s, 'r')",
+        [thread, BOB, TENANT, chat],
+    )
+    database.execute(
+        _TURNS, {"chat": chat, "thread": thread, "person": BOB, "tenant": TENANT, "turns": turns}
+    )
+
+
+def hear(database: psycopg.Connection, *lines: str) -> None:
+    records = [
+        {"message_id": line, "author": "Bob", "author_id": BOB, "content": f"the falcon is {line}",
+         "timestamp": n + 1, "is_bot": False, "ours": False}
+        for n, line in enumerate(lines)
+    ]  # fmt: skip
+    database.execute(
+        "select bot_private.extend_conversation(%s, %s, %s, 1, 0, 8)",
+        [HERE, TENANT, json.dumps(records)],
+    )
+
+
+def one(database: psycopg.Connection, query: str) -> Any:
+    row = database.execute(query).fetchone()
+    assert row
+    return row[0]
+
+
+def blocks_read(database: psycopg.Connection) -> int:
+    gone = [{"message_id": f"om_line_{HERE}{n}", "content": "falcon", "is_bot": False,
+             "timestamp": one(database, f"select {NOW_MS}")} for n in range(1, 21)]  # fmt: skip
+    database.execute("truncate bot_private.source_terms")
+    plan = one(
+        database,
+        "explain (analyze, buffers, format json) select bot_private.keep_talk_terms("
+        f"'{HERE}', '{json.dumps(gone)}')",
+    )
+    assert one(database, "select count(*) from bot_private.source_terms") == 20 * 5
+    return int(plan[0]["Plan"]["Shared Hit Blocks"]) + int(plan[0]["Plan"]["Shared Read Blocks"])
+
+
+def test_talk_that_leaves_costs_the_same_however_many_turns_other_chats_have(
+    chat: psycopg.Connection,
+) -> None:
+    blocks_read(chat)
+    alone = blocks_read(chat)
+
+    begin(chat, "oc_elsewhere", turns=5_000)
+    chat.execute("analyze agent_turns")
+    blocks_read(chat)
+
+    assert blocks_read(chat) <= 1.3 * alone
+
+
+def test_the_oldest_leave_several_at_a_time(chat: psycopg.Connection) -> None:
+    kept = "select count(*) from chat_transcript"
+    hear(chat, *(f"om_{n}" for n in range(9)))
+    assert one(chat, kept) == 9
+
+    hear(chat, *(f"om_{n}" for n in range(10)))
+    assert one(chat, kept) == 8
+
+
+def test_a_turn_keeps_a_line_of_its_prompt_however_long_ago_that_was(
+    chat: psycopg.Connection,
+) -> None:
+    chat.execute(
+        "update agent_turns set created_at = now() + interval '5 hours', given = '{om_0}'"
+        " where chat_id = %s", [HERE],
+    )  # fmt: skip
+    hear(chat, *(f"om_{n}" for n in range(10)))
+
+    assert one(chat, "select count(*) from bot_private.source_terms where source = 'om_0'") == 5
