@@ -19,8 +19,15 @@ def decision(world: World, message_id: str) -> dict[str, object]:
     return found[0]
 
 
+def discuss(world: World, who: str, text: str) -> tuple[str, str]:
+    """Asks the bot, and waits until the discussion has begun: the answer shows before."""
+    question, answer = world.ask(who, text)
+    world.settled(question)
+    return question, answer
+
+
 def test_a_follow_up_without_a_mention_is_answered_with_the_earlier_exchange(world: World) -> None:
-    first, answer = world.ask("Alice", "our launch is on 3 March, please keep it in mind")
+    first, answer = discuss(world, "Alice", "our launch is on 3 March, please keep it in mind")
     world.model.forget()
     follow_up = world.say("Alice", "and what about the party?", root_id=first)
     world.answer(follow_up)
@@ -33,7 +40,7 @@ def test_a_follow_up_without_a_mention_is_answered_with_the_earlier_exchange(wor
 
 
 def test_a_colleague_joins_with_a_related_question_and_gets_full_context(world: World) -> None:
-    world.ask("Alice", "the launch is on 3 March in the large hall")
+    discuss(world, "Alice", "the launch is on 3 March in the large hall")
     world.model.forget()
     joining = world.say("Bob", "how many people fit into the hall?")
     card = world.answer(joining)
@@ -48,7 +55,7 @@ def test_a_colleague_joins_with_a_related_question_and_gets_full_context(world: 
 
 
 def test_side_talk_is_left_alone_with_a_reason(world: World) -> None:
-    world.ask("Alice", "the launch is on 3 March")
+    discuss(world, "Alice", "the launch is on 3 March")
     side = world.say("Alice", "Bob, I'll send you the slides tonight")
     reply = world.say("Bob", "thanks, no hurry")
 
@@ -59,7 +66,7 @@ def test_side_talk_is_left_alone_with_a_reason(world: World) -> None:
 
 
 def test_a_message_to_a_colleague_is_left_alone(world: World) -> None:
-    world.ask("Alice", "the launch is on 3 March")
+    discuss(world, "Alice", "the launch is on 3 March")
     other = world.say("Alice", "@Bob what do you think?")
 
     assert decision(world, other)["reason"] == "addressed_to_other"
@@ -67,8 +74,7 @@ def test_a_message_to_a_colleague_is_left_alone(world: World) -> None:
 
 
 def test_unanswered_talk_reaches_the_next_prompt(world: World) -> None:
-    began, _ = world.ask("Alice", "let us plan the offsite")
-    world.settled(began)  # the discussion has begun
+    discuss(world, "Alice", "let us plan the offsite")
     talk = world.say("Bob", "I booked the blue cabin for us")
     decision(world, talk)
     world.model.forget()
@@ -79,8 +85,7 @@ def test_unanswered_talk_reaches_the_next_prompt(world: World) -> None:
 
 
 def test_what_the_transcript_has_no_room_for_is_recalled(world: World) -> None:
-    told, _ = world.ask("Bob", "the quince budget is 4100 euros")
-    world.settled(told)
+    discuss(world, "Bob", "the quince budget is 4100 euros")
     for _ in range(12):
         decision(world, world.say("Bob", "Alice, on our way to Lapland " + "we drove on " * 80))
     asked, _ = world.ask("Alice", "who brings the projector?")
@@ -102,7 +107,7 @@ def test_without_a_conversation_only_a_mention_speaks_to_the_bot(world: World) -
 
 
 def test_a_recalled_message_leaves_transcript_and_memory(world: World) -> None:
-    question, _ = world.ask("Alice", "the code is tangerine")
+    question, _ = discuss(world, "Alice", "the code is tangerine")
     aside = world.say("Bob", "I would rather have papaya")
     decision(world, aside)
     for message, person in ((question, "Alice"), (aside, "Bob")):

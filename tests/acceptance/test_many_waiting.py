@@ -174,9 +174,12 @@ def test_questions_of_a_thread_are_answered_in_order_among_many(
     held(world)
     asked = ask_in_new_groups(world, crowd, 40)
     group = world.in_a_new_group()
-    root = group.say("Alice", f"@{world.bot_name} first?")
-    thread = [root, *(group.say("Alice", f"@{world.bot_name} next {n}?", root_id=root)
-                      for n in range(4))]  # fmt: skip
+    thread: list[str] = []
+    accepted = "select 1 from feishu_bot.jobs where args::text like %s"
+    for text in ("first?", *(f"next {n}?" for n in range(4))):
+        in_thread = {"root_id": thread[0]} if thread else {}
+        thread.append(group.say("Alice", f"@{world.bot_name} {text}", **in_thread))
+        eventually(lambda: world.rows(accepted, f"%{thread[-1]}%"), what="it is accepted")
     under_way(world, 41)
     release(world)
     for question in thread:
