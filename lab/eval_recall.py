@@ -27,8 +27,10 @@ from lab.evaluation.databases import fresh_database
 from lab.evaluation.recall_corpora import (
     Corpus,
     CorpusTurn,
+    Question,
     load_beam,
     load_locomo,
+    load_memdaily,
     load_memory_bank,
     load_realtalk,
 )
@@ -38,9 +40,12 @@ from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import Likeness
 from memory.recall.ordinals import enough_for, in_order
-from memory.recall.passages import passages, recall_params
+from memory.recall.passages import Passage, passages, recall_params
+from memory.recall.reading import words_told
+from memory.recall.worth_telling import MOST_TOLD, worth_telling
 from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context
+from memory.tokens import estimate_tokens
 
 _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
 _EXAMPLES = """examples:
@@ -57,7 +62,8 @@ _EXAMPLES = """examples:
 class RecallReport:
     """`found[k]` is the mean share of a question's evidence among the first k hits, 0 to 1.
 
-    `weight` is that of the vectors; 0: words alone.
+    `weight` is that of the vectors; 0: words alone. `told` is the share that a prompt tells,
+    `tokens` what that costs, `tokens_elsewhere` what it costs in a conversation without the answer.
     """
 
     corpus: str
@@ -66,6 +72,9 @@ class RecallReport:
     found: dict[int, float]
     ms: RecallLatency
     weight: float = 0.0
+    told: float = 0.0
+    tokens: float = 0.0
+    tokens_elsewhere: float = 0.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -107,6 +116,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--memory-bank", type=Path, default=_DEFAULT_BANK, metavar="DIR")
     parser.add_argument("--locomo", type=Path, metavar="FILE", help="LoCoMo's JSON file")
     parser.add_argument("--realtalk", type=Path, metavar="DIR", help="REALTALK's folder data")
+    parser.add_argument("--memdaily", type=Path, metavar="DIR", help="MemDaily's questions")
     parser.add_argument("--beam", type=Path, metavar="DIR", help="BEAM's folder chats/100K")
     parser.add_argument(
         "--half",
@@ -135,6 +145,7 @@ def _corpora(options: argparse.Namespace) -> list[Corpus]:
     for load_corpus, path in (
         (load_locomo, options.locomo),
         (load_realtalk, options.realtalk),
+        (load_memdaily, options.memdaily),
         (load_beam, options.beam),
     ):
         if path:
@@ -234,28 +245,55 @@ async def evaluate(
     await pool.open()
     rpc = PostgresRpc(pool)
     found: dict[int, float] = dict.fromkeys(ks, 0.0)
-    times = []
+    told = tokens = elsewhere = 0.0
+    times: list[float] = []
+    names = sorted(corpus.conversations)
     for question in corpus.questions:
-        who = _context(question.conversation)
-        now = corpus.asked_at(question.conversation)
-        likeness = likenesses.get(question.text)
-        wanted = enough_for(question.text, max(ks))
-        params = recall_params(who, question.text, now=now, k=wanted, likeness=likeness)
-        if not with_dates:
-            params |= {"p_spans": "[]"}
-        started = time.perf_counter()
-        rows = await call_as(rpc, "recall", who, **params)
-        times.append((time.perf_counter() - started) * 1000)
-        told = in_order(passages(rows), question.text, max(ks))
-        hits = [passage.turn_id for passage in told]
-        evidence = {_turn_id(who, turn) for turn in question.evidence}
+
+        async def ask(conversation: str, question: Question = question) -> tuple[Passage, ...]:
+            who, now = _context(conversation), corpus.asked_at(conversation)
+            wanted = enough_for(question.text, max(*ks, MOST_TOLD))
+            likeness = likenesses.get(question.text)
+            params = recall_params(
+                who, question.text, now=now, k=wanted, likeness=likeness, newest_too=True
+            )
+            if not with_dates:
+                params |= {"p_spans": "[]"}
+            started = time.perf_counter()
+            rows = await call_as(rpc, "recall", who, **params)
+            times.append((time.perf_counter() - started) * 1000)
+            return in_order(passages(rows), question.text, max(*ks, MOST_TOLD))
+
+        best = await ask(question.conversation)
+        hits = [passage.turn_id for passage in best]
+        in_prompt = worth_telling(best)
+        evidence = {_turn_id(_context(question.conversation), turn) for turn in question.evidence}
         for k in ks:
             found[k] += len(evidence.intersection(hits[:k])) / len(evidence)
+        told += len(evidence.intersection(one.turn_id for one in in_prompt)) / len(evidence)
+        tokens += _tokens(in_prompt)
+        # halfway round: with two halves of the conversations, one of the same half
+        other = names[(names.index(question.conversation) + len(names) // 2) % len(names)]
+        elsewhere += _tokens(worth_telling(await ask(other)))
     await rpc.close()
     asked = len(corpus.questions)
     shares = {k: total / asked for k, total in found.items()}
     weight = next((one.weight for one in likenesses.values()), 0.0)
-    return RecallReport(corpus.name, asked, with_dates, shares, latency(times), weight)
+    return RecallReport(
+        corpus.name,
+        asked,
+        with_dates,
+        shares,
+        latency(times),
+        weight,
+        told / asked,
+        tokens / asked,
+        elsewhere / asked,
+    )
+
+
+def _tokens(passages_told: Sequence[Passage]) -> int:
+    return sum(estimate_tokens(words_told(one)) for one in passages_told)
 
 
 def _scale(server: str, messages: int) -> tuple[list[Scale], list[Stored]]:
@@ -267,7 +305,8 @@ def _print(
 ) -> None:
     if reports:
         shares = [f"R@{k}" for k in reports[0].found]
-        head = ["data", "questions", "dates", "vectors", *shares, "p50 ms", "p95 ms"]
+        told = ["told", "tokens", "elsewhere"]
+        head = ["data", "questions", "dates", "vectors", *shares, *told, "p50 ms", "p95 ms"]
         print(_table([head, *map(_report_row, reports)]))
     if scale:
         head = ["messages", "operation", "p50 ms", "p95 ms", "CPU ms"]
@@ -281,7 +320,8 @@ def _report_row(report: RecallReport) -> list[str]:
     dates = "yes" if report.with_dates else "no"
     shares = [f"{share:.1%}" for share in report.found.values()]
     weight = f"{report.weight:g}" if report.weight else "no"
-    return [report.corpus, str(report.questions), dates, weight, *shares, *_ms(report.ms)]
+    told = [f"{report.told:.1%}", f"{report.tokens:.0f}", f"{report.tokens_elsewhere:.0f}"]
+    return [report.corpus, str(report.questions), dates, weight, *shares, *told, *_ms(report.ms)]
 
 
 def _scale_row(scale: Scale) -> list[str]:

@@ -273,6 +273,7 @@ class MemoryStore:
         k: int = 5,
         before_id: int | None = None,
         likeness: Likeness | None = None,
+        newest_too: bool = False,
     ) -> tuple[Passage, ...]:
         """Earlier turns of anybody that match `query`, best first (see `memory.recall.passages`).
 
@@ -280,6 +281,7 @@ class MemoryStore:
         may be read here: in a group that chat, in p2p also the groups the person is in. `before_id`
         limits the search of this conversation to earlier messages. `likeness` adds matches by
         meaning. A query for a first or last time also selects by time (`memory.recall.ordinals`).
+        Where little was said at all, `newest_too` gives the newest of it after what matches.
         """
         params = recall_params(
             context,
@@ -289,6 +291,7 @@ class MemoryStore:
             k=enough_for(query, k),
             before_id=before_id,
             likeness=likeness,
+            newest_too=newest_too,
         )
         return in_order(passages(await self._call("recall", context, **params)), query, k)
 

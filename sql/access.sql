@@ -39,7 +39,7 @@ declare
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     note_score, notes_alike, notes_elsewhere,
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, recall_places,
-    recall_has_turns, recall_likely, recall_newest, recall_span, recall_best, recall_alike, keep_terms,
+    recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
     add_to_transcript, keep_topics, conversation_in_short, extend_conversation, note_asked,
     tell_conversation,

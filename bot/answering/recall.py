@@ -26,10 +26,9 @@ from memory.recall.passages import (
     usual_scope,
 )
 from memory.recall.reading import Recalled
+from memory.recall.worth_telling import MOST_TOLD, worth_telling
 
 log = structlog.get_logger()
-
-_MOST = 5
 
 
 async def recalled(
@@ -41,12 +40,12 @@ async def recalled(
     `told` are the ids of the turns that the prompt has already.
     """
     if opened.recalled is not None:
-        found = said(passages(opened.recalled), _MOST + len(told))
+        found = said(passages(opened.recalled), MOST_TOLD + len(told))
     elif _is_wanted(services, turn, opened):
-        found = await _found(services, turn, opened, _MOST + len(told))
+        found = await _found(services, turn, opened, MOST_TOLD + len(told))
     else:
         found = ()
-    earlier = [passage for passage in found if passage.turn_id not in told][:_MOST]
+    earlier = worth_telling([passage for passage in found if passage.turn_id not in told])
     timing.keep(recalled=[passage.turn_id for passage in earlier])
     names, now = turn.names, services.now()
     lines = told_passages(earlier, turn.context, now, names.known, names.label, turn.question)
@@ -69,7 +68,9 @@ def at_once(services: Services, turn: Turn) -> Mapping[str, object] | None:
     the question's vector is on its way."""
     if turn.vector or parse(turn.question):
         return None
-    return recall_at_once(turn.context, turn.question, now=services.now(), k=_MOST + COMMANDS_AMONG)
+    return recall_at_once(
+        turn.context, turn.question, now=services.now(), k=MOST_TOLD + COMMANDS_AMONG
+    )
 
 
 async def _former(services: Services, turn: Turn, opened: OpenTurn) -> tuple[Former, ...]:
@@ -106,6 +107,7 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
                 scope=usual_scope(turn.context),
                 k=k,
                 before_id=opened.history[0].id if opened.history else None,
+                newest_too=True,
             )
     except StoreError as exc:
         _log_missing(turn, exc)

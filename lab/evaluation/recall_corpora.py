@@ -170,6 +170,35 @@ def load_beam(folder: Path) -> Corpus:
     return Corpus("BEAM", conversations, tuple(questions))
 
 
+def load_memdaily(folder: Path) -> Corpus:
+    """MemDaily's folder of one kind of file each: lists of `message_list` and `question_list`.
+
+    A message is a turn. A question is asked in a chat that holds its own messages alone.
+    """
+    conversations: dict[str, tuple[CorpusTurn, ...]] = {}
+    questions: list[Question] = []
+    for file in sorted(folder.glob("*.json")):
+        for story in json.loads(file.read_text(encoding="utf-8")):
+            name = f"{file.stem}_{story['tid']}"
+            turns = tuple(
+                CorpusTurn(str(said["mid"]), said["message"], "", "我", _chinese_time(said["time"]))
+                for said in story["message_list"]
+            )
+            conversations[name] = turns
+            questions += [
+                Question(name, asked["question"], frozenset(map(str, asked["target_step_id"])))
+                for asked in story["question_list"]
+                if asked["target_step_id"]
+            ]
+    return Corpus("MemDaily", conversations, tuple(questions))
+
+
+def _chinese_time(text: str) -> datetime:
+    """`2024年04月01日 周一 08:39`."""
+    day, _, clock = text.split(" ")
+    return datetime.strptime(f"{day} {clock}", "%Y年%m月%d日 %H:%M").replace(tzinfo=_ZONE)
+
+
 def _exchanges(file: Path) -> Iterator[tuple[CorpusTurn, list[int]]]:
     """Turns with the numbers of their messages; a batch begins on its anchor's day."""
     at = datetime(2024, 1, 1, 12, tzinfo=UTC)

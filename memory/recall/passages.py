@@ -57,12 +57,13 @@ def recall_params(
     k: int = 5,
     before_id: int | None = None,
     likeness: Likeness | None = None,
+    newest_too: bool = False,
 ) -> dict[str, object]:
     """The arguments of the SQL function `recall` that the identity does not give.
 
     `now` is aware: in its zone days begin and end. With `before_id` (the oldest message that the
     prompt already has) only what came before it in this conversation is found. With `likeness` also
-    what was said in other words.
+    what was said in other words. `newest_too`: where little was said at all, whatever it was.
     """
     when = date_range(query, now)
     return {
@@ -77,6 +78,7 @@ def recall_params(
         "p_model": likeness.model if likeness else None,
         "p_embedding": likeness.embedding if likeness else None,
         "p_weight": likeness.weight if likeness else 0.0,
+        "p_newest_too": newest_too,
     }
 
 

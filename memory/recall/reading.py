@@ -69,6 +69,11 @@ def render(
     return Recalled(text, tuple(worth for _, worth in lines), tuple(ordered))
 
 
+def words_told(passage: Passage) -> str:
+    """About as many words as `render` tells of it."""
+    return f"{passage.question[:_QUESTION_LENGTH]}\n{passage.answer[:_ANSWER_LENGTH]}"
+
+
 def when(at: str, now: datetime) -> str:
     """A time of the database (ISO 8601) to the minute, in the zone of `now`."""
     return f"{datetime.fromisoformat(at).astimezone(now.tzinfo):%Y-%m-%d %H:%M}"

@@ -395,6 +395,11 @@ begin
 end
 $$;
 
+-- So many turns are few: where a place has no more, all of them may be told.
+create or replace function bot_private.recall_few() returns integer
+language sql immutable parallel safe security invoker
+return 20;
+
 -- The p_k best turns, best first, by their first message and those of the turns around them. p_alike:
 -- turns that are like the question, p_likeness how much (0 to 1), which has p_weight of the score.
 create or replace function bot_private.recall_best(
@@ -434,8 +439,9 @@ declare
   -- so many of the likely turns are looked at closely, so many of a time or of a meaning
   close_likely constant integer := 30;
   close_turns constant integer := 60;
-  -- what is worth less than this share of the best is not shown
+  -- what is worth less than this share of the best is not shown, unless there is little to show
   floor constant double precision := 0.2;
+  few constant integer := bot_private.recall_few();
   -- the length up to which a neighbour counts whole, in tokens
   around_tokens constant double precision := 25;
   -- turns so far apart are no neighbours
@@ -560,7 +566,10 @@ begin
         s.idf * s.tf / (s.tf + k1 * (1 - b + b * t.length / (select length from usual)))) as score
       from spread s join turns t using (spot) group by 1, 2, t.worth
     ),
-    top as materialized (select coalesce(max(score), 1) as score from scores),
+    top as materialized (
+      select coalesce(max(score), 1) as score, case when count(*) > few then floor else 0 end as share
+      from scores
+    ),
     best as materialized (
       select s.spot, sum(s.score) as score
       from (
@@ -577,7 +586,7 @@ begin
         from turns t where t.asked_at >= p_since and t.asked_at < p_until
       ) s
       group by s.spot, s.first_id
-      having sum(s.score) >= floor * (select score from top) or p_weight > 0
+      having sum(s.score) >= (select share * score from top) or p_weight > 0
       order by score desc, s.first_id desc limit p_k
     )
     select t.first_id, t.asked_at, best.score, p.first_id, f.first_id
@@ -662,12 +671,16 @@ $$;
 -- turn is meant. p_boost: what being said in it is worth, in units of the best text score
 -- (1: turns of that time come first; 0: times are ignored).
 -- With p_embedding, the question's by p_model, p_weight (0 to 1) is the share of the score that
--- likeness has, the words have the rest.
+-- likeness has, the words have the rest. p_newest_too: where the turns are few, those that do not match
+-- come last, newest first, with the score 0.
+drop function if exists public.recall(
+  text, text, text, text, text, text, text, integer, text, double precision, bigint, text, text, double precision);
 create or replace function public.recall(
   p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
   p_query text, p_scope text, p_k integer,
   p_spans text default '[]', p_boost double precision default 1, p_before_id bigint default null,
-  p_model text default null, p_embedding text default null, p_weight double precision default 0
+  p_model text default null, p_embedding text default null, p_weight double precision default 0,
+  p_newest_too boolean default false
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set jit = off
@@ -688,6 +701,7 @@ declare
   v_until timestamptz;
   v_alike bigint[];
   v_likeness double precision[];
+  v_newest bigint[] := '{}';
   -- so many of the newest turns are compared by their meaning
   alike_turns constant integer := 5000;
 begin
@@ -720,11 +734,26 @@ begin
         array(select turn_id from turns), p_model, p_embedding) a join turns t using (turn_id)) a;
   end if;
 
+  if p_newest_too then
+    v_newest := bot_private.recall_newest(
+      p_conversation_id, p_scope, v_from, v_before, bot_private.recall_few() + 1);
+    if cardinality(v_newest) > bot_private.recall_few() then
+      v_newest := '{}';
+    end if;
+  end if;
+
   return (
-    with best as materialized (
+    with matching as materialized (
       select * from bot_private.recall_best(
         p_conversation_id, p_scope, v_terms, v_from, v_before, v_since, v_until, p_boost, p_k,
         v_alike, v_likeness, v_weight)
+    ),
+    best as materialized (
+      select * from matching
+      union all (
+        select m.id, m.created_at, 0, null, null from public.agent_messages m
+        where m.id = any (v_newest) and m.id not in (select first_id from matching)
+        order by m.id desc limit p_k - (select count(*) from matching))
     ),
     named as materialized (
       select m.id, m.turn_id, m.conversation_id, m.chat_id, m.actor_id, m.actor_name
@@ -785,7 +814,8 @@ begin
   return public.recall(
     p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall ->> 'p_query',
     p_recall ->> 'p_scope', (p_recall ->> 'p_k')::integer + v_known, p_recall ->> 'p_spans',
-    (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,0,id}')::bigint);
+    (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,0,id}')::bigint,
+    p_newest_too => true);
 exception when others then
   return null;
 end

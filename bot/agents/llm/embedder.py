@@ -248,13 +248,21 @@ async def find(
     scope: RecallScope,
     k: int = 5,
     before_id: int | None = None,
+    newest_too: bool = False,
 ) -> tuple[Passage, ...]:
     """`MemoryStore.find`, by meaning too where there is an embedder that answers in time. What a
     command showed, such as the settings, is nothing that was said."""
     likeness = await embedder.likeness(query) if embedder else None
     wanted = k + COMMANDS_AMONG
     hits = await store.find(
-        context, query, now=now, scope=scope, k=wanted, before_id=before_id, likeness=likeness
+        context,
+        query,
+        now=now,
+        scope=scope,
+        k=wanted,
+        before_id=before_id,
+        likeness=likeness,
+        newest_too=newest_too,
     )
     return said(hits, k)
 

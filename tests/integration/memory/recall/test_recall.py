@@ -191,7 +191,7 @@ async def test_what_people_say_of_themselves_comes_before_what_they_ask_of_other
     assert found == said
 
 
-async def test_what_is_worth_a_fraction_of_the_best_is_not_shown(
+async def test_what_is_worth_a_fraction_of_the_best_is_not_shown_unless_little_matches(
     memory: Memory, group: Group
 ) -> None:
     alice = group.turn()
@@ -201,10 +201,34 @@ async def test_what_is_worth_a_fraction_of_the_best_is_not_shown(
     long = " ".join(f"filler{n}" for n in range(400))
     await memory.tell(alice, "7", f"{long} 晚上", "ok")
 
-    found = await memory.questions(alice, "蓝色大门餐厅预订周五晚上七点")
+    async def shows_filler() -> bool:
+        found = await memory.questions(alice, "蓝色大门餐厅预订周五晚上七点")
+        assert found[0].startswith("蓝色大门")
+        return any("filler" in question for question in found)
 
-    assert found[0].startswith("蓝色大门")
-    assert not any("filler" in question for question in found)
+    assert await shows_filler()
+    for n in range(8, 40):
+        await memory.tell(alice, str(n), f"晚上 unrelated {n}", "ok")
+    assert not await shows_filler()
+
+
+async def test_where_little_was_said_a_prompt_gets_the_newest_after_what_matches(
+    memory: Memory, group: Group
+) -> None:
+    alice = group.turn()
+    for n, text in enumerate(("the van is in the garage", "lunch at noon", "the beamer is broken")):
+        await memory.tell(alice, str(n), text, "ok")
+
+    async def found(question: str) -> list[str]:
+        hits = await MemoryStore(memory.rpc).find(alice, question, now=NOW, k=5, newest_too=True)
+        return [hit.question for hit in hits]
+
+    assert await found("where is our vehicle, not lunch") == [
+        "lunch at noon", "the beamer is broken", "the van is in the garage",
+    ]  # fmt: skip
+    for n in range(3, 24):
+        await memory.tell(alice, str(n), f"unrelated {n}", "ok")
+    assert "unrelated 23" not in await found("where is our vehicle, not lunch")
 
 
 async def test_all_cards_of_an_answer_are_searched(memory: Memory, group: Group) -> None:

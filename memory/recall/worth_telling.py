@@ -1,0 +1,35 @@
+"""How many of the earlier turns that were found a prompt tells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory.recall.passages import Passage
+from memory.recall.reading import words_told
+from memory.tokens import estimate_tokens
+
+MOST_TOLD = 10
+
+# From this score on the best of them probably answers the question. A score is about the sum of the
+# weights of the words in common: in a chat of hundreds of turns, of one rare word and of another.
+_LIKELY_ANSWERED = 11.0
+# Tokens: of what is told then, and where the answer is more likely not there.
+_ROOM, _LITTLE_ROOM = 1500, 180
+_LEAST, _LEAST_LIKELY = 5, 4
+
+
+def worth_telling(found: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Those of `found`, best first, that a prompt tells: as many as there is room for.
+
+    There is much room where they probably hold the answer. A question whose answer was never said
+    finds something too, and its prompt does not grow for it.
+    """
+    likely = bool(found) and found[0].score >= _LIKELY_ANSWERED
+    room, least = (_ROOM, _LEAST) if likely else (_LITTLE_ROOM, _LEAST_LIKELY)
+    told: list[Passage] = []
+    for passage in found[:MOST_TOLD]:
+        room -= estimate_tokens(words_told(passage))
+        if room < 0 and len(told) >= least:
+            break
+        told.append(passage)
+    return tuple(told)
