@@ -90,6 +90,8 @@ class Settings:
     embedding_model: str = ""  # "": recall goes by words alone
     embedding_base_url: str = ""
     embedding_api_key: str = ""
+    embedding_query_prefix: str = ""  # "": the usual one of the model; "none": none
+    embedding_passage_prefix: str = ""
     embedding_dimensions: int = _limited(0, ge=0, le=16_000)  # 0: as many as the model has
     recall_vector_weight: float = _limited(0.2, ge=0, le=1)
     openai_vision: bool = False

@@ -10,7 +10,6 @@ from bot.answering.embedding import embed_new
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import Likeness
 from memory.scope import AgentMemoryContext
-from memory.tables.embeddings import as_text, bare
 
 WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
@@ -39,9 +38,7 @@ async def embed_questions(embedder: Embedder, questions: Sequence[str]) -> dict[
     found: dict[str, Likeness] = {}
     for first in range(0, len(questions), _BATCH):
         asked = questions[first : first + _BATCH]
-        vectors = await embedder.of_messages([bare(text) for text in asked])
-        for text, vector in zip(asked, vectors, strict=True):
-            found[text] = Likeness(embedder.name, as_text(vector), 1.0)
+        found |= zip(asked, await embedder.of_questions(asked), strict=True)
     return found
 
 

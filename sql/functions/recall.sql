@@ -401,7 +401,8 @@ language sql immutable parallel safe security invoker
 return 20;
 
 -- The p_k best turns, best first, by their first message and those of the turns around them. p_alike:
--- turns that are like the question, p_likeness how much (0 to 1), which has p_weight of the score.
+-- turns that are like the question, p_likeness how much (0 to 1); of two places, the one by words and the
+-- one by likeness, the latter has the weight p_weight. A score is on the scale of the words' best.
 create or replace function bot_private.recall_best(
   p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
   p_since timestamptz, p_until timestamptz, p_boost double precision, p_k integer,
@@ -442,6 +443,8 @@ declare
   -- what is worth less than this share of the best is not shown, unless there is little to show
   floor constant double precision := 0.2;
   few constant integer := bot_private.recall_few();
+  -- how little the first places differ where ranks are fused
+  rank_constant constant double precision := 10;
   -- the length up to which a neighbour counts whole, in tokens
   around_tokens constant double precision := 25;
   -- turns so far apart are no neighbours
@@ -570,24 +573,38 @@ begin
       select coalesce(max(score), 1) as score, case when count(*) > few then floor else 0 end as share
       from scores
     ),
-    best as materialized (
-      select s.spot, sum(s.score) as score
+    by_words as materialized (
+      select s.spot, s.first_id, sum(s.score) as score,
+             row_number() over (order by sum(s.score) desc, s.first_id desc) as place
       from (
-        select spot, first_id, (1 - p_weight) * score as score from scores
-        union all
-        select t.spot, t.first_id, p_weight * (select score from top) * max(a.likeness * n.weight)
-        from (select spot, likeness from alike join turns using (first_id)) a
-        cross join (values (-1, 0.5::double precision), (0, 1), (1, 0.5)) n (distance, weight)
-        join turns t on t.spot = a.spot + n.distance
-        where a.likeness > 0 and p_weight > 0
-        group by 1, 2
+        select spot, first_id, score from scores
         union all
         select t.spot, t.first_id, p_boost * (select score from top)
         from turns t where t.asked_at >= p_since and t.asked_at < p_until
       ) s
       group by s.spot, s.first_id
-      having sum(s.score) >= (select share * score from top) or p_weight > 0
-      order by score desc, s.first_id desc limit p_k
+      having sum(s.score) >= (select share * score from top)
+    ),
+    by_meaning as materialized (
+      select t.spot, t.first_id, row_number() over (
+        order by max(a.likeness * n.weight) desc, t.first_id desc) as place
+      from (select spot, likeness from alike join turns using (first_id)) a
+      cross join (values (-1, 0.5::double precision), (0, 1), (1, 0.5)) n (distance, weight)
+      join turns t on t.spot = a.spot + n.distance
+      where a.likeness > 0 and p_weight > 0
+      group by 1, 2
+    ),
+    -- reciprocal ranks: the scores of words and of meaning have nothing in common
+    fused as (
+      select spot, first_id, w.score as by_words,
+             coalesce((1 - p_weight) / (rank_constant + w.place), 0)
+               + coalesce(p_weight / (rank_constant + m.place), 0) as score
+      from by_words w full join by_meaning m using (spot, first_id)
+    ),
+    best as (
+      select spot, case when p_weight = 0 then by_words
+                     else score / max(score) over () * (select score from top) end as score
+      from fused order by score desc, first_id desc limit p_k
     )
     select t.first_id, t.asked_at, best.score, p.first_id, f.first_id
     from best join turns t using (spot)
@@ -670,8 +687,8 @@ $$;
 -- p_spans: JSON array of [from, to) pairs of times in order of preference; the first that holds a
 -- turn is meant. p_boost: what being said in it is worth, in units of the best text score
 -- (1: turns of that time come first; 0: times are ignored).
--- With p_embedding, the question's by p_model, p_weight (0 to 1) is the share of the score that
--- likeness has, the words have the rest. p_newest_too: where the turns are few, those that do not match
+-- With p_embedding, the question's by p_model, the ranks by likeness count p_weight (0 to 1), those by
+-- words the rest. p_newest_too: where the turns are few, those that do not match
 -- come last, newest first, with the score 0.
 drop function if exists public.recall(
   text, text, text, text, text, text, text, integer, text, double precision, bigint, text, text, double precision);

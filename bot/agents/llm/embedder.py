@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from bot.agents.llm.embedding_inputs import EmbeddingInputs, inputs_of
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.model import Declined, ModelFailed
@@ -71,6 +72,7 @@ class Embedder:
         endpoint: Endpoint,
         model: str,
         *,
+        inputs: EmbeddingInputs | None = None,
         dimensions: int = 0,
         weight: float = 0.2,
         question_within_s: float = QUESTION_WITHIN_S,
@@ -78,15 +80,17 @@ class Embedder:
     ) -> None:
         self._tally = tally or Tally()
         self._endpoint = endpoint
-        self._asked: dict[str, Any] = {"model": model, "encoding_format": "float"}
+        self._inputs = inputs or EmbeddingInputs(model, model)
+        self._asked: dict[str, Any] = {"encoding_format": "float"}
         if dimensions:
             self._asked["dimensions"] = dimensions
         self._question_within_s = question_within_s
         self._breaker = CircuitBreaker(window_s=_WINDOW_S, probe_every_s=_PROBES_EVERY_S)
         self._probe: asyncio.Task[Likeness | None] | None = None
         self.weight = weight
-        # Vectors of different lengths do not compare, so they count as different models.
-        self.name = f"{model}/{dimensions}" if dimensions else model
+        # Vectors of other lengths, or made with other words before, do not compare: another model.
+        parts = (model, f"{dimensions or ''}", self._inputs.passage_prefix.strip())
+        self.name = "/".join(filter(None, parts))
 
     async def close(self) -> None:
         if self._probe:
@@ -103,7 +107,14 @@ class Embedder:
 
         Raises `EmbeddingFailed`, `EmbeddingRefused` when the request itself was not taken.
         """
-        return await self._ask("messages", texts, _BATCH_WITHIN_S)
+        given = [self._inputs.passage(text) for text in texts]
+        return await self._ask("messages", given, _BATCH_WITHIN_S)
+
+    async def of_questions(self, texts: Sequence[str]) -> list[Likeness]:
+        """The likenesses of at most 64 questions. Raises as `of_messages` does."""
+        given = [self._inputs.question(bare(text)) for text in texts]
+        vectors = await self._ask("question", given, _BATCH_WITHIN_S)
+        return [Likeness(self.name, as_text(vector), self.weight) for vector in vectors]
 
     async def likeness(self, question: str) -> Likeness | None:
         """As `Likens` has it; at once while the model is away."""
@@ -120,7 +131,8 @@ class Embedder:
     async def _likeness(self, question: str) -> Likeness | None:
         started, was_away = time.monotonic(), self.is_away
         try:
-            [vector] = await self._ask("question", [bare(question)], self._question_within_s)
+            given = [self._inputs.question(bare(question))]
+            [vector] = await self._ask("question", given, self._question_within_s)
             found = Likeness(self.name, as_text(vector), self.weight)
         except ValueError:
             _failed("no_direction")
@@ -144,7 +156,9 @@ class Embedder:
             log.warning("embedding.away" if self.is_away else "embedding.back")
 
     async def _ask(self, of: str, texts: Sequence[str], within_s: float) -> list[Vector]:
-        body = dumps({**self._asked, "input": list(texts)})
+        inputs = self._inputs
+        model = inputs.question_model if of == "question" else inputs.passage_model
+        body = dumps({"model": model, **self._asked, "input": list(texts)})
         try:
             with metrics.EMBEDDING_SECONDS.labels(of=of).time():
                 async with asyncio.timeout(within_s):
@@ -232,6 +246,7 @@ def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder |
     return Embedder(
         endpoint,
         settings.embedding_model,
+        inputs=inputs_of(settings),
         dimensions=settings.embedding_dimensions,
         weight=settings.recall_vector_weight,
         tally=tally,

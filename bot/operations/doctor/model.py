@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.agents.llm.embedding_inputs import inputs_of
 from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.refusals import refused_feature
 from bot.operations.doctor.http_exchange import HttpAnswer, Silent, ask
@@ -156,7 +157,8 @@ def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
     base = (settings.embedding_base_url or settings.openai_base_url or _OPENAI).rstrip("/")
     own = bool(settings.embedding_base_url)
     key = settings.embedding_api_key or ("" if own else settings.openai_api_key)
-    body: dict[str, object] = {"model": name, "input": "ok"}
+    inputs = inputs_of(settings)
+    body: dict[str, object] = {"model": inputs.question_model, "input": inputs.question("ok")}
     if settings.embedding_dimensions:
         body["dimensions"] = settings.embedding_dimensions
     url, headers = f"{base}/embeddings", {"Authorization": f"Bearer {key or 'none'}"}

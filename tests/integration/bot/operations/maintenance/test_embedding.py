@@ -10,6 +10,7 @@ import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -23,6 +24,7 @@ from structlog.testing import capture_logs
 
 from bot.agents.llm import embedder as embedding_model
 from bot.agents.llm.embedder import Embedder, EmbeddingFailed, asked_beside, find
+from bot.agents.llm.embedding_inputs import EmbeddingInputs
 from bot.agents.llm.endpoint import Endpoint
 from bot.answering.between_turns import tend_later
 from bot.answering.embedding import embed_messages, embed_new
@@ -123,6 +125,37 @@ async def test_a_job_works_in_batches_and_is_bounded(
     assert endpoint.embedded[0]["input"][0] == "message 99"
     assert await embed_new(rpc, embedder, alice, recent=180) == 10  # and 90 answers
     assert embedded(connection) == 90
+
+
+async def test_questions_and_messages_are_sent_as_the_model_was_trained(
+    rpc: PostgresRpc, endpoint: ModelServer, alice: AgentMemoryContext
+) -> None:
+    inputs = EmbeddingInputs("e5-query", "e5-passage", "query: ", "passage: ")
+    embedder = Embedder(Endpoint("key", endpoint.base_url, retries=0), "e5", inputs=inputs)
+    await tell(rpc, alice, "noodles")
+    await embed_new(rpc, embedder, alice)
+    likeness = await embedder.likeness("lunch?")
+    await embedder.close()
+
+    sent = [(one["model"], *one["input"]) for one in endpoint.embedded]
+    assert sent == [("e5-passage", "passage: noodles"), ("e5-query", "query: lunch?")]
+    assert likeness is not None
+    assert likeness.model == embedder.name == "e5/passage:"
+
+
+async def test_what_has_the_words_stays_before_what_only_means_the_same(
+    rpc: PostgresRpc, embedder: Embedder, alice: AgentMemoryContext
+) -> None:
+    said = ("The rehearsal begins at nine", "the rehearsals, rehearsed and rehearsing", "noodles")
+    await tell(rpc, alice, *said, "tea", "coffee")
+    await embed_new(rpc, embedder, alice)
+    question = "rehearsal at nine"
+    found = await find(MemoryStore(rpc), embedder, alice, question, now=NOW, scope="thread")
+    by_words = await MemoryStore(rpc).find(alice, question, now=NOW)
+
+    assert [one.question for one in found[:2]] == list(said[:2])
+    assert found[0].score == by_words[0].score
+    assert all(later.score <= one.score for one, later in pairwise(found))
 
 
 async def test_a_question_finds_what_was_said_in_other_words(
