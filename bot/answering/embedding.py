@@ -14,7 +14,6 @@ from memory.tables.embeddings import EmbeddingStore, Unembedded, Vector, bare
 
 log = structlog.get_logger()
 
-_BATCH = 64
 # A job of the background looks at so many of a conversation's newest messages, and embeds so many.
 _RECENT = 1000
 _MOST_A_JOB = 512
@@ -47,7 +46,7 @@ async def embed_new(
     store = EmbeddingStore(rpc)
     done = 0
     while done < most:
-        limit = min(_BATCH, most - done)
+        limit = min(embedder.batch, most - done)
         messages = await store.missing(context, embedder.name, limit=limit, recent=recent)
         if messages is None:
             log.warning("embedding.no_vectors", next_step="run scripts/migrate: it says why")

@@ -13,10 +13,12 @@ from dataclasses import asdict
 
 from bot.operations.startup_checks import (
     look_at_database,
+    look_at_embeddings,
     look_at_names,
     one_sentence,
     require_files,
     require_port,
+    runs_local_embeddings,
 )
 from bot.settings import Settings, load
 
@@ -37,6 +39,7 @@ def server(settings: Settings) -> dict[str, object]:
         "log_format": settings.log_format,
         "data_dir": str(settings.data_dir.resolve()),
         "embedded": settings.embedded_database,
+        "embedding_port": settings.embedding_port if runs_local_embeddings(settings) else 0,
     }
 
 
@@ -48,8 +51,11 @@ def main() -> int:
         settings = load()
         if settings.runs_worker:
             require_files(settings)
+            remarks += look_at_embeddings(settings)
         if "--running" not in sys.argv and not any(name in os.environ for name in _LISTENING):
             require_port("PORT", settings.port, host=settings.address)
+            if runs_local_embeddings(settings):
+                require_port("EMBEDDING_PORT", settings.embedding_port, host="127.0.0.1")
             remarks += look_at_database(settings)
     answer = {**server(settings), "remarks": [asdict(remark) for remark in remarks]}
     sys.stdout.write(json.dumps(answer))

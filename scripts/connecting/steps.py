@@ -19,7 +19,14 @@ from bot.queue.connections import NotConfigured, database_url
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.text.languages import Sentence
-from scripts.connecting import by_hand, choosing_model, env_file, listening, registering
+from scripts.connecting import (
+    by_hand,
+    choosing_embeddings,
+    choosing_model,
+    env_file,
+    listening,
+    registering,
+)
 from scripts.connecting.choosing_model import Choice
 from scripts.connecting.registering import AppCredentials, NotRegistered
 from scripts.connecting.talk import Talk, Unanswered
@@ -71,6 +78,8 @@ def _run(talk: Talk, given: argparse.Namespace) -> int:
         _write(talk, choice.variables())
     if found.state == "ok" or choice is None:
         talk.check(found)
+    if embeddings := choosing_embeddings.choose(talk, given.embeddings, _kept()):
+        _write(talk, embeddings)
     return _first_events(talk, given, app, kept, is_new=is_new)
 
 

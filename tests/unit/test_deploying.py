@@ -60,7 +60,7 @@ def test_the_image_holds_what_the_wheel_holds() -> None:
     found = re.search(r"only-include = (\[.*?\])", text)
     assert found is not None
     wheel = set(json.loads(found[1]))
-    assert wheel == {*copied()} - {"requirements.txt", "LICENSE"}
+    assert wheel == {*copied()} - {"requirements.txt", "requirements-vectors.txt", "LICENSE"}
 
 
 def test_what_the_image_copies_is_there_and_not_ignored() -> None:

@@ -15,7 +15,12 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ASKED = PROJECT["project"]["dependencies"]
 FOR_TESTS = PROJECT["dependency-groups"]["dev"]
-FILES = {"requirements.txt": ASKED, "requirements-dev.txt": [*ASKED, *FOR_TESTS]}
+VECTORS = PROJECT["project"]["optional-dependencies"]["vectors"]
+FILES = {
+    "requirements.txt": ASKED,
+    "requirements-vectors.txt": VECTORS,
+    "requirements-dev.txt": [*ASKED, *FOR_TESTS],
+}
 NEXT_STEP = "run scripts/lock"
 
 

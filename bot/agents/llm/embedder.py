@@ -40,6 +40,8 @@ log = structlog.get_logger()
 QUESTION_WITHIN_S = 1.0
 _PROBES_EVERY_S, _WINDOW_S = 5.0, 600.0
 _BATCH_WITHIN_S = 30.0
+# The local model does one thing at a time, and a question waits for it at most a second.
+_BATCH, _LOCAL_BATCH = 64, 4
 COMMANDS_AMONG = 3
 _PATH = "/embeddings"
 
@@ -75,6 +77,7 @@ class Embedder:
         inputs: EmbeddingInputs | None = None,
         dimensions: int = 0,
         weight: float = 0.2,
+        batch: int = _BATCH,
         question_within_s: float = QUESTION_WITHIN_S,
         tally: Tally | None = None,
     ) -> None:
@@ -88,6 +91,7 @@ class Embedder:
         self._breaker = CircuitBreaker(window_s=_WINDOW_S, probe_every_s=_PROBES_EVERY_S)
         self._probe: asyncio.Task[Likeness | None] | None = None
         self.weight = weight
+        self.batch = batch  # messages that are embedded at once
         # Vectors of other lengths, or made with other words before, do not compare: another model.
         parts = (model, f"{dimensions or ''}", self._inputs.passage_prefix.strip())
         self.name = "/".join(filter(None, parts))
@@ -235,11 +239,11 @@ def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder |
         return None
     # The key of one endpoint is not given to another.
     key = settings.embedding_api_key or (
-        "" if settings.embedding_base_url else settings.openai_api_key
+        "" if settings.embedding_address else settings.openai_api_key
     )
     endpoint = Endpoint(
         key or "none",
-        settings.embedding_base_url or settings.openai_base_url,
+        settings.embedding_address or settings.openai_base_url,
         timeout_s=_BATCH_WITHIN_S,
         retries=0,
     )
@@ -248,6 +252,7 @@ def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder |
         settings.embedding_model,
         inputs=inputs_of(settings),
         dimensions=settings.embedding_dimensions,
+        batch=_LOCAL_BATCH if settings.local_embeddings else _BATCH,
         weight=settings.recall_vector_weight,
         tally=tally,
     )

