@@ -16,6 +16,7 @@ Examples:
   scripts/bench --only ack --only memory --json >numbers.json
   scripts/bench --talk --help            groups that talk, mostly not to the bot
   scripts/bench --faults --help          what it survives: kills, outages, nonsense
+  scripts/bench --machines --help        what is left when one of three machines is lost
   scripts/bench --soak 30                what grows in half an hour, and a burst
   scripts/bench --models --help          real models in place of the stand-ins
 
@@ -72,6 +73,7 @@ from lab.benchmark.reports import comparison, report, table
 from lab.benchmark.setting import Setting
 from lab.doubles.minimal_feishu import StandIn
 from lab.faults import command as faults
+from lab.machines import command as machines
 from lab.models import command as models
 from lab.soak import command as soak
 from lab.talk import command as talk
@@ -127,6 +129,8 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _interrupted)
     if "--faults" in given:
         return faults.main(given)
+    if "--machines" in given:
+        return machines.main(given)
     if "--talk" in given:
         return talk.main(given)
     if "--models" in given:

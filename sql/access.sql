@@ -95,6 +95,7 @@ declare
     feishu_bot.note_arrival, feishu_bot.arrivals,
     feishu_bot.requests_at_once, feishu_bot.filled_level, feishu_bot.share_person_rates, feishu_bot.tell_person_rate,
     feishu_bot.is_over_rate, feishu_bot.sender_of, feishu_bot.fair_priority,
+    feishu_bot.hold_lease, feishu_bot.release_lease,
     feishu_bot.stop_turn, feishu_bot.is_stopped, feishu_bot.recent_stops,
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.close_places,
     feishu_bot.worker_with_room, feishu_bot.job_told, feishu_bot.with_event, feishu_bot.take_jobs,

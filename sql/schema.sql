@@ -1649,6 +1649,13 @@ create index late_writes_recall_idx on feishu_bot.late_writes (seq) where functi
   'recall_message' and refused is null;
 alter table feishu_bot.late_writes enable row level security;
 
+create table feishu_bot.leases (
+  name text primary key,  -- long connection
+  holder text not null,  -- a name that the process has made up
+  held_until timestamptz not null  -- by this server's clock: no machine's own matters
+);
+alter table feishu_bot.leases enable row level security;
+
 create table feishu_bot.migrations (
   name text primary key,
   applied_at timestamptz not null default now()

@@ -1,9 +1,10 @@
 """The long connection instead of the webhook (`FEISHU_TRANSPORT=websocket`): settings → connection
 → intake, in a thread of the web process.
 
-There is exactly one per web process, and in this mode one web process: acknowledging takes
-milliseconds, Feishu gives each message to one connection only, and what comes while none is open
-is pushed again. Who wants no gap while it reconnects runs a second instance of the service.
+One process of all machines has it open: the one that holds a lease in the queue's database. When
+that one is killed, another opens its own within five seconds. One that cannot renew its lease
+closes its connection, even if it still reaches Feishu. What comes while none is open is pushed
+again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import secrets
 import threading
 import time
 from typing import Any
@@ -29,6 +31,9 @@ from bot.settings import Settings
 log = structlog.get_logger()
 
 _STOP_S = 6.0
+_LEASE = "long connection"
+_LEASE_S, _RENEWED_EVERY_S = 3.0, 1.0
+_GIVEN_UP_S = 2.5  # before it is another's: closing takes a moment
 
 
 def receive(intake: Intake, message: bytes) -> Ack:
@@ -66,6 +71,11 @@ def _payload(message: bytes) -> dict[str, Any]:
     return payload
 
 
+async def _closed(opened: asyncio.Task[None]) -> None:
+    opened.cancel()  # once: it acknowledges what was begun
+    await asyncio.wait({opened})
+
+
 class Listener:
     """Runs the long connection in a thread, with an event loop of its own."""
 
@@ -77,17 +87,22 @@ class Listener:
             settings.feishu_app_secret,
             lambda message: receive(intake, message),
         )
+        self._inbox = intake.inbox
+        self._holder = secrets.token_hex(8)
+        self._is_elsewhere = False
+        self._held = float("-inf")  # monotonic seconds: when the lease was last asked for and got
         self._loop = asyncio.new_event_loop()
         self._running: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="long-connection", daemon=True)
 
     @property
     def failure(self) -> str:
-        """Why nothing can come in at the moment; "" while the connection is open."""
-        return self._connection.failure
+        """Why nothing can come in at the moment; "" while the connection is open, here or in
+        another process."""
+        return "" if self._is_elsewhere else self._connection.failure
 
     def start(self) -> None:
-        self._running = self._loop.create_task(self._connection.run())
+        self._running = self._loop.create_task(self._keep_one())
         self._thread.start()
 
     def stop(self) -> None:
@@ -95,6 +110,39 @@ class Listener:
         if self._running and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._running.cancel)
             self._thread.join(_STOP_S)
+
+    async def _keep_one(self) -> None:
+        """Opens the connection when this process gets the lease and closes it without."""
+        opened: asyncio.Task[None] | None = None
+        try:
+            while True:
+                holds = await self._holds()
+                if holds and opened is None:
+                    opened = asyncio.create_task(self._connection.run())
+                elif not holds and opened is not None:
+                    log.warning("long_connection.given_up", elsewhere=self._is_elsewhere)
+                    await _closed(opened)
+                    opened = None
+                await asyncio.sleep(_RENEWED_EVERY_S)
+        finally:
+            if opened is not None:
+                await _closed(opened)
+            with contextlib.suppress(QueueUnavailable):
+                self._inbox.release_lease(_LEASE, self._holder)
+
+    async def _holds(self) -> bool:
+        """Whether the lease is this process's. Without an answer it is for as long as no other can
+        have it."""
+        asked = time.monotonic()
+        try:
+            holds = await asyncio.to_thread(self._inbox.hold_lease, _LEASE, self._holder, _LEASE_S)
+        except QueueUnavailable as exc:
+            log.warning("long_connection.lease_unknown", error=str(exc))
+            self._is_elsewhere = False
+            return time.monotonic() - self._held < _GIVEN_UP_S
+        self._is_elsewhere = not holds
+        self._held = asked if holds else float("-inf")
+        return holds
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -38,6 +38,8 @@ _NOTE_ARRIVAL = f"select {SCHEMA}.note_arrival(%s)"
 _OF_ALL = (PoolTimeout, psycopg.OperationalError)
 _STOP = f"select {SCHEMA}.stop_turn(%s)"
 _OVER_RATE = f"select {SCHEMA}.is_over_rate(%s, %s, %s, %s)"
+_HOLD = f"select {SCHEMA}.hold_lease(%s, %s, %s)"
+_RELEASE = f"select {SCHEMA}.release_lease(%s, %s)"
 _SPOOLED = f"select {SCHEMA}.spool_state(0)"
 
 
@@ -129,6 +131,18 @@ class Inbox:
         """Tells all workers that the turn is to stop. Raises `QueueUnavailable`."""
         with self._connection() as connection:
             connection.execute(_STOP, (turn_id,))
+
+    def hold_lease(self, name: str, holder: str, seconds: float) -> bool:
+        """Takes or renews a lease; False while another process holds it. Raises
+        `QueueUnavailable`."""
+        with self._connection() as connection:
+            row = connection.execute(_HOLD, (name, holder, seconds)).fetchone()
+        return bool(row and row[0])
+
+    def release_lease(self, name: str, holder: str) -> None:
+        """Another process may take it at once. Raises `QueueUnavailable`."""
+        with self._connection() as connection:
+            connection.execute(_RELEASE, (name, holder))
 
     def spooled(self) -> Spooled:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""

@@ -29,6 +29,7 @@ _AT_HAND_S = 60.0
 _PATIENCE_S = 0.005  # a call takes about as long
 _QUIET_S = 30.0
 _IDLE_S = 120.0
+_LOST_AFTER_S = 3
 _AS_ROLE = (
     b"select set_config('role', %s, true), set_config('request.jwt.claims', %s, true),"
     b" set_config('statement_timeout', %s, true); "
@@ -155,9 +156,35 @@ def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0)
             "prepare_threshold": None,  # nothing is prepared: see above
             "client_encoding": "utf8",
             "connect_timeout": max(2, round(timeout_s)),
+            **keepalives(_LOST_AFTER_S),
         },
+        configure=_notice_lost_clients if has_sessions(database_url) else None,
         check=None if has_sessions(database_url) else AsyncConnectionPool.check_connection,
     )
+
+
+async def _notice_lost_clients(connection: AskingConnection) -> None:
+    await connection.execute(server_keepalives(_LOST_AFTER_S))
+
+
+def keepalives(lost_after_s: int) -> dict[str, Any]:
+    """Of a new connection: this side gives it up when the network has lost it for so long."""
+    return {
+        "keepalives_idle": 1,
+        "keepalives_interval": 1,
+        "keepalives_count": lost_after_s - 1,
+        "tcp_user_timeout": lost_after_s * 1000,
+    }
+
+
+def server_keepalives(lost_after_s: int) -> bytes:
+    """The statement after which the server does the same. By itself it waits for hours, and keeps
+    the locks of a machine that was cut off."""
+    return (
+        "set tcp_keepalives_idle = 1; set tcp_keepalives_interval = 1; "
+        f"set tcp_keepalives_count = {lost_after_s - 1}; "
+        f"set tcp_user_timeout = {lost_after_s * 1000}"
+    ).encode()
 
 
 def has_sessions(database_url: str) -> bool:

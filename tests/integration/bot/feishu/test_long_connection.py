@@ -9,6 +9,7 @@ import json
 import logging
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from bot.intake.acceptance import Intake
 from bot.intake.long_connection import Listener
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
-from lab.doubles.processes import free_port, start, stop, wait_for_http
+from lab.doubles.processes import eventually, free_port, start, stop, wait_for_http
 from tests.support import gateway as gateways
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, message_event
 from tests.support.gateway import Gateway
@@ -82,6 +83,32 @@ def queued(database_url: str) -> Callable[[], list[dict[str, Any]]]:
         return [{**args, "lock": lock} for args, lock in rows]
 
     return jobs
+
+
+def test_one_process_has_the_connection_and_another_takes_over_when_it_loses_the_database(
+    settings: Settings, database_url: str, gateway: Gateway
+) -> None:
+    inboxes = [Inbox(database_url) for _ in range(2)]
+    first, second = (Listener(settings, Intake(inbox)) for inbox in inboxes)
+    first.start()
+    gateway.connected()
+    second.start()
+    try:
+        eventually(lambda: not second.failure, what="the second knows of the first")
+        assert len(gateway.tickets) == 1
+
+        cut_off = time.monotonic()
+        inboxes[0].close()  # it still reaches Feishu
+        gateway.closed.get(timeout=10)
+        gateway.connected()
+
+        assert time.monotonic() - cut_off < 5.0
+        assert first.failure
+        assert gateway.push(message_event("who hears this?")) == {"code": 200}
+    finally:
+        second.stop()
+        first.stop()
+        inboxes[1].close()
 
 
 @pytest.mark.usefixtures("listener")

@@ -1,0 +1,1 @@
+"""Several machines over one Postgres, as network namespaces of this one."""
