@@ -32,6 +32,7 @@ log = structlog.get_logger()
 ROUND_S = 1.0
 _SECOND_LOOK_S = 0.2
 _IN_HAND = 256
+_CLOCKS_DIFFER_S = 2.0
 _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
@@ -115,6 +116,7 @@ class Consumer:
         self._missing: frozenset[int] = frozenset()
         self._looked = self._alarmed_until = 0.0
         self._handed_back: set[int] = set()
+        self._clock_is_wrong = False
         hearing = Hearing(self._news.set, self._handed, lambda turn: handlers.stopped((turn,)))
         self._presence = Presence(database_url, hearing, places=in_hand)
 
@@ -271,15 +273,26 @@ class Consumer:
         async with self._claiming:
             is_due = time.monotonic() - self._looked > ROUND_S / 2
             missing = self._missing if is_due else frozenset()
+            before = self._clock()
             round_ = await self._table.look_round(
                 self._presence.worker, self._running, self._room(), missing
             )
+            self._compare_clocks(before, round_.now_s, self._clock())
             if is_due:
                 self._missing, self._looked = round_.missing, time.monotonic()
             self._handed_back |= round_.handed_back
             for job in round_.jobs:
                 self._start(job)
         return round_
+
+    def _compare_clocks(self, before: float, there: float, after: float) -> None:
+        """Warns once when this machine's clock and the database's begin to differ."""
+        ahead_s = max(before - there, 0.0) - max(there - after, 0.0) if there else 0.0
+        is_wrong = abs(ahead_s) > _CLOCKS_DIFFER_S
+        if is_wrong and not self._clock_is_wrong:
+            step = "set this machine's clock (NTP), or the database's"
+            log.warning("clock.differs", ahead_s=round(ahead_s, 1), next_step=step)
+        self._clock_is_wrong = is_wrong
 
     async def _put_right(self, round_: Round) -> None:
         if not round_.known:

@@ -38,7 +38,7 @@ class Round:
     `known`: the worker is still registered; `jobs`: what it took; `missing`: ids of jobs of its own
     that are not in its hands; `handed_back`: those that were missing before; `suspects`: workers
     whose jobs stand still; `workers`: how many work, this one included; `stops`: ids of turns that
-    were asked to stop lately.
+    were asked to stop lately; `now_s`: the database's clock, seconds since epoch, or 0.
     """
 
     known: bool
@@ -48,6 +48,7 @@ class Round:
     suspects: tuple[int, ...]
     workers: int = 1
     stops: tuple[str, ...] = ()
+    now_s: float = 0.0
 
 
 class JobTable:
@@ -131,6 +132,7 @@ class JobTable:
             suspects=tuple(row["suspects"]),
             workers=row["workers"],
             stops=tuple(row["stops"]),
+            now_s=row.get("now_s", 0.0),  # not there while the functions are those of before
         )
 
     async def close_places(self, worker: int) -> None:

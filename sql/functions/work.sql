@@ -271,6 +271,7 @@ begin
     'jobs', case when p_most > 0 then take_jobs(p_worker, p_most) else '[]' end,
     'suspects', (select coalesce(jsonb_agg(g), '[]') from gone_workers(p_worker) g),
     'stops', recent_stops(),
+    'now_s', extract(epoch from clock_timestamp()),
     'workers', (select count(*) from workers w
                 where w.last_heartbeat > now() - interval '8 seconds'));
 end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -59,6 +60,7 @@ async def working(
     within_s: float = 60,
     stop: asyncio.Event | None = None,
     fallen: asyncio.Event | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[Consumer]:
     """A worker at work, until `stop` or the end of the body, which has `within_s` seconds."""
     stop = stop or asyncio.Event()
@@ -72,6 +74,7 @@ async def working(
             in_hand=in_hand,
             grace_s=grace_s,
             fallen=fallen,
+            clock=clock,
         )
         task = asyncio.create_task(consumer.work(stop))
         try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from bot.process.working_places import room_to_begin, waiting
 from bot.queue import consumer as consuming
@@ -443,3 +445,18 @@ async def test_what_happened_to_a_job_is_kept_the_latest_fifty(database_url: str
     assert found == ["put_back"] * 49 + ["handed_back"]
     [told] = await asyncio.to_thread(fetch, database_url, "select feishu_bot.job_events(1)")
     assert [one["type"] for one in told] == ["queued", *found]
+
+
+@pytest.mark.parametrize("ahead_s", [60, -60, 0])
+async def test_a_worker_names_a_clock_that_differs_from_the_databases_once(
+    database_url: str, ahead_s: float
+) -> None:
+    async def handle(_: Lease) -> None:
+        raise AssertionError("nothing was asked")
+
+    with capture_logs() as logs:
+        async with working(database_url, handle, clock=lambda: time.time() + ahead_s):
+            await asyncio.sleep(2.5 * ROUND_S)
+
+    told = [entry["ahead_s"] for entry in logs if entry["event"] == "clock.differs"]
+    assert told == ([pytest.approx(ahead_s, abs=1)] if ahead_s else [])
