@@ -23,6 +23,7 @@ import psycopg
 from bot.agents.llm.embedder import Embedder, build_embedder
 from bot.settings import EXIT_STATUS, SettingsError, load
 from lab.benchmark.processes import postmaster, stop_server
+from lab.evaluation import bm25_baseline
 from lab.evaluation.databases import fresh_database
 from lab.evaluation.recall_corpora import (
     Corpus,
@@ -33,6 +34,7 @@ from lab.evaluation.recall_corpora import (
     load_memdaily,
     load_memory_bank,
     load_realtalk,
+    load_xquad,
 )
 from lab.evaluation.recall_scale import RecallLatency, Scale, Stored, latency, measure_scale
 from lab.evaluation.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
@@ -53,6 +55,7 @@ _EXAMPLES = """examples:
   scripts/eval_recall --locomo locomo10.json   and the English ones
   scripts/eval_recall --realtalk data --beam chats/100K --half rest
   scripts/eval_recall --embeddings             also with EMBEDDING_MODEL, weight by weight
+  scripts/eval_recall --xquad xquad --bm25     across languages; plain BM25 beside each
   scripts/eval_recall --scale                  ms at 1,000 and 1,000,000 messages
   scripts/eval_recall --scale 100000 --json
 """
@@ -79,6 +82,10 @@ class RecallReport:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
+    if options.bm25 and (missing := bm25_baseline.missing()):
+        _progress(f"--bm25 needs .venv/bin/pip install {' '.join(missing)}")
+        return EXIT_STATUS
+    corpora = _corpora(options)
     try:
         embedder = _embedder() if options.embeddings else None
     except SettingsError as exc:
@@ -87,15 +94,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="eval-recall-") as folder:
         server = embedded.start(Path(folder))
         try:
-            reports = asyncio.run(_evaluate_all(server, _corpora(options), options.k, embedder))
+            reports = asyncio.run(_evaluate_all(server, corpora, options.k, embedder))
             scale, stored = _scale(server, options.scale) if options.scale else ([], [])
         finally:
             stop_server(postmaster(Path(folder)))
+    plain = (
+        {one.name: bm25_baseline.found_by_bm25(one, options.k) for one in corpora}
+        if options.bm25
+        else {}
+    )
     if options.json:
         measured = {"scale": [*map(asdict, scale)], "stored": [*map(asdict, stored)]}
-        print(json.dumps({"recall": [*map(asdict, reports)], **measured}))
+        print(json.dumps({"recall": [*map(asdict, reports)], "bm25": plain, **measured}))
     else:
         _print(reports, scale, stored)
+        if plain:
+            head = ["plain BM25", *(f"R@{k}" for k in options.k)]
+            rows = [
+                [name, *(f"{one:.1%}" for one in by_k.values())] for name, by_k in plain.items()
+            ]
+            print(f"\n{_table([head, *rows])}")
     return 0 if reports or scale else 1
 
 
@@ -118,6 +136,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--realtalk", type=Path, metavar="DIR", help="REALTALK's folder data")
     parser.add_argument("--memdaily", type=Path, metavar="DIR", help="MemDaily's questions")
     parser.add_argument("--beam", type=Path, metavar="DIR", help="BEAM's folder chats/100K")
+    parser.add_argument(
+        "--xquad", type=Path, metavar="DIR", help="XQuAD: questions across languages"
+    )
+    parser.add_argument(
+        "--bm25", action="store_true", help="also plain BM25 (bm25s, jieba), if they are installed"
+    )
     parser.add_argument(
         "--half",
         choices=("tune", "rest"),
@@ -147,6 +171,7 @@ def _corpora(options: argparse.Namespace) -> list[Corpus]:
         (load_realtalk, options.realtalk),
         (load_memdaily, options.memdaily),
         (load_beam, options.beam),
+        (load_xquad, options.xquad),
     ):
         if path:
             corpora.append(load_corpus(path))

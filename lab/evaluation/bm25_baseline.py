@@ -1,0 +1,57 @@
+"""Plain BM25 beside recall: bm25s over turns, Chinese cut into words by jieba.
+
+Neither is among what the tests install: `.venv/bin/pip install bm25s jieba`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from lab.evaluation.recall_corpora import Corpus, CorpusTurn
+
+PACKAGES = ("bm25s", "jieba")
+_WORD = re.compile(r"[\u3400-\u9fff]+|[0-9a-z\u00c0-\u024f]+")
+
+
+def missing() -> list[str]:
+    """The packages that are not installed."""
+    return [name for name in PACKAGES if find_spec(name) is None]
+
+
+def found_by_bm25(corpus: Corpus, ks: Sequence[int]) -> dict[int, float]:
+    """The share of the evidence among the first k turns of a question's conversation, by k."""
+    shares = dict.fromkeys(ks, 0.0)
+    for name, turns in corpus.conversations.items():
+        asked = [question for question in corpus.questions if question.conversation == name]
+        if not asked:
+            continue
+        rankings = _rankings(turns, [question.text for question in asked], max(ks))
+        for question, ranking in zip(asked, rankings, strict=True):
+            for k in ks:
+                shares[k] += len(question.evidence.intersection(ranking[:k])) / len(
+                    question.evidence
+                )
+    return {k: share / len(corpus.questions) for k, share in shares.items()}
+
+
+def _rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> list[list[str]]:
+    """For each question the ids of the best turns."""
+    bm25s: Any = importlib.import_module("bm25s")
+    said = [_words(f"{turn.speaker} {turn.question} {turn.answer}") for turn in turns]
+    index = bm25s.BM25()
+    index.index(said, show_progress=False)
+    wanted = [_words(text) for text in questions]
+    found = index.retrieve(wanted, k=min(k, len(turns)), return_as="documents", show_progress=False)
+    return [[turns[int(number)].id for number in row] for row in found]
+
+
+def _words(text: str) -> list[str]:
+    jieba: Any = importlib.import_module("jieba")
+    words: list[str] = []
+    for run in _WORD.findall(text.lower()):
+        words += jieba.lcut(run) if run[0] >= "\u3400" else [run]
+    return words or [""]
