@@ -72,6 +72,12 @@ def _arguments() -> argparse.Namespace:
     export = _command(commands, "export", "everything about a person as JSON Lines")
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of stdout")
     embed = commands.add_parser("embed", help="embed every message that has no embedding yet")
+    embed.add_argument(
+        "--model",
+        metavar="NAME",
+        help="prepare this one while EMBEDDING_MODEL goes on answering; set it there afterwards",
+    )
+    embed.add_argument("--base-url", metavar="https://…", help="where --model is, as far as /v1")
     embed.add_argument("--json", action="store_true", help="one JSON document")
     link = commands.add_parser("link-users", help="give everybody their user of Supabase Auth")
     link.add_argument(

@@ -70,7 +70,7 @@ declare
     withdraw_kept_cards,
     drop_forgetting_turns, take_withdrawals, take_due_withdrawals, drop_withdrawal,
     forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
-    take_left_cards, pending_replies, conversations_to_embed,
+    take_left_cards, pending_replies, conversations_to_embed, drop_other_embeddings,
     note_reaction, list_feedback, card_to_redraw,
     people_named, remember_people, list_people, count_people, link_person,
     time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,

@@ -633,7 +633,7 @@ grant select, insert, update, delete on public.agent_messages to service_role;
 --   execute function public.keep_words()
 
 create table public.agent_embeddings (
-  id bigint primary key references public.agent_messages (id) on delete cascade,
+  id bigint not null references public.agent_messages (id) on delete cascade,
   turn_id text not null,
   conversation_id text not null,
   user_id text not null,
@@ -642,7 +642,8 @@ create table public.agent_embeddings (
   model text not null,
   embedding extensions.halfvec not null,
   actor_id text,
-  said_at timestamptz
+  said_at timestamptz,
+  primary key (id, model)
 ) with (toast_tuple_target=8160);
 alter table public.agent_embeddings alter column embedding set storage main;
 create index agent_embeddings_conversation_idx on public.agent_embeddings (conversation_id,

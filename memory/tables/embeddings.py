@@ -80,6 +80,13 @@ class EmbeddingStore:
         rows = await self._rpc.call("conversations_to_embed", {"p_model": model}, None)
         return None if rows is None else tuple(map(_backlog, rows))
 
+    async def drop_others(self, model: str) -> int:
+        """For operators: deletes the embeddings of other models; returns how many."""
+        dropped = 0
+        while some := await self._rpc.call("drop_other_embeddings", {"p_model": model}, None):
+            dropped += some
+        return dropped
+
     async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Any:
         whose = {"p_tenant_key": context.tenant_key}
         return await call_as(self._rpc, function, context, **whose, **params)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory.tables.embeddings import Backlog, EmbeddingStore
@@ -22,13 +23,18 @@ class NothingToEmbedWith(Exception):
 
 
 async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int:
-    """Embeds every message without an embedding of the configured model.
+    """Embeds every message without an embedding of the configured model, and then drops those of
+    other models; with `--model` of that one, beside the others.
 
     Can be broken off and run again. Status 1 when the model refused messages or stopped answering.
     """
     from bot.agents.llm.embedder import build_embedder
 
-    embedder = build_embedder(desk.settings)
+    settings, dropped = desk.settings, 0
+    if given.model:
+        address = given.base_url or settings.embedding_base_url
+        settings = replace(settings, embedding_model=given.model, embedding_base_url=address)
+    embedder = build_embedder(settings)
     if embedder is None:
         raise NothingToEmbedWith("set EMBEDDING_MODEL first: without it recall goes by words alone")
     try:
@@ -36,13 +42,23 @@ async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int
         if backlog is None:
             raise NothingToEmbedWith("the database has no vectors: scripts/migrate says why")
         done, failure = await _embed(desk, embedder, backlog)
+        left = sum(one.messages for one in backlog) - done
+        if not left and not given.model:
+            dropped = await EmbeddingStore(desk.rpc).drop_others(embedder.name)
     finally:
         await embedder.close()
-    left = sum(one.messages for one in backlog) - done
     if given.json:
-        print_json({"model": embedder.name, "embedded": done, "left": left, "failure": failure})
+        counts = {"embedded": done, "left": left, "dropped": dropped}
+        print_json({"model": embedder.name, **counts, "failure": failure})
     else:
         print(f"{done} messages embedded by {embedder.name}, {left} left")
+        if dropped:
+            print(f"{dropped} embeddings of other models dropped")
+        if given.model and not left:
+            print(
+                f"Set EMBEDDING_MODEL={given.model}, start the bot again, "
+                "and run this without --model."
+            )
     if failure:
         print(f"stopped: {failure}. Run this again later.", file=sys.stderr)
     return FINDINGS if left > 0 else 0

@@ -46,6 +46,13 @@ begin
     if not exists (select from pg_catalog.pg_policy where polname = 'agent_embeddings_of_a_tenant') then
       execute of_a_tenant;
     end if;
+    -- vectors of another model are made beside those that answer meanwhile
+    if (select cardinality(conkey) from pg_catalog.pg_constraint
+        where conname = 'agent_embeddings_pkey') = 1
+    then
+      alter table public.agent_embeddings
+        drop constraint agent_embeddings_pkey, add primary key (id, model);
+    end if;
     return '';
   end if;
   if not exists (select from pg_catalog.pg_available_extensions where name = 'vector') then
@@ -74,7 +81,7 @@ begin
   end if;
 
   execute format('create table public.agent_embeddings (
-    id bigint primary key references public.agent_messages (id) on delete cascade,
+    id bigint not null references public.agent_messages (id) on delete cascade,
     turn_id text not null,
     conversation_id text not null,
     user_id text not null,
@@ -83,7 +90,8 @@ begin
     model text not null,
     embedding %I.halfvec not null,
     actor_id text,
-    said_at timestamptz
+    said_at timestamptz,
+    primary key (id, model)
   )', v_schema);
   alter table public.agent_embeddings add constraint agent_embeddings_place
     check (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
@@ -187,7 +195,7 @@ begin
   where m.conversation_id = p_conversation_id and m.user_id = p_user_id
     and m.tenant_key = p_tenant_key and m.status in ('received', 'sent')
     and md5(m.content) = g.digest
-  on conflict (id) do update set model = excluded.model, embedding = excluded.embedding;
+  on conflict (id, model) do update set embedding = excluded.embedding;
   get diagnostics v_count = row_count;
   return to_jsonb(v_count);
 end
@@ -213,6 +221,24 @@ begin
       group by 1, 2, 3
     ) c
   );
+end
+$$;
+
+-- For operators: deletes up to 5,000 embeddings of other models than p_model, once that one has all.
+-- Returns how many.
+create or replace function public.drop_other_embeddings(p_model text) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_count bigint := 0;
+begin
+  if to_regclass('public.agent_embeddings') is not null then
+    delete from public.agent_embeddings e using (
+      select o.id, o.model from public.agent_embeddings o where o.model <> p_model limit 5000) other
+    where e.id = other.id and e.model = other.model;
+    get diagnostics v_count = row_count;
+  end if;
+  return to_jsonb(v_count);
 end
 $$;
 

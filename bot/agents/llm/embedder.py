@@ -92,9 +92,7 @@ class Embedder:
         self._probe: asyncio.Task[Likeness | None] | None = None
         self.weight = weight
         self.batch = batch  # messages that are embedded at once
-        # Vectors of other lengths, or made with other words before, do not compare: another model.
-        parts = (model, f"{dimensions or ''}", self._inputs.passage_prefix.strip())
-        self.name = "/".join(filter(None, parts))
+        self.name = _name(model, dimensions, self._inputs)
 
     async def close(self) -> None:
         if self._probe:
@@ -231,6 +229,17 @@ def asked_beside(embedder: Embedder | None, question: str) -> Iterator[QuestionV
         yield QuestionVector(asked)
     finally:
         asked.cancel()
+
+
+def _name(model: str, dimensions: int, inputs: EmbeddingInputs) -> str:
+    """Vectors of other lengths, or made with other words before, do not compare: another model."""
+    return "/".join(filter(None, (model, f"{dimensions or ''}", inputs.passage_prefix.strip())))
+
+
+def embeddings_name(settings: Settings) -> str:
+    """What the vectors of these settings are kept as; "" without EMBEDDING_MODEL."""
+    model, dimensions = settings.embedding_model, settings.embedding_dimensions
+    return _name(model, dimensions, inputs_of(settings)) if model else ""
 
 
 def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder | None:

@@ -129,6 +129,8 @@ def _database(settings: Settings, wishes: Wishes) -> Sequence[Check]:
         return checks
     if wishes.probe:
         checks.append(database.isolation(settings, url))
+    if found := database.without_vectors(settings, url):
+        checks.append(found)
     if wishes.running:
         checks += map(_elsewhere, health.look(url, settings.zone))
     if settings.feishu_app_id and not settings.sandbox:

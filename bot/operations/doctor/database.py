@@ -7,6 +7,7 @@ from datetime import datetime
 
 import psycopg
 
+from bot.agents.llm.embedder import embeddings_name
 from bot.operations.doctor.isolation import probe_isolation
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.queue.connections import (
@@ -21,6 +22,7 @@ from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from memory import migrations
 from memory.errors import StoreError
+from memory.tables.embeddings import Backlog, EmbeddingStore
 
 _PROBE_S = 20.0
 
@@ -86,6 +88,43 @@ def isolation(settings: Settings, url: str) -> Check:
         f"失效：一个人的令牌能读到或改动别人的内容（{len(leaks)} 处）：请停止机器人并检查策略。",
         command="scripts/check_memory",
     )
+
+
+def without_vectors(settings: Settings, url: str) -> Check | None:
+    """How much of what was said has no vector of the configured model yet; None without one."""
+    name = embeddings_name(settings)
+    if not name:
+        return None
+    try:
+        backlog = asyncio.run(_backlog(settings, url, name))
+    except (StoreError, TimeoutError, OSError) as exc:
+        kind = type(exc).__name__
+        return unknown("vectors", f"They couldn't be counted ({kind}).", f"无法统计（{kind}）。")
+    if backlog is None:
+        return warn(
+            "vectors",
+            "The database has no pgvector, so earlier messages are found by words only.",
+            "数据库没有 pgvector，只按词语查找之前的消息。",
+            command="scripts/migrate",
+        )
+    if missing := sum(one.messages for one in backlog):
+        return warn(
+            "vectors",
+            f"{missing:,} messages have no vector of {settings.embedding_model} yet: they are "
+            "found by words only.",
+            f"{missing:,} 条消息还没有 {settings.embedding_model} 的向量：只能按词语找到。",
+            command="scripts/memory embed",
+        )
+    return ok("vectors", "Every message has one.", "每条消息都有向量。")
+
+
+async def _backlog(settings: Settings, url: str, name: str) -> tuple[Backlog, ...] | None:
+    rpc = await open_rpc(settings, url, size=1, timeout_s=_PROBE_S)
+    try:
+        async with asyncio.timeout(_PROBE_S):
+            return await EmbeddingStore(rpc).backlog(name)
+    finally:
+        await rpc.close()
 
 
 async def _probed(settings: Settings, url: str) -> list[str]:

@@ -28,7 +28,9 @@ from bot.agents.llm.embedding_inputs import EmbeddingInputs
 from bot.agents.llm.endpoint import Endpoint
 from bot.answering.between_turns import tend_later
 from bot.answering.embedding import embed_messages, embed_new
+from bot.operations.doctor.database import without_vectors
 from bot.services import Services
+from bot.settings import read
 from lab.doubles.processes import ROOT
 from lab.eval_recall import evaluate, store
 from lab.evaluation.recall_corpora import load_locomo
@@ -379,11 +381,60 @@ async def test_an_operator_embeds_everything_and_is_told_what_is_left(
     assert "status_503" in json.loads(away.stdout)["failure"]
     assert last.returncode == 0
     assert json.loads(last.stdout) == {
-        "model": "stand-in", "embedded": 1, "left": 0, "failure": None,
+        "model": "stand-in", "embedded": 1, "left": 0, "dropped": 0, "failure": None,
     }  # fmt: skip
     assert embedded(connection) == 4
     without = await asyncio.to_thread(_run, database_url, "memory", "embed")
     assert (without.returncode, "EMBEDDING_MODEL" in without.stderr) == (2, True)
+
+
+async def test_the_old_model_answers_until_another_has_all_its_vectors(
+    rpc: PostgresRpc,
+    connection: psycopg.Connection,
+    database_url: str,
+    endpoint: ModelServer,
+    embedder: Embedder,
+    alice: AgentMemoryContext,
+) -> None:
+    await tell(rpc, alice, "The rehearsals begin at nine", "noodles", "tea")
+    await embed_new(rpc, embedder, alice)
+    model = {"EMBEDDING_MODEL": "stand-in", "EMBEDDING_BASE_URL": endpoint.base_url}
+    settings = read(database_url=database_url, embedding_model="next")
+    before = await asyncio.to_thread(without_vectors, settings, database_url)
+
+    prepared = await asyncio.to_thread(
+        _run, database_url, "memory", "embed", "--model", "next", **model
+    )
+    assert prepared.returncode == 0, prepared.stderr
+    assert "3 messages embedded by next, 0 left" in prepared.stdout
+    assert "Set EMBEDDING_MODEL=next" in prepared.stdout
+    likeness = await embedder.likeness("rehearsing")
+    found = await MemoryStore(rpc).find(alice, "rehearsing", now=NOW, likeness=likeness)
+    assert found[0].question == "The rehearsals begin at nine"
+    assert embedded(connection) == 6
+    after = await asyncio.to_thread(without_vectors, settings, database_url)
+    assert before is not None
+    assert after is not None
+    assert (before.state, before.command, after.state) == ("warn", "scripts/memory embed", "ok")
+    assert "3 messages" in before.sentence.en
+
+    model["EMBEDDING_MODEL"] = "next"
+    changed = await asyncio.to_thread(_run, database_url, "memory", "embed", **model)
+    assert "3 embeddings of other models dropped" in changed.stdout
+    assert embedded(connection) == 3
+
+
+def test_a_database_with_one_vector_a_message_is_brought_up_to_date(
+    connection: psycopg.Connection, database_url: str
+) -> None:
+    connection.execute(
+        "alter table agent_embeddings drop constraint agent_embeddings_pkey, add primary key (id)"
+    )
+    connection.commit()
+    assert _run(database_url, "migrate").returncode == 0
+
+    query = "select cardinality(conkey) from pg_constraint where conname = 'agent_embeddings_pkey'"
+    assert connection.execute(query).fetchone() == (2,)
 
 
 def _run(url: str, script: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess:
