@@ -107,7 +107,7 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
                 scope=usual_scope(turn.context),
                 k=k,
                 before_id=opened.history[0].id if opened.history else None,
-                newest_too=True,
+                newest_too=turn.context.chat_type == "p2p",
             )
     except StoreError as exc:
         _log_missing(turn, exc)

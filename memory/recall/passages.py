@@ -111,11 +111,12 @@ def recall_at_once(
     if words == []:
         return None
     scope = usual_scope(context)
-    params = recall_params(context, question, now=now, scope=scope, k=k)
+    own = context.chat_type == "p2p"
+    params = recall_params(context, question, now=now, scope=scope, k=k, newest_too=own)
     return {key: params[key] for key in _OF_QUERY} | {"words": words}
 
 
-_OF_QUERY = ("p_query", "p_scope", "p_k", "p_spans", "p_boost")
+_OF_QUERY = ("p_query", "p_scope", "p_k", "p_spans", "p_boost", "p_newest_too")
 
 
 def _boost(query: str, when: DateRange | None) -> float:

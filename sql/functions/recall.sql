@@ -577,13 +577,14 @@ begin
       select s.spot, s.first_id, sum(s.score) as score,
              row_number() over (order by sum(s.score) desc, s.first_id desc) as place
       from (
-        select spot, first_id, score from scores
+        select spot, first_id, score, true as has_words from scores
         union all
-        select t.spot, t.first_id, p_boost * (select score from top)
+        select t.spot, t.first_id, p_boost * (select score from top), false
         from turns t where t.asked_at >= p_since and t.asked_at < p_until
       ) s
       group by s.spot, s.first_id
-      having sum(s.score) >= (select share * score from top)
+      having sum(s.score) >= (select case when bool_or(s.has_words) then share else floor end * score
+                              from top)
     ),
     by_meaning as materialized (
       select t.spot, t.first_id, row_number() over (
@@ -603,7 +604,8 @@ begin
     ),
     best as (
       select spot, case when p_weight = 0 then by_words
-                     else score / max(score) over () * (select score from top) end as score
+                     else coalesce(score / nullif(max(score) over (), 0), 0) * (select score from top)
+                     end as score
       from fused order by score desc, first_id desc limit p_k
     )
     select t.first_id, t.asked_at, best.score, p.first_id, f.first_id
@@ -753,7 +755,7 @@ begin
 
   if p_newest_too then
     v_newest := bot_private.recall_newest(
-      p_conversation_id, p_scope, v_from, v_before, bot_private.recall_few() + 1);
+      p_conversation_id, case p_scope when 'thread' then 'thread' else 'chat' end, v_from, v_before, bot_private.recall_few() + 1);
     if cardinality(v_newest) > bot_private.recall_few() then
       v_newest := '{}';
     end if;
@@ -832,7 +834,7 @@ begin
     p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall ->> 'p_query',
     p_recall ->> 'p_scope', (p_recall ->> 'p_k')::integer + v_known, p_recall ->> 'p_spans',
     (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,0,id}')::bigint,
-    p_newest_too => true);
+    p_newest_too => coalesce((p_recall ->> 'p_newest_too')::boolean, false));
 exception when others then
   return null;
 end

