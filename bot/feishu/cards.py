@@ -54,12 +54,14 @@ class Button:
 @dataclass(frozen=True, slots=True)
 class CardFoot:
     """Below an answer, each where there is any: a `notice` about the answer itself, one `line` that
-    unfolds to `details`, all plain, and small buttons."""
+    unfolds to `details`, all plain, and to `sources`, lines of Markdown that is sent as it is; and
+    small buttons."""
 
     line: str
     details: Sequence[str]
     handles: Sequence[Button]
     notice: str = ""
+    sources: Sequence[str] = ()
 
 
 def reply_uuid(message_id: str, chunk: int, version: int = 0) -> str:
@@ -220,7 +222,19 @@ def _panel(foot: CardFoot) -> dict[str, Any]:
             "icon_position": "follow_text",
             "icon_expanded_angle": -180,
         },
-        "elements": [{"tag": "div", "text": _small(detail)} for detail in foot.details],
+        "elements": [
+            *({"tag": "div", "text": _small(detail)} for detail in foot.details),
+            *([_sources(foot.sources)] if foot.sources else ()),
+        ],
+    }
+
+
+def _sources(lines: Sequence[str]) -> dict[str, Any]:
+    return {
+        "tag": "markdown",
+        "element_id": "sources",
+        "content": "\n".join(lines),
+        "text_size": "notation",
     }
 
 

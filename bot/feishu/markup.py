@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from bot.text.markdown import certain_spans, code_starts
+from memory.text import one_line
 
 _OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")
 AT_TAG = re.compile(r"<at id=(all|ou_[0-9A-Za-z_-]{1,64})></at>")
@@ -36,6 +37,7 @@ _LINK = re.compile(
 _DEFINITION = re.compile(r"\]:(?!\s*https?://)", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://[^\s\\]{1,2000}", re.IGNORECASE)
 _DECORATION = re.compile(r"</?(?:font|text_tag|number_tag)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
+_SPECIAL = re.compile(r"[<>&~!*/\\\[\]()#:+\"`$_|]")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ANCHOR = re.compile(
     r"<(a|link)\s[^<>]{0,300}?\b(?:href|url)\s*=\s*[\"']?([^\"'\s<>]{1,2000})[^<>]{0,300}>([^<>]*)</\1>",
@@ -114,6 +116,14 @@ def _instead_of_image(match: re.Match[str]) -> str:
     if target is None:
         return "&#33;"
     return f"[{alt or target}]({target})" if _ADDRESS.fullmatch(target) else alt or "(image)"
+
+
+def as_words(text: str) -> str:
+    """`text` as one line of plain words in card Markdown: nothing in it is a mark or a tag.
+
+    Source: Feishu, "Rich text (Markdown)", the characters that an entity stands for.
+    """
+    return _SPECIAL.sub(lambda sign: f"&#{ord(sign[0])};", one_line(_storable(text)))
 
 
 def safe_links(markdown: str) -> str:

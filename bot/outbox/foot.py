@@ -1,6 +1,6 @@
 """What stands below an answer: one folded line, and what can be pressed. Pure.
 
-It is no part of what is said: it holds names of tools and times, and nobody's words.
+It is no part of what is said: it holds names and times, and nobody's words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from bot.agents.prompts.prompt import Ended
-from bot.feishu import cards
+from bot.feishu import cards, markup
+from bot.feishu.applink import chat_link
 from bot.outbox.texts import say
 from bot.text.dates import spoken
 from bot.text.languages import Language, join_list
@@ -20,14 +21,21 @@ from bot.text.languages import Language, join_list
 Where = Literal["thread", "chat", "elsewhere"]
 
 _MOST_TOOLS, _MOST_SOURCES = 12, 8
+_NAME_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class RecalledSource:
-    """Something that was recalled: when it was said (ISO 8601), and where, seen from the answer."""
+    """Something that was recalled: when it was said (ISO 8601), and where, seen from the answer.
+
+    `chat_id`: the chat of an imported message, and `author` who wrote it; "" for all that the bot
+    heard itself.
+    """
 
     at: str
     where: Where
+    author: str = ""
+    chat_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,15 @@ class Foot:
     bare: bool = False
 
     def row(self) -> dict[str, Any]:
-        """As it is kept with the turn."""
+        """As it is kept with the turn: of imported messages those that are shown."""
+        shown = enumerate(self.recalled[:_MOST_SOURCES])
+        imported = [[n, one.author[:_NAME_CHARS], one.chat_id] for n, one in shown if one.chat_id]
         return {
             "language": self.language,
             "seconds": round(self.seconds, 1),
             "tools": [list(tool) for tool in self.tools[:50]],
             "recalled": [[source.at, source.where] for source in self.recalled],
+            **({"imported": imported} if imported else {}),
             **({"ended": self.ended} if self.ended else {}),
             **({"bare": True} if self.bare else {}),
         }
@@ -59,18 +70,25 @@ class Foot:
         """What was kept; None without anything."""
         if not row:
             return None
+        imported = {n: more for n, *more in row.get("imported", ())}
         return cls(
             row["language"],
             row["seconds"],
             tuple((name, ok) for name, ok in row["tools"]),
-            tuple(RecalledSource(at, where) for at, where in row["recalled"]),
+            tuple(
+                RecalledSource(at, where, *imported.get(n, ()))
+                for n, (at, where) in enumerate(row["recalled"])
+            ),
             row.get("ended", ""),
             row.get("bare", False),
         )
 
 
-def card_foot(foot: Foot, now: datetime, *, again: bool = True) -> cards.CardFoot:
-    """As the card shows it; times are in the zone of `now`. Without `again`: it was pressed."""
+def card_foot(
+    foot: Foot, now: datetime, *, applink: str = "", again: bool = True
+) -> cards.CardFoot:
+    """As the card shows it; times are in the zone of `now`. `applink`: where links to chats begin.
+    Without `again`: it was pressed."""
     language = foot.language
     notice = say(f"ended-{foot.ended}", language) if foot.ended else ""
     if foot.bare:
@@ -78,7 +96,13 @@ def card_foot(foot: Foot, now: datetime, *, again: bool = True) -> cards.CardFoo
     handles = [cards.Button("👍", {"h": "helpful"}), cards.Button("👎", {"h": "unhelpful"})]
     if again:
         handles.append(cards.Button(say("again", language), {"h": "again"}))
-    return cards.CardFoot(_line(foot), tuple(_details(foot, now)), tuple(handles), notice)
+    heard = [one for one in foot.recalled[:_MOST_SOURCES] if not one.chat_id]
+    imported = [one for one in foot.recalled[:_MOST_SOURCES] if one.chat_id]
+    details = _details(foot, heard, now)
+    sources = _imported(imported, language, now, applink)
+    if sources and not heard and len(foot.recalled) > _MOST_SOURCES:
+        sources = [*sources, say("and-more", language)]
+    return cards.CardFoot(_line(foot), tuple(details), tuple(handles), notice, tuple(sources))
 
 
 def _line(foot: Foot) -> str:
@@ -92,17 +116,36 @@ def _line(foot: Foot) -> str:
     return " · ".join([took, *parts])
 
 
-def _details(foot: Foot, now: datetime) -> Sequence[str]:
+def _details(foot: Foot, heard: Sequence[RecalledSource], now: datetime) -> Sequence[str]:
     language = foot.language
     told = [say("took", language, seconds=f"{foot.seconds:.1f}")]
     if foot.tools:
         tools = _few(_counted(foot), _MOST_TOOLS, language)
         told.append(say("tools", language, tools=tools))
-    if foot.recalled:
-        recalled = dict.fromkeys(_place(source, now, language) for source in foot.recalled)
-        sources = _few([*recalled], _MOST_SOURCES, language)
-        told.append(say("recalled-from", language, sources=sources))
+    if heard:
+        places = [*dict.fromkeys(_place(source, now, language) for source in heard)]
+        if len(foot.recalled) > _MOST_SOURCES:
+            places.append(say("and-more", language))
+        told.append(say("recalled-from", language, sources=join_list(places, language)))
     return told
+
+
+def _imported(
+    sources: Sequence[RecalledSource], language: Language, now: datetime, applink: str
+) -> Sequence[str]:
+    """A heading and a line for each imported message, in Markdown."""
+    if not sources:
+        return []
+    lines = dict.fromkeys(_message(one, language, now, applink) for one in sources)
+    return [say("imported-from", language), *lines]
+
+
+def _message(source: RecalledSource, language: Language, now: datetime, applink: str) -> str:
+    when = spoken.moment(_moment(source, now), language, now=now)
+    if applink:
+        when = f"[{when}]({chat_link(applink, source.chat_id)})"
+    author = markup.as_words(source.author) or say("unknown-author", language)
+    return say("imported-message", language, when=when, author=author)
 
 
 def _counted(foot: Foot) -> list[str]:
@@ -119,6 +162,11 @@ def _few(parts: Sequence[str], most: int, language: Language) -> str:
 
 
 def _place(source: RecalledSource, now: datetime, language: Language) -> str:
-    at = datetime.fromisoformat(source.at).astimezone(now.tzinfo)
     place = say(f"place-{source.where}", language)
-    return say("source", language, when=spoken.moment(at, language, now=now), place=place)
+    return say(
+        "source", language, when=spoken.moment(_moment(source, now), language, now=now), place=place
+    )
+
+
+def _moment(source: RecalledSource, now: datetime) -> datetime:
+    return datetime.fromisoformat(source.at).astimezone(now.tzinfo)

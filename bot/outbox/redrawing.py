@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 
 from bot.feishu import cards
+from bot.feishu.applink import applink
 from bot.outbox.buttons import selects_of
 from bot.outbox.foot import Foot, card_foot
 from bot.services import Services
@@ -34,7 +35,7 @@ async def redraw(
 
 
 async def _show(services: Services, message_id: str, row: Mapping[str, Any]) -> None:
-    card = drawn(row, services.now())
+    card = drawn(row, services.now(), applink(services.settings.feishu_domain))
     if row["card_id"]:
         number = row["number"]
         uuid = cards.reply_uuid(row["card_id"], 0, number)
@@ -43,14 +44,15 @@ async def _show(services: Services, message_id: str, row: Mapping[str, Any]) -> 
         await services.feishu.patch_card(message_id, cards.card_content(card))
 
 
-def drawn(row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def drawn(row: Mapping[str, Any], now: datetime, applink: str) -> dict[str, Any]:
     """The card of a row as `card_to_redraw` gives it; times are in the zone of `now`. Pure."""
     foot = Foot.of_row(row["shown"]) if row["is_last"] else None
+    below = card_foot(foot, now, applink=applink, again=row["again"]) if foot else None
     return cards.answer_card(
         row["content"],
         element_id=cards.answer_id(row["turn_id"], row["chunk"]),
         buttons=[_button(button) for button in row["buttons"]],
-        foot=card_foot(foot, now, again=row["again"]) if foot else None,
+        foot=below,
         asked=row["asked"] if row["chunk"] == 0 else None,
     )
 

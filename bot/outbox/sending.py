@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bot.feishu.applink import applink
 from bot.feishu.errors import Action, FeishuError
 from bot.outbox.buttons import card_buttons
 from bot.outbox.delivery import REPLACING, Aside, Delivered, Target, Undeliverable, deliver
@@ -201,7 +202,8 @@ async def _give(
     """Finishes the streamed card with the first one, if there is a stream. Sends the others."""
     buttons, asked = card_buttons(card.buttons), out.asked if card.chunk == 0 else None
     below = out.foot if card.chunk == out.last_chunk else None
-    foot = card_foot(below, services.now()) if below else None
+    link = applink(services.settings.feishu_domain)
+    foot = card_foot(below, services.now(), applink=link) if below else None
     streamed = stream is not None and stream.begun and card.chunk == 0
     if stream and streamed:
         shown = await stream.finish(

@@ -12,6 +12,7 @@ from typing import Any
 
 from bot.features.feature import FeatureTurn, PressTurn
 from bot.features.own_memory import texts
+from bot.feishu.applink import applink
 from bot.outbox import texts as outbox_texts
 from bot.outbox.buttons import Decision, Reply, decision
 from bot.services import Services
@@ -123,7 +124,7 @@ async def _viewer(services: Services, here: FeatureTurn, items: tuple[Item, ...]
         language=here.language,
         now=services.now(),
         name=names.label,
-        applink=texts.applink(services.settings.feishu_domain),
+        applink=applink(services.settings.feishu_domain),
     )
 
 

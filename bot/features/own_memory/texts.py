@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.features.own_memory.item_names import line_of, name_of, short, value_of
+from bot.feishu.applink import chat_link
 from bot.text.catalogues import Catalogue
 from bot.text.dates import spoken
 from bot.text.languages import Language
@@ -32,12 +33,6 @@ class Viewer:
     now: datetime
     name: Callable[[str], str]
     applink: str
-
-
-def applink(feishu_domain: str) -> str:
-    """Where links into the app begin. Source: Feishu, AppLink protocol, “Open a chat”."""
-    lark = "larksuite" in feishu_domain
-    return f"https://applink.{'larksuite.com' if lark else 'feishu.cn'}/client/chat/open"
 
 
 def listed(items: Sequence[Item], total: int, offset: int, viewer: Viewer) -> str:
@@ -124,7 +119,7 @@ def _place(item: Item, viewer: Viewer) -> str:
     """A link to the chat in which it was told: Feishu has none that can be made for a message."""
     unnamed = say(_CHATS.get(item.chat_type or "", "that-chat"), viewer.language)
     name = short(item.chat_name or unnamed)
-    return f"[{name}]({viewer.applink}?openChatId={item.chat_id})" if item.chat_id else name
+    return f"[{name}]({chat_link(viewer.applink, item.chat_id)})" if item.chat_id else name
 
 
 def _seen_by(item: Item, language: Language) -> str:

@@ -13,6 +13,7 @@ from flask import Flask, abort, request
 
 from bot.agents.prompts.prompt import manager_instructions
 from bot.feishu import markup
+from bot.feishu.applink import applink
 from bot.listening.decisions import Reason
 from bot.operations.console.database import Row, moment_given, names
 from bot.operations.console.page_context import Desk, admin, draw
@@ -129,7 +130,8 @@ def add(app: Flask, desk: Desk) -> None:
         given_up = desk.queue.failed(Reference("A", turn), limit=1)
         recorded = RecordedTurn.of_rows(found, list(messages))
         people = [(row["open_id"], row["name"]) for row in known]
-        cards = drawn_cards(found, messages, buttons, asked, datetime.now(desk.settings.zone))
+        now, link = datetime.now(desk.settings.zone), applink(desk.settings.feishu_domain)
+        cards = drawn_cards(found, messages, buttons, asked, now, link)
         return draw("turn.html", turn=found, record=recorded.record, messages=messages,
                     decision=decision, names=named, visible=_visible(dict(people)), cards=cards,
                     given_up=given_up[0] if given_up else None,
@@ -146,7 +148,12 @@ def _visible(people: Mapping[str, str]) -> Any:
 
 
 def drawn_cards(
-    turn: Row, messages: Sequence[Row], buttons: Sequence[Row], asked: Row | None, now: datetime
+    turn: Row,
+    messages: Sequence[Row],
+    buttons: Sequence[Row],
+    asked: Row | None,
+    now: datetime,
+    link: str,
 ) -> dict[int, dict[str, Any]]:
     """Card JSON 2.0 of each piece of the answer, as it was sent, by its number. Pure."""
     answer = [one for one in messages if one["role"] == "assistant" and not one["file"]]
@@ -164,6 +171,7 @@ def drawn_cards(
                 "asked": asked["label"] if asked else None,
             },
             now,
+            link,
         )
         for one in answer
     }

@@ -10,6 +10,7 @@ import pytest
 from bot.features.own_memory import texts
 from bot.features.own_memory.item_names import line_of
 from bot.features.own_memory.texts import Viewer
+from bot.feishu.applink import applink
 from bot.text.languages import Language
 from memory.models import Former
 from memory.tables.items import Changed, Item, Kind
@@ -30,7 +31,7 @@ FACT = Item(
     chat_type="p2p",
 )
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
-VIEWER = Viewer(ALICE, "en", NOW, lambda open_id: "Bob", texts.applink("https://open.feishu.cn"))
+VIEWER = Viewer(ALICE, "en", NOW, lambda open_id: "Bob", applink("https://open.feishu.cn"))
 
 
 def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
@@ -136,7 +137,7 @@ def test_a_note_without_a_title_can_be_named_in_a_question() -> None:
 
 
 def test_links_lead_into_the_app_of_the_platform() -> None:
-    assert texts.applink("https://open.larksuite.com").startswith("https://applink.larksuite.com/")
+    assert applink("https://open.larksuite.com").startswith("https://applink.larksuite.com/")
 
 
 @pytest.mark.parametrize("text", ["Cancel.", "取消", " 不改 "])

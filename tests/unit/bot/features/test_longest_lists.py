@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.features.own_memory import texts as item_texts
 from bot.features.reminders import texts as reminder_texts
+from bot.feishu.applink import applink
 from bot.feishu.cards import Button, answer_card
 from bot.feishu.splitting import split_markdown
 from memory.models import Former
@@ -59,7 +60,7 @@ def test_five_items_with_the_latest_messages_fit() -> None:
         shared_chat_name=LONG,
         before=Former(LONG, NOW.isoformat(), NOW.isoformat()),
     )
-    link = item_texts.applink("https://open.feishu.cn")
+    link = applink("https://open.feishu.cn")
     viewer = item_texts.Viewer("ou_1", "zh", NOW, lambda one: LONG, link)
     told = item_texts.listed([item] * 5, 99, 5, viewer)
 

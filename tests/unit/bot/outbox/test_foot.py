@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.feishu import cards
+from bot.feishu import cards, markup
 from bot.outbox.foot import Foot, RecalledSource, card_foot
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=ZoneInfo("Asia/Shanghai"))
@@ -90,3 +90,52 @@ def test_many_tools_and_sources_stay_short() -> None:
     )
     assert len(json.dumps(many.row())) < 6000
     assert sum(map(len, card_foot(many, NOW).details)) < 800
+
+
+IMPORTED = Foot(
+    "en",
+    2,
+    (),
+    (
+        RecalledSource("2025-03-12T06:03:00+00:00", "chat", "Chen", "oc_group"),
+        RecalledSource("2026-03-03T06:05:00+00:00", "thread"),
+        RecalledSource(
+            "2026-04-01T01:00:00+00:00", "elsewhere", "[x](http://e.il) <at id=all>", "oc_2"
+        ),
+    ),
+)
+LINK = "https://applink.feishu.cn/client/chat/open"
+
+
+def test_an_imported_message_is_named_by_date_author_and_a_link_to_its_chat() -> None:
+    kept = Foot.of_row(json.loads(json.dumps(IMPORTED.row())))
+    assert kept is not None
+    shown = card_foot(kept, NOW, applink=LINK)
+
+    assert shown.line == "2 s · 3 earlier messages"
+    assert list(shown.details) == ["Took 2.0 s", "Sources: 3 Mar at 14:05 (this thread)"]
+    heading, first, second = shown.sources
+    assert heading == "From the imported history:"
+    assert first == f"[12 Mar 2025 at 14:03]({LINK}?openChatId=oc_group) · Chen"
+    assert "<" not in second
+    assert second.count("](") == 1
+    assert markup.unescape(second.split(" · ")[1]) == "[x](http://e.il) <at id=all>"
+    assert "] · unknown" not in json.dumps(cards.answer_card("All", foot=shown))
+
+
+def test_a_message_in_a_chat_that_no_link_leads_to_is_named_without_one() -> None:
+    zh = replace(IMPORTED, language="zh")
+    assert card_foot(zh, NOW).sources[1] == "2025年3月12日 14:03 · Chen"
+    nobody = replace(zh, recalled=(replace(zh.recalled[0], author=""),))
+    assert card_foot(nobody, NOW).sources[1] == "2025年3月12日 14:03 · 未知发送人"
+
+
+def test_at_most_eight_sources_are_named_and_kept_with_their_authors() -> None:
+    long = RecalledSource("2026-01-01T00:00:00+00:00", "elsewhere", "字" * 500, "oc_" + "0" * 32)
+    many = tuple(replace(long, at=f"2026-01-01T00:{n:02}:00+00:00") for n in range(40))
+    kept = Foot.of_row(json.loads(json.dumps(Foot("en", 1, (), many).row())))
+    assert kept is not None
+
+    assert len(card_foot(kept, NOW, applink=LINK).sources) == 1 + 8 + 1
+    assert card_foot(kept, NOW).sources[-1] == "and more"
+    assert len(json.dumps(Foot("en", 1, (), many).row(), ensure_ascii=False)) < 4000
