@@ -605,6 +605,14 @@ def test_reading_hostile_text_takes_linear_time(unit):
     assert min(cost(100_000) for _ in range(3)) < 30 * max(cost(10_000), 0.002)
 
 
+@pytest.mark.parametrize("word", ["x" * 60, "a1_b-" * 200, "quarterly.report-2026_final_v2"])
+def test_a_chinese_line_with_a_long_latin_word_is_read_at_once(word):
+    began = time.process_time()
+    for text in (f"{word}的数据我看过", f"@{word} 在哪"):
+        cue_of(text, "a", LastExchange(asker="a", said="好", since=(("b", text),)))
+    assert time.process_time() - began < 0.5
+
+
 def test_the_rules_stay_precise_on_the_labelled_messages():
     rows = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]
     dev, held = (evaluate(r for r in rows if r["split"] == split) for split in ("dev", "held"))
