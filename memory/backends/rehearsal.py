@@ -65,7 +65,7 @@ class RehearsalRpc(PostgresRpc):
     async def _look(self, query: bytes, *args: object) -> Any:
         claims = json.dumps(self._of.claims(self._sharing))
         given = ("authenticated", claims, self._server_limit, *args)
-        [value] = await self._run("look", self.AS_ROLE + query, given, [1])
+        [value] = await self._run("look", self.AS_ROLE + query, given, [self.RESULT])
         return value
 
     @asynccontextmanager
