@@ -6,8 +6,10 @@ Errors: 400 with `{"error": sentence}`.
 
 import base64
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import takewhile
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +23,7 @@ from sandbox.world.actors import ControlRefused, Speech
 from sandbox.world.clicks import Clicked
 from sandbox.world.entities import SandboxMessage
 from sandbox.world.push import delivery_view
+from sandbox.world.state import World
 from sandbox.world.wire import chat_view, message_view, person_view
 
 MAX_WAIT_S = 60.0
@@ -67,6 +70,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/people", experiments.add_person),
         ("POST", "/presence", experiments.presence),
         ("POST", "/chats", experiments.add_chat),
+        ("POST", "/pasts", experiments.add_past),
         ("POST", "/enter", experiments.enter),
         ("POST", "/tell-again", experiments.tell_again),
         ("GET", "/switches", experiments.switches),
@@ -105,21 +109,43 @@ def messages() -> Response:
     """Messages after position `since`, oldest first.
 
     Query: `chat_id`, `root_id`, `sender` (open id or `bot`), `wait_s` (until there is one),
-    `count` (wait until there are so many).
+    `count` (wait until there are so many); or `newest`: the newest so many of each chat, or of
+    `chat_id`, of those before position `before`.
     """
     world = current_platform().world
+    if newest := number_asked("newest", 0):
+        return _newest(newest, number_asked("before", 1 << 60))
     since, count = number_asked("since", 0), number_asked("count", 1)
     deadline = time.monotonic() + _wait_s()
     with world.lock:
         while True:
-            found = [one for one in _of_chat(request.args.get("chat_id")) if one.position > since]
-            found = [one for one in found if _asked_for(one)]
+            newer = _newer(request.args.get("chat_id"), since)
+            found = [one for one in newer if _asked_for(one)]
             left = deadline - time.monotonic()
             if len(found) >= count or left <= 0:
                 break
             world.changed.wait(left)
         items = [message_view(world, one) for one in found]
         return json_response({"items": items, "position": len(world.messages)})
+
+
+def _newest(count: int, before: int) -> Response:
+    world, chat_id = current_platform().world, request.args.get("chat_id")
+    with world.lock:
+        found = [
+            world.messages[message_id]
+            for of_chat in ([chat_id] if chat_id else world.by_chat)
+            for message_id in _last(world, of_chat, count, before)
+        ]
+        found.sort(key=lambda one: one.position)
+        items = [message_view(world, one) for one in found]
+        return json_response({"items": items, "position": len(world.messages)})
+
+
+def _last(world: World, chat_id: str, count: int, before: int) -> list[str]:
+    ids = world.by_chat.get(chat_id, [])
+    end = bisect_left(ids, before, key=lambda one: world.messages[one].position)
+    return ids[max(0, end - count) : end]
 
 
 def one_message(message_id: str) -> Response:
@@ -261,11 +287,14 @@ def stream() -> Response:
     return answer
 
 
-def _of_chat(chat_id: str | None) -> list[SandboxMessage]:
+def _newer(chat_id: str | None, since: int) -> list[SandboxMessage]:
+    """What came after position `since`, oldest first. Positions count up in both lists."""
     world = current_platform().world
     if chat_id is None:
-        return list(world.messages.values())
-    return [world.messages[one] for one in world.by_chat.get(chat_id, [])]
+        newest_first = reversed(world.messages.values())
+    else:
+        newest_first = (world.messages[one] for one in reversed(world.by_chat.get(chat_id, [])))
+    return [*takewhile(lambda one: one.position > since, newest_first)][::-1]
 
 
 def _asked_for(message: SandboxMessage) -> bool:

@@ -35,6 +35,14 @@ def count_of(body: dict[str, Any], name: str) -> int:
     return value
 
 
+def number_of(body: dict[str, Any], name: str, default: int) -> int:
+    """A whole number of the body."""
+    value = body.get(name, default)
+    if not isinstance(value, int):
+        raise ControlRefused(f"{name!r} must be a whole number")
+    return value
+
+
 def number_asked(name: str, default: int) -> int:
     """A number of the query."""
     return request.args.get(name, default, type=int)

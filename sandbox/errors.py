@@ -32,6 +32,7 @@ MESSAGES: dict[int, str] = {
     230034: "The receive_id is invalid.",
     230054: "This operation is not supported for this message type.",
     230071: "The operator is not the sender of the message.",
+    230073: "The thread is invisible to the operator.",
     230072: "The message has reached the number of times it can be edited.",
     230110: "Action unavailable as the message has been deleted.",
     231001: "reaction type is invalid.",

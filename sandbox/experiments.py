@@ -2,9 +2,10 @@
 
 from flask import Response, request
 
-from sandbox.control_body import control_body, count_of, number_asked, text_of
+from sandbox.control_body import control_body, count_of, number_asked, number_of, text_of
 from sandbox.faults import PreparedFault
 from sandbox.http import current_platform, json_response
+from sandbox.past.making import PastRequest, make_past
 from sandbox.world.actors import ControlRefused
 from sandbox.world.switches import listed, turn
 from sandbox.world.wire import chat_view, person_view
@@ -119,6 +120,31 @@ def add_chat() -> Response:
         silently=bool(body.get("silently")),
     )
     return json_response(chat_view(chat))
+
+
+def add_past() -> Response:
+    """`{seed, messages, name, with_bot, ends_ms}`; a group with two years of talk, 20,000 messages
+    unless said, which ends now; its bot joins as the last, and the app hears of it.
+
+    → the chat, and `messages`.
+    """
+    body, platform = control_body(), current_platform()
+    preset = PastRequest()
+    asked = PastRequest(
+        seed=number_of(body, "seed", len(platform.world.chats)),
+        messages=number_of(body, "messages", preset.messages),
+        name=text_of(body, "name", preset.name),
+        ends_ms=number_of(body, "ends_ms", platform.world.now_ms()),
+    )
+    try:
+        past = make_past(asked)
+    except ValueError as exc:
+        raise ControlRefused(str(exc)) from None
+    chat = platform.groups.take_in(past.chat, (*past.people, *past.resources, *past.messages))
+    if body.get("with_bot", True):
+        bot = platform.world.bot.open_id
+        chat = platform.groups.set_membership(chat.chat_id, bot, member=True)
+    return json_response(chat_view(chat) | {"messages": len(past.messages)})
 
 
 def enter() -> Response:

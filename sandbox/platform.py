@@ -58,5 +58,5 @@ class SandboxPlatform:
             self.world.restore(entity)
         rewrite_journal(self.config.journal, self.world.entities())
         journal = Journal(self.config.journal)
-        self.world.listen(journal.write)
+        self.world.listen(journal.write, to_the_past=True)
         return journal

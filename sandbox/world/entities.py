@@ -34,7 +34,8 @@ class SandboxPerson:
 @dataclass(frozen=True)
 class Chat:
     """A conversation. `members` are open ids, bots included, in order of joining. `form`: chat or
-    thread; a group of the mode `topic`, or of the form `thread`, consists of topics."""
+    thread; a group of the mode `topic`, or of the form `thread`, consists of topics. The app's bot
+    is in it since `bot_since_ms`, 0: from the beginning."""
 
     chat_id: str
     name: str
@@ -42,6 +43,7 @@ class Chat:
     members: tuple[str, ...] = ()
     dissolved: bool = False
     form: str = "chat"
+    bot_since_ms: int = 0
 
     @property
     def has_topics(self) -> bool:
@@ -66,9 +68,10 @@ class SandboxReaction:
     action_ms: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SandboxMessage:
-    """A message. `content` is the JSON string as sent; times are ms since the epoch.
+    """A message. `content` is the JSON string as sent; times are ms since the epoch. Nobody sends a
+    `system` message: its `sender` is "".
 
     `forwarded`: ids of the messages that a merged forward holds.
     `position` counts messages, `version` counts changes of this one. `edits` counts PUTs.

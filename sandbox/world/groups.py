@@ -3,14 +3,16 @@
 Feishu tells an app of a group that its bot is in, and of the bot's own coming and going.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sandbox.world import events
 from sandbox.world.actors import Actors, ControlRefused
-from sandbox.world.entities import GROUP, TOPIC, Chat, new_id
+from sandbox.world.entities import GROUP, TOPIC, Chat, Entity, SandboxMessage, new_id
 from sandbox.world.events import Envelope
 from sandbox.world.push import Pusher
-from sandbox.world.state import World
+from sandbox.world.state import World, new_message_id
+from sandbox.world.system_messages import INVITED, LEFT, system_content
 
 
 class Groups:
@@ -40,12 +42,25 @@ class Groups:
             if with_bot:
                 ids.append(self._world.bot.open_id)
             mode = TOPIC if topics else GROUP
-            chat = Chat(new_id("oc_"), name, mode, tuple(dict.fromkeys(ids)), form=form)
+            since = self._world.now_ms() if with_bot else 0
+            members_there = tuple(dict.fromkeys(ids))
+            chat = Chat(new_id("oc_"), name, mode, members_there, form=form, bot_since_ms=since)
             self._world.put(chat)
             operator = people[0] if people else self._world.bot
             envelope = events.bot_membership(self._world, chat, operator, added=True)
         if with_bot and not silently:
             self._tell(envelope)
+        return chat
+
+    def take_in(self, chat: Chat, past: Iterable[Entity]) -> Chat:
+        """A group with what was said in it before; the page hears of the group and its people."""
+        with self._world.lock:
+            if chat.chat_id in self._world.chats:
+                raise ControlRefused("that past is here already; name another seed")
+            self._world.take_in(past)
+            for one in self._world.member_names(chat):
+                self._world.put(one)
+            self._world.put(chat)
         return chat
 
     def enter(self, open_id: str) -> Chat:
@@ -76,10 +91,13 @@ class Groups:
             others = tuple(one for one in before.members if one != open_id)
             chat = replace(before, members=(*others, open_id) if member else others)
             if open_id == self._world.bot.open_id:
+                chat = replace(chat, bot_since_ms=self._world.now_ms())
                 envelope = events.bot_membership(self._world, chat, person, added=member)
             else:
                 what = "added" if member else "deleted"
                 envelope = events.user_membership(self._world, chat, person, what)
+            if (open_id in before.members) is not member:
+                self._write(chat, INVITED if member else LEFT, person.name)
         return self._changed(before, chat, None if silently else envelope)
 
     def withdraw(self, chat_id: str, open_id: str) -> Chat:
@@ -112,6 +130,18 @@ class Groups:
             }
             envelope = events.envelope(self._world, "im.chat.disbanded_v1", event)
         return self._changed(before, replace(before, dissolved=True), envelope)
+
+    def _write(self, chat: Chat, what: str, name: str) -> None:
+        """Who came or went is a message in the group, too; no event tells of it."""
+        here = chat.members[0] if chat.members else ""
+        by = self._world.people[here].name if what == INVITED and here else name
+        content = system_content(what, [by], [name] if what == INVITED else [])
+        now, position = self._world.now_ms(), len(self._world.messages) + 1
+        self._world.put(
+            SandboxMessage(
+                new_message_id(), chat.chat_id, "", "system", content, now, now, position=position
+            )
+        )
 
     def _group(self, chat_id: str) -> Chat:
         chat = self._actors.chat(chat_id)

@@ -14,13 +14,13 @@ from sandbox.errors import ApiError, card_refused, invalid, scope_missing_for_gr
 from sandbox.world.cardkit import sendable_card
 from sandbox.world.content import CheckedContent, Known, check_outgoing
 from sandbox.world.entities import P2P, Chat, SandboxMessage, SandboxReaction, new_id
+from sandbox.world.history import Container, HistoryQuery, read_query
 from sandbox.world.limits import Limiter
 from sandbox.world.scopes import ALL_GROUP_MESSAGES
-from sandbox.world.state import World, new_message_id
+from sandbox.world.state import World, new_message_id, root_of_thread
 
 UPDATE_WINDOW_MS = 14 * 24 * 3600 * 1000
 MAX_EDITS = 20
-MAX_PAGE = 50
 PER_CHAT = 5
 PER_MESSAGE = 5
 
@@ -122,21 +122,9 @@ class Messenger:
 
         A chat holds the first messages of threads only, not the replies in them.
         """
-        found = self._container(query.get("container_id_type"), query.get("container_id", ""))
-        if query.get("container_id_type") == "chat":
-            start, end = _seconds(query, "start_time", 0), _seconds(query, "end_time", 1 << 40)
-            found = [one for one in found if start * 1000 <= one.create_ms < (end + 1) * 1000]
-        order = query.get("sort_type") or "ByCreateTimeAsc"
-        if order not in ("ByCreateTimeAsc", "ByCreateTimeDesc"):
-            raise invalid("sort_type is unknown")
-        if order == "ByCreateTimeDesc":
-            found.reverse()
-        size = _seconds(query, "page_size", 20)
-        if not 1 <= size <= MAX_PAGE:
-            raise invalid("page_size must lie between 1 and 50")
-        offset = _page_offset(query.get("page_token", ""), order)
-        token = f"{order}.{offset + size}" if offset + size < len(found) else ""
-        return found[offset : offset + size], token
+        asked = read_query(query)
+        ids, token = self._container(asked).page(asked)
+        return [self._world.messages[one] for one in ids], token
 
     def living(self, message_id: str) -> SandboxMessage:
         """The message, unless it is unknown or recalled."""
@@ -275,19 +263,25 @@ class Messenger:
         if self._world.switches.rate_limits and not self._limiter.allow(kind, key, limit):
             raise ApiError(230020)
 
-    def _container(self, kind: str | None, container_id: str) -> list[SandboxMessage]:
+    def _container(self, asked: HistoryQuery) -> Container:
         world = self._world
-        if kind == "thread":
-            found = [world.messages[one] for one in world.by_thread.get(container_id, [])]
-            if not found:
-                raise invalid("container_id is invalid")
-            self.readable_chat(found[0].chat_id)
-            return sorted(found, key=lambda one: one.position)
-        if kind != "chat":
-            raise invalid("container_id_type must be chat or thread")
-        self.readable_chat(container_id)
-        found = [world.messages[one] for one in world.by_chat.get(container_id, [])]
-        return [one for one in found if not one.visible_to and _root_of_thread(world, one) is one]
+        if asked.kind == "chat":
+            chat = self.readable_chat(asked.container_id)
+            return world.containers.get(chat.chat_id, Container())
+        found = world.containers.get(asked.container_id)
+        if found is None or not asked.container_id.startswith("omt_"):
+            raise invalid("container_id is invalid")
+        said = [world.messages[one] for *_, one in found.entries]
+        chat = self.readable_chat(said[0].chat_id)
+        if world.switches.history_hidden and not self._has_seen(chat, said):
+            raise ApiError(230073)
+        return found
+
+    def _has_seen(self, chat: Chat, said: list[SandboxMessage]) -> bool:
+        """Whether the bot was there when the thread began, or was mentioned in it."""
+        bot = self._world.bot.open_id
+        mentioned = any(one.open_id == bot for message in said for one in message.mentions)
+        return mentioned or said[0].create_ms >= chat.bot_since_ms
 
 
 def compose(
@@ -314,7 +308,7 @@ def compose(
     if parent is None and topics:
         thread_id = new_id("omt_", 16)
     elif parent is not None and (in_thread or topics or parent.thread_id):
-        root = _root_of_thread(world, parent)
+        root = root_of_thread(world, parent)
         if not root.thread_id:
             root = world.change(root, thread_id=new_id("omt_", 16))
         root_id = parent_id = root.message_id
@@ -344,12 +338,6 @@ def compose(
     return message
 
 
-def _root_of_thread(world: World, message: SandboxMessage) -> SandboxMessage:
-    """The first message of its thread; one that quotes another may be the first of its own."""
-    above = world.messages.get(message.root_id) if message.thread_id else None
-    return above if above and above.thread_id == message.thread_id else message
-
-
 def add_reaction(
     world: World, message: SandboxMessage, open_id: str, emoji_type: str
 ) -> SandboxReaction:
@@ -360,19 +348,3 @@ def add_reaction(
     reaction = SandboxReaction(new_id("", 24), open_id, emoji_type, world.now_ms())
     world.change(message, reactions=(*message.reactions, reaction))
     return reaction
-
-
-def _seconds(query: dict[str, str], name: str, default: int) -> int:
-    try:
-        return int(query.get(name) or default)
-    except ValueError:
-        raise invalid(f"{name} is not a number") from None
-
-
-def _page_offset(token: str, order: str) -> int:
-    if not token:
-        return 0
-    kind, _, offset = token.partition(".")
-    if kind != order or not offset.isdigit():
-        raise invalid("page_token is invalid")
-    return int(offset)

@@ -6,7 +6,7 @@ Every change goes through `World.put`, which the journal and the live feed liste
 
 import hashlib
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from sandbox.config import SandboxConfig
@@ -23,6 +23,7 @@ from sandbox.world.entities import (
     SandboxPerson,
     new_id,
 )
+from sandbox.world.history import Container
 from sandbox.world.scopes import ALL_GROUP_MESSAGES, suffice
 from sandbox.world.switches import Switches
 
@@ -52,8 +53,9 @@ class World:
         self.cards: dict[str, Card] = {}
         self.resources: dict[str, Resource] = {}
         self.by_chat: dict[str, list[str]] = {}
-        self.by_thread: dict[str, list[str]] = {}
+        self.containers: dict[str, Container] = {}  # what is listed, by chat and by thread
         self._listeners: list[Listener] = []
+        self._keepers: list[Listener] = []
         self.bot = SandboxPerson(stable_id("ou_", config.app_id), config.bot_name, BOT)
         self._populate()
 
@@ -65,9 +67,12 @@ class World:
         """Milliseconds since the epoch."""
         return int(self.config.clock() * 1000)
 
-    def listen(self, listener: Listener) -> None:
-        """Call `listener` with every entity that changes from now on, under the lock."""
+    def listen(self, listener: Listener, *, to_the_past: bool = False) -> None:
+        """Call `listener` with every entity that changes from now on, under the lock; also with
+        those of a past that is taken in, if it is `to_the_past`."""
         self._listeners.append(listener)
+        if to_the_past:
+            self._keepers.append(listener)
 
     def put(self, entity: Entity) -> None:
         """Add or replace an entity, and tell everybody who waits or listens."""
@@ -76,6 +81,19 @@ class World:
             for listener in self._listeners:
                 listener(entity)
             self.changed.notify_all()
+
+    def take_in(self, past: Iterable[Entity]) -> None:
+        """Add what was there before: nobody is told, it is only kept. Messages come in order of
+        their time and get their places after all others; who is known already stays."""
+        with self.lock:
+            for entity in past:
+                if isinstance(entity, SandboxPerson) and entity.open_id in self.people:
+                    continue
+                if isinstance(entity, SandboxMessage):
+                    entity = replace(entity, position=len(self.messages) + 1)
+                self.restore(entity)
+                for keep in self._keepers:
+                    keep(entity)
 
     def restore(self, entity: Entity) -> None:
         """Add or replace an entity silently, as the journal does."""
@@ -141,8 +159,11 @@ class World:
         self.messages[message.message_id] = message
         if known is None:
             self.by_chat.setdefault(message.chat_id, []).append(message.message_id)
+            # a chat holds the first messages of its threads, not the replies in them
+            if not message.visible_to and root_of_thread(self, message) is message:
+                self.containers.setdefault(message.chat_id, Container()).add(message)
         if message.thread_id and (known is None or not known.thread_id):
-            self.by_thread.setdefault(message.thread_id, []).append(message.message_id)
+            self.containers.setdefault(message.thread_id, Container()).add(message)
 
     def _populate(self) -> None:
         people = [
@@ -156,6 +177,12 @@ class World:
             self.restore(Chat(stable_id("oc_", name), name, members=everyone))
         for person in people:
             self.p2p_chat(person.open_id)
+
+
+def root_of_thread(world: World, message: SandboxMessage) -> SandboxMessage:
+    """The first message of its thread; one that quotes another may be the first of its own."""
+    above = world.messages.get(message.root_id) if message.thread_id else None
+    return above if above and above.thread_id == message.thread_id else message
 
 
 def new_message_id() -> str:

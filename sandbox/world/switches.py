@@ -46,6 +46,10 @@ class Switches:
         "Treat groups as confidential: no history, no files (231203, 234038)",
         "群开启保密模式：不能读取历史消息和文件（231203、234038）",
     )
+    history_hidden: bool = switch(
+        "Newcomers see no earlier messages: the bot reads no threads older than itself (230073)",
+        "新成员不可查看历史消息：机器人进群之前的话题不能读取（230073）",
+    )
     topic_thread_ids: bool = switch(
         "Name the thread of messages in topic groups (some apps report root_id alone)",
         "话题群的消息带有 thread_id（有应用见过只带 root_id 的）",

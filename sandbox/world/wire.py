@@ -21,8 +21,10 @@ from sandbox.world.entities import (
     SandboxPerson,
 )
 from sandbox.world.state import World, stable_id
+from sandbox.world.system_messages import system_text
 
 RECALLED = "This message was recalled"
+NOBODY = SandboxPerson("", "", union_id="")
 
 
 def rest_message(
@@ -129,7 +131,7 @@ def message_view(world: World, message: SandboxMessage) -> dict[str, Any]:
         "root_id": message.root_id,
         "parent_id": message.parent_id,
         "thread_id": message.thread_id,
-        "sender": person_view(world.people[message.sender]),
+        "sender": person_view(world.people.get(message.sender, NOBODY)),
         "msg_type": message.msg_type,
         "content": RECALLED if message.deleted else message.content,
         "text": "" if message.deleted else plain_text(world, message),
@@ -175,7 +177,10 @@ def notifies(world: World, message: SandboxMessage) -> list[str]:
 
 
 def plain_text(world: World, message: SandboxMessage) -> str:
-    """The text of a text message with names in place of mention keys; otherwise empty."""
+    """The text of a text message with names in place of mention keys, that of a system message with
+    its names; otherwise empty."""
+    if message.msg_type == "system":
+        return system_text(message.content)
     if message.msg_type != "text":
         return ""
     try:
@@ -231,6 +236,8 @@ def _thread_ids(message: SandboxMessage) -> dict[str, str]:
 
 
 def _rest_sender(world: World, message: SandboxMessage) -> dict[str, str]:
+    if message.sender == NOBODY.open_id:
+        return {"id": "", "id_type": "", "sender_type": "", "tenant_key": ""}
     tenant = world.tenant_of(world.people[message.sender])
     if message.sender == world.bot.open_id:
         app_id = world.config.app_id
