@@ -308,6 +308,8 @@ grant select, insert, update, delete on public.agent_turns to service_role;
 -- trigger agent_turns_end before insert or update of state, error, intended on public.agent_turns
 --   for each row when ((new.state not in ('open', 'pending')) or new.outcome is not null) execute
 --   function public.end_turn()
+-- trigger agent_turns_forget_readers after delete on public.agent_turns referencing old table as
+--   gone for each statement execute function bot_private.forget_readers()
 
 -- A person's places with the bot alone: their p2p chat, and the place of private answers, whose
 -- chat_id is their open_id. Ids only.
@@ -1541,6 +1543,15 @@ create table bot_private.source_terms (
 create index source_terms_turn_idx on bot_private.source_terms (turn_id);
 alter table bot_private.source_terms enable row level security;
 grant truncate on bot_private.source_terms to service_role;
+
+create table bot_private.talk_terms (
+  source text primary key,  -- message_id
+  first_given timestamptz not null,  -- when the earliest of these turns began
+  readers bigint[] not null,  -- the turns, as reader_number makes them
+  terms bigint[] not null
+);
+alter table bot_private.talk_terms enable row level security;
+grant truncate on bot_private.talk_terms to service_role;
 
 -- What recall searches: the words of every turn as numbers. No token and no API reaches it;
 -- functions that run as its owner apply the rule of the messages.

@@ -311,13 +311,17 @@ declare
   v_old record;
   v_count bigint;
   v_counts jsonb := '{}';
+  v_turns text[];
 begin
   if p_days < 1 or p_batch < 1 then
     raise exception 'days and batch are at least 1' using errcode = 'PT400';
   end if;
+  v_turns := array(
+    select t.id from public.agent_turns t where t.created_at < v_before limit p_batch for update skip locked);
+  perform bot_private.keep_question_terms(v_turns);
   for v_old in
     select * from (values
-      ('agent_turns', format('created_at < %L', v_before)),
+      ('agent_turns', format('id = any (%L)', v_turns)),
       ('agent_chats', format('updated_at < %L and not exists (select from public.agent_turns t
         where t.conversation_id = r.id and t.user_id = r.user_id
           and t.tenant_key = r.tenant_key)', v_before)),

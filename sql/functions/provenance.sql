@@ -35,48 +35,144 @@ as $$
     set terms = array(select unnest(s.terms) union select unnest(excluded.terms))
 $$;
 
--- Talk leaves the transcript of a chat (p_gone: JSON array of its rows): what tells it is kept with the turns
--- that were given it. They are the chat's since then, as many as the transcript has room for, those that followed
--- from them anywhere, and digests.
-drop function if exists bot_private.keep_talk_terms(jsonb);
-create or replace function bot_private.keep_talk_terms(p_chat_id text, p_gone jsonb) returns void
+-- A turn as talk_terms names it.
+create or replace function bot_private.reader_number(p_turn_id text) returns bigint
+language sql immutable parallel safe security invoker
+return hashtextextended(p_turn_id, 0);
+
+-- Of lines (JSON array of {message_id, content, timestamp}) that go from where their words stand, what tells them is
+-- kept for the turns that were given them. They are the chat's since then, as many as the transcript has room for,
+-- those that followed from them anywhere, and digests.
+create or replace function bot_private.keep_line_terms(p_chat_id text, p_lines jsonb) returns void
 language sql volatile security definer set search_path = ''
 as $$
   with recursive gone as materialized (
-    select g.message_id, g.content, g."timestamp"
-    from jsonb_to_recordset(p_gone) as g (message_id text, content text, "timestamp" bigint, is_bot boolean)
-    where not g.is_bot
+    select g.message_id, g."timestamp", h.terms
+    from jsonb_to_recordset(p_lines) as g (message_id text, content text, "timestamp" bigint)
+    cross join lateral (
+      select bot_private.keyed_hashes(g.message_id, array(select bot_private.telling_terms(g.content))) as terms
+      offset 0) h
+    where h.terms <> '{}'
   ), span as materialized (
     select array_agg(message_id) as ids, to_timestamp(min("timestamp") / 1000 - 60) as since from gone
   ), turns as (
-    select t.id, t.given from span s join public.agent_turns t
+    select t.id, t.created_at, t.given from span s join public.agent_turns t
       on hashtextextended(t.chat_id, 0) = hashtextextended(p_chat_id, 0) and t.created_at >= s.since
       and t.given <> '{}' and t.given && s.ids
     union
-    select f.id, f.given from turns t cross join lateral (
-      select f.id, f.given from public.agent_turns f where f.parent_id = t.id offset 0) f
-  ), given as (
-    select t.id as turn_id, g.source from turns t cross join lateral unnest(t.given) g (source)
-    union
-    select d.turn_id, d.message_id from span s join public.agent_digest_sources d on d.message_id = any (s.ids)
+    select f.id, f.created_at, f.given from turns t cross join lateral (
+      select f.id, f.created_at, f.given from public.agent_turns f where f.parent_id = t.id offset 0) f
+  ), digests as (
+    insert into bot_private.source_terms (source, turn_id, terms)
+    select g.message_id, d.turn_id, g.terms
+    from span s join public.agent_digest_sources d on d.message_id = any (s.ids)
+      join gone g on g.message_id = d.message_id
+    on conflict do nothing
   )
-  insert into bot_private.source_terms (source, turn_id, terms)
-  select g.message_id, unnest(u.turn_ids), h.terms
+  insert into bot_private.talk_terms as k (source, first_given, readers, terms)
+  select g.message_id, r.first_given, r.readers, g.terms
   from gone g join (
-    select source, array_agg(turn_id) as turn_ids from given group by source) u on u.source = g.message_id
-  cross join lateral (
-    select bot_private.keyed_hashes(g.message_id, array(select bot_private.telling_terms(g.content))) as terms
-    offset 0) h
-  on conflict do nothing
+    select s.source, min(t.created_at) as first_given, array_agg(distinct bot_private.reader_number(t.id)) as readers
+    from turns t cross join lateral unnest(t.given) s (source) group by 1) r on r.source = g.message_id
+  on conflict (source) do update set
+    first_given = least(k.first_given, excluded.first_given),
+    readers = array(select unnest(k.readers) union select unnest(excluded.readers)),
+    terms = array(select unnest(k.terms) union select unnest(excluded.terms))
 $$;
+
+-- Talk leaves the transcript of a chat (p_gone: JSON array of its rows). A question stands with its turn, too, and
+-- is kept only when that goes.
+drop function if exists bot_private.keep_talk_terms(jsonb);
+create or replace function bot_private.keep_talk_terms(p_chat_id text, p_gone jsonb) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_lines jsonb;
+begin
+  select jsonb_agg(g.value) into v_lines
+  from jsonb_array_elements(p_gone) g
+  where not (g.value -> 'is_bot')::boolean and not exists (
+    select from public.agent_messages m
+    where m.turn_id = g.value ->> 'message_id' and m.role = 'user' and m.chunk = 0);
+  if v_lines is not null then
+    perform bot_private.keep_line_terms(p_chat_id, v_lines);
+  end if;
+end
+$$;
+
+-- These turns are about to be deleted. What tells their questions is kept with the turns of the same chat that were
+-- given them while they stood in its transcript, which they have left.
+create or replace function bot_private.keep_question_terms(p_turn_ids text[]) returns void
+language sql volatile security definer set search_path = ''
+as $$
+  insert into bot_private.talk_terms as k (source, first_given, readers, terms)
+  select q.id, r.first_given, r.readers, h.terms
+  from public.agent_turns q
+  join public.agent_messages m on m.turn_id = q.id and m.role = 'user' and m.chunk = 0
+  cross join lateral (
+    select min(n.created_at) as first_given, array_agg(bot_private.reader_number(n.id)) as readers
+    from (
+      select t.id, t.created_at, t.given from public.agent_turns t
+      where hashtextextended(t.chat_id, 0) = hashtextextended(q.chat_id, 0) and t.given <> '{}'
+        and t.created_at >= q.created_at - interval '1 minute'
+      order by t.created_at limit 250) n  -- a transcript has at most 225 lines
+    where q.id = any (n.given) and n.id <> all (p_turn_ids)) r
+  cross join lateral (
+    select bot_private.keyed_hashes(q.id, array(select bot_private.telling_terms(m.content))) as terms
+    offset 0) h
+  where q.id = any (p_turn_ids) and r.readers is not null and h.terms <> '{}'
+    and not exists (select from public.chat_transcript c where c.message_id = q.id and c.chat_id = q.chat_id)
+  on conflict (source) do update set
+    first_given = least(k.first_given, excluded.first_given),
+    readers = array(select unnest(k.readers) union select unnest(excluded.readers)),
+    terms = array(select unnest(k.terms) union select unnest(excluded.terms))
+$$;
+
+-- Turns are deleted: what tells the lines that they alone were given goes.
+create or replace function bot_private.forget_readers() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  delete from bot_private.talk_terms k
+  using (
+    select g.source, array_agg(bot_private.reader_number(o.id)) as readers
+    from gone o cross join lateral unnest(o.given) g (source) group by 1) s
+  where k.source = s.source and k.readers <@ s.readers;
+  update bot_private.talk_terms k
+  set readers = array(select unnest(k.readers) except select unnest(s.readers))
+  from (
+    select g.source, array_agg(bot_private.reader_number(o.id)) as readers
+    from gone o cross join lateral unnest(o.given) g (source) group by 1) s
+  where k.source = s.source and k.readers && s.readers;
+  return null;
+end
+$$;
+create or replace trigger agent_turns_forget_readers after delete on public.agent_turns
+  referencing old table as gone
+  for each statement execute function bot_private.forget_readers();
 
 -- When a turn first read one of these.
 create or replace function bot_private.first_read(p_sources text[]) returns timestamptz
 language sql stable security definer set search_path = ''
 as $$
-  select min(t.created_at)
-  from bot_private.source_terms s join public.agent_turns t on t.id = s.turn_id
-  where s.source = any (p_sources)
+  select least(
+    (select min(t.created_at)
+     from bot_private.source_terms s join public.agent_turns t on t.id = s.turn_id
+     where s.source = any (p_sources)),
+    (select min(k.first_given) from bot_private.talk_terms k where k.source = any (p_sources)))
+$$;
+
+-- The hashes of these sources, as turns have read them (p_turn_ids null: any).
+create or replace function bot_private.hashes_read(p_sources text[], p_turn_ids text[])
+returns table (source text, terms bigint[])
+language sql stable security definer set search_path = ''
+as $$
+  select s.source, s.terms from bot_private.source_terms s
+  where s.source = any (p_sources) and (p_turn_ids is null or s.turn_id = any (p_turn_ids))
+  union all
+  select k.source, k.terms from bot_private.talk_terms k
+  where k.source = any (p_sources)
+    and (p_turn_ids is null or k.readers && array(select bot_private.reader_number(t) from unnest(p_turn_ids) t))
 $$;
 
 -- Of these terms those that the sources have, as turns have read them (p_turn_ids null: any).
@@ -85,29 +181,42 @@ create or replace function bot_private.read_terms(
 ) returns setof text
 language sql stable security definer set search_path = ''
 as $$
+  with of_sources as materialized (
+    select * from bot_private.hashes_read(p_sources, p_turn_ids)
+  )
   select t.term
-  from (select distinct s.source from bot_private.source_terms s
-        where s.source = any (p_sources) and (p_turn_ids is null or s.turn_id = any (p_turn_ids))) o
+  from (select distinct s.source from of_sources s) o
   cross join lateral (
     select term, hash
     from unnest(p_terms, bot_private.keyed_hashes(o.source, p_terms)) as u (term, hash)) t
-  where exists (
-    select from bot_private.source_terms s
-    where s.source = o.source and t.hash = any (s.terms)
-      and (p_turn_ids is null or s.turn_id = any (p_turn_ids)))
+  where exists (select from of_sources s where s.source = o.source and t.hash = any (s.terms))
+$$;
+
+-- What these turns have read, with its hashes.
+create or replace function bot_private.read_by(p_turn_ids text[])
+returns table (turn_id text, source text, terms bigint[])
+language sql stable security definer set search_path = ''
+as $$
+  select s.turn_id, s.source, s.terms from bot_private.source_terms s where s.turn_id = any (p_turn_ids)
+  union all
+  select t.id, k.source, k.terms
+  from public.agent_turns t cross join lateral unnest(t.given) g (source)
+    join bot_private.talk_terms k on k.source = g.source and bot_private.reader_number(t.id) = any (k.readers)
+  where t.id = any (p_turn_ids)
 $$;
 
 -- What these turns have read.
 create or replace function bot_private.sources_read(p_turn_ids text[]) returns text[]
 language sql stable security definer set search_path = ''
 as $$
-  select array(select distinct s.source from bot_private.source_terms s where s.turn_id = any (p_turn_ids))
+  select array(select distinct r.source from bot_private.read_by(p_turn_ids) r)
 $$;
 
 create or replace function bot_private.forget_source_terms(p_sources text[]) returns void
 language sql volatile security definer set search_path = ''
 as $$
-  delete from bot_private.source_terms s where s.source = any (p_sources)
+  delete from bot_private.source_terms s where s.source = any (p_sources);
+  delete from bot_private.talk_terms k where k.source = any (p_sources)
 $$;
 
 -- The ids of a JSON array as sources are noted: a card as the answer of its turn, and beside a note the turns that
@@ -418,6 +527,7 @@ create or replace function bot_private.pass_on_sources(p_turn_ids text[]) return
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  perform bot_private.keep_question_terms(p_turn_ids);
   with recursive known as (
     select t.id as turn_id, t.created_at, unnest(bot_private.known_as(array[t.id])) as id
     from public.agent_turns t where t.id = any (p_turn_ids)
@@ -431,10 +541,12 @@ begin
     select t.turn_id, t.by_turn from told t where t.turn_id <> all (p_turn_ids)
     union
     select k.turn_id, t.by_turn from knows k join told t on t.turn_id = k.by_turn
+  ), read as materialized (
+    select * from bot_private.read_by(array(select distinct k.by_turn from knows k))
   ), terms as (
     insert into bot_private.source_terms as s (source, turn_id, terms)
     select r.source, k.turn_id, coalesce(array_agg(distinct h) filter (where h is not null), '{}')
-    from knows k join bot_private.source_terms r on r.turn_id = k.by_turn left join lateral unnest(r.terms) h on true
+    from knows k join read r on r.turn_id = k.by_turn left join lateral unnest(r.terms) h on true
     group by 1, 2
     on conflict (source, turn_id) do update set terms = s.terms || excluded.terms
   ), talk as (  -- what leaves a transcript later looks for turns of its own chat
@@ -445,8 +557,7 @@ begin
       join public.chat_transcript c
         on c.tenant_key = g.tenant_key and c.chat_id = g.chat_id and c.message_id = any (g.given)
     where not c.is_bot
-      and not exists (
-        select from bot_private.source_terms r where r.turn_id = k.by_turn and r.source = c.message_id)
+      and not exists (select from read r where r.turn_id = k.by_turn and r.source = c.message_id)
     on conflict do nothing
   )
   update public.agent_turns t set given = (t.given || n.sources)[:200]

@@ -25,11 +25,17 @@ RUN_AS_OWNER: dict[str, str] = {
     "pass_on_sources": "only the service forgets, and nobody writes the hashes",
     "keep_terms": "no token writes turn_words: it derives them from the messages of a turn",
     **dict.fromkeys(
-        ("keyed_hashes", "read_terms", "first_read", "sources_read", "forget_source_terms"),
+        (
+            *("keyed_hashes", "hashes_read", "read_terms", "first_read", "read_by"),
+            *("sources_read", "forget_source_terms", "forget_readers"),
+        ),
         "nobody reads the key and the hashes: only the service looks whether one tells a text",
     ),
     **dict.fromkeys(
-        ("keep_source_terms", "keep_told_terms", "keep_talk_terms"),
+        (
+            *("keep_source_terms", "keep_told_terms", "keep_talk_terms"),
+            *("keep_line_terms", "keep_question_terms"),
+        ),
         "no token writes the hashes: their callers look whose turn and whose chat it is",
     ),
 }

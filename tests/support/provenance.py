@@ -709,8 +709,10 @@ class History:
             " like %s and user_id like %s and turn_id <> all (%s)",
             "select source from bot_private.source_terms where source like %s and %s <> ''"
             " and source <> all (%s)",
+            "select source from bot_private.talk_terms where source like %s and %s <> ''"
+            " and source <> all (%s)",
         ):
-            first = source.id if "source_terms" in query else like
+            first = source.id if "select source" in query else like
             if row := self.database.execute(query.encode(), [first, mine, chance]).fetchone():
                 raise self.wrong(f"{source.token} is in {query}: {row}")
 

@@ -9,8 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from memory import migrations
 from tests.support.actors import BOB, HERE, TENANT
 
+_BACKFILL = migrations.FOLDER / "backfills" / "0610_talk_terms.batches.sql"
 NOW_MS = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
 _TURNS = """
 insert into agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state, given)
@@ -63,16 +65,24 @@ def one(database: psycopg.Connection, query: str) -> Any:
     return row[0]
 
 
+def readers(database: psycopg.Connection, source: str) -> int | None:
+    """Turns with whose hashes those of a line are kept; None where they are not."""
+    found = database.execute(
+        "select cardinality(readers) from bot_private.talk_terms where source = %s", [source]
+    ).fetchone()
+    return found[0] if found else None
+
+
 def blocks_read(database: psycopg.Connection) -> int:
     gone = [{"message_id": f"om_line_{HERE}{n}", "content": "falcon", "is_bot": False,
              "timestamp": one(database, f"select {NOW_MS}")} for n in range(1, 21)]  # fmt: skip
-    database.execute("truncate bot_private.source_terms")
+    database.execute("truncate bot_private.talk_terms")
     plan = one(
         database,
         "explain (analyze, buffers, format json) select bot_private.keep_talk_terms("
         f"'{HERE}', '{json.dumps(gone)}')",
     )
-    assert one(database, "select count(*) from bot_private.source_terms") == 20 * 5
+    assert one(database, "select sum(cardinality(readers)) from bot_private.talk_terms") == 20 * 5
     return int(plan[0]["Plan"]["Shared Hit Blocks"]) + int(plan[0]["Plan"]["Shared Read Blocks"])
 
 
@@ -107,4 +117,65 @@ def test_a_turn_keeps_a_line_of_its_prompt_however_long_ago_that_was(
     )  # fmt: skip
     hear(chat, *(f"om_{n}" for n in range(10)))
 
-    assert one(chat, "select count(*) from bot_private.source_terms where source = 'om_0'") == 5
+    assert readers(chat, "om_0") == 5
+
+
+def test_a_line_is_kept_once_and_goes_with_the_last_turn_that_was_given_it(
+    chat: psycopg.Connection,
+) -> None:
+    chat.execute("update agent_turns set given = '{om_0}' where chat_id = %s", [HERE])
+    hear(chat, *(f"om_{n}" for n in range(10)))
+    turns = [id for (id,) in chat.execute("select id from agent_turns order by id").fetchall()]
+
+    for left, turn in zip((4, 3, 2, 1, None), turns, strict=True):
+        chat.execute("delete from agent_turns where id = %s", [turn])
+        assert readers(chat, "om_0") == left
+    assert one(chat, "select count(*) from bot_private.source_terms") == 0
+
+
+def test_a_question_is_kept_only_when_its_turn_goes(chat: psycopg.Connection) -> None:
+    asked = f"om_{HERE}1"
+    chat.execute("update agent_turns set given = %s where id <> %s", [[asked], asked])
+    chat.execute(
+        "update agent_turns set created_at = now() - interval '40 days' where id = %s", [asked]
+    )
+    chat.execute(
+        "insert into agent_messages (conversation_id, user_id, turn_id, tenant_key, chat_id, role,"
+        " content, actor_id, status) select conversation_id, user_id, id, tenant_key, chat_id,"
+        " 'user', 'the falcon is grey', actor_id, 'received' from agent_turns where id = %s",
+        [asked],
+    )
+    hear(chat, asked, *(f"om_{n}" for n in range(10)))
+    assert readers(chat, asked) is None
+
+    chat.execute("select apply_retention(30, 100)")
+    assert one(chat, "select count(*) from agent_turns") == 4
+    assert readers(chat, asked) == 4
+    told = "select array(select bot_private.read_terms(%s, array['falcon', 'heron']))"
+    assert chat.execute(told.encode(), [[asked]]).fetchone() == (["falcon"],)
+
+
+def test_the_hashes_of_earlier_talk_are_brought_together(chat: psycopg.Connection) -> None:
+    """Not those of a file, and not what turns read differently."""
+    file, line, told = ("om_file", "om_line", "om_told")
+    chat.execute("update agent_turns set given = %s", [[file, line, told]])
+    chat.execute("update agent_turns set read_messages = %s", [[file]])
+    chat.execute(
+        "insert into bot_private.source_terms (source, turn_id, terms)"
+        " select s, t.id, case when s = %s then array[length(t.id) + right(t.id, 1)::bigint]"
+        "   else array[1, 2]::bigint[] end"
+        " from agent_turns t, unnest(%s::text[]) s",
+        [told, [file, line, told]],
+    )
+    read = (
+        "select source, turn_id, terms from bot_private.read_by(array("
+        " select id from agent_turns)) order by 1, 2"
+    )
+    before = chat.execute(read.encode()).fetchall()
+
+    chat.execute(_BACKFILL.read_text().replace("    commit;\n", "").encode())
+
+    assert chat.execute(read.encode()).fetchall() == before
+    assert readers(chat, line) == 5
+    kept = chat.execute("select distinct source from bot_private.source_terms order by 1")
+    assert [source for (source,) in kept] == [file, told]
