@@ -22,15 +22,17 @@ from bot.feishu.manifest import granted_names
 from bot.feishu.models import (
     BotInfo,
     ChatInfo,
+    HistoryPage,
     RawMessage,
     SentMessage,
     chat_info,
+    history_page,
     members_of_page,
     raw_message,
     required,
     sent_message,
 )
-from bot.feishu.pacing import Pacer, SharedPace, per_second
+from bot.feishu.pacing import Pacer, SharedPace, fraction, per_second
 from bot.feishu.retry import ONCE, RetryPolicy
 from bot.feishu.transport import ApiRequest, Timeouts, Transport
 from memory.identity import FeishuPerson
@@ -43,6 +45,8 @@ NAMES = "names"  # the one API here that does not count against a tenant's month
 _NAMES_PER_CALL = 10
 _NAMES_DENIED_S = 600
 _MEMBERS_PER_PAGE = 100
+_MESSAGES_PER_PAGE = 50
+_OF_HISTORY = 5  # it gets one call of so many
 _MOST_PAGES = 500
 
 _log = structlog.get_logger(__name__)
@@ -91,6 +95,9 @@ class FeishuClient:
         self._edits = Pacer("edit", 5, pace, clock=clock, sleep=sleep)
         self._lookups = Pacer("lookup", 5, pace, clock=clock, sleep=sleep)
         self._cards = Pacer("card", 10, pace, clock=clock, sleep=sleep)
+        self._history = fraction(
+            "history", calls_per_second, _OF_HISTORY, pace, clock=clock, sleep=sleep
+        )
         self._names_denied_until = 0.0
 
     async def close(self) -> None:
@@ -175,16 +182,47 @@ class FeishuClient:
         await self._caller.call(request, self._edits, message_id)
 
     async def get_message(
-        self, message_id: str, user_card_content: bool = False
+        self, message_id: str, user_card_content: bool = False, *, of_history: bool = False
     ) -> list[RawMessage]:
         """The message; for a merged forward also its children, linked by `upper_message_id`.
 
-        With `user_card_content` a card comes as the JSON that was sent.
+        With `user_card_content` a card comes as the JSON that was sent. `of_history`: at the pace
+        of `history_page`.
         """
         query = {"card_msg_content_type": "user_card_content"} if user_card_content else {}
-        path = f"{_MESSAGES}/{_part(message_id)}"
-        answer = await self._caller.call(ApiRequest("GET", path, query, api="get message"))
-        return _messages(_data(answer))
+        request = ApiRequest("GET", f"{_MESSAGES}/{_part(message_id)}", query, api="get message")
+        pacer = self._history if of_history else None
+        return _messages(_data(await self._caller.call(request, pacer, "messages")))
+
+    async def history_page(
+        self,
+        container_id_type: str,
+        container_id: str,
+        *,
+        page_token: str = "",
+        start_s: int | None = None,
+        end_s: int | None = None,
+        page_size: int = _MESSAGES_PER_PAGE,
+    ) -> HistoryPage:
+        """One page of the history of a `chat` or `thread`, the oldest first, cards as they were
+        sent; times are seconds since the epoch, for chats only.
+
+        It goes at a pace of its own, a fifth of the app's limit, so that nobody waits for it.
+        Raises Unintelligible for an answer that is no page.
+        """
+        query: dict[str, str | int] = {
+            "container_id_type": container_id_type,
+            "container_id": container_id,
+            "sort_type": "ByCreateTimeAsc",
+            "page_size": min(page_size, _MESSAGES_PER_PAGE),
+            "card_msg_content_type": "user_card_content",
+        }
+        bounds = {"start_time": start_s, "end_time": end_s}
+        query.update({name: str(at) for name, at in bounds.items() if at is not None})
+        if page_token:
+            query["page_token"] = page_token
+        request = ApiRequest("GET", _MESSAGES, query, api="list messages")
+        return history_page(_data(await self._caller.call(request, self._history, "messages")))
 
     async def list_messages(
         self,
@@ -207,7 +245,7 @@ class FeishuClient:
             "container_id_type": container_id_type,
             "container_id": container_id,
             "sort_type": "ByCreateTimeDesc" if descending else "ByCreateTimeAsc",
-            "page_size": min(page_size, 50),
+            "page_size": min(page_size, _MESSAGES_PER_PAGE),
         }
         if user_card_content:
             query["card_msg_content_type"] = "user_card_content"
@@ -311,15 +349,19 @@ class FeishuClient:
 
     async def chat_members(self, chat_id: str) -> list[FeishuPerson]:
         """Everybody in a group the bot is in, without bots: the whole list or an error."""
+        return list(await self.member_names(chat_id))
+
+    async def member_names(self, chat_id: str) -> dict[FeishuPerson, str]:
+        """The same with their names, "" where Feishu gives none."""
         path = f"/open-apis/im/v1/chats/{_part(chat_id)}/members"
         query = {"member_id_type": "open_id", "page_size": str(_MEMBERS_PER_PAGE)}
-        found: dict[FeishuPerson, None] = {}
+        found: dict[FeishuPerson, str] = {}
         for _ in range(_MOST_PAGES):
             request = ApiRequest("GET", path, dict(query), api="members")
             page = _data(await self._caller.call(request, self._lookups, "members"))
-            found |= dict.fromkeys(members_of_page(page))
+            found |= members_of_page(page)
             if page.get("has_more") is not True:
-                return list(found)
+                return found
             query["page_token"] = required(page, "page_token")
         raise Unreachable(f"a list of members that does not end after {_MOST_PAGES} pages")
 

@@ -3,6 +3,7 @@
     FeishuFailure
     ├── FeishuError       Feishu answered with a code; `action` says what to do
     ├── Unreachable       no usable answer: the outcome is unknown, repeat with the same uuid
+    │   └── Unintelligible    an answer that is not of the documented shape
     └── ResourceTooLarge  a download is larger than was asked for
 
 Source: the error tables of Feishu's API pages, and "Generic error codes".
@@ -139,6 +140,10 @@ class Unreachable(FeishuFailure):
         self.reason = reason
         self.retry_after_s = retry_after_s
         self.maybe_done = maybe_done
+
+
+class Unintelligible(Unreachable):
+    """Feishu answered without what its documentation promises; `reason` says what is missing."""
 
 
 class ResourceTooLarge(FeishuFailure):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bot.feishu.errors import Unreachable
+from bot.feishu.errors import Unintelligible, Unreachable
 from bot.feishu.events import milliseconds
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.mention_keys import Mention, parse_mentions
@@ -48,6 +48,14 @@ class RawMessage:
     deleted: bool
     content: str
     mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """Messages of a chat or thread, the oldest first; `next_token` is "" on the last page."""
+
+    messages: tuple[RawMessage, ...]
+    next_token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,19 @@ def raw_message(item: dict[str, Any]) -> RawMessage:
     )
 
 
+def history_page(data: dict[str, Any]) -> HistoryPage:
+    """Raises Unintelligible for an answer that goes on and does not say where, or has no list."""
+    more, token = data.get("has_more") is True, as_text(data.get("page_token"))
+    items = data.get("items")
+    if more and not token:
+        raise Unintelligible("the answer has more pages and no page_token")
+    if not isinstance(items, list) and (more or items is not None):
+        raise Unintelligible("the answer has no items")
+    return HistoryPage(
+        tuple(raw_message(as_dict(item)) for item in as_list(items)), token if more else ""
+    )
+
+
 def chat_info(chat_id: str, data: dict[str, Any]) -> ChatInfo:
     return ChatInfo(
         chat_id=chat_id,
@@ -130,14 +151,16 @@ def _managers(data: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def members_of_page(data: dict[str, Any]) -> list[FeishuPerson]:
-    """The people of one page of a chat's members. Raises Unreachable for an answer without a list,
-    which would empty the group."""
+def members_of_page(data: dict[str, Any]) -> dict[FeishuPerson, str]:
+    """The people of one page of a chat's members, with their names. Raises Unreachable for an
+    answer without a list, which would empty the group."""
     if not isinstance(data.get("items"), list):
         raise Unreachable("the answer has no items")
     items = [as_dict(item) for item in as_list(data["items"])]
-    people = (
-        FeishuPerson(as_text(item.get("tenant_key")), as_text(item.get("member_id")))
+    people = {
+        FeishuPerson(as_text(item.get("tenant_key")), as_text(item.get("member_id"))): as_text(
+            item.get("name")
+        )
         for item in items
-    )
-    return [person for person in people if person.open_id]
+    }
+    return {person: name for person, name in people.items() if person.open_id}

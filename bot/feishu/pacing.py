@@ -142,3 +142,9 @@ class Pacer:
 def per_second(name: str, calls: int, pace: SharedPace, **seams: Any) -> Pacer:
     """A pacer for a limit higher than ten: the same rate in a shorter window, so without bursts."""
     return Pacer(name, _MOST, pace, window_s=_WINDOW_S * _MOST / calls, **seams)
+
+
+def fraction(name: str, calls: int, of: int, pace: SharedPace, **seams: Any) -> Pacer:
+    """A pacer for one call in every `of` of a limit of `calls` a second."""
+    limit = min(max(calls // of, 1), _MOST)
+    return Pacer(name, limit, pace, window_s=_WINDOW_S * limit * of / calls, **seams)

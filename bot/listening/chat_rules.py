@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from bot.text.languages import Language
 from memory.foreign_text import quoted
 from memory.text import has_han
 
@@ -174,3 +175,13 @@ def told_by_owner(owner: str, rules: ChatRules) -> str:
 
 
 _OF_THE_CHAT = "The managers of this chat ask you, as far as nothing above says otherwise:"
+
+
+def languages_of(rule: RuleLanguage, chat_name: str, *, lark: bool) -> tuple[Language, ...]:
+    """In which language people are met: the chat's, else that of its name; both where nothing
+    tells, but for Lark, which is used outside of China."""
+    if rule != "auto":
+        return (rule,)
+    if has_han(chat_name):
+        return ("zh",)
+    return ("en",) if lark else ("zh", "en")

@@ -12,11 +12,11 @@ import structlog
 
 from bot.features.help.capabilities import set_up
 from bot.features.help.group_access import hears_all
-from bot.features.welcome.texts import languages_of, welcome_text
+from bot.features.welcome.texts import welcome_text
 from bot.feishu import markup
 from bot.feishu.chat_events import ChatNews
 from bot.feishu.errors import FeishuError
-from bot.listening.chat_rules import rules_of
+from bot.listening.chat_rules import languages_of, rules_of
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.finding import doubt_of
 from bot.outbox.notices import say

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from bot.features.help import texts as help_texts
 from bot.features.help.capabilities import SetUp
-from bot.listening.chat_rules import RuleLanguage
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
-from memory.text import has_han
 
 say = Catalogue(__file__).say
 
@@ -26,13 +24,3 @@ def welcome_text(bot: str, here: SetUp, language: Language) -> str:
         also=say(f"also-{sharing}", language),
     )
     return text if here.hears else f"{text}\n\n{help_texts.say('mentions-only', language)}"
-
-
-def languages_of(rule: RuleLanguage, chat_name: str, *, lark: bool) -> tuple[Language, ...]:
-    """In which language people are met: the chat's, else that of its name; both where nothing
-    tells, but for Lark, which is used outside of China."""
-    if rule != "auto":
-        return (rule,)
-    if has_han(chat_name):
-        return ("zh",)
-    return ("en",) if lark else ("zh", "en")

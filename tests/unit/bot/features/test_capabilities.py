@@ -6,8 +6,8 @@ import pytest
 
 from bot.features.help.capabilities import CAPABILITIES, SetUp, help_text, offered
 from bot.features.help.texts import say
-from bot.features.welcome.texts import languages_of, welcome_text
-from bot.listening.chat_rules import RULES
+from bot.features.welcome.texts import welcome_text
+from bot.listening.chat_rules import RULES, languages_of
 from bot.text.languages import Language
 from bot.text.slash_commands import parse
 from memory.scope import ChatType

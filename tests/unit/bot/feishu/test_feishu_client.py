@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
-from bot.feishu.errors import Action, FeishuError, ResourceTooLarge, Unreachable
+from bot.feishu.errors import Action, FeishuError, ResourceTooLarge, Unintelligible, Unreachable
 from bot.feishu.models import BotInfo, ChatInfo, SentMessage
 from bot.feishu.retry import RetryPolicy
 from bot.feishu.transport import Timeouts
@@ -240,6 +240,56 @@ def test_history_is_read_page_by_page_up_to_the_limit(feishu):
     assert all("page_token=" in url for url in urls[1:])
     assert all("start_time=1&end_time=9" in url for url in urls)
     assert all("sort_type=ByCreateTimeDesc" in url for url in urls)
+
+
+def test_a_page_of_history_says_where_the_next_one_begins(feishu):
+    stored = stored_answer("api_im_message_list__resp")
+    last = {"code": 0, "data": {"items": [], "has_more": False, "page_token": "left over"}}
+    feishu.answers("GET", MESSAGES, stored)
+    feishu.answers("GET", MESSAGES, last)
+
+    async def two_pages(client: FeishuClient) -> list[Any]:
+        first = await client.history_page("chat", "oc_1", start_s=5, end_s=9)
+        return [first, await client.history_page("chat", "oc_1", page_token=first.next_token)]
+
+    first, second = feishu.run(two_pages)
+    assert [len(first.messages), first.next_token] == [
+        len(stored["data"]["items"]),
+        stored["data"]["page_token"],
+    ]
+    assert second.next_token == ""
+    asked, again = [one.query for one in feishu.sent()]
+    assert asked["start_time"] == "5"
+    assert asked["end_time"] == "9"
+    assert asked["sort_type"] == "ByCreateTimeAsc"
+    assert asked["card_msg_content_type"] == "user_card_content"
+    assert again["page_token"] == stored["data"]["page_token"]
+
+
+@pytest.mark.parametrize(
+    "data", [{"has_more": True, "items": []}, {"items": "none"}, {"has_more": True}]
+)
+def test_what_is_no_page_of_history_is_said_to_be_none(feishu, data):
+    feishu.answers("GET", MESSAGES, {"code": 0, "data": data})
+    with pytest.raises(Unintelligible):
+        feishu.run(lambda client: client.history_page("chat", "oc_1"))
+
+
+def test_history_is_read_at_a_fifth_of_the_pace_and_nothing_else_waits_for_it(feishu):
+    feishu.answers("GET", MESSAGES, {"code": 0, "data": {"items": [], "has_more": False}})
+    feishu.answers("GET", f"{MESSAGES}/om_1", {"code": 0, "data": {"items": []}})
+
+    async def much(client: FeishuClient) -> tuple[float, float]:
+        for _ in range(50):
+            await client.history_page("chat", "oc_1")
+        took = feishu.clock.now
+        await client.get_message("om_1")
+        await client.list_messages("chat", "oc_1")
+        return took, feishu.clock.now - took
+
+    took, waited = feishu.run(much)
+    assert took == pytest.approx(4 * 1.05)
+    assert waited < 0.3
 
 
 def test_deleting_a_message_that_is_gone_is_fine(feishu):

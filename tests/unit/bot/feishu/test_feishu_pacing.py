@@ -15,6 +15,7 @@ from bot.feishu.pacing import (
     Pacer,
     SharedPace,
     SharedSlots,
+    fraction,
     next_slot,
     per_second,
     shared_limit,
@@ -269,3 +270,16 @@ def test_a_failed_renewal_keeps_the_token_that_still_works():
 
 def test_a_token_does_not_show_itself():
     assert "t-1" not in repr(Token("t-1", 7200))
+
+
+@pytest.mark.parametrize("calls", [1, 4, 20, 50, 400])
+def test_a_fraction_of_a_limit_is_never_more_than_that(calls):
+    clock = Clock()
+    pacer = fraction("history", calls, 5, SharedPace(), clock=clock, sleep=clock.sleep)
+
+    async def many() -> None:
+        for _ in range(201):
+            await pacer.turn("messages")
+
+    asyncio.run(many())
+    assert clock.now - 1000.0 == pytest.approx(200 * 5 / calls * 1.05, rel=0.06)
