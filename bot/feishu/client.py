@@ -205,7 +205,7 @@ class FeishuClient:
         page_size: int = _MESSAGES_PER_PAGE,
     ) -> HistoryPage:
         """One page of the history of a `chat` or `thread`, the oldest first, cards as they were
-        sent; times are seconds since the epoch, for chats only.
+        sent and names with them; times are seconds since the epoch, for chats only.
 
         It goes at a pace of its own, a fifth of the app's limit, so that nobody waits for it.
         Raises Unintelligible for an answer that is no page.
@@ -216,6 +216,7 @@ class FeishuClient:
             "sort_type": "ByCreateTimeAsc",
             "page_size": min(page_size, _MESSAGES_PER_PAGE),
             "card_msg_content_type": "user_card_content",
+            "with_sender_name": "true",
         }
         bounds = {"start_time": start_s, "end_time": end_s}
         query.update({name: str(at) for name, at in bounds.items() if at is not None})

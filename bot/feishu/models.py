@@ -32,7 +32,9 @@ class SentMessage:
 @dataclass(frozen=True, slots=True)
 class RawMessage:
     """A stored message. `content` is as Feishu keeps it: a JSON string, or bare text for recalled
-    messages and merged forwards; `sender_type` is user, app, anonymous or unknown."""
+    messages and merged forwards; `sender_type` is user, app, anonymous or unknown. Where Feishu
+    tells them (its SDK's model, not its pages): `sender_name`, also of apps, and `position`, the
+    number of the message in its chat, else 0."""
 
     message_id: str
     root_id: str
@@ -48,6 +50,8 @@ class RawMessage:
     deleted: bool
     content: str
     mentions: tuple[Mention, ...]
+    sender_name: str = ""
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,15 @@ def raw_message(item: dict[str, Any]) -> RawMessage:
         deleted=item.get("deleted") is True,
         content=as_text(as_dict(item.get("body")).get("content")),
         mentions=parse_mentions(item.get("mentions")),
+        sender_name=as_text(sender.get("sender_name")),
+        position=_ordinal(item.get("message_position")),
     )
+
+
+def _ordinal(value: object) -> int:
+    """A number from 1 on, written as one or as text; 0 for anything else."""
+    digits = str(value)
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 15 else 0
 
 
 def history_page(data: dict[str, Any]) -> HistoryPage:

@@ -62,6 +62,10 @@ def sdk_requests(lark: Any, domain: str) -> dict[str, Any]:
     card = kit.Card.builder().type("card_json").data(CARD_JSON).build()
     listing = im.ListMessageRequest.builder().container_id_type("chat").container_id("oc_1")
     listing = listing.start_time("1").end_time("2").sort_type("ByCreateTimeDesc").page_size(9)
+    history = im.ListMessageRequest.builder().container_id_type("chat").container_id("oc_1")
+    history = history.start_time("1").end_time("2").sort_type("ByCreateTimeAsc").page_size(9)
+    history = history.page_token("p").card_msg_content_type("user_card_content")
+    history = history.with_sender_name("true")
     messages, elements = client.im.v1.message, client.cardkit.v1.card_element
     content = kit.ContentCardElementRequestBody.builder().content("x").sequence(1).uuid("u")
     settings = kit.SettingsCardRequestBody.builder().settings('{"config":{}}').sequence(2).uuid("u")
@@ -71,6 +75,11 @@ def sdk_requests(lark: Any, domain: str) -> dict[str, Any]:
     patch = im.PatchMessageRequestBody.builder().content("{}").build()
     resource = im.GetMessageResourceRequest.builder().message_id("om_1").file_key("f_1")
     scopes = lark.api.application.v6.ListScopeRequest.builder().build()
+    everybody = im.GetChatMembersRequest.builder().chat_id("oc_1").member_id_type("open_id")
+
+    def members() -> Any:
+        return client.im.v1.chat_members.get(everybody.page_size(100).build())
+
     return {
         "granted_scopes": lambda: client.application.v6.scope.list(scopes),
         "reply": lambda: messages.reply(
@@ -89,6 +98,7 @@ def sdk_requests(lark: Any, domain: str) -> dict[str, Any]:
             im.GetMessageRequest.builder().message_id("om_1").build()
         ),
         "list_messages": lambda: messages.list(listing.build()),
+        "history_page": lambda: messages.list(history.build()),
         "delete_message": lambda: messages.delete(
             im.DeleteMessageRequest.builder().message_id("om_1").build()
         ),
@@ -110,13 +120,8 @@ def sdk_requests(lark: Any, domain: str) -> dict[str, Any]:
         "chat_info": lambda: client.im.v1.chat.get(
             im.GetChatRequest.builder().chat_id("oc_1").build()
         ),
-        "chat_members": lambda: client.im.v1.chat_members.get(
-            im.GetChatMembersRequest.builder()
-            .chat_id("oc_1")
-            .member_id_type("open_id")
-            .page_size(100)
-            .build()
-        ),
+        "chat_members": members,
+        "member_names": members,
         "download_resource": lambda: client.im.v1.message_resource.get(
             resource.type("image").build()
         ),

@@ -43,12 +43,16 @@ CALLS: dict[str, Callable[[FeishuClient], Awaitable[Any]]] = {
     "list_messages": lambda c: c.list_messages(
         "chat", "oc_1", start_s=1, end_s=2, descending=True, page_size=9
     ),
+    "history_page": lambda c: c.history_page(
+        "chat", "oc_1", page_token="p", start_s=1, end_s=2, page_size=9
+    ),
     "delete_message": lambda c: c.delete_message("om_1"),
     "add_reaction": lambda c: c.add_reaction("om_1", "Typing"),
     "delete_reaction": lambda c: c.delete_reaction("om_1", "r_1"),
     "names": lambda c: c.names(["ou_1"]),
     "chat_info": lambda c: c.chat_info("oc_1"),
     "chat_members": lambda c: c.chat_members("oc_1"),
+    "member_names": lambda c: c.member_names("oc_1"),
     "download_resource": lambda c: c.download_resource("om_1", "f_1", "image", 999),
     "create_card": lambda c: c.create_card(CARD),
     "stream_text": lambda c: c.stream_text("7", "answer", "x", 1, "u"),
