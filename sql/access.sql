@@ -41,6 +41,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, recall_places,
     recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
+    import_place, imported_id, import_json, require_manager, index_imported, import_dates,
     add_to_transcript, keep_topics, conversation_in_short, extend_conversation, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
@@ -60,7 +61,7 @@ declare
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
     keep_words, drop_working_memory_of_chat, record_working_memory_change, index_turn,
-    drop_embedding, drop_words_of_messages, keep_p2p_chat, drop_private_answers, end_turn
+    drop_embedding, drop_words_of_messages, count_import_messages, keep_p2p_chat, drop_private_answers, end_turn
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
@@ -86,7 +87,9 @@ declare
     wait_for_answer, may_answer_unasked, leave_unanswered, stop_proactive,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
     list_decisions, list_orphans, list_unplaced, turns_checked, list_tables, born_within, recent_activity,
-    inspect_chat, card_asked, measure_conversations
+    inspect_chat, card_asked, measure_conversations,
+    import_by_id, list_imports, store_import_page, next_import_thread, finish_import, fail_import,
+    remove_import_messages
   }';
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.
   of_the_owner constant text[] := '{

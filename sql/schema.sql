@@ -105,6 +105,62 @@ as $$
       and t.tenant_key = coalesce(public.claim('tenant_key'), ''))
 $$;
 
+create function bot_private.history_is_shown(p_tenant_key text, p_chat_id text) returns boolean
+language sql stable security definer set search_path = ''
+as $$
+  select exists (
+    select from public.chat_rules r
+    where r.tenant_key = p_tenant_key and r.chat_id = p_chat_id and r.history = 'shown')
+$$;
+
+create function bot_private.readable_imports() returns jsonb
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_tenant_key constant text := coalesce(public.claim('tenant_key'), '');
+  v_own constant text := public.claim('chat_id');
+  v_actor constant text := public.claim('actor');
+  v_p2p constant boolean := public.claim('chat_type') is not distinct from 'p2p';
+  v_chats text[] := array[v_own];
+begin
+  if public.claim('sharing') is not distinct from 'person'
+     or not exists (select from public.chat_imports i where i.tenant_key = v_tenant_key) then
+    return '{}';
+  end if;
+  if v_p2p then
+    v_chats := v_chats || array(select jsonb_object_keys(public.readable_chats()));
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(i.id, r.since) filter (where r.since < 'infinity'), '{}')
+    from public.chat_imports i
+    left join public.chats c on c.tenant_key = i.tenant_key and c.chat_id = i.chat_id
+    cross join lateral (
+      select case
+        when i.chat_type = 'p2p' then
+          case when v_p2p and i.chat_id = v_own then '-infinity' else 'infinity'::timestamptz end
+        when bot_private.history_is_shown(i.tenant_key, i.chat_id) then '-infinity'
+        when coalesce(c.members_read_at < now() - public.membership_lasts(), true) then 'infinity'
+        else coalesce((
+          select max(case when m.joined_at is null then coalesce(k.since, 'infinity')
+                     else greatest(m.joined_at, k.since) end)
+          from public.chat_members m
+          left join public.import_members k on k.import_id = i.id and k.open_id = m.open_id
+          where m.chat_id = i.chat_id and m.left_at is null
+            and (m.open_id = v_actor or not v_p2p)), 'infinity')
+        end as since) r
+    where i.tenant_key = v_tenant_key and i.chat_id = any (v_chats) and i.state <> 'removing');
+end
+$$;
+
+create function bot_private.drop_turn_words() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  delete from bot_private.turn_words w using gone where w.first_id = gone.id;
+  return null;
+end
+$$;
+
 -- What operators looked at. The role of the console reads the words of people only in a transaction
 -- that noted the look here first.
 create table feishu_bot.console_audit (
@@ -621,6 +677,8 @@ grant select, insert, update, delete on public.agent_messages to service_role;
 -- trigger agent_messages_drop_private after delete on public.agent_messages for each row when
 --   (old.role = 'user' and old.chunk = 0 and old.chat_id <> old.actor_id) execute function
 --   public.drop_private_answers()
+-- trigger agent_messages_drop_turn_words after delete on public.agent_messages referencing old
+--   table as gone for each statement execute function bot_private.drop_turn_words()
 -- trigger agent_messages_drop_words after delete on public.agent_messages referencing old table as
 --   gone for each statement execute function public.drop_words_of_messages()
 -- trigger agent_messages_index_delete after delete on public.agent_messages for each row execute
@@ -1301,6 +1359,56 @@ create policy chat_managers_select on public.chat_managers
 grant select on public.chat_managers to authenticated;
 grant select, insert, update, delete on public.chat_managers to service_role;
 
+-- One for each chat. It goes with all that came of it.
+create table public.chat_imports (
+  id integer generated always as identity primary key,
+  tenant_key text not null,
+  chat_id text not null check (chat_id <> ''),
+  chat_type text not null check (chat_type in ('group', 'p2p')),
+  started_by text not null default '',  -- an open_id; '': an operator
+  since timestamptz,  -- null: everything
+  until timestamptz not null,
+  state text not null default 'running' check (state in ('running', 'paused', 'removing', 'done',
+    'failed')),
+  phase text not null default 'chat' check (phase in ('chat', 'threads', 'finishing')),
+  -- how far the chat has been read
+  "position" text not null default '' check (length("position") <= 1000),
+  estimated integer not null default 0,
+  pages integer not null default 0,
+  messages integer not null default 0,
+  report jsonb not null default '{}',  -- what was not kept, counted by kind
+  error text not null default '',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  finished_at timestamptz,
+  constraint chat_imports_tenant_key_chat_id_key unique (tenant_key, chat_id)
+);
+alter table public.chat_imports enable row level security;
+create policy chat_imports_select on public.chat_imports
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = any (((array(select jsonb_object_keys(public.readable_chats()) as
+      jsonb_object_keys)) || (select public.claim('chat_id')))));
+create policy chat_imports_insert on public.chat_imports
+  for insert to authenticated with check (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and started_by = (select public.claim('actor'))
+    and exists (select from public.chat_managers m where m.chat_id = chat_imports.chat_id and
+      m.tenant_key = chat_imports.tenant_key and m.open_id = (select public.claim('actor')) and
+      (m.role = 'adder' or m.seen_at > (now() - '00:10:00'::interval))));
+create policy chat_imports_update on public.chat_imports
+  for update to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and exists (select from public.chat_managers m where m.chat_id = chat_imports.chat_id and
+      m.tenant_key = chat_imports.tenant_key and m.open_id = (select public.claim('actor')) and
+      (m.role = 'adder' or m.seen_at > (now() - '00:10:00'::interval))));
+grant select, insert (tenant_key, chat_id, chat_type, started_by, since, until, estimated), update
+  (started_by, since, until, state, phase, "position", estimated, pages, report, error, updated_at,
+  finished_at) on public.chat_imports to authenticated;
+grant select, insert, update, delete on public.chat_imports to service_role;
+
 -- Who is in which group. A membership that nothing confirmed for membership_lasts() gives no right.
 create table public.chat_members (
   tenant_key text not null default '',  -- the member's
@@ -1334,7 +1442,7 @@ create table public.chat_rules (
   instructions text not null default '' check (length(instructions) <= 500),
   updated_at timestamptz not null default now(),
   proactive boolean not null default false,
-  history text check (history = 'hidden'),  -- null: everybody's
+  history text check (history in ('hidden', 'shown')),  -- null: everybody's
   -- rules without a column
   choices jsonb not null default '{}' check (jsonb_typeof(choices) = 'object' and
     length(choices::text) <= 4000),
@@ -1483,6 +1591,64 @@ create policy forgotten_people_select on public.forgotten_people
 grant select on public.forgotten_people to authenticated;
 grant select, insert, update, delete on public.forgotten_people to service_role;
 
+-- What the messages of the system said of joining and leaving, by name, until the import is done.
+create table public.import_joins (
+  import_id integer not null references public.chat_imports (id) on delete cascade,
+  name text not null,
+  at timestamptz not null,
+  joined boolean not null,
+  primary key (import_id, name, at, joined)
+);
+alter table public.import_joins enable row level security;
+grant select, insert, update, delete on public.import_joins to service_role;
+
+-- Since when each member may read the import. Who is not in it reads nothing of it.
+create table public.import_members (
+  import_id integer not null references public.chat_imports (id) on delete cascade,
+  open_id text not null,
+  since timestamptz not null,
+  primary key (import_id, open_id)
+);
+alter table public.import_members enable row level security;
+grant select, insert, update, delete on public.import_members to service_role;
+
+-- Threads that are still to be read.
+create table public.import_threads (
+  import_id integer not null references public.chat_imports (id) on delete cascade,
+  thread_id text not null,
+  "position" text not null default '' check (length("position") <= 1000),
+  is_read boolean not null default false,
+  primary key (import_id, thread_id)
+);
+alter table public.import_threads enable row level security;
+grant select, insert, update, delete on public.import_threads to service_role;
+
+-- A message from before, as Feishu lists it. Its id is below zero and follows from time and
+-- message_id, so it is the same in whatever order the history is read, and stands where the message
+-- stood.
+create table public.imported_messages (
+  id bigint primary key check (id < 0),
+  sent_at timestamptz not null,
+  import_id integer not null references public.chat_imports (id) on delete cascade,
+  message_id text not null,
+  root_id text,  -- of the thread; null outside of threads
+  author_id text not null,  -- an open_id; of a bot its app_id
+  author_name text not null,
+  content text not null
+);
+create index imported_messages_import_idx on public.imported_messages (import_id);
+create index imported_messages_message_idx on public.imported_messages using hash (message_id);
+alter table public.imported_messages enable row level security;
+create policy imported_messages_select on public.imported_messages
+  for select to authenticated using (
+    sent_at >= (((select bot_private.readable_imports()) ->> import_id::text)::timestamptz));
+grant select on public.imported_messages to authenticated;
+grant select, insert, update, delete on public.imported_messages to service_role;
+-- trigger imported_messages_count after delete on public.imported_messages referencing old table as
+--   gone for each statement execute function public.count_import_messages()
+-- trigger imported_messages_drop_turn_words after delete on public.imported_messages referencing
+--   old table as gone for each statement execute function bot_private.drop_turn_words()
+
 -- Who is who: an open_id in a tenant and, where wanted, one user of Supabase Auth. Only the service
 -- writes.
 create table public.people (
@@ -1556,7 +1722,7 @@ grant truncate on bot_private.talk_terms to service_role;
 -- What recall searches: the words of every turn as numbers. No token and no API reaches it;
 -- functions that run as its owner apply the rule of the messages.
 create table bot_private.turn_words (
-  first_id bigint primary key references public.agent_messages (id) on delete cascade,
+  first_id bigint primary key,
   place bigint not null,  -- of tenant and chat, as recall_number makes it
   thread bigint not null,  -- of tenant and conversation
   asked_at timestamptz not null,

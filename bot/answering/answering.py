@@ -244,7 +244,7 @@ async def _prompt(
         words_of_model=turn.by_click,
         reads_only=turn.private or turn.unasked,
     )
-    note_sources(one.turn_id for one in earlier.found)
+    note_sources(source for one in earlier.found for source in one.ids)
     return prompt, earlier.found
 
 

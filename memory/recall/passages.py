@@ -27,7 +27,11 @@ _FUZZY_BOOST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One earlier turn. `asked_at` is ISO 8601; `before` and `after` are the turns around it."""
+    """One earlier turn. `asked_at` is ISO 8601; `before` and `after` are the turns around it.
+
+    A message of imported history is one without an answer, of a `source`: then `feishu_id` is its
+    message_id, and `import_id` the import it came with.
+    """
 
     turn_id: str
     message_id: int
@@ -41,6 +45,16 @@ class Passage:
     before: str = ""
     after: str = ""
     score: float = 0.0
+    source: Literal["", "import"] = ""
+    feishu_id: str = ""
+    import_id: int = 0
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """As what an answer was given it: all that is to be taken back makes it go."""
+        if self.source:
+            return self.feishu_id, f"import:{self.import_id}"
+        return (self.turn_id,)
 
 
 def usual_scope(context: AgentMemoryContext) -> RecallScope:

@@ -116,6 +116,8 @@ begin
   update public.agent_timers t set for_people = array_remove(t.for_people, p_user_id)
   where p_user_id = any (t.for_people) and (p_tenant_key is null or t.tenant_key = p_tenant_key);
 
+  update public.chat_imports set started_by = ''
+  where started_by = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
   update public.agent_decisions set actor_id = '', message_id = 'forgotten:' || id
   where actor_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
 
@@ -328,6 +330,7 @@ begin
       ('agent_decisions', format('created_at < %L', v_before)),
       ('agent_working_memory_history', format('at < %L', v_before)),
       ('chat_transcript', format('"timestamp" < %s', v_before_ms)),
+      ('imported_messages', format('sent_at < %L', v_before)),
       ('chat_conversations', format('updated_at < %L and not quiet and not exists (select
         from public.chat_transcript t where t.chat_id = r.chat_id
           and t.tenant_key = r.tenant_key)', v_before)),

@@ -496,6 +496,8 @@ as $$
     (select min(t.created_at) from public.agent_turns t where t.id = any (p_messages || p_turns)),
     (select to_timestamp(min(c."timestamp") / 1000 - 60) from public.chat_transcript c
      where c.message_id = any (p_messages)),
+    (select min(i.created_at) from public.imported_messages m join public.chat_imports i on i.id = m.import_id
+     where m.message_id = any (p_messages)),
     bot_private.first_read(p_messages))
 $$;
 

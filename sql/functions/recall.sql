@@ -109,6 +109,7 @@ returns boolean
 language plpgsql security definer set search_path = ''
 as $$
 begin
+  perform from public.agent_messages m where m.turn_id = p_turn_id for key share;
   if p_changed then
     delete from bot_private.turn_words w using (
       select array_agg(m.id) as ids, min(m.id) filter (where m.status <> 'failed') as first_id,
@@ -157,10 +158,12 @@ create or replace trigger agent_messages_index_update
 create or replace trigger agent_messages_index_delete after delete on public.agent_messages
   for each row execute function public.index_turn();
 
--- The places that the token of this turn may read, and since when. Chats of p_but are left out. In this
--- form it is part of its caller's query.
-create or replace function bot_private.recall_places(p_scope text, p_but text[] default '{}')
-returns table (place bigint, since timestamptz)
+-- The places that the token of this turn may read, and since when; with p_imports, too, those of imported history.
+-- Chats of p_but are left out. In this form it is part of its caller's query.
+drop function if exists bot_private.recall_places(text, text[]);
+create or replace function bot_private.recall_places(
+  p_scope text, p_but text[] default '{}', p_imports boolean default true
+) returns table (place bigint, since timestamptz)
 language sql stable security invoker
 begin atomic
   select bot_private.recall_number(coalesce(public.claim('tenant_key'), ''), c.chat_id), c.since
@@ -169,7 +172,13 @@ begin atomic
     union all
     select e.key, e.value::timestamptz from jsonb_each_text(public.readable_chats()) e
     where p_scope = 'everywhere' and e.key <> public.claim('chat_id')) c
-  where c.chat_id is not null and c.chat_id <> all (p_but);
+  where c.chat_id is not null and c.chat_id <> all (p_but)
+  union all
+  select bot_private.import_place(i.tenant_key, i.chat_id), e.value::timestamptz
+  from jsonb_each_text(case when p_imports and p_scope <> 'thread'
+    then bot_private.readable_imports() else '{}' end) e
+  join public.chat_imports i on i.id = e.key::integer
+  where i.chat_id <> all (p_but) and (p_scope = 'everywhere' or i.chat_id = public.claim('chat_id'));
 end;
 
 -- Whether there may be a turn to find. Where the newest few are all of a place and stand in the
@@ -353,7 +362,7 @@ declare
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
 begin
   return array(
-    select r.first_id from bot_private.recall_places(p_scope) p, lateral (
+    select r.first_id from bot_private.recall_places(p_scope, p_imports => false) p, lateral (
       select w.first_id, w.asked_at from bot_private.turn_words w
       where w.place = p.place and w.asked_at >= p.since
         and case when w.thread = v_thread
@@ -666,7 +675,7 @@ begin
   return array(
     with places as materialized (
       select p.place, p.since, bot_private.recall_words(p.place, p_asked) as keys
-      from bot_private.recall_places('everywhere', p_but) p
+      from bot_private.recall_places('everywhere', p_but, false) p
     ),
     newest as materialized (
       select r.first_id from places p, lateral (
@@ -689,6 +698,7 @@ $$;
 -- p_spans: JSON array of [from, to) pairs of times in order of preference; the first that holds a
 -- turn is meant. p_boost: what being said in it is worth, in units of the best text score
 -- (1: turns of that time come first; 0: times are ignored).
+-- A message of imported history is a turn without an answer: `source` is import, `feishu_id` its message_id.
 -- With p_embedding, the question's by p_model, the ranks by likeness count p_weight (0 to 1), those by
 -- words the rest. p_newest_too: where the turns are few, those that do not match
 -- come last, newest first, with the score 0.
@@ -787,15 +797,26 @@ begin
       where m.status <> 'failed' and m.turn_id = any (array(select turn_id from named))
       group by m.turn_id
     ),
-    told as materialized (select * from named join said using (turn_id))
+    told as materialized (
+      select n.id, n.turn_id, n.conversation_id, n.chat_id, n.actor_id, n.actor_name, s.question, s.answer,
+             null::text as feishu_id, null::integer as import_id
+      from named n join said s using (turn_id)
+      union all
+      select m.id, 'import:' || m.message_id, '', i.chat_id, m.author_id, m.author_name, m.content, null,
+             m.message_id, i.id
+      from public.imported_messages m join public.chat_imports i on i.id = m.import_id
+      where m.id = any (array(select unnest(array[first_id, before_id, after_id]) from best))
+    )
     select coalesce(jsonb_agg(jsonb_build_object(
       'turn_id', t.turn_id, 'asked_at', r.asked_at, 'score', round(r.score::numeric, 4),
       'question', t.question, 'answer', t.answer,
       'before', concat_ws(e'\n', p.question, p.answer),
       'after', concat_ws(e'\n', f.question, f.answer),
       'message_id', t.id, 'conversation_id', t.conversation_id, 'chat_id', t.chat_id,
-      'actor_id', t.actor_id, 'actor_name', t.actor_name
-    ) order by r.score desc, r.first_id desc), '[]')
+      'actor_id', t.actor_id, 'actor_name', t.actor_name)
+      || case when t.import_id is null then '{}' else jsonb_build_object(
+        'source', 'import', 'import_id', t.import_id, 'feishu_id', t.feishu_id) end
+    order by r.score desc, r.first_id desc), '[]')
     from best r
     join told t on t.id = r.first_id
     left join told p on p.id = r.before_id

@@ -299,5 +299,5 @@ async def find(
 def said(hits: Sequence[Passage], k: int) -> tuple[Passage, ...]:
     """The first `k` of `hits` without what commands showed; they are noted as sources."""
     found = tuple(one for one in hits if not parse(one.question))[:k]
-    note_sources(passage.turn_id for passage in found)
+    note_sources(source for passage in found for source in passage.ids)
     return found

@@ -1,0 +1,407 @@
+-- Purpose: a chat's history from before the bot came: asked for, read page by page, found by recall, taken out again.
+--
+-- A page is stored with its place in one transaction, and only where the import stands at that place: a page that
+-- comes twice, or of a worker that was thought dead, changes nothing. An imported message is no turn: nobody's
+-- history, working memory or summary holds it, and recall finds it in a place of its own.
+
+-- The place of a chat's imported messages in what recall searches.
+create or replace function bot_private.import_place(p_tenant_key text, p_chat_id text) returns bigint
+language sql immutable parallel safe security invoker set search_path = ''
+as $$ select bot_private.recall_number(p_tenant_key, 'import ' || p_chat_id) $$;
+
+-- The id of an imported message: below zero, in the order of time. Two of one millisecond differ by what follows
+-- from message_id; p_again: they do not.
+create or replace function bot_private.imported_id(p_sent_ms bigint, p_message_id text, p_again integer)
+returns bigint
+language sql immutable parallel safe security invoker
+return -9223372036854775807 + (p_sent_ms << 20) + ((hashtextextended(p_message_id, 0) & 1048575) + p_again);
+
+create or replace function bot_private.import_json(i public.chat_imports) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select jsonb_build_object(
+    'id', i.id, 'tenant_key', i.tenant_key, 'chat_id', i.chat_id, 'chat_type', i.chat_type,
+    'started_by', i.started_by, 'since_ms', floor(extract(epoch from i.since) * 1000)::bigint,
+    'until_ms', floor(extract(epoch from i.until) * 1000)::bigint, 'state', i.state, 'phase', i.phase,
+    'position', i.position, 'estimated', i.estimated, 'pages', i.pages, 'messages', i.messages,
+    'report', i.report, 'error', i.error,
+    'started_ms', floor(extract(epoch from i.created_at) * 1000)::bigint,
+    'updated_ms', floor(extract(epoch from i.updated_at) * 1000)::bigint,
+    'finished_ms', floor(extract(epoch from i.finished_at) * 1000)::bigint)
+$$;
+
+-- Under a token only who manages the chat may go on.
+create or replace function bot_private.require_manager(p_chat_id text, p_tenant_key text) returns boolean
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  if current_user <> 'authenticated' then
+    return true;
+  end if;
+  if not exists (
+    select from public.chat_managers m
+    where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key and m.open_id = public.claim('actor')
+      and (m.role = 'adder' or m.seen_at > now() - interval '10 minutes')) then
+    raise exception 'only who manages the chat may import its history' using errcode = 'PT403';
+  end if;
+  return true;
+end
+$$;
+
+-- Begins an import, or lets the one that is there reach further back; one that was broken off is read again. Of a
+-- history that is being removed nothing is begun. p_since_ms null: everything.
+create or replace function public.start_import(
+  p_chat_id text, p_tenant_key text, p_chat_type text, p_since_ms bigint, p_until_ms bigint,
+  p_estimated integer default 0
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_chat_id', p_chat_id, 256)
+    and bot_private.require_size('p_tenant_key', p_tenant_key, 256)
+    and bot_private.require_size('p_chat_type', p_chat_type, 16);
+  v_place constant boolean := bot_private.require_place(p_chat_id);
+  v_manager constant boolean := bot_private.require_manager(p_chat_id, p_tenant_key);
+  v_by constant text := case when current_user = 'authenticated' then public.claim('actor') else '' end;
+  v_import public.chat_imports;
+begin
+  insert into public.chat_imports as i (tenant_key, chat_id, chat_type, started_by, since, until, estimated)
+  values (p_tenant_key, p_chat_id, p_chat_type, v_by, to_timestamp(p_since_ms / 1000.0),
+          to_timestamp(p_until_ms / 1000.0), greatest(p_estimated, 0))
+  on conflict (tenant_key, chat_id) do update set
+    started_by = v_by,
+    since = case when i.since is null or p_since_ms is null then null
+            else least(i.since, to_timestamp(p_since_ms / 1000.0)) end,
+    until = greatest(i.until, to_timestamp(p_until_ms / 1000.0)),
+    state = 'running', phase = 'chat', position = '', estimated = greatest(p_estimated, 0), pages = 0,
+    report = '{}', error = '', updated_at = now(), finished_at = null
+    where i.state <> 'removing'
+  returning * into v_import;
+  if v_import.id is null then
+    select * into v_import from public.chat_imports i
+    where i.tenant_key = p_tenant_key and i.chat_id = p_chat_id;
+  end if;
+  return bot_private.import_json(v_import);
+end
+$$;
+
+-- The import of a chat, for everybody in it; null: there is none.
+create or replace function public.get_import(p_chat_id text, p_tenant_key text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select bot_private.import_json(i) from public.chat_imports i
+  where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key
+    and bot_private.require_place(p_chat_id)
+$$;
+
+-- Pauses an import, lets it go on (also after a failure), or begins to remove it: p_state is paused, running or
+-- removing. What is not in a state for that stays as it is. Returns the import; null: there is none.
+create or replace function public.set_import_state(p_chat_id text, p_tenant_key text, p_state text)
+returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_state', p_state, 16)
+    and bot_private.require_size('p_chat_id', p_chat_id, 256);
+  v_place constant boolean := bot_private.require_place(p_chat_id);
+  v_manager constant boolean := bot_private.require_manager(p_chat_id, p_tenant_key);
+  v_import public.chat_imports;
+begin
+  if p_state not in ('paused', 'running', 'removing') then
+    raise exception 'an import is paused, running or removing, not %', p_state using errcode = 'PT400';
+  end if;
+  update public.chat_imports i set state = p_state, error = '', updated_at = now()
+  where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key
+    and i.state = any (case p_state when 'paused' then '{running}'
+                       when 'running' then '{paused,failed}'
+                       else '{running,paused,done,failed}' end::text[])
+  returning * into v_import;
+  if v_import.id is null then
+    select * into v_import from public.chat_imports i
+    where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key;
+  end if;
+  return case when v_import.id is not null then bot_private.import_json(v_import) end;
+end
+$$;
+
+create or replace function public.import_by_id(p_import_id integer) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$ select bot_private.import_json(i) from public.chat_imports i where i.id = p_import_id $$;
+
+-- All imports, the latest first; with p_at_work those that are being read or removed.
+create or replace function public.list_imports(p_at_work boolean default false) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(bot_private.import_json(i) order by i.updated_at desc, i.id), '[]')
+  from public.chat_imports i
+  where not p_at_work or i.state in ('running', 'removing')
+$$;
+
+-- What recall searches gets the words of these messages.
+create or replace function bot_private.index_imported(p_ids bigint[]) returns void
+language sql volatile security definer set search_path = ''
+as $$
+  insert into bot_private.turn_words (first_id, place, thread, asked_at, length, words)
+  select m.id, p.place,
+         bot_private.recall_number(i.tenant_key, concat_ws(' ', 'import', i.chat_id, m.root_id)),
+         m.sent_at, cardinality(t.tokens), bot_private.recall_words(p.place, t.tokens)
+  from public.imported_messages m
+  join public.chat_imports i on i.id = m.import_id
+  cross join lateral (select bot_private.import_place(i.tenant_key, i.chat_id) as place offset 0) p
+  cross join lateral (
+    select bot_private.recall_tokens(concat_ws(e'\n', nullif(m.author_name, ''), m.content)) as tokens offset 0) t
+  where m.id = any (p_ids)
+  on conflict (first_id) do nothing
+$$;
+
+-- Stores what one page of an import held, where it still is `running`, in p_phase and at p_at; p_thread_id: the
+-- thread that the page is of. p_page: {messages: [{message_id, root_id, author_id, author_name, sent_ms, content}],
+-- threads: [thread_id], memberships: [{name, at_ms, joined}], counts: {kind: n}, next_position}. Left out are
+-- messages from outside of the asked time, that were taken back, that the bot was sent itself, and those from
+-- before somebody had the bot forget them. Returns the import as it is then.
+create or replace function public.store_import_page(
+  p_import_id integer, p_phase text, p_at text, p_page text, p_thread_id text default ''
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_page', p_page, 16777216);
+  v_page constant jsonb := p_page;
+  v_next constant text := coalesce(v_page ->> 'next_position', '');
+  -- who takes a message back comes before this, and is known of, or after it, and finds the message
+  v_besides constant boolean := bot_private.besides_taking_back();
+  v_import public.chat_imports;
+  v_ids bigint[] := '{}';
+  v_added bigint[];
+  v_all boolean;
+begin
+  select * into v_import from public.chat_imports i where i.id = p_import_id for update;
+  if v_import.id is null then
+    return null;
+  end if;
+  if v_import.state <> 'running' or v_import.phase <> p_phase or p_at is distinct from (
+    case when p_phase = 'threads' then (
+      select t.position from public.import_threads t
+      where t.import_id = p_import_id and t.thread_id = p_thread_id and not t.is_read)
+    else v_import.position end) then
+    return bot_private.import_json(v_import);
+  end if;
+
+  for n in 0 .. 9 loop  -- two of one millisecond that have one id are told apart in the second round
+    with kept as materialized (
+      select r.* from jsonb_to_recordset(v_page -> 'messages') as r (
+        message_id text, root_id text, author_id text, author_name text, sent_ms bigint, content text)
+      where r.sent_ms < extract(epoch from v_import.until) * 1000
+        and (v_import.since is null or r.sent_ms >= extract(epoch from v_import.since) * 1000)
+        and not exists (select from public.imported_messages m where m.message_id = r.message_id)
+        and not exists (select from public.recalled_messages t where t.message_id = r.message_id)
+        and not exists (select from public.agent_turns t where t.id = r.message_id)
+        and not exists (select from public.forgotten_people f
+                        where f.mark = public.person_mark(r.author_id)
+                          and f.at > to_timestamp(r.sent_ms / 1000.0))
+    ), added as (
+      insert into public.imported_messages
+        (id, sent_at, import_id, message_id, root_id, author_id, author_name, content)
+      select distinct on (k.message_id) bot_private.imported_id(k.sent_ms, k.message_id, n),
+             to_timestamp(k.sent_ms / 1000.0), p_import_id, k.message_id, nullif(k.root_id, ''), k.author_id,
+             k.author_name, k.content
+      from kept k
+      on conflict do nothing
+      returning id
+    )
+    select array(select id from added), (select count(distinct message_id) from kept)
+      = (select count(*) from added) as is_all
+    into v_added, v_all;
+    v_ids := v_ids || v_added;
+    exit when v_all;
+  end loop;
+  perform bot_private.index_imported(v_ids);
+
+  insert into public.import_threads (import_id, thread_id)
+  select distinct p_import_id, t from jsonb_array_elements_text(v_page -> 'threads') t
+  on conflict do nothing;
+  insert into public.import_joins (import_id, name, at, joined)
+  select distinct p_import_id, m.name, to_timestamp(m.at_ms / 1000.0), m.joined
+  from jsonb_to_recordset(v_page -> 'memberships') as m (name text, at_ms bigint, joined boolean)
+  where m.name <> ''
+  on conflict do nothing;
+  if p_phase = 'threads' then
+    update public.import_threads t set position = v_next, is_read = v_next = ''
+    where t.import_id = p_import_id and t.thread_id = p_thread_id;
+  end if;
+  update public.chat_imports i set
+    phase = case when p_phase = 'chat' and v_next = '' then 'threads' else i.phase end,
+    position = case when p_phase = 'chat' then v_next else i.position end,
+    pages = i.pages + 1, messages = i.messages + cardinality(v_ids),
+    report = (
+      select i.report || coalesce(jsonb_object_agg(
+        c.key, coalesce((i.report ->> c.key)::integer, 0) + c.value::integer), '{}')
+      from jsonb_each_text(v_page -> 'counts') c),
+    updated_at = now()
+  where i.id = p_import_id
+  returning * into v_import;
+  return bot_private.import_json(v_import);
+end
+$$;
+
+-- A thread that is still to be read, {thread_id, position}; null: there is none, and the members come next.
+create or replace function public.next_import_thread(p_import_id integer) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_thread jsonb;
+begin
+  perform from public.chat_imports i where i.id = p_import_id and i.state = 'running' for update;
+  if not found then
+    return null;
+  end if;
+  select jsonb_build_object('thread_id', t.thread_id, 'position', t.position) into v_thread
+  from public.import_threads t
+  where t.import_id = p_import_id and not t.is_read order by t.thread_id limit 1;
+  if v_thread is null then
+    update public.chat_imports i set phase = 'finishing' where i.id = p_import_id and i.phase = 'threads';
+  end if;
+  return v_thread;
+end
+$$;
+
+-- Since when each of p_members (JSON object: open_id -> array of the names known of them) may read an import, by
+-- what the messages of the system said. They hold names only, so the latest date of a name counts for whoever has
+-- it, and a name that nobody is known by for everybody without a date: it may be an earlier name of theirs. Whoever
+-- never joined in what was read was there before it. Who left last and is there all the same reads nothing, unless
+-- somebody else had that name.
+create or replace function bot_private.import_dates(p_import_id integer, p_members jsonb)
+returns table (open_id text, since timestamptz)
+language sql stable security invoker set search_path = ''
+as $$
+  with names as materialized (
+    select m.key as open_id, n.name
+    from jsonb_each(p_members) m, jsonb_array_elements_text(m.value) n (name)
+  ), others as materialized (
+    select distinct a.author_name as name from public.imported_messages a
+    where a.import_id = p_import_id and not p_members ? a.author_id
+  ), events as materialized (
+    select j.name, max(j.at) as at, max(j.at) filter (where j.joined) as joined_at,
+           max(j.at) filter (where not j.joined) as left_at
+    from public.import_joins j where j.import_id = p_import_id group by j.name
+  ), unknown as (
+    select max(e.joined_at) as at from events e
+    where e.joined_at is not null and coalesce(e.left_at < e.joined_at, true)
+      and not exists (select from names n where n.name = e.name)
+      and not exists (select from others o where o.name = e.name)
+  )
+  select m.open_id, coalesce(max(
+      case when coalesce(e.left_at <= e.joined_at, e.left_at is null) then e.joined_at
+           when exists (select from others o where o.name = e.name)
+             or 1 < (select count(distinct n.open_id) from names n where n.name = e.name) then e.at
+           else 'infinity' end), (select at from unknown), '-infinity')
+  from (select jsonb_object_keys(p_members) as open_id) m
+  left join (names n join events e using (name)) using (open_id)
+  group by m.open_id
+$$;
+
+-- The import has been read, and who is in the chat is known (p_members as above). Returns it; null: it is gone.
+create or replace function public.finish_import(p_import_id integer, p_members text) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_members', p_members, 4194304);
+  v_import public.chat_imports;
+begin
+  select * into v_import from public.chat_imports i where i.id = p_import_id for update;
+  if v_import.state = 'running' and v_import.phase = 'finishing' then
+    delete from public.import_members where import_id = p_import_id;
+    insert into public.import_members (import_id, open_id, since)
+    select p_import_id, d.open_id, d.since from bot_private.import_dates(p_import_id, p_members::jsonb) d;
+    delete from public.import_joins where import_id = p_import_id;
+    delete from public.import_threads where import_id = p_import_id;
+    update public.chat_imports i set state = 'done', position = '', finished_at = now(), updated_at = now()
+    where i.id = p_import_id returning * into v_import;
+  end if;
+  return case when v_import.id is not null then bot_private.import_json(v_import) end;
+end
+$$;
+
+-- The import cannot go on; p_error is a kind, nobody's words. Returns it.
+create or replace function public.fail_import(p_import_id integer, p_error text) returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  update public.chat_imports i set state = 'failed', error = left(p_error, 200), updated_at = now()
+  where i.id = p_import_id and i.state = 'running'
+  returning bot_private.import_json(i)
+$$;
+
+-- One step of removing: first the messages that answers were given, with what was made from them, then the others,
+-- p_most at a time, and at last the import itself. Returns {removed, import}; import null: it is gone.
+create or replace function public.remove_import_messages(p_import_id integer, p_most integer default 5000)
+returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_import public.chat_imports;
+  v_ids text[];
+  v_texts text[];
+  v_removed integer := 0;
+  given_at_once constant integer := 50;
+begin
+  perform pg_advisory_xact_lock(bot_private.sources_lock());
+  select * into v_import from public.chat_imports i where i.id = p_import_id for update;
+  if v_import.id is null or v_import.state <> 'removing' then
+    return jsonb_build_object('removed', 0, 'import',
+      case when v_import.id is not null then bot_private.import_json(v_import) end);
+  end if;
+  -- an answer that is being made of it is made again
+  if exists (select from public.agent_turns t
+             where t.updated_at > v_import.created_at and t.given && array['import:' || p_import_id]
+                or t.state in ('open', 'pending') and t.tenant_key = v_import.tenant_key) then
+    perform public.note_gone(array['import:' || p_import_id], v_import.chat_id);
+  end if;
+  select array_agg(g.message_id), array_agg(g.content) into v_ids, v_texts
+  from (
+    select m.message_id, m.content
+    from (
+      select distinct unnest(t.given) as source from public.agent_turns t
+      where t.created_at >= v_import.created_at and t.given && array['import:' || p_import_id]) s
+    join public.imported_messages m on m.message_id = s.source and m.import_id = p_import_id
+    limit given_at_once) g;
+  if v_ids is not null then
+    perform public.take_back_sources(v_ids, v_texts);
+    delete from public.imported_messages m where m.message_id = any (v_ids) and m.import_id = p_import_id;
+    get diagnostics v_removed = row_count;
+  else
+    delete from public.imported_messages m where m.id = any (array(
+      select d.id from public.imported_messages d where d.import_id = p_import_id limit p_most));
+    get diagnostics v_removed = row_count;
+    if v_removed < p_most then
+      delete from public.chat_imports where id = p_import_id;
+      return jsonb_build_object('removed', v_removed, 'import', null);
+    end if;
+  end if;
+  return jsonb_build_object('removed', v_removed, 'import', (
+    select bot_private.import_json(i) from public.chat_imports i where i.id = p_import_id));
+end
+$$;
+
+-- How many imported messages of a chat are the person's own, for that person.
+create or replace function public.count_imported(p_chat_id text, p_tenant_key text) returns bigint
+language sql stable security invoker set search_path = ''
+as $$
+  select count(*)
+  from public.imported_messages m join public.chat_imports i on i.id = m.import_id
+  where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key and m.author_id = public.claim('actor')
+    and bot_private.require_place(p_chat_id)
+$$;
+
+-- Messages that go are counted no more.
+create or replace function public.count_import_messages() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  update public.chat_imports i set messages = greatest(i.messages - g.n, 0)
+  from (select import_id, count(*)::integer as n from gone group by import_id) g
+  where i.id = g.import_id;
+  return null;
+end
+$$;
+create or replace trigger imported_messages_count after delete on public.imported_messages
+  referencing old table as gone for each statement execute function public.count_import_messages();
