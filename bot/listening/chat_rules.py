@@ -123,12 +123,17 @@ RULES: dict[str, ChatRule] = {
             requires="proactive",
             needs_hearing=True,
         ),
-        # Whether newcomers see what was said before they joined.
+        # Whether newcomers see what was said before they joined. unstated: what the bot heard is
+        # told to everybody, imported history to each as far as they were there.
         ChatRule(
             "history",
             "历史",
-            {"shown": "show 显示 可见", "hidden": "hide 隐藏 不可见"},
-            "shown",
+            {
+                "unstated": "unset 未说明 不说明",
+                "shown": "show 显示 可见",
+                "hidden": "hide 隐藏 不可见",
+            },
+            "unstated",
             only_in_groups=True,
         ),
     )

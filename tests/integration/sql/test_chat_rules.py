@@ -79,3 +79,12 @@ async def test_a_choice_does_not_stand_for_what_has_a_column(
     assert await stored(rpc, alice) == {"length": "short"}
     with pytest.raises(psycopg.errors.CheckViolation):
         connection.execute("update chat_rules set choices = '[]'")
+
+
+@pytest.mark.parametrize("stated", ["shown", "hidden", ""])
+async def test_whether_newcomers_see_the_history_is_stated_or_not(
+    rpc: PostgresRpc, alice: AgentMemoryContext, stated: str
+) -> None:
+    await ChatConversations(rpc, alice).set_rule("history", "hidden")
+    await ChatConversations(rpc, alice).set_rule("history", stated)
+    assert (await stored(rpc, alice)).get("history", "") == stated

@@ -96,7 +96,9 @@ def test_types_and_settings_have_the_choices_of_the_table(name: str, literal: ob
         ("proactive", "开", "on"),
         ("proactive", "off", ""),
         ("history", "Hidden", "hidden"),
-        ("history", "shown", ""),
+        ("history", "shown", "shown"),
+        ("history", "可见", "shown"),
+        ("history", "unstated", ""),
         ("history", "default", ""),
         ("instructions", "Be brief. 默认", "Be brief. 默认"),
         ("instructions", "默认", ""),
@@ -139,7 +141,7 @@ def test_a_stored_value_that_the_table_lacks_does_not_count() -> None:
 
     assert dict(rules.chosen) == {"language": "zh"}
     assert rules.mode == SETTINGS.chat_mode
-    assert rules_of(None, SETTINGS).choice("history") == "shown"
+    assert rules_of(None, SETTINGS).choice("history") == "unstated"
     with pytest.raises(KeyError):
         rules.choice("gone")
 
