@@ -125,7 +125,7 @@ def _expression(pattern: str, read: Callable[[re.Match[str], date], Day]) -> Exp
 
 
 YEAR_ZH = (
-    r"(?P<year>(?:(?<!\d)\d{4}|[〇零一二三四五六七八九]{4})年|大?前年|去年|今年|明年|后年)\s*的?"
+    r"(?P<year>(?:(?<!\d)\d{4}\s?|[〇零一二三四五六七八九]{4})年|大?前年|去年|今年|明年|后年)\s*的?"
 )
 YEAR_EN = r"(?:,?\s*(?:of\s+)?(?P<year>(?:19|20)\d\d|(?:last|this|next)\s+year)\b)"
 MONTH_NAME = rf"(?P<month>{MONTH})\b(?:\.(?=,?\s*\d))?"

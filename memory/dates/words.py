@@ -71,7 +71,7 @@ def year(written: str, this_year: int) -> int:
     text = re.sub(r"\s+", " ", written.strip().lower())
     if text in _YEARS:
         return this_year + _YEARS[text]
-    return int("".join(str(_DIGITS.get(c, c)) for c in text.removesuffix("年")))
+    return int("".join(str(_DIGITS.get(c, c)) for c in text.removesuffix("年").strip()))
 
 
 _YEARS = {

@@ -92,8 +92,11 @@ def _span(days: Days, zone: tzinfo | None) -> Span:
 
 
 # Whatever speaks of a time has one of these; most questions have none, and need no rule tried.
-_SIGNS = frozenset("年月日号號天周星期礼拜昨今前晚夜刚近阵")
-_STEMS = (*"day week month year night morning afternoon evening recent lately".split(), *MONTHS)
+_SIGNS = frozenset("年月日号號天周星期礼拜昨今前晚夜刚近阵季")
+_STEMS = (
+    *"day week month quarter year night morning afternoon evening recent lately".split(),
+    *MONTHS,
+)
 _DIGIT = re.compile(r"\d")
 
 
@@ -163,6 +166,28 @@ def _some_month(match: re.Match[str], today: date) -> list[Days]:
     return [_month(one, month(match["month"])) for one in years]
 
 
+def _some_quarter(match: re.Match[str], today: date) -> list[Days]:
+    """A quarter of the year that is named, or of each of the latest years."""
+    written = match["quarter"]
+    quarter = _ORDINALS.index(written.lower()) % 4 if written.lower() in _ORDINALS else -1
+    if quarter < 0:
+        quarter = (number(written) or 0) - 1
+    named = match.groupdict().get("year") or match.groupdict().get("before")
+    years = [year(named, today.year)] if named else range(today.year, today.year - YEARS_BACK, -1)
+    return [_quarter(one, quarter) for one in years] if 0 <= quarter < 4 else []
+
+
+def _quarter(of_year: int, quarter: int) -> Days:
+    first, _ = _month(of_year, 3 * quarter + 1)
+    _, after = _month(of_year, 3 * quarter + 3)
+    return first, after
+
+
+def _quarters_back(today: date, quarters: int) -> Days:
+    index = today.year * 4 + (today.month - 1) // 3 - quarters
+    return _quarter(index // 4, index % 4)
+
+
 def _ago(match: re.Match[str], today: date) -> list[Days]:
     """`n` days ago is a day; longer ago is told less exactly, so the spans are wider."""
     n, of = number(match["n"]), unit(match["unit"])
@@ -208,6 +233,7 @@ def _days_named(*expressions: Expression) -> list[_Rule]:
 
 
 _TO_DAY = re.compile(rf"(?<=[日号號])\s*[到至~—-]\s*(?:(?P<month>{N})月)?(?P<day>{N})[日号號]")
+_ORDINALS = "first second third fourth 1st 2nd 3rd 4th".split()
 _PREPOSITION = r"(?:in|during|of|since|until|from|last|this|back\s+in|by|before|after)\s+"
 _HAN_COUNT = rf"(?P<n>(?<!\d)\d{{1,3}}|{HAN_NUMBER})"
 _COUNT = rf"(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})"
@@ -232,8 +258,18 @@ _RULES = (
     _rule(r"\bweek\s+before\s+last\b", _back(_weeks_back, 2)),
     _rule(r"\blast\s+week\b", _back(_weeks_back, 1)),
     _rule(r"\bthis\s+week\b", _back(_weeks_back, 0)),
+    _rule(rf"\bq(?P<quarter>[1-4])\b{YEAR_EN}", _some_quarter),
+    _rule(rf"(?:{YEAR_ZH}\s*)?第?(?P<quarter>[1-4一二三四])(?:(?<=第.)个)?\s?季度", _some_quarter),
     _rule(
-        rf"(?:{YEAR_ZH}\s*)?(?<![\d第])(?P<month>{N})月(?:份|初|底|中旬|上旬|下旬)?(?![\d日号號球票饼光亮])",
+        rf"(?:{YEAR_ZH}\s*|\b(?P<before>(?:19|20)\d\d)\s?)?(?<![a-z])q(?P<quarter>[1-4])(?![a-z\d])",
+        _some_quarter,
+    ),
+    _rule(rf"\b(?P<quarter>{'|'.join(_ORDINALS)})\s+quarter\b{YEAR_EN}?", _some_quarter),
+    _rule(r"(?P<which>上+个?|这个?|本)季度", _count(_quarters_back)),
+    _rule(r"\blast\s+quarter\b", _back(_quarters_back, 1)),
+    _rule(r"\bthis\s+quarter\b", _back(_quarters_back, 0)),
+    _rule(
+        rf"(?:{YEAR_ZH}\s*)?(?<![\d第])(?P<month>{N})\s?月(?:份|初|底|中旬|上旬|下旬)?(?![\d日号號球票饼光亮])",
         _some_month,
     ),
     _rule(
@@ -245,7 +281,7 @@ _RULES = (
     _rule(r"\bmonth\s+before\s+last\b", _back(_months_back, 2)),
     _rule(r"\blast\s+month\b", _back(_months_back, 1)),
     _rule(r"\bthis\s+month\b", _back(_months_back, 0)),
-    _rule(r"(?P<year>(?<!\d)(?:19|20)\d\d年|去年|今年|大前年|前年)(?!级|代)", _this_year),
+    _rule(r"(?P<year>(?<!\d)(?:19|20)\d\d\s?年|去年|今年|大前年|前年)(?!级|代)", _this_year),
     _rule(r"\b(?:in|during|since)\s+(?P<year>(?:19|20)\d\d)\b", _this_year),
     _rule(r"\b(?P<year>(?:last|this)\s+year)\b", _this_year),
     *_days_named(TODAY),
