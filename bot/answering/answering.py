@@ -93,11 +93,16 @@ def _foot(
 ) -> Foot:
     """The note below the answer that says how it was made."""
     calls = tuple((str(call["name"]), bool(call["ok"])) for call in answer.tool_calls)
-    sources = tuple(
-        RecalledSource(one.asked_at, _said_where(turn.context, one))
-        for one in _made_with(turn, answer, earlier)
-    )
+    sources = tuple(_in_foot(turn, one) for one in _made_with(turn, answer, earlier))
     return Foot(language, seconds, calls, sources, answer.ended)
+
+
+def _in_foot(turn: Turn, passage: Passage) -> RecalledSource:
+    where = _said_where(turn.context, passage)
+    if not passage.source:
+        return RecalledSource(passage.asked_at, where)
+    author = turn.names.label(passage.actor_id or "", passage.actor_name)
+    return RecalledSource(passage.asked_at, where, author, passage.chat_id)
 
 
 def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:

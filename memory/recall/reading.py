@@ -45,11 +45,12 @@ def render(
 ) -> Recalled:
     """The passages as a block for a prompt, oldest first.
 
-    One line per message: each says when (in the zone of `now`), by whom, and where if that is not
-    the chat of `here`. What people wrote stays on its line, so that it cannot pass for another
-    speaker's. `label` gives what stands in front of an open_id's words, known by a name; `visible`
-    what a card's markdown shows. Of a long text the part is told that has the words of `question`.
-    Of a value that has changed the present one is marked, and the others say until when they held.
+    One line per message: each says when (in the zone of `now`), by whom, where if that is not the
+    chat of `here`, and whether it comes from an imported history. What people wrote stays on its
+    line, so that it cannot pass for another speaker's. `label` gives what stands in front of an
+    open_id's words, known by a name; `visible` what a card's markdown shows. Of a long text the
+    part is told that has the words of `question`. Of a value that has changed the present one is
+    marked, and the others say until when they held.
     """
     ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
     words = _stems(question)
@@ -58,7 +59,8 @@ def render(
     for passage in ordered:
         until = marks.get(passage.turn_id)
         worth = math.inf if passage is ordered[-1] else passage.score / (2 if until else 1)
-        head = f"[{when(passage.asked_at, now)}{_where(passage, here)}{_mark(until, now)}]"
+        marks_of = f"{_where(passage, here)}{_whence(passage)}{_mark(until, now)}"
+        head = f"[{when(passage.asked_at, now)}{marks_of}]"
         who = snippet(label(passage.actor_id or "", passage.actor_name), _NAME_LENGTH)
         said = excerpt(passage.question, words, _QUESTION_LENGTH)
         lines.append((f"{head} {who}: {said}", worth))
@@ -88,6 +90,10 @@ def _mark(until: str | None, now: datetime) -> str:
 
 def _where(passage: Passage, here: AgentMemoryContext) -> str:
     return "" if passage.chat_id == here.chat_id else " · another chat"
+
+
+def _whence(passage: Passage) -> str:
+    return " · imported" if passage.source == "import" else ""
 
 
 def excerpt(text: str, words: Sequence[str], limit: int) -> str:

@@ -25,6 +25,8 @@ from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, StoredMessage
 from memory.origins import Origin
 from memory.outcomes import ELSEWHERE, apologised
+from memory.scope import AgentMemoryContext
+from memory.tables.imports import ImportStore
 from memory.tables.notes import NoteStore
 
 _NOTES_SHOWN = 30
@@ -40,7 +42,8 @@ async def show_memory(services: Services, asked: CommandTurn) -> Reply:
     said = [(one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1]]
     shown = await show_items(services, asked)
     told = texts.memory(overview, said, asked.language, services.now())
-    return replace(shown, text=f"{told}\n\n{shown.text}")
+    imported = await _imported(services, asked.context, asked.language)
+    return replace(shown, text="\n\n".join(filter(None, (told, imported, shown.text))))
 
 
 async def show_notes(services: Services, asked: CommandTurn) -> Reply:
@@ -65,7 +68,7 @@ async def _show_alone(services: Services, turn: Turn, language: Language) -> Rep
             await as_private(services, turn.request, Origin("private_answer", turn.id)),
             turn.received_ms,
             Aside(turn.context.actor_id, beside),
-            partial(_listed, tongue=language, beside=beside),
+            partial(_listed, group=turn.context, tongue=language, beside=beside),
         )
     except StoreUnavailable as exc:  # they may see it already, so nothing else can be said
         raise Later(type(exc).__name__) from exc
@@ -78,14 +81,29 @@ async def _show_alone(services: Services, turn: Turn, language: Language) -> Rep
 
 
 async def _listed(
-    services: Services, turn: Turn, opened: OpenTurn, *, tongue: Language, beside: str
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    *,
+    group: AgentMemoryContext,
+    tongue: Language,
+    beside: str,
 ) -> Reply:
+    """`group`: where it was asked for."""
     here = FeatureTurn(turn.context, "p2p", tongue, turn.id, beside)
     try:
         shown = await show_items(services, here)
+        imported = await _imported(services, group, tongue)
     except StoreUnavailable:
         return Reply(texts.say("memory-away", tongue), means=apologised("memory_away"))
-    return replace(shown, text=f"{item_texts.say('shown-in-private', tongue)}\n\n{shown.text}")
+    parts = (item_texts.say("shown-in-private", tongue), imported, shown.text)
+    return replace(shown, text="\n\n".join(filter(None, parts)))
+
+
+async def _imported(services: Services, context: AgentMemoryContext, language: Language) -> str:
+    """How many of the sender's messages the imported history of that chat holds; "" if none."""
+    own = await ImportStore(services.rpc).own_messages(context)
+    return item_texts.say("own-imported", language, n=own) if own else ""
 
 
 def _spoken(services: Services, asked: CommandTurn, message: StoredMessage) -> str:

@@ -42,6 +42,15 @@ def shown(*found: Passage, now: datetime = NOW, **names: str) -> list[str]:
     return render(found, here=HERE, now=now, label=label, visible=str).text.splitlines()
 
 
+def test_an_imported_message_is_a_line_of_its_author_and_marked() -> None:
+    row = {**ROW, "turn_id": "import:om_9", "source": "import", "feishu_id": "om_9", "import_id": 4}
+    (passage,) = passages([row])
+    assert shown(passage) == ["[2026-05-04 12:00 · imported] 小明: 我喜欢爵士乐"]
+    assert passage.ids == ("om_9", "import:4")
+    elsewhere = replace(passage, chat_id="oc_2")
+    assert shown(elsewhere)[0].startswith("[2026-05-04 12:00 · another chat · imported] 小明")
+
+
 def test_a_date_in_the_question_puts_its_turns_first() -> None:
     params = recall_params(HERE, "5月4日我说了什么", now=NOW, scope="chat", k=3, before_id=9)
 
