@@ -18,7 +18,7 @@ from tests.support.pages import browser, findings, is_wider_than_its_window, loo
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("", "turns", "people", "memory", "feedback", "queue", "usage", "setup", "audit")
+PAGES = ("", "turns", "people", "memory", "feedback", "imports", "queue", "usage", "setup", "audit")
 REFUSED = "om_refused"
 _TROUBLE = f"""
 insert into agent_turns (id, conversation_id, user_id, actor_id, chat_id, tenant_key, state, error,
@@ -41,6 +41,9 @@ select 'handle', conversation_id, jsonb_build_object(
   'payload', jsonb_build_object('event', jsonb_build_object(
      'sender', jsonb_build_object('sender_id', jsonb_build_object('open_id', actor_id)),
      'message', jsonb_build_object('message_id', 'om_given_up')))), 'failed'
+from agent_turns where id = '{REFUSED}';
+insert into chat_imports (tenant_key, chat_id, chat_type, started_by, until, state, error, messages)
+select tenant_key, chat_id, 'group', actor_id, now(), 'failed', 'no_scope', 1200
 from agent_turns where id = '{REFUSED}';
 """
 SHOTS = os.environ.get("SHOTS", "")  # a folder: pictures of every view, to be looked at

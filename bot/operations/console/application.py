@@ -25,6 +25,7 @@ from bot.operations.console import (
     audit,
     doctor,
     feedback,
+    imports,
     memory_pages,
     overview,
     people,
@@ -54,6 +55,7 @@ _PAGES = (
     ("people", "people"),
     ("memory", "memory"),
     ("feedback", "feedback"),
+    ("imports", "imports"),
     ("queue", "queue"),
     ("usage", "usage"),
     ("setup", "setup"),
@@ -100,7 +102,18 @@ def create_console(
     _preferences(app)
     _cards(app)
     _failures(app)
-    for page in (overview, turns, people, memory_pages, feedback, queue, usage, doctor, audit):
+    for page in (
+        overview,
+        turns,
+        people,
+        memory_pages,
+        feedback,
+        imports,
+        queue,
+        usage,
+        doctor,
+        audit,
+    ):
         page.add(app, desk)
     return app
 

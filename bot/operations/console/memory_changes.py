@@ -6,28 +6,22 @@ repeats it goes with it.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tempfile
-from collections.abc import Awaitable, Callable
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, cast
 from urllib.parse import urlencode
 
 from flask import Flask, abort, redirect, request, send_file
 from werkzeug.wrappers import Response
 
 from bot.operations.console.database import names
-from bot.operations.console.page_context import Desk, admin
-from bot.queue.connections import open_rpc
+from bot.operations.console.page_context import Desk, admin, with_memory
 from memory.errors import BadPatch, NoteInvalid, TextRefused, WorkingMemoryTooLarge
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.tables.items import ItemStore, Kind
 from memory.tables.operations import Operations
 
-Found = TypeVar("Found")
-
-_TIMEOUT_S = 120.0
 _IN_MEMORY_BYTES = 1 << 20
 _DONE = frozenset({"corrected", "item_forgotten", "item_gone", "not_storable", "too_large"})
 
@@ -56,7 +50,7 @@ def _forget(desk: Desk) -> Response:
     async def work(rpc: Rpc) -> bool:
         return await ItemStore(rpc).forget(_of(person), kind, id, request.form["key"]) is not None
 
-    return _back("item_forgotten" if _with_memory(desk, work) else "item_gone")
+    return _back("item_forgotten" if with_memory(desk, work) else "item_gone")
 
 
 def _correct(desk: Desk) -> Response:
@@ -73,7 +67,7 @@ def _correct(desk: Desk) -> Response:
         return await store.correct(_of(person), kind, id, key, value=value) is not None
 
     try:
-        return _back("corrected" if _with_memory(desk, work) else "item_gone")
+        return _back("corrected" if with_memory(desk, work) else "item_gone")
     except WorkingMemoryTooLarge:
         return _back("too_large")
     except (NoteInvalid, TextRefused, BadPatch):
@@ -90,22 +84,9 @@ def _export(desk: Desk) -> Response:
     async def work(rpc: Rpc) -> None:
         await _write(out, Operations(rpc), desk, person, name)
 
-    _with_memory(desk, work)
+    with_memory(desk, work)
     out.seek(0)
     return send_file(out, "application/json", as_attachment=True, download_name="memory.json")
-
-
-def _with_memory(desk: Desk, work: Callable[[Rpc], Awaitable[Found]]) -> Found:
-    """What `work` returns, done as operators do it. Raises `StoreError`."""
-
-    async def connected() -> Found:
-        rpc = await open_rpc(desk.settings, desk.url, size=1, timeout_s=_TIMEOUT_S)
-        try:
-            return await work(rpc)
-        finally:
-            await rpc.close()
-
-    return asyncio.run(connected())
 
 
 async def _write(

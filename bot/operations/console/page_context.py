@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from flask import g, redirect, render_template, request
 from werkzeug.wrappers import Response
@@ -15,9 +16,15 @@ from bot.operations.console.sessions import Sessions
 from bot.operations.console.texts import say
 from bot.operations.doctor import health
 from bot.operations.doctor.result import Check
+from bot.queue.connections import open_rpc
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text.languages import Language, Sentence
+from memory.rpc import Rpc
+
+Found = TypeVar("Found")
+
+_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,19 @@ def draw(template: str, **given: Any) -> str:
         here=request.path,
         **given,
     )
+
+
+def with_memory(desk: Desk, work: Callable[[Rpc], Awaitable[Found]]) -> Found:
+    """What `work` returns, done as operators do it. Raises `StoreError`."""
+
+    async def connected() -> Found:
+        rpc = await open_rpc(desk.settings, desk.url, size=1, timeout_s=_TIMEOUT_S)
+        try:
+            return await work(rpc)
+        finally:
+            await rpc.close()
+
+    return asyncio.run(connected())
 
 
 def back_to(path: str, done: str, *about: object) -> Response:
