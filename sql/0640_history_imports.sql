@@ -28,6 +28,7 @@ create table public.chat_imports (
   unique (tenant_key, chat_id)
 );
 alter table public.chat_imports enable row level security;
+revoke all on sequence public.chat_imports_id_seq from public, anon, authenticated;
 create policy chat_imports_select on public.chat_imports for select to authenticated using (
   tenant_key = coalesce((select public.claim('tenant_key')), '')
   and chat_id = any (array(select jsonb_object_keys(public.readable_chats()))
@@ -49,51 +50,39 @@ revoke all on public.chat_imports from anon, authenticated;
 grant select, insert (tenant_key, chat_id, chat_type, started_by, since, until, estimated),
   update (started_by, since, until, state, phase, position, estimated, pages, report, error, updated_at,
     finished_at) on public.chat_imports to authenticated;
-grant select, insert, update, delete on public.chat_imports to service_role;
+grant select, insert, update, delete, truncate on public.chat_imports to service_role;
 
 -- Threads that are still to be read.
-create table public.import_threads (
+create table bot_private.import_threads (
   import_id integer not null references public.chat_imports (id) on delete cascade,
   thread_id text not null,
   position text not null default '' check (length(position) <= 1000),
   is_read boolean not null default false,
   primary key (import_id, thread_id)
 );
-alter table public.import_threads enable row level security;
-revoke all on public.import_threads from anon, authenticated;
-grant select, insert, update, delete on public.import_threads to service_role;
+alter table bot_private.import_threads enable row level security;
+grant select, insert, update, delete, truncate on bot_private.import_threads to service_role;
 
 -- What the messages of the system said of joining and leaving, by name, until the import is done.
-create table public.import_joins (
+create table bot_private.import_joins (
   import_id integer not null references public.chat_imports (id) on delete cascade,
   name text not null,
   at timestamptz not null,
   joined boolean not null,
   primary key (import_id, name, at, joined)
 );
-alter table public.import_joins enable row level security;
-revoke all on public.import_joins from anon, authenticated;
-grant select, insert, update, delete on public.import_joins to service_role;
+alter table bot_private.import_joins enable row level security;
+grant select, insert, update, delete, truncate on bot_private.import_joins to service_role;
 
 -- Since when each member may read the import. Who is not in it reads nothing of it.
-create table public.import_members (
+create table bot_private.import_members (
   import_id integer not null references public.chat_imports (id) on delete cascade,
   open_id text not null,
   since timestamptz not null,
   primary key (import_id, open_id)
 );
-alter table public.import_members enable row level security;
-revoke all on public.import_members from anon, authenticated;
-grant select, insert, update, delete on public.import_members to service_role;
-
--- Whether the owner of a chat has stated that every member reads what was said before.
-create function bot_private.history_is_shown(p_tenant_key text, p_chat_id text) returns boolean
-language sql stable security definer set search_path = ''
-as $$
-  select exists (
-    select from public.chat_rules r
-    where r.tenant_key = p_tenant_key and r.chat_id = p_chat_id and r.history = 'shown')
-$$;
+alter table bot_private.import_members enable row level security;
+grant select, insert, update, delete, truncate on bot_private.import_members to service_role;
 
 -- The imports that the token of this turn may read, {id: since when}. An answer to a group draws on what all of
 -- its members may read, one in p2p on what that person may. Nothing is known of somebody: nothing is read.
@@ -115,30 +104,29 @@ begin
     v_chats := v_chats || array(select jsonb_object_keys(public.readable_chats()));
   end if;
   return (
-    select coalesce(jsonb_object_agg(i.id, r.since) filter (where r.since < 'infinity'), '{}')
+    select coalesce(jsonb_object_agg(i.id, t.since) filter (where t.since < 'infinity'), '{}')
     from public.chat_imports i
     left join public.chats c on c.tenant_key = i.tenant_key and c.chat_id = i.chat_id
+    left join public.chat_rules r on r.tenant_key = i.tenant_key and r.chat_id = i.chat_id
     cross join lateral (
       select case
         when i.chat_type = 'p2p' then
           case when v_p2p and i.chat_id = v_own then '-infinity' else 'infinity'::timestamptz end
-        when bot_private.history_is_shown(i.tenant_key, i.chat_id) then '-infinity'
-        when coalesce(c.members_read_at < now() - public.membership_lasts(), true) then 'infinity'
+        when r.history is not distinct from 'shown' then '-infinity'
+        when not v_p2p and coalesce(c.members_read_at < now() - public.membership_lasts(), true) then 'infinity'
         else coalesce((
           select max(case when m.joined_at is null then coalesce(k.since, 'infinity')
                      else greatest(m.joined_at, k.since) end)
           from public.chat_members m
-          left join public.import_members k on k.import_id = i.id and k.open_id = m.open_id
+          left join bot_private.import_members k on k.import_id = i.id and k.open_id = m.open_id
           where m.chat_id = i.chat_id and m.left_at is null
             and (m.open_id = v_actor or not v_p2p)), 'infinity')
-        end as since) r
+        end as since) t
     where i.tenant_key = v_tenant_key and i.chat_id = any (v_chats) and i.state <> 'removing');
 end
 $$;
-revoke all on function bot_private.history_is_shown(text, text), bot_private.readable_imports()
-  from public, anon;
-grant execute on function bot_private.history_is_shown(text, text), bot_private.readable_imports()
-  to authenticated, service_role;
+revoke all on function bot_private.readable_imports() from public, anon;
+grant execute on function bot_private.readable_imports() to authenticated, service_role;
 
 -- A message from before, as Feishu lists it. Its id is below zero and follows from time and message_id, so it is
 -- the same in whatever order the history is read, and stands where the message stood.
@@ -159,21 +147,8 @@ create policy imported_messages_select on public.imported_messages for select to
   sent_at >= ((select bot_private.readable_imports()) ->> import_id::text)::timestamptz);
 revoke all on public.imported_messages from anon, authenticated;
 grant select on public.imported_messages to authenticated;
-grant select, insert, update, delete on public.imported_messages to service_role;
+grant select, insert, update, delete, truncate on public.imported_messages to service_role;
 
--- What recall searches holds imported messages, too, so that it goes with a message by triggers.
-create function bot_private.drop_turn_words() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  delete from bot_private.turn_words w using gone where w.first_id = gone.id;
-  return null;
-end
-$$;
-revoke all on function bot_private.drop_turn_words() from public, anon;
-lock table public.agent_messages, bot_private.turn_words in access exclusive mode;
-create trigger agent_messages_drop_turn_words after delete on public.agent_messages
-  referencing old table as gone for each statement execute function bot_private.drop_turn_words();
-create trigger imported_messages_drop_turn_words after delete on public.imported_messages
-  referencing old table as gone for each statement execute function bot_private.drop_turn_words();
+-- What recall searches holds imported messages, too. Triggers of the functions take their place; a backfill
+-- deletes what is left over of the moment between.
 alter table bot_private.turn_words drop constraint turn_words_first_id_fkey;

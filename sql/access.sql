@@ -25,11 +25,11 @@ declare
     keep_card, resume_card, note_card,
     open_fold, save_summary,
     set_timer, list_timers, change_timer, digest_material, get_digest, said_about,
-    feishu_person
+    feishu_person, start_import, get_import, set_import_state, count_imported
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
-    told_since, turns_under_way, tell_nothing, facts_since,
+    told_since, turns_under_way, readable_imports, tell_nothing, facts_since,
     require_identity, refuse_identity, require_place, refuse_place, require_card_count, require_size, refuse_size,
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,
@@ -41,7 +41,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, recall_places,
     recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
-    import_place, imported_id, import_json, require_manager, index_imported, import_dates,
+    import_place, import_json, require_manager, drop_words_of,
     add_to_transcript, keep_topics, conversation_in_short, extend_conversation, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
@@ -52,16 +52,18 @@ declare
   }';
   -- The same, and the console: where turns come from, and how they ended.
   of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes}';
-  -- The same as of_functions, of taking back: what looks into the keyed hashes of sources is no token's.
+  -- The same as of_functions, of taking back and of importing: what looks into the keyed hashes of sources, and what
+  -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{
     keyed_hashes, keep_line_terms, keep_question_terms, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, source_terms_among, tells_any, said_since,
-    sources_of, turns_given, pass_on_sources
+    sources_of, turns_given, pass_on_sources,
+    imported_id, index_imported, import_dates
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
     keep_words, drop_working_memory_of_chat, record_working_memory_change, index_turn,
-    drop_embedding, drop_words_of_messages, count_import_messages, keep_p2p_chat, drop_private_answers, end_turn
+    drop_embedding, drop_words_of_messages, drop_turn_words, count_import_messages, keep_p2p_chat, drop_private_answers, end_turn
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{

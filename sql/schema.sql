@@ -105,14 +105,6 @@ as $$
       and t.tenant_key = coalesce(public.claim('tenant_key'), ''))
 $$;
 
-create function bot_private.history_is_shown(p_tenant_key text, p_chat_id text) returns boolean
-language sql stable security definer set search_path = ''
-as $$
-  select exists (
-    select from public.chat_rules r
-    where r.tenant_key = p_tenant_key and r.chat_id = p_chat_id and r.history = 'shown')
-$$;
-
 create function bot_private.readable_imports() returns jsonb
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -131,33 +123,25 @@ begin
     v_chats := v_chats || array(select jsonb_object_keys(public.readable_chats()));
   end if;
   return (
-    select coalesce(jsonb_object_agg(i.id, r.since) filter (where r.since < 'infinity'), '{}')
+    select coalesce(jsonb_object_agg(i.id, t.since) filter (where t.since < 'infinity'), '{}')
     from public.chat_imports i
     left join public.chats c on c.tenant_key = i.tenant_key and c.chat_id = i.chat_id
+    left join public.chat_rules r on r.tenant_key = i.tenant_key and r.chat_id = i.chat_id
     cross join lateral (
       select case
         when i.chat_type = 'p2p' then
           case when v_p2p and i.chat_id = v_own then '-infinity' else 'infinity'::timestamptz end
-        when bot_private.history_is_shown(i.tenant_key, i.chat_id) then '-infinity'
-        when coalesce(c.members_read_at < now() - public.membership_lasts(), true) then 'infinity'
+        when r.history is not distinct from 'shown' then '-infinity'
+        when not v_p2p and coalesce(c.members_read_at < now() - public.membership_lasts(), true) then 'infinity'
         else coalesce((
           select max(case when m.joined_at is null then coalesce(k.since, 'infinity')
                      else greatest(m.joined_at, k.since) end)
           from public.chat_members m
-          left join public.import_members k on k.import_id = i.id and k.open_id = m.open_id
+          left join bot_private.import_members k on k.import_id = i.id and k.open_id = m.open_id
           where m.chat_id = i.chat_id and m.left_at is null
             and (m.open_id = v_actor or not v_p2p)), 'infinity')
-        end as since) r
+        end as since) t
     where i.tenant_key = v_tenant_key and i.chat_id = any (v_chats) and i.state <> 'removing');
-end
-$$;
-
-create function bot_private.drop_turn_words() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  delete from bot_private.turn_words w using gone where w.first_id = gone.id;
-  return null;
 end
 $$;
 
@@ -678,7 +662,7 @@ grant select, insert, update, delete on public.agent_messages to service_role;
 --   (old.role = 'user' and old.chunk = 0 and old.chat_id <> old.actor_id) execute function
 --   public.drop_private_answers()
 -- trigger agent_messages_drop_turn_words after delete on public.agent_messages referencing old
---   table as gone for each statement execute function bot_private.drop_turn_words()
+--   table as gone for each statement execute function public.drop_turn_words()
 -- trigger agent_messages_drop_words after delete on public.agent_messages referencing old table as
 --   gone for each statement execute function public.drop_words_of_messages()
 -- trigger agent_messages_index_delete after delete on public.agent_messages for each row execute
@@ -1407,7 +1391,7 @@ create policy chat_imports_update on public.chat_imports
 grant select, insert (tenant_key, chat_id, chat_type, started_by, since, until, estimated), update
   (started_by, since, until, state, phase, "position", estimated, pages, report, error, updated_at,
   finished_at) on public.chat_imports to authenticated;
-grant select, insert, update, delete on public.chat_imports to service_role;
+grant select, insert, update, delete, truncate on public.chat_imports to service_role;
 
 -- Who is in which group. A membership that nothing confirmed for membership_lasts() gives no right.
 create table public.chat_members (
@@ -1591,38 +1575,6 @@ create policy forgotten_people_select on public.forgotten_people
 grant select on public.forgotten_people to authenticated;
 grant select, insert, update, delete on public.forgotten_people to service_role;
 
--- What the messages of the system said of joining and leaving, by name, until the import is done.
-create table public.import_joins (
-  import_id integer not null references public.chat_imports (id) on delete cascade,
-  name text not null,
-  at timestamptz not null,
-  joined boolean not null,
-  primary key (import_id, name, at, joined)
-);
-alter table public.import_joins enable row level security;
-grant select, insert, update, delete on public.import_joins to service_role;
-
--- Since when each member may read the import. Who is not in it reads nothing of it.
-create table public.import_members (
-  import_id integer not null references public.chat_imports (id) on delete cascade,
-  open_id text not null,
-  since timestamptz not null,
-  primary key (import_id, open_id)
-);
-alter table public.import_members enable row level security;
-grant select, insert, update, delete on public.import_members to service_role;
-
--- Threads that are still to be read.
-create table public.import_threads (
-  import_id integer not null references public.chat_imports (id) on delete cascade,
-  thread_id text not null,
-  "position" text not null default '' check (length("position") <= 1000),
-  is_read boolean not null default false,
-  primary key (import_id, thread_id)
-);
-alter table public.import_threads enable row level security;
-grant select, insert, update, delete on public.import_threads to service_role;
-
 -- A message from before, as Feishu lists it. Its id is below zero and follows from time and
 -- message_id, so it is the same in whatever order the history is read, and stands where the message
 -- stood.
@@ -1643,11 +1595,11 @@ create policy imported_messages_select on public.imported_messages
   for select to authenticated using (
     sent_at >= (((select bot_private.readable_imports()) ->> import_id::text)::timestamptz));
 grant select on public.imported_messages to authenticated;
-grant select, insert, update, delete on public.imported_messages to service_role;
+grant select, insert, update, delete, truncate on public.imported_messages to service_role;
 -- trigger imported_messages_count after delete on public.imported_messages referencing old table as
 --   gone for each statement execute function public.count_import_messages()
 -- trigger imported_messages_drop_turn_words after delete on public.imported_messages referencing
---   old table as gone for each statement execute function bot_private.drop_turn_words()
+--   old table as gone for each statement execute function public.drop_turn_words()
 
 -- Who is who: an open_id in a tenant and, where wanted, one user of Supabase Auth. Only the service
 -- writes.
@@ -1691,6 +1643,38 @@ create policy recalled_messages_select on public.recalled_messages
       || (select public.claim('chat_id')))));
 grant select on public.recalled_messages to authenticated;
 grant select, insert, update, delete on public.recalled_messages to service_role;
+
+-- What the messages of the system said of joining and leaving, by name, until the import is done.
+create table bot_private.import_joins (
+  import_id integer not null references public.chat_imports (id) on delete cascade,
+  name text not null,
+  at timestamptz not null,
+  joined boolean not null,
+  primary key (import_id, name, at, joined)
+);
+alter table bot_private.import_joins enable row level security;
+grant select, insert, update, delete, truncate on bot_private.import_joins to service_role;
+
+-- Since when each member may read the import. Who is not in it reads nothing of it.
+create table bot_private.import_members (
+  import_id integer not null references public.chat_imports (id) on delete cascade,
+  open_id text not null,
+  since timestamptz not null,
+  primary key (import_id, open_id)
+);
+alter table bot_private.import_members enable row level security;
+grant select, insert, update, delete, truncate on bot_private.import_members to service_role;
+
+-- Threads that are still to be read.
+create table bot_private.import_threads (
+  import_id integer not null references public.chat_imports (id) on delete cascade,
+  thread_id text not null,
+  "position" text not null default '' check (length("position") <= 1000),
+  is_read boolean not null default false,
+  primary key (import_id, thread_id)
+);
+alter table bot_private.import_threads enable row level security;
+grant select, insert, update, delete, truncate on bot_private.import_threads to service_role;
 
 -- The pads of HMAC-SHA256 for a random key, made once for each database.
 create table bot_private.source_key (

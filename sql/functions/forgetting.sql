@@ -118,6 +118,7 @@ begin
 
   update public.chat_imports set started_by = ''
   where started_by = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
+  delete from bot_private.import_members where open_id = p_user_id;
   update public.agent_decisions set actor_id = '', message_id = 'forgotten:' || id
   where actor_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
 

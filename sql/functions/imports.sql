@@ -181,7 +181,7 @@ begin
   end if;
   if v_import.state <> 'running' or v_import.phase <> p_phase or p_at is distinct from (
     case when p_phase = 'threads' then (
-      select t.position from public.import_threads t
+      select t.position from bot_private.import_threads t
       where t.import_id = p_import_id and t.thread_id = p_thread_id and not t.is_read)
     else v_import.position end) then
     return bot_private.import_json(v_import);
@@ -217,16 +217,16 @@ begin
   end loop;
   perform bot_private.index_imported(v_ids);
 
-  insert into public.import_threads (import_id, thread_id)
+  insert into bot_private.import_threads (import_id, thread_id)
   select distinct p_import_id, t from jsonb_array_elements_text(v_page -> 'threads') t
   on conflict do nothing;
-  insert into public.import_joins (import_id, name, at, joined)
+  insert into bot_private.import_joins (import_id, name, at, joined)
   select distinct p_import_id, m.name, to_timestamp(m.at_ms / 1000.0), m.joined
   from jsonb_to_recordset(v_page -> 'memberships') as m (name text, at_ms bigint, joined boolean)
   where m.name <> ''
   on conflict do nothing;
   if p_phase = 'threads' then
-    update public.import_threads t set position = v_next, is_read = v_next = ''
+    update bot_private.import_threads t set position = v_next, is_read = v_next = ''
     where t.import_id = p_import_id and t.thread_id = p_thread_id;
   end if;
   update public.chat_imports i set
@@ -256,7 +256,7 @@ begin
     return null;
   end if;
   select jsonb_build_object('thread_id', t.thread_id, 'position', t.position) into v_thread
-  from public.import_threads t
+  from bot_private.import_threads t
   where t.import_id = p_import_id and not t.is_read order by t.thread_id limit 1;
   if v_thread is null then
     update public.chat_imports i set phase = 'finishing' where i.id = p_import_id and i.phase = 'threads';
@@ -283,7 +283,7 @@ as $$
   ), events as materialized (
     select j.name, max(j.at) as at, max(j.at) filter (where j.joined) as joined_at,
            max(j.at) filter (where not j.joined) as left_at
-    from public.import_joins j where j.import_id = p_import_id group by j.name
+    from bot_private.import_joins j where j.import_id = p_import_id group by j.name
   ), unknown as (
     select max(e.joined_at) as at from events e
     where e.joined_at is not null and coalesce(e.left_at < e.joined_at, true)
@@ -310,11 +310,11 @@ declare
 begin
   select * into v_import from public.chat_imports i where i.id = p_import_id for update;
   if v_import.state = 'running' and v_import.phase = 'finishing' then
-    delete from public.import_members where import_id = p_import_id;
-    insert into public.import_members (import_id, open_id, since)
+    delete from bot_private.import_members where import_id = p_import_id;
+    insert into bot_private.import_members (import_id, open_id, since)
     select p_import_id, d.open_id, d.since from bot_private.import_dates(p_import_id, p_members::jsonb) d;
-    delete from public.import_joins where import_id = p_import_id;
-    delete from public.import_threads where import_id = p_import_id;
+    delete from bot_private.import_joins where import_id = p_import_id;
+    delete from bot_private.import_threads where import_id = p_import_id;
     update public.chat_imports i set state = 'done', position = '', finished_at = now(), updated_at = now()
     where i.id = p_import_id returning * into v_import;
   end if;

@@ -158,6 +158,29 @@ create or replace trigger agent_messages_index_update
 create or replace trigger agent_messages_index_delete after delete on public.agent_messages
   for each row execute function public.index_turn();
 
+-- Of these messages, of turns or of imported history, those that are gone are found no more.
+create or replace function bot_private.drop_words_of(p_ids bigint[]) returns void
+language sql volatile security definer set search_path = ''
+as $$
+  delete from bot_private.turn_words w
+  where w.first_id = any (p_ids)
+    and not exists (select from public.agent_messages m where m.id = w.first_id)
+    and not exists (select from public.imported_messages m where m.id = w.first_id)
+$$;
+
+create or replace function public.drop_turn_words() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.drop_words_of(array(select id from gone));
+  return null;
+end
+$$;
+create or replace trigger agent_messages_drop_turn_words after delete on public.agent_messages
+  referencing old table as gone for each statement execute function public.drop_turn_words();
+create or replace trigger imported_messages_drop_turn_words after delete on public.imported_messages
+  referencing old table as gone for each statement execute function public.drop_turn_words();
+
 -- The places that the token of this turn may read, and since when; with p_imports, too, those of imported history.
 -- Chats of p_but are left out. In this form it is part of its caller's query.
 drop function if exists bot_private.recall_places(text, text[]);

@@ -39,7 +39,7 @@ from tests.support.access import (
     speaks_for_self,
     stored,
 )
-from tests.support.actors import ALICE, BOB, HERE, TENANT, Actor
+from tests.support.actors import ALICE, BOB, HERE, PRIVATE, TENANT, Actor
 
 Columns = dict[str, object]
 NOW = datetime.now(UTC)
@@ -132,6 +132,18 @@ def _member_themselves(a: Actor, r: Row) -> bool:
 
 def _member_of_their_own_tenant(a: Actor, r: Row) -> bool:
     return speaks_for_self(a) and a.claim("actor") == r.author is not None and is_home(a)
+
+
+def _of_the_tenant(a: Actor, r: Row) -> bool:
+    return a.claim("tenant_key") == TENANT
+
+
+def _imported(a: Actor, r: Row) -> bool:
+    """In p2p its own, and of a group what was said since the person is known to have joined."""
+    if a.claim("sharing") == "person" or a.claim("chat_type") != "p2p":
+        return False
+    joined = MEMBERS.get(a.claim("actor") or "")
+    return here(a, r) if r.chat == PRIVATE else bool(joined) and reached(a, r)
 
 
 def _bob_added_the_bot(a: Actor, r: Row) -> bool:
@@ -461,6 +473,33 @@ TABLES: Mapping[str, Table] = {
         may_change=(
             "updated_at", "mode", "language", "instructions", "proactive", "history", "choices",
         ),
+    ),
+    "chat_imports": Table(
+        lambda r, k: {**_in_chat(r), "chat_type": r.kind, "started_by": BOB, "until": NOW},
+        Rules(
+            either(here, both(_of_the_tenant, _in_the_group)),
+            both(here, _bob_added_the_bot),
+            both(here, _bob_added_the_bot),
+            nobody,
+        ),
+        named=lambda r: r.chat,
+        key="chat_id",
+        rows=(OWN, PRIVATELY),
+        may_change=(
+            "updated_at", "started_by", "since", "until", "state", "phase", "position", "estimated",
+            "pages", "report", "error", "finished_at",
+        ),
+    ),
+    "imported_messages": Table(
+        lambda r, k: {
+            "id": -_number(k), "sent_at": SAID_AT, "import_id": 1 if r.chat == HERE else 2,
+            "message_id": k, "author_id": r.author, "author_name": "A", "content": k,
+        },
+        Rules(_imported, **_READ_ONLY),
+        tried="author_name",
+        changed="changed",
+        key="message_id",
+        rows=(OWN, PRIVATELY),
     ),
     "chat_managers": Table(
         lambda r, k: {**_in_chat(r), "open_id": r.author, "role": "adder"},

@@ -22,6 +22,9 @@ RUN_AS_OWNER: dict[str, str] = {
     "is_card_of_others": "whose card it is cannot be seen from another chat: it gives yes or no",
     "commands_among": "it says of known turns that they were commands, for each message told",
     "told_since": "no token reads who else is in a group: it gives a time",
+    "readable_imports": "no token reads who was in a group when: it gives times",
+    "index_imported": "only the service imports, and nobody writes turn_words",
+    "drop_words_of": "nobody writes turn_words: it drops those of messages that are gone",
     "pass_on_sources": "only the service forgets, and nobody writes the hashes",
     "keep_terms": "no token writes turn_words: it derives them from the messages of a turn",
     **dict.fromkeys(

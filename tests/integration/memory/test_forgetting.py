@@ -38,6 +38,7 @@ NO_PERSON = {
     "agent_turn_records",  # goes with the turn
     "agent_withdrawals",
     "chat_conversations",
+    "chat_imports",  # whoever began one is forgotten in it
     "chat_rules",
     "chat_topics",  # goes with the line of the transcript
     "chats",
@@ -54,6 +55,7 @@ OTHER_IDS = {
     "event_id",
     "first_id",
     "group_id",  # of buttons
+    "import_id",
     "message_id",
     "note_id",
     "parent_id",
