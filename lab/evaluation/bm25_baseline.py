@@ -1,7 +1,4 @@
-"""Plain BM25 beside recall: bm25s over turns, Chinese cut into words by jieba.
-
-Neither is among what the tests install: `.venv/bin/pip install bm25s jieba`.
-"""
+"""Plain BM25 beside recall: bm25s over turns, Chinese cut into words by jieba."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from lab.evaluation.recall_asking import Found, mean_found
 from lab.evaluation.recall_corpora import Corpus, CorpusTurn
 
 PACKAGES = ("bm25s", "jieba")
@@ -22,20 +20,23 @@ def missing() -> list[str]:
     return [name for name in PACKAGES if find_spec(name) is None]
 
 
-def found_by_bm25(corpus: Corpus, ks: Sequence[int]) -> dict[int, float]:
-    """The share of the evidence among the first k turns of a question's conversation, by k."""
-    shares = dict.fromkeys(ks, 0.0)
+def found_by_bm25(corpus: Corpus, ks: Sequence[int]) -> tuple[Found, dict[str, Found]]:
+    """The share of the evidence among the first k turns of a question's conversation, by k: of all
+    questions, and of each kind."""
+    shares: list[tuple[str, Found]] = []
     for name, turns in corpus.conversations.items():
         asked = [question for question in corpus.questions if question.conversation == name]
         if not asked:
             continue
         rankings = _rankings(turns, [question.text for question in asked], max(ks))
         for question, ranking in zip(asked, rankings, strict=True):
-            for k in ks:
-                shares[k] += len(question.evidence.intersection(ranking[:k])) / len(
-                    question.evidence
-                )
-    return {k: share / len(corpus.questions) for k, share in shares.items()}
+            evidence = question.evidence
+            by_k = {k: len(evidence.intersection(ranking[:k])) / len(evidence) for k in ks}
+            shares.append((question.kind, by_k))
+    kinds = sorted({kind for kind, _ in shares} - {""})
+    return mean_found([one for _, one in shares]), {
+        kind: mean_found([one for its, one in shares if its == kind]) for kind in kinds
+    }
 
 
 def _rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> list[list[str]]:
@@ -45,8 +46,11 @@ def _rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> 
     index = bm25s.BM25()
     index.index(said, show_progress=False)
     wanted = [_words(text) for text in questions]
-    found = index.retrieve(wanted, k=min(k, len(turns)), return_as="documents", show_progress=False)
-    return [[turns[int(number)].id for number in row] for row in found]
+    found, scores = index.retrieve(wanted, k=min(k, len(turns)), show_progress=False)
+    return [
+        [turns[int(number)].id for number, score in zip(*row, strict=True) if score > 0]
+        for row in zip(found, scores, strict=True)
+    ]
 
 
 def _words(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -22,6 +22,13 @@ _BEAM_KINDS = (
     "multi_session_reasoning",
     "temporal_reasoning",
 )
+_LOCOMO_KINDS = {
+    1: "several turns",
+    2: "time",
+    3: "world knowledge",
+    4: "one turn",
+    5: "not answered",
+}
 _BEAM_MARK = re.compile(r"\s*->->[\d, ]*$")
 
 
@@ -38,11 +45,15 @@ class CorpusTurn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Asked in `conversation` the day after its last turn; `evidence` are ids of its turns."""
+    """Asked in `conversation` the day after its last turn; `evidence` are ids of its turns.
+
+    `kind` is the set's own, or the languages of the question and the memory.
+    """
 
     conversation: str
     text: str
     evidence: frozenset[str]
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +64,28 @@ class Corpus:
 
     def half(self, name: str, *, kept_back: bool) -> Corpus:
         """Every second conversation with its questions: one half to tune on, one to report."""
-        names = sorted(self.conversations)[1 if kept_back else 0 :: 2]
+        return self._of(name, sorted(self.conversations)[1 if kept_back else 0 :: 2])
+
+    def part(self, every: int) -> Corpus:
+        """Every so manieth conversation with its questions."""
+        if every == 1:
+            return self
+        return self._of(f"{self.name}, 1/{every}", sorted(self.conversations)[::every])
+
+    def _of(self, name: str, conversations: Sequence[str]) -> Corpus:
+        kept = frozenset(conversations)
         return Corpus(
             name,
-            {one: self.conversations[one] for one in names},
-            tuple(question for question in self.questions if question.conversation in names),
+            {one: self.conversations[one] for one in conversations},
+            tuple(question for question in self.questions if question.conversation in kept),
         )
+
+    def elsewhere(self, question: Question) -> str:
+        """A conversation of its kind, so in its language, that does not hold its answer: halfway
+        round, so that the two halves stay apart."""
+        kind = question.kind
+        names = sorted({one.conversation for one in self.questions if one.kind == kind})
+        return names[(names.index(question.conversation) + len(names) // 2) % len(names)]
 
     def asked_at(self, conversation: str) -> datetime:
         """When its questions are asked: the day after its last turn."""
@@ -100,7 +127,8 @@ def load_locomo(file: Path) -> Corpus:
         for qa in sample["qa"]:
             evidence = frozenset(_EVIDENCE.findall(" ".join(qa.get("evidence") or ()))) & known
             if evidence:
-                questions.append(Question(name, qa["question"], evidence))
+                kind = _LOCOMO_KINDS.get(qa.get("category"), "")
+                questions.append(Question(name, qa["question"], evidence, kind))
     return Corpus("LoCoMo", conversations, tuple(questions))
 
 
@@ -162,11 +190,13 @@ def load_beam(folder: Path) -> Corpus:
         conversations[name] = tuple(turn for turn, _ in exchanges)
         turn_of = {number: turn.id for turn, numbers in exchanges for number in numbers}
         asked = json.loads(file.read_text(encoding="utf-8"))
-        for question in (one for kind in _BEAM_KINDS for one in asked.get(kind, ())):
+        for kind, question in ((its, one) for its in _BEAM_KINDS for one in asked.get(its, ())):
             sources = set(_numbers_in(question.get("source_chat_ids")))
             evidence = frozenset(turn_of[number] for number in sources if number in turn_of)
             if evidence:
-                questions.append(Question(name, question["question"], evidence))
+                questions.append(
+                    Question(name, question["question"], evidence, kind.replace("_", " "))
+                )
     return Corpus("BEAM", conversations, tuple(questions))
 
 
@@ -177,7 +207,8 @@ def load_memdaily(folder: Path) -> Corpus:
     """
     conversations: dict[str, tuple[CorpusTurn, ...]] = {}
     questions: list[Question] = []
-    for file in sorted(folder.glob("*.json")):
+    for file in sorted(folder.glob("*_hybrid.json")) or sorted(folder.glob("*.json")):
+        kind = re.sub(r"^\d+_|_[a-z]+$", "", file.stem).replace("_", " ")
         for story in json.loads(file.read_text(encoding="utf-8")):
             name = f"{file.stem}_{story['tid']}"
             turns = tuple(
@@ -186,7 +217,9 @@ def load_memdaily(folder: Path) -> Corpus:
             )
             conversations[name] = turns
             questions += [
-                Question(name, asked["question"], frozenset(map(str, asked["target_step_id"])))
+                Question(
+                    name, asked["question"], frozenset(map(str, asked["target_step_id"])), kind
+                )
                 for asked in story["question_list"]
                 if asked["target_step_id"]
             ]
@@ -244,10 +277,10 @@ def load_xquad(folder: Path) -> Corpus:
         "XQuAD, across",
         {"english": english.turns, "chinese": chinese.turns},
         tuple(
-            Question(conversation, asked.questions[key], frozenset({told.evidence[key]}))
-            for conversation, asked, told in (
-                ("english", chinese, english),
-                ("chinese", english, chinese),
+            Question(conversation, asked.questions[key], frozenset({told.evidence[key]}), kind)
+            for conversation, asked, told, kind in (
+                ("english", chinese, english, "Chinese about English"),
+                ("chinese", english, chinese, "English about Chinese"),
             )
             for key in sorted(asked.questions.keys() & told.evidence.keys())
         ),

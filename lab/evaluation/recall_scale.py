@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
-import statistics
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import psycopg
 
 from lab.benchmark.machine import own_seconds
+from lab.evaluation.recall_asking import RecallLatency, latency
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall.passages import recall_params
 from memory.rpc import call_as
@@ -73,14 +73,6 @@ where t.turn_id = any (array(select pg_temp.id('om', i) from generate_series({fi
 
 
 @dataclass(frozen=True, slots=True)
-class RecallLatency:
-    """Milliseconds."""
-
-    p50: float
-    p95: float
-
-
-@dataclass(frozen=True, slots=True)
 class Scale:
     """What one operation takes with `messages` in the table.
 
@@ -102,13 +94,6 @@ class Stored:
     text: float
     rows: float
     indexes: float
-
-
-def latency(times_ms: Sequence[float]) -> RecallLatency:
-    """The percentiles of at least one measurement."""
-    ordered = sorted(times_ms)
-    p50, p95 = statistics.median(ordered), ordered[len(ordered) * 95 // 100]
-    return RecallLatency(round(p50, 2), round(p95, 2))
 
 
 def measure_scale(

@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
-from lab.eval_recall import evaluate, store
+from lab.eval_recall import TELLING
+from lab.evaluation.recall_asking import evaluate, store
 from lab.evaluation.recall_corpora import load_locomo
 from memory.errors import BadArgument, IdentityMissing
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
@@ -597,7 +598,7 @@ async def test_the_evaluation_counts_the_share_of_the_evidence(database_url: str
     corpus = load_locomo(LOCOMO)
     store(database_url, corpus)
 
-    report = await evaluate(database_url, corpus, [1, 5], with_dates=True)
+    report = await evaluate(database_url, corpus, [1, 5], TELLING)
 
     assert (report.corpus, report.questions) == ("LoCoMo", 3)
     assert report.found[5] == 1

@@ -32,7 +32,8 @@ from bot.operations.doctor.database import without_vectors
 from bot.services import Services
 from bot.settings import read
 from lab.doubles.processes import ROOT
-from lab.eval_recall import evaluate, store
+from lab.eval_recall import TELLING
+from lab.evaluation.recall_asking import evaluate, store
 from lab.evaluation.recall_corpora import load_locomo
 from lab.evaluation.recall_vectors import embed_questions, weighed
 from memory import migrations
@@ -301,9 +302,7 @@ async def test_the_evaluation_weighs_vectors(
     store(database_url, corpus)
     likenesses = await embed_questions(embedder, [one.text for one in corpus.questions])
 
-    report = await evaluate(
-        database_url, corpus, [5], with_dates=True, likenesses=weighed(likenesses, 0.2)
-    )
+    report = await evaluate(database_url, corpus, [5], TELLING, likenesses=weighed(likenesses, 0.2))
 
     assert (report.weight, report.found[5]) == (0.2, 1)
 
