@@ -73,7 +73,7 @@ async def handle_request(
     if heard is None:
         first = request.written is not None and (lease is None or lease.job.attempt == 1)
         asked_at_s = received_ms / 1000 if first else None
-        heard = await listen(services, request, bot, asked_at_s=asked_at_s)
+        heard = await listen(services, request, bot, asked_at_s=asked_at_s, lease=lease)
     if not heard.decision.respond or _unreadable_in_group(request):
         return
 

@@ -1,4 +1,4 @@
-"""The conversation of the chat a request is from, and the chat's rules, as the store has them."""
+"""The conversation of the chat a request is from, as the store has it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import replace
 import structlog
 
 from bot.conversation import ConversationManager
-from bot.listening.chat_rules import ChatRules, rules_of
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.turn_request import TurnRequest
 from bot.services import Services
-from memory.errors import StoreError, StoreUnavailable
+from memory.errors import StoreError
 from memory.scope import memory_context, thread_root
 
 log = structlog.get_logger()
@@ -68,11 +67,3 @@ def conversations_of(services: Services, request: TurnRequest) -> ConversationMa
         timeout_seconds=services.settings.conversation_timeout_seconds,
         clock=lambda: int(services.clock() * 1000),
     )
-
-
-async def chat_rules(services: Services, store: ChatConversations) -> ChatRules:
-    """The rules of the chat; without memory those of the environment."""
-    try:
-        return await store.rules(services.settings)
-    except StoreUnavailable:
-        return rules_of(None, services.settings)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.answering.chat_state import chat_rules, conversations_of, follows, store_of, timeout_ms
+from bot.answering.chat_state import follows, store_of, timeout_ms
 from bot.answering.earlier_messages import LOOK_BACK_TIMEOUT_S, recent_messages
 from bot.answering.plain_stop import ends_an_answer
 from bot.answering.request_rate import judge_of, within_rate
@@ -22,13 +22,21 @@ from bot.conversation import ResponseDecider
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
 from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
-from bot.listening.conversation_store import NO_TOPICS, decision_args, heard_args, told_args
+from bot.listening.chat_rules import rules_of
+from bot.listening.conversation_store import (
+    NO_TOPICS,
+    Circumstances,
+    decision_args,
+    heard_args,
+    told_args,
+)
 from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start
 from bot.listening.topics import Discussion, tell_apart
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.process import metrics
 from bot.process.task_cancellation import ended
+from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.roster import Person
 from memory.errors import StoreUnavailable
@@ -58,10 +66,16 @@ class Heard:
 
 
 async def listen(
-    services: Services, request: TurnRequest, bot: Person, *, asked_at_s: float | None = None
+    services: Services,
+    request: TurnRequest,
+    bot: Person,
+    *,
+    asked_at_s: float | None = None,
+    lease: Lease | None = None,
 ) -> Heard:
     """Decides, and records what is not answered. Every decision is one log line and one count.
-    `asked_at_s` (s since epoch): the message counts as a request of its sender.
+    `asked_at_s` (s since epoch): the message counts as a request of its sender. The job of `lease`
+    ends with the decision where the bot keeps silent, if both are stored in one place.
 
     Who is asked outright by a person needs to know nothing for that: such a message is recorded,
     and the decision stored, by the opening of its turn.
@@ -79,11 +93,14 @@ async def listen(
         decision = Decision(True, Reason.STOP, "explicit")
         _say(request, message, decision)
         return Heard(message, decision, kept=False)
-    conversation, rules = await asyncio.gather(
-        _record(services, request, message, bot), chat_rules(services, store_of(services, request))
-    )
+    ends = lease if services.store.joins else None
+    around = await _hear(services, request, message, bot, ends)
+    if around.decided:
+        _say(request, message, around.decided)
+        return Heard(message, around.decided)
+    rules = around.rules
     conversation = await _in_own_thread(
-        services, request, message, bot, conversation, rules.told_since_ms
+        services, request, message, bot, around.conversation, rules.told_since_ms
     )
     judge = judge_of(services, request, asked_at_s)
     decider = ResponseDecider(bot.open_id, services.settings.followup_window_seconds, judge)
@@ -92,9 +109,12 @@ async def listen(
     decision = await decider.decide(message, conversation, budget, rules.mode)
     decision = await within_rate(services, request, message, question, decision, asked_at_s)
     topics = discussion.found if discussion else NO_TOPICS
-    decision = await _store_decision(services, request, message, decision, topics)
+    unasked = rules.choice("proactive") == "on"
+    if unasked:
+        ends = None  # there is more to do
+    decision = await _store_decision(services, request, message, decision, topics, ends)
     _say(request, message, decision)
-    if rules.choice("proactive") == "on":
+    if unasked:
         from bot.answering.waiting_questions import wait_for_others  # for chats that want it
 
         await wait_for_others(services, request, message, decision)
@@ -228,18 +248,32 @@ async def _is_ours(services: Services, message_id: str) -> bool:
     return bool(found) and found[0].sender_id == services.settings.feishu_app_id
 
 
-async def _record(
-    services: Services, request: TurnRequest, message: IncomingMessage, bot: Person
-) -> ChannelConversation | None:
-    """Keeps what is said while a conversation is on; the bot's own words are kept when sent."""
-    if not follows(services, request) or message.author_id == bot.open_id:
-        return None
+async def _hear(
+    services: Services,
+    request: TurnRequest,
+    message: IncomingMessage,
+    bot: Person,
+    ends: Lease | None,
+) -> Circumstances:
+    """Keeps what is said while a conversation is on (the bot's own words are kept when sent), and
+    reads what decides on it. Without memory the bot keeps to explicit triggers."""
+    settings = services.settings
+    records = follows(services, request) and message.author_id != bot.open_id
+    likely = decide_start(message, bot.open_id, mode=rules_of(None, settings).mode)
+    silent = not likely.respond and request.chat_type != "p2p"
     try:
-        return await conversations_of(services, request).record_message(
-            request.chat_id, message.record()
+        around, result = await store_of(services, request).hear(
+            message,
+            settings,
+            timeout_ms=timeout_ms(services) if records else None,
+            likely=likely if silent else None,
+            then=ends.ending_if_silent(message.message_id) if ends and silent else None,
         )
     except StoreUnavailable:
-        return None  # without memory the bot keeps to explicit triggers
+        return Circumstances(rules_of(None, settings))
+    if ends and around.decided and not around.decided.respond:
+        ends.ended(result)
+    return around
 
 
 async def _bot_budget(
@@ -261,10 +295,17 @@ async def _store_decision(
     message: IncomingMessage,
     decision: Decision,
     topics: Mapping[str, int],
+    ends: Lease | None,
 ) -> Decision:
-    if request.chat_type != "p2p":
-        with contextlib.suppress(StoreUnavailable):
-            return await store_of(services, request).log_decision(message, decision, topics)
+    """The decision that holds. The job of `ends` is over with it where the bot keeps silent."""
+    if request.chat_type == "p2p":
+        return decision
+    then = ends.ending_if_silent(message.message_id) if ends else None
+    store = store_of(services, request)
+    with contextlib.suppress(StoreUnavailable):
+        decision, result = await store.log_decision_and(message, decision, topics, then)
+        if ends and not decision.respond:
+            ends.ended(result)
     return decision
 
 

@@ -16,7 +16,7 @@ from bot.listening.transcript import (
     ChannelConversation,
     MessageRecord,
 )
-from memory.rpc import Rpc
+from memory.rpc import JoiningRpc, Rpc, Statement
 from memory.scope import AgentMemoryContext
 from memory.text import as_json
 
@@ -39,6 +39,16 @@ class PastDecision:
     since_bot_ms: int | None
     verdict: str | None
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What decides on a message beside itself: the chat's rules, and its conversation if one is on.
+    `decided`: the decision that was stored with the reading of them; None: none was."""
+
+    rules: ChatRules
+    conversation: ChannelConversation | None = None
+    decided: Decision | None = None
 
 
 class ChatConversations:
@@ -114,17 +124,54 @@ class ChatConversations:
     ) -> Decision:
         """Stores a decision, with the topics that were found (message id → topic), and returns the
         one that holds: the first made on this message."""
-        row = await self._call(
+        held, _ = await self.log_decision_and(message, decision, topics)
+        return held
+
+    async def log_decision_and(
+        self,
+        message: IncomingMessage,
+        decision: Decision,
+        topics: Mapping[str, int],
+        then: Statement | None = None,
+    ) -> tuple[Decision, object]:
+        """The same, and the result of `then`, which runs in that transaction if the transport can
+        do so; else None."""
+        row, result = await self._call_and(
             "log_decision",
-            self._context.chat_id,
-            p_tenant_key=self._context.tenant_key,
+            then,
             p_actor_id=self._context.actor_id,
             **decision_args(message, decision),
             **_topic_args(topics),
         )
-        if not row:
-            return decision
-        return replace(decision, respond=row["respond"], reason=Reason(row["reason"]))
+        return _held(decision, row), result
+
+    async def hear(
+        self,
+        message: IncomingMessage,
+        settings: object,
+        *,
+        timeout_ms: int | None,
+        likely: Decision | None = None,
+        then: Statement | None = None,
+    ) -> tuple[Circumstances, object]:
+        """Records a message in the conversation of its chat, and reads what decides on it.
+
+        `timeout_ms`: how long a conversation stays on; None: nothing is recorded. `likely` is the
+        decision where none is on, in a chat without rules of its own: then it is stored. The result
+        of `then` as with `log_decision_and`.
+        """
+        args: dict[str, object] = {"p_actor_id": self._context.actor_id}
+        if timeout_ms is not None:
+            args |= heard_args(message.record(), timeout_ms)
+        if likely:
+            args["p_decision"] = as_json(decision_args(message, likely))
+            args["p_mode"] = rules_of(None, settings).mode
+        row, result = await self._call_and("hear_message", then, **args)
+        return Circumstances(
+            rules_of(row["rules"], settings),
+            conversation_of(row["conversation"]),
+            _held(likely, row["decided"]) if likely and row["decided"] else None,
+        ), result
 
     async def bot_budget(self, message: IncomingMessage) -> BotBudget:
         """Notes another bot's message to this one, and returns what bots are answered from.
@@ -179,8 +226,25 @@ class ChatConversations:
         """Whether the bot has answered in that thread of the chat."""
         return bool(await self._call("has_answered_in", self._context.chat_id, p_root_id=root_id))
 
+    async def _call_and(
+        self, function: str, then: Statement | None, **params: object
+    ) -> tuple[Any, object]:
+        """The results of a function of this chat and of `then`, None if that was not run."""
+        context = self._context
+        args = {"p_chat_id": context.chat_id, "p_tenant_key": context.tenant_key, **params}
+        if then and isinstance(self._rpc, JoiningRpc):
+            return await self._rpc.call_and(function, args, context, then)
+        return await self._rpc.call(function, args, context), None
+
     async def _call(self, function: str, channel_id: str, **params: object) -> Any:
         return await self._rpc.call(function, {"p_chat_id": channel_id, **params}, self._context)
+
+
+def _held(decision: Decision, row: Mapping[str, Any] | None) -> Decision:
+    """The decision that holds, by the row of `log_decision`."""
+    if not row:
+        return decision
+    return replace(decision, respond=row["respond"], reason=Reason(row["reason"]))
 
 
 def decision_args(message: IncomingMessage, decision: Decision) -> dict[str, object]:

@@ -24,7 +24,7 @@ from bot.process.working_places import WorkingPlaces
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Dead, Job, RunAgain, after_failure
 from bot.queue.presence import Hearing, Presence
-from bot.queue.table import JobTable, Round, ending, taken
+from bot.queue.table import JobTable, Round, ending, ending_if_silent, taken
 from memory.rpc import Statement
 
 log = structlog.get_logger()
@@ -58,6 +58,10 @@ class Lease:
     def ending(self) -> Statement:
         """The statement that ends the job."""
         return ending(self.job, self.worker)
+
+    def ending_if_silent(self, message_id: str) -> Statement:
+        """The same, if that transaction has stored that the message is not answered."""
+        return ending_if_silent(self.job, self.worker, message_id)
 
     def ended(self, result: object) -> None:
         """Notes that the job has ended, and takes the next job if `result` names one."""

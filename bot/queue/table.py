@@ -216,6 +216,11 @@ def ending(job: Job, worker: int) -> Statement:
     return Statement(f"select {SCHEMA}.end_and_take(%s, %s)", (job.id, worker))
 
 
+def ending_if_silent(job: Job, worker: int, message_id: str) -> Statement:
+    """The same, if the transaction has stored that the message is not answered."""
+    return Statement(f"select {SCHEMA}.end_if_silent(%s, %s, %s)", (job.id, worker, message_id))
+
+
 def taken(row: Any) -> Job | None:
-    """The next job of the lock, which the worker has then, by the result of `ending`."""
+    """The next job of the lock, which the worker has then, by the result of either."""
     return Job(**row) if row else None

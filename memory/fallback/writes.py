@@ -13,7 +13,8 @@ from typing import Any
 from memory.scope import AgentMemoryContext, context_of_row
 
 RECORDS = frozenset({"append_to_conversation", "continue_conversation"})
-LATE = RECORDS | {"log_decision"}
+LATE = RECORDS | {"log_decision", "hear_message"}
+_OF_RECORDS = ("p_records", "p_at", "p_active_since", "p_keep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,12 @@ def late_write(
     if function == "log_decision":
         about = (str(params["p_message_id"]),)
         return LateWrite(function, params, context, about, (context.actor_id,))
+    if function == "hear_message":  # what is decided without the memory is stored by itself
+        if "p_records" not in params:
+            return None
+        where = {name: params[name] for name in ("p_chat_id", "p_tenant_key")}
+        params = where | {name: params[name] for name in _OF_RECORDS}
+        function = "append_to_conversation"
     records = json.loads(str(params["p_records"]))
     return LateWrite(
         function,

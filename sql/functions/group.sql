@@ -343,6 +343,7 @@ declare
   v_besides constant boolean := p_cue is null or bot_private.besides_taking_back();
   v_cue text := p_cue;  -- a word of the message
   v_new boolean;
+  v_stored jsonb;
 begin
   if p_cue is not null then
     if exists (select from public.recalled_messages r where r.message_id = p_message_id) then
@@ -360,13 +361,64 @@ begin
   if p_topics is not null then
     perform bot_private.keep_topics(p_chat_id, p_tenant_key, p_topics);
   end if;
-  if v_new then
-    return jsonb_build_object('respond', p_respond, 'reason', p_reason);
+  v_stored := jsonb_build_object('respond', p_respond, 'reason', p_reason);
+  if not v_new then
+    v_stored := (
+      select jsonb_build_object('respond', d.respond, 'reason', d.reason)
+      from public.agent_decisions d
+      where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id);
   end if;
-  return (
-    select jsonb_build_object('respond', d.respond, 'reason', d.reason)
-    from public.agent_decisions d
-    where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id);
+  -- read by `feishu_bot.end_if_silent` in the same transaction
+  perform set_config(
+    'feishu_bot.silent', case when v_stored ->> 'respond' = 'false' then p_message_id else '' end,
+    true);
+  return v_stored;
+end
+$$;
+
+-- What hearing a message takes before anything is decided, in one: it is recorded in the conversation of its
+-- chat (p_records and what follows: the arguments of append_to_conversation; null: nothing is), and returned
+-- are {"rules": as get_chat_rules, "conversation": in short, or null}. p_decision (JSON with the arguments of
+-- log_decision) is the decision that holds where no conversation is on, the chat's mode is p_mode, it wants no
+-- unasked answers, and the bot has not answered in the thread of p_root_id. There it is stored, and what is
+-- stored returned as "decided".
+create or replace function public.hear_message(
+  p_chat_id text, p_tenant_key text, p_actor_id text, p_records text default null,
+  p_at bigint default null, p_active_since bigint default null, p_keep integer default null,
+  p_decision text default null, p_mode text default ''
+) returns json
+language plpgsql security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_sizes constant boolean := bot_private.require_size('p_records', p_records, 1048576)
+    and bot_private.require_size('p_decision', p_decision, 16384);
+  v_place constant boolean := bot_private.require_place(p_chat_id);
+  v_likely constant jsonb := p_decision;
+  v_rules jsonb;
+  v_conversation json;
+  v_decided jsonb;
+begin
+  if p_records is not null then
+    v_conversation := public.append_to_conversation(
+      p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep, false, true);
+  end if;
+  v_rules := public.get_chat_rules(p_chat_id, p_tenant_key);
+  if v_conversation is null and v_likely is not null
+     and coalesce(v_rules ->> 'mode', p_mode) = p_mode and v_rules ->> 'proactive' is null
+     and (p_records is null or v_likely ->> 'p_root_id' is null
+          or not public.has_answered_in(p_chat_id, v_likely ->> 'p_root_id'))
+  then
+    v_decided := public.log_decision(
+      p_chat_id, p_tenant_key, p_actor_id, v_likely ->> 'p_message_id',
+      (v_likely ->> 'p_respond')::boolean, v_likely ->> 'p_reason', v_likely ->> 'p_tier',
+      v_likely ->> 'p_cue', (v_likely ->> 'p_since_bot_ms')::bigint,
+      v_likely ->> 'p_verdict', (v_likely ->> 'p_judge_ms')::integer,
+      v_likely ->> 'p_root_id', null, (v_likely ->> 'p_request_ms')::bigint,
+      (v_likely ->> 'p_shared')::boolean);
+  end if;
+  return json_build_object(
+    'rules', v_rules, 'conversation', v_conversation, 'decided', v_decided);
 end
 $$;
 

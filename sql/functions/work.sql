@@ -146,6 +146,20 @@ begin
 end
 $$;
 
+-- The same for the job of a message, if this transaction has stored that the bot does not answer it
+-- (`public.log_decision`); else null, and the job stays.
+create or replace function feishu_bot.end_if_silent(p_id bigint, p_worker bigint, p_message_id text)
+returns jsonb
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+begin
+  if current_setting('feishu_bot.silent', true) is distinct from p_message_id then
+    return null;
+  end if;
+  return end_and_take(p_id, p_worker);
+end
+$$;
+
 -- Puts a job back for another attempt; `behind` the others of its lock if need be. p_note (JSON) is
 -- added to its arguments.
 create or replace function feishu_bot.retry_job(

@@ -86,6 +86,28 @@ def test_a_lost_answer_of_the_platform_does_not_double_the_reply(world: World) -
     assert_answered_once(world, question)
 
 
+@pytest.mark.parametrize("takes_part", [False, True])
+def test_a_line_whose_worker_dies_while_it_is_heard_is_decided_on_once(
+    world: World, takes_part: bool
+) -> None:
+    if takes_part:
+        world.settled(world.ask("Alice", "hello")[0])
+    with psycopg.connect(world.database_url) as blocker:
+        blocker.execute("lock table agent_decisions in share mode")
+        line = world.say("Bob", "the invoices went out this morning, by the way")
+        heard = "log_decision" if takes_part else "hear_message"
+        eventually(lambda: waiting(world, heard), what="the line is being decided on")
+        world.bot.workers[-1].kill()
+    world.bot.start_worker()
+
+    eventually(lambda: not world.rows(UNFINISHED), what="the job is done")
+    (decision,) = world.rows("select * from agent_decisions where message_id = %s", line)
+    assert decision["respond"] is False
+    kept = world.rows("select * from chat_transcript where message_id = %s", line)
+    assert len(kept) == takes_part
+    assert not world.answers(line)
+
+
 def test_two_workers_racing_answer_each_question_once(world: World) -> None:
     world.bot.start_worker()
     questions = [world.say("Alice", f"@{world.bot_name} number {n}", count=2) for n in range(8)]
