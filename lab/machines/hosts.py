@@ -7,12 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import psycopg
 
 from lab.benchmark.checkouts import ROOT
 from lab.doubles.processes import (
@@ -27,11 +25,11 @@ from lab.doubles.processes import (
 )
 from lab.faults.door import door_to
 from lab.faults.scene import FaultScene
+from lab.machines.databases import Database, one_postgres
 from lab.machines.namespaces import Namespace, namespaces
-from memory import migrations
-from memory.backends.embedded import Server
 
 MACHINES = 3
+MakesDatabase = Callable[[Path, list[Namespace]], AbstractContextManager[Database]]
 
 
 @dataclass
@@ -98,6 +96,7 @@ class Hosts:
 
     machines: list[Machine]
     scene: FaultScene
+    database: Database
 
     def workers(self) -> list[tuple[int, str]]:
         """Id and address of every worker's session, by its advisory lock."""
@@ -112,45 +111,16 @@ class Hosts:
         return len(self.workers()) == len(self.machines) == len({w for _, w in self.workers()})
 
 
-@contextmanager
-def postgres(folder: Path, networks: list[Namespace]) -> Iterator[tuple[str, int]]:
-    """A server of its own that the machines reach over TCP: its local URL and its port."""
-    server, port = Server(folder), free_port()
-    folder.mkdir()
-    launch = server.prepare()
-    addresses = ",".join(one.database_host for one in networks)
-    own = [f"listen_addresses={addresses}" if a == "listen_addresses=" else a
-           for a in launch.arguments]  # fmt: skip
-    with (server.folder / "pg_hba.conf").open("a") as rules:
-        rules.write("host all all 10.201.0.0/16 trust\n")
-    process = launch._replace(arguments=(*own, "-p", str(port))).spawn()
-    url = f"{server.url}&port={port}"
-    try:
-        eventually(lambda: _takes(url), within_s=30, what=f"Postgres answers; see {folder}")
-        migrations.apply(url)
-        yield url, port
-    finally:
-        process.send_signal(signal.SIGQUIT)
-        process.wait(60)
-
-
 def _port(url: str) -> int:
     return int(url.rpartition(":")[2])
 
 
-def _takes(url: str) -> bool:
-    with contextlib.suppress(psycopg.Error):
-        psycopg.connect(url).close()
-        return True
-    return False
-
-
 @contextmanager
-def hosts_in(folder: Path) -> Iterator[Hosts]:
+def hosts_in(folder: Path, database_in: MakesDatabase = one_postgres) -> Iterator[Hosts]:
     """All of it, running; the machines are ready."""
     with ExitStack() as stack:
         networks = stack.enter_context(namespaces(MACHINES))
-        url, database_port = stack.enter_context(postgres(folder / "database", networks))
+        database = stack.enter_context(database_in(folder / "database", networks))
         web, balancer = free_port(), free_port()
         model = stack.enter_context(running_model(folder))
         hook = f"http://127.0.0.1:{balancer}/webhook/event"
@@ -165,12 +135,13 @@ def hosts_in(folder: Path) -> Iterator[Hosts]:
         stack.callback(relay.kill)
         machines = [
             Machine(one, folder / f"machine{one.number}", web, ports,
-                    f"postgresql://postgres@{one.database_host}:{database_port}/postgres")
+                    f"postgresql://postgres@{one.database_host}:{database.port}/postgres")
             for one in networks
         ]  # fmt: skip
         for machine in machines:
             stack.callback(machine.kill)
             machine.start()
-        hosts = Hosts(machines, FaultScene(folder, web, platform, model, door, url))
+        scene = FaultScene(folder, web, platform, model, door, database.url)
+        hosts = Hosts(machines, scene, database)
         eventually(hosts.are_complete, within_s=120, what=f"three machines work; see {folder}")
         yield hosts

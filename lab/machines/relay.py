@@ -1,6 +1,8 @@
 """A TCP relay as a process: `python -m lab.machines.relay LISTEN=TARGET[,TARGET…] …`.
 
-Addresses are HOST:PORT. Each connection goes to the next of its targets that takes it.
+Addresses are HOST:PORT. Each connection goes to the next of its targets that takes it. A target
+may be TARGET@HOST, which sees that address of this machine, or TARGET+SECONDS, whose words come so
+late.
 """
 
 from __future__ import annotations
@@ -13,11 +15,18 @@ import sys
 _CONNECT_S = 0.3
 
 
-async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _pump(
+    source: asyncio.StreamReader, target: asyncio.StreamWriter, late_s: float = 0.0
+) -> None:
+    loop = asyncio.get_running_loop()
     with contextlib.suppress(OSError):
         while block := await source.read(65536):
-            target.write(block)
-            await target.drain()
+            if late_s:
+                loop.call_later(late_s, target.write, block)
+            else:
+                target.write(block)
+                await target.drain()
+    await asyncio.sleep(late_s)
     target.close()
 
 
@@ -27,13 +36,17 @@ async def _listen(listen: str, targets: list[str]) -> None:
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         first = next(turns)
         for target in targets[first:] + targets[:first]:
-            host, _, port = target.rpartition(":")
+            place, _, late_s = target.partition("+")
+            place, _, seen_at = place.partition("@")
+            host, _, port = place.rpartition(":")
+            seen = (seen_at, 0) if seen_at else None
             try:
                 async with asyncio.timeout(_CONNECT_S):
-                    there = await asyncio.open_connection(host, int(port))
+                    there = await asyncio.open_connection(host, int(port), local_addr=seen)
             except (OSError, TimeoutError):
                 continue
-            await asyncio.gather(_pump(reader, there[1]), _pump(there[0], writer))
+            back = _pump(there[0], writer, float(late_s or 0))
+            await asyncio.gather(_pump(reader, there[1]), back)
             return
         writer.close()
 
