@@ -23,7 +23,7 @@ Examples:
 Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
 transactions and round trips), ack (the webhook alone), memory (load and save with much in it),
 flood (twenty people beside one who floods the bot); only when asked for: storage (what a message
-takes on disk over 3,000 turns, by table and index).
+takes on disk, by table and index, over --turns, after transcripts are full).
 
 How it is counted: CPU is user and system time of the whole process tree, ended children included,
 over answered mentions; a worker that runs inside gunicorn's process is part of web. Memory is PSS
@@ -80,6 +80,7 @@ from lab.talk import command as talk
 from lab.talk.storage import measure_storage
 
 _LONGEST_S = 1800.0
+_TURN_S = 0.2  # of a measured turn, on a busy machine
 _PAGE_WIDTH = 180  # of a file or a pipe, in characters
 MEASURES = ("account", "ack", "memory", "flood")
 _ON_REQUEST = ("storage",)
@@ -111,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--seconds", type=_seconds, help="of each load (10; 1 to 120)")
     made.add_argument("--messages", type=_messages, help="in the large memory (1,000,000)")
+    made.add_argument("--turns", type=_turns, default=_TURNS, help="of storage (3,000)")
     made.add_argument(
         "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
     )
@@ -164,7 +166,7 @@ async def _measure(
         for name in options.only or (("account",) if options.against else MEASURES):
             console.log(f"measuring {name}")
             try:
-                async with asyncio.timeout(_LONGEST_S):
+                async with asyncio.timeout(_LONGEST_S + _TURN_S * options.turns):
                     await _take(name, setting, options, this, found, console)
             except EXPECTED as exc:
                 found.failed.append(FailedMeasure.by(name, exc))
@@ -229,7 +231,7 @@ async def _take(
         case "flood":
             found.figures += await measure_flood(setting, this)
         case "storage":
-            turns = _TURNS // 10 if setting.quick else _TURNS
+            turns = options.turns // 10 if setting.quick else options.turns
             found.figures += await measure_storage(setting, this, turns, console.log)
         case "memory":
             found.figures += await measure_memory(setting, console.log)
@@ -276,6 +278,13 @@ def _messages(text: str) -> int:
     value = int(text.replace(",", "").replace("_", ""))
     if not 1_000 <= value <= 5_000_000:
         raise argparse.ArgumentTypeError("give 1,000 to 5,000,000 messages")
+    return value
+
+
+def _turns(text: str) -> int:
+    value = int(text.replace(",", "").replace("_", ""))
+    if not 100 <= value <= 200_000:
+        raise argparse.ArgumentTypeError("give 100 to 200,000 turns")
     return value
 
 

@@ -18,11 +18,12 @@ from lab.benchmark.load import Askers
 from lab.benchmark.processes import NotMeasured, socket_folder
 from lab.benchmark.setting import Setting, address
 from lab.talk.people import going_on
-from lab.talk.speech import groups, written_discussions
+from lab.talk.speech import CHATS, groups, written_discussions
 
 _PEOPLE = 50
 _ROUND_S = 5.0
 _SETTLES_S = 2.0
+_LINES_OF_A_TRANSCRIPT = 225  # at most; two of them are of one turn
 _LEAST_SHOWN = 3.0  # bytes a message
 _BAR_KB = 0.8
 _RELATIONS = """
@@ -58,14 +59,15 @@ class DiskUse:
 async def measure_storage(
     setting: Setting, checkout: Checkout, turns: int, progress: Callable[[str], object]
 ) -> list[Figure]:
-    """People ask in twenty groups that go on; a fourth as many turns before do not count, because
-    empty tables and indexes grow by whole pages."""
+    """People ask in twenty groups that go on. What comes before does not count: until transcripts
+    are full, and a fourth as many turns, because empty tables and indexes grow by whole pages."""
     folder = setting.folder / "storage"
-    await asyncio.to_thread(_script_answers, setting, turns)
+    before_that = max(turns // 4, 0 if setting.quick else CHATS * _LINES_OF_A_TRANSCRIPT // 2)
+    await asyncio.to_thread(_script_answers, setting, turns + before_that)
     async with bot(setting, checkout, folder) as started:
         questions = going_on(groups("storage"))
         people = Askers(setting.platform, started.port, questions=questions)
-        await _ask(people, turns // 4, progress)
+        await _ask(people, before_that, progress)
         before = await asyncio.to_thread(_look, folder)
         await _ask(people, turns, progress)
         after = await asyncio.to_thread(_look, folder)
@@ -99,7 +101,7 @@ def storage_figures(before: DiskUse, after: DiskUse) -> list[Figure]:
 def _script_answers(setting: Setting, turns: int) -> None:
     """Answers of people's words, each another one, so that their words are found as in life."""
     said = [" ".join(text for _, text in one.lines) for one in written_discussions()]
-    answers: Sequence[str] = list(itertools.islice(itertools.cycle(said), 4 * turns))
+    answers: Sequence[str] = list(itertools.islice(itertools.cycle(said), 3 * turns))
     url = setting.model_url.removesuffix("/v1") + "/control/script"
     script = {"steps": [{"text": text} for text in answers]}
     requests.post(url, json=script, timeout=60).raise_for_status()

@@ -37,7 +37,10 @@ def run(world: World, *command: str) -> subprocess.CompletedProcess[str]:
 
 def record(world: World, turn: str) -> dict[str, Any]:
     def found() -> list[dict[str, Any]]:
-        return world.rows("select record from public.agent_turn_records where turn_id = %s", turn)
+        query = """select bot_private.told_record(r.record, t.given) as record
+                   from public.agent_turn_records r join public.agent_turns t on t.id = r.turn_id
+                   where r.turn_id = %s"""
+        return world.rows(query, turn)
 
     [row] = eventually(found, what="the record of the turn")
     return row["record"]

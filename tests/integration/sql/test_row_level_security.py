@@ -127,6 +127,8 @@ def test_the_console_reads_and_keeps_its_looks_and_holds_nothing_else(
         ("function", "bot_private.first_asked", "execute"),
         ("function", "bot_private.is_question", "execute"),
         ("function", "bot_private.outcomes", "execute"),
+        ("function", "bot_private.lists_ids", "execute"),
+        ("function", "bot_private.told_record", "execute"),
         *(
             ("table", f"public.{name}", "select")
             for name in AT_THE_CONSOLE
