@@ -19,7 +19,7 @@ declare
     recall, messages_to_embed, save_embeddings,
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
-    log_decision, hear_message, note_bot_message, last_decision, get_chat_rules, set_chat_rule, has_answered_in,
+    log_decision, hear_message, note_bot_message, last_decision, get_chat_rules, set_chat_rule, manages_chat, has_answered_in,
     p2p_chat, private_fits, private_sources, compared_terms, offer_private, keep_offer, private_reply, draw_on, note_read_messages,
     record_reply_with_buttons, press_button, running_turns, press_handle,
     keep_card, resume_card, note_card,
@@ -41,7 +41,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, recall_places,
     recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
-    import_place, import_json, require_manager, drop_words_of,
+    import_place, import_json, require_manager, drop_words_of, own_imported,
     add_to_transcript, keep_topics, conversation_in_short, extend_conversation, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
@@ -50,12 +50,12 @@ declare
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number,
     noted_sources, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call
   }';
-  -- The same, and the console: where turns come from, what they were made of, and how they ended.
-  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record}';
+  -- The same, and the console: where turns come from, and how they ended.
+  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes}';
   -- The same as of_functions, of taking back and of importing: what looks into the keyed hashes of sources, and what
   -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{
-    keyed_hashes, keep_line_terms, keep_question_terms, packed_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
+    keyed_hashes, keep_line_terms, keep_question_terms, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, source_terms_among, tells_any, said_since,
     sources_of, turns_given, pass_on_sources,
     imported_id, index_imported, import_dates

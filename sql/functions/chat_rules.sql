@@ -32,6 +32,19 @@ as $$
     where (p_sources #>> array[e.key, 'at'])::timestamptz >= p_since), '{}') end
 $$;
 
+-- Whether whom the token is of manages the chat: its owner and admins as Feishu said lately, and who added the bot.
+create or replace function public.manages_chat(p_chat_id text, p_tenant_key text) returns boolean
+language sql stable security invoker set search_path = ''
+as $$
+  select bot_private.require_size('p_chat_id', p_chat_id, 256)
+    and bot_private.require_size('p_tenant_key', p_tenant_key, 256)
+    and exists (
+      select from public.chat_managers m
+      where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key
+        and m.open_id = public.claim('actor')
+        and (m.role = 'adder' or m.seen_at > now() - interval '10 minutes'))
+$$;
+
 -- Changes one rule; an empty value takes it back. Returns the rules. Row-level security says who may. The bot
 -- checks which rules and choices there are; those that SQL acts on have columns.
 create or replace function public.set_chat_rule(
@@ -45,11 +58,7 @@ begin
   if coalesce(p_name !~ '^[a-z][a-z_]*$', true) then
     raise exception 'there is no rule %', p_name using errcode = 'PT400';
   end if;
-  if not exists (
-    select from public.chat_managers m
-    where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key
-      and m.open_id = public.claim('actor')
-      and (m.role = 'adder' or m.seen_at > now() - interval '10 minutes')) then
+  if not public.manages_chat(p_chat_id, p_tenant_key) then
     raise exception 'only who manages the chat may change its rules' using errcode = 'PT403';
   end if;
   insert into public.chat_rules as r (tenant_key, chat_id) values (p_tenant_key, p_chat_id)

@@ -382,14 +382,12 @@ begin
 end
 $$;
 
--- How many imported messages of a chat are the person's own, for that person.
+-- How many imported messages of the token's chat are the person's own, for that person.
 create or replace function public.count_imported(p_chat_id text, p_tenant_key text) returns bigint
 language sql stable security invoker set search_path = ''
 as $$
-  select count(*)
-  from public.imported_messages m join public.chat_imports i on i.id = m.import_id
-  where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key and m.author_id = public.claim('actor')
-    and bot_private.require_place(p_chat_id)
+  select case when bot_private.require_size('p_tenant_key', p_tenant_key, 256)
+    and bot_private.require_place(p_chat_id) then bot_private.own_imported() end
 $$;
 
 -- Messages that go are counted no more.

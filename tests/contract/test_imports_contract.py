@@ -311,3 +311,15 @@ async def test_the_sender_learns_how_many_of_their_messages_are_kept(history: Hi
 
     assert await history.imports.own_messages(history.at("ann")) == 1
     assert await history.imports.own_messages(history.at("cleo")) == 0
+
+
+async def test_the_sender_learns_it_of_messages_that_nobody_else_may_read(history: History) -> None:
+    said = history.message("early", "the mascot is a walrus", "ann")
+    await history.import_all(Page([said]), names=("ann", "bob"))
+    assert await history.texts(history.at("ann"), "mascot") == []
+
+    assert await history.imports.own_messages(history.at("ann")) == 1
+    elsewhere = replace(history.at("ann"), actor_id=history.group.person("bob"))
+    assert await history.imports.own_messages(elsewhere) == 0
+    await history.imports.remove(history.chat, None)
+    assert await history.imports.own_messages(history.at("ann")) == 0
