@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.files.reading import FileReader
+from bot.people.authors import Authors
 from bot.people.encounters import People
 from bot.people.membership import Membership
 from bot.people.own_person import OwnPerson
@@ -55,6 +56,9 @@ class Services:
     # queues what comes after a turn (`bot.queue.table.private_look_up`), where the memory cannot;
     # raises `QueueUnavailable`
     run_on_queue: Callable[[Statement], Awaitable[None]] | None = None
+    # queues the next step of an import (`JobTable.queue_import`); raises `QueueUnavailable`
+    queue_import: Callable[[int, Mapping[str, object]], Awaitable[None]] | None = None
+    authors: Authors = field(default_factory=Authors)  # of imported messages
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None

@@ -25,6 +25,7 @@ from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import handle_click
 from bot.card_actions.reactions import handle_reaction
+from bot.features.history_import.importing import give_up_import, handle_import
 from bot.features.private_answers.offering import Asked, handle_look_up
 from bot.features.registry import TIMERS
 from bot.features.timers.due import tend_timers
@@ -33,6 +34,7 @@ from bot.features.welcome.first_words import WELCOMED, welcome
 from bot.feishu import chat_events, events, reactions
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.listening.turn_request import TurnRequest
+from bot.operations.maintenance.history_imports import tend_imports
 from bot.operations.maintenance.janitor import keep_order
 from bot.operations.maintenance.membership_refresh import learn_members
 from bot.operations.maintenance.person_rates import share_person_rates, tell_first
@@ -57,8 +59,16 @@ from bot.process.turn_capacity import turns_in_hand
 from bot.process.working_places import room_to_begin
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
-from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Hopeless, Later
-from bot.queue.table import TENDING_AT_ONCE, JobTable
+from bot.queue.jobs import (
+    EVENT_TASK,
+    IMPORT_TASK,
+    PRIVATE_TASK,
+    TENDING_TASK,
+    TIMER_TASK,
+    Hopeless,
+    Later,
+)
+from bot.queue.table import IMPORTS_AT_ONCE, TENDING_AT_ONCE, JobTable
 from bot.services import Services
 from bot.settings import Settings, load
 from bot.turn import handle_request
@@ -94,6 +104,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
             await handle_look_up(services, Asked.of_job(job.args), job.attempt)
         elif job.task == TIMER_TASK:
             await handle_timer(services, lease, TIMERS, handle_request)
+        elif job.task == IMPORT_TASK:
+            await handle_import(services, lease)
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure) as exc:
@@ -108,6 +120,13 @@ async def handle_job(services: Services, lease: Lease) -> None:
         stack = "".join(traceback.format_tb(exc.__traceback__))
         log.error("job.failed", error=type(exc).__name__, stack=stack)
         raise
+
+
+async def give_up_job(services: Services, lease: Lease, reason: str) -> bool:
+    """Ends a job that gets no other attempt; whether somebody was told. Raises `Later`."""
+    if lease.job.task == IMPORT_TASK:
+        await give_up_import(services, lease.job.args["import_id"])
+    return await give_up(services, lease, reason)
 
 
 async def handle_event(services: Services, lease: Lease) -> None:
@@ -189,18 +208,19 @@ async def _work(
     services = replace(
         services,
         queue_tending=table.queue_tending,
+        queue_import=table.queue_import,
         run_on_queue=table.run,
         is_stopped=table.is_stopped,
     )
     services = replace(services, tells_of_rate=partial(tell_first, table, services))
     handlers = Handlers(
         handle=partial(handle_job, services),
-        give_up=partial(give_up, services),
+        give_up=partial(give_up_job, services),
         took_over=metrics.STALLED.inc,
         counted=standing.share_with,
         stopped=services.stops.ask,
     )
-    places = settings.worker_concurrency + TENDING_AT_ONCE
+    places = settings.worker_concurrency + TENDING_AT_ONCE + IMPORTS_AT_ONCE
     in_hand = turns_in_hand(settings.workers)
     consumer = Consumer(
         table,
@@ -231,6 +251,7 @@ def _tending(
     works: list[Callable[[], Awaitable[None]]] = [
         standing.keep,
         partial(tend_timers, services, table),
+        partial(tend_imports, services, table),
         partial(tend_withdrawals, services),
         partial(record_turns, table, services),
         partial(share_person_rates, table, services),

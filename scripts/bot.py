@@ -44,7 +44,11 @@ class ShellCommand:
 _WAYS_IN = {"bot", "installed"}  # to all the others
 
 # Programs of other packages that belong to the same command.
-_PROGRAMS = {"start": "bot.process.__main__", "sandbox": "sandbox.__main__"}
+_PROGRAMS = {
+    "start": "bot.process.__main__",
+    "sandbox": "sandbox.__main__",
+    "import": "scripts.operating.importing",  # no name for a module that others import
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -119,6 +119,9 @@ MEMBERS_REFRESHED = Counter(
     "Chats that Feishu was asked about, by what came of it.",
     ["outcome"],
 )
+IMPORTED_MESSAGES = Counter(
+    "bot_imported_messages_total", "Messages of a chat's past that were read and kept."
+)
 TIMERS = Counter("bot_timers_total", "Times of timers, by what came of them.", ["kind", "outcome"])
 TIMER_LATE_SECONDS = Histogram(
     "bot_timer_late_seconds",

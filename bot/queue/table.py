@@ -17,7 +17,15 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QueueUnavailable
-from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Dead, Job, RunAgain
+from bot.queue.jobs import (
+    IMPORT_TASK,
+    PRIVATE_TASK,
+    TENDING_TASK,
+    TIMER_TASK,
+    Dead,
+    Job,
+    RunAgain,
+)
 from bot.queue.person_rates import Asker
 from memory.backends.exchange import AskingConnection
 from memory.backends.postgres import Pool
@@ -27,7 +35,9 @@ from memory.scope import AgentMemoryContext
 from memory.tables.timers import Taken
 
 TENDING_AT_ONCE = 2  # in all workers; each has so many places besides those of its turns
+IMPORTS_AT_ONCE = 2  # likewise
 _TENDING_PRIORITY = -10
+_IMPORT_PRIORITY = -20
 _WITHIN_S = 5.0
 
 
@@ -172,6 +182,23 @@ class JobTable:
         """Queues the job of a timer's time unless it waits already; `now_ms` is ms since epoch."""
         args = json.dumps({"timer_id": timer.id, "due_ms": timer.due_ms, "received_ms": now_ms})
         await self._value("queue_timer", TIMER_TASK, timer.id, args)
+
+    async def queue_import(self, import_id: int, note: Mapping[str, object]) -> None:
+        """Queues the next step of an import; one that waits already takes `note` over, its
+        arguments. With `wait_s` it waits so many seconds, and those beside it go first."""
+        kept = {key: value for key, value in note.items() if key != "wait_s"}
+        await self._queue_import(import_id, kept, float(str(note.get("wait_s", 0.0))))
+
+    async def queue_idle_import(self, import_id: int) -> bool:
+        """Queues a step of an import of which no job waits or runs; whether there was none."""
+        return await self._queue_import(import_id, {}, 0.0, if_idle=True)
+
+    async def _queue_import(
+        self, import_id: int, note: Mapping[str, object], wait_s: float, *, if_idle: bool = False
+    ) -> bool:
+        whose = (IMPORT_TASK, _IMPORT_PRIORITY, IMPORTS_AT_ONCE, import_id)
+        args = json.dumps({**note, "import_id": import_id})
+        return bool(await self._value("queue_import", *whose, args, wait_s, if_idle))
 
     async def is_stopped(self, turn_id: str) -> bool:
         """Whether the turn was asked to stop, also before a crash."""

@@ -40,6 +40,15 @@ class TakenChat:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownChat:
+    """A chat of a tenant as it is known; `chat_type` None: not told yet."""
+
+    tenant_key: str
+    chat_type: ChatType | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class MembershipChange:
     """What a list of members changed: how many are in by it, came new, and are out."""
 
@@ -90,6 +99,11 @@ class ChatStore:
             "p_topics": topics,
         }
         await self._rpc.call("describe_chat", params, None)
+
+    async def known(self, chat_id: str) -> tuple[KnownChat, ...]:
+        """The chat in each tenant that it is known in: one, but for chats of several companies."""
+        rows = await self._rpc.call("known_chats", {"p_chat_id": chat_id}, None)
+        return tuple(KnownChat(**row) for row in rows)
 
     async def is_topic_group(self, chat_id: str) -> bool:
         """Whether a group is known to consist of topics."""

@@ -138,6 +138,17 @@ as $$
   where c.tenant_key = later.tenant_key and c.chat_id = later.chat_id
 $$;
 
+-- A chat in each tenant that it is known in, for operators: tenant, type and name; of which there was word last
+-- comes first.
+create or replace function public.known_chats(p_chat_id text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'tenant_key', c.tenant_key, 'chat_type', c.chat_type, 'name', c.name)
+    order by c.gone_at nulls first, c.active_at desc nulls last, c.tenant_key), '[]')
+  from public.chats c where c.chat_id = p_chat_id
+$$;
+
 -- Whether a group is known to consist of topics.
 create or replace function public.is_topic_group(p_chat_id text) returns boolean
 language sql stable security invoker set search_path = ''

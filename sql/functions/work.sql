@@ -310,6 +310,38 @@ as $$
   select queue_once(p_task, 0, 'timer ' || p_timer_id, 'timer ' || p_timer_id, p_args::jsonb)
 $$;
 
+-- Queues a step of an import, p_at_once of all imports run at a time. One that waits already takes p_args over,
+-- and its time if that is sooner. With p_wait_s it waits so long, behind the others of its place. p_if_idle: only
+-- if no job of the import waits or runs. Returns whether there is a new one.
+create or replace function feishu_bot.queue_import(
+  p_task text, p_priority integer, p_at_once integer, p_import_id integer, p_args text,
+  p_wait_s double precision default 0, p_if_idle boolean default false
+) returns boolean
+language plpgsql volatile security invoker set search_path = feishu_bot
+as $$
+declare
+  v_key constant text := 'import ' || p_import_id;
+  v_lock constant text := 'import ' || p_import_id % p_at_once;
+  v_new boolean;
+begin
+  if p_if_idle and exists (
+    select from jobs j where j.lock = v_lock and j.status in ('waiting', 'running')
+      and (j.args ->> 'import_id')::integer = p_import_id) then
+    return false;
+  end if;
+  insert into jobs as j (task, priority, lock, unique_key, args, scheduled_at)
+  values (p_task, p_priority - (p_wait_s > 0)::integer, v_lock, v_key, p_args::jsonb,
+          case when p_wait_s > 0 then now() + make_interval(secs => p_wait_s) end)
+  on conflict (unique_key) where status = 'waiting' do update set
+    args = j.args || excluded.args, priority = greatest(j.priority, excluded.priority),
+    scheduled_at = case when j.scheduled_at is not null and excluded.scheduled_at is not null
+      then least(j.scheduled_at, excluded.scheduled_at) end
+  returning j.xmax = 0 into v_new;
+  perform tell_workers();
+  return v_new;
+end
+$$;
+
 -- Queues a job unless one with its key waits already.
 create or replace function feishu_bot.queue_once(
   p_task text, p_priority integer, p_lock text, p_key text, p_args jsonb

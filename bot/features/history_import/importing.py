@@ -1,0 +1,288 @@
+"""One step of an import: a page is read and kept, and the next step is queued.
+
+A step is a job that may be killed at any moment. What it kept says where it has got to, in the same
+transaction, so whoever does the step again finds it done or does it once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import structlog
+
+from bot.features.history_import.places import Astray, PagePlace, place_of
+from bot.features.history_import.reading import Source, forwards, named, people, read_page
+from bot.features.history_import.refusals import (
+    Refusal,
+    is_hidden_thread,
+    reason_against,
+    refusal_of,
+)
+from bot.features.history_import.removing import remove_step, say_receipt
+from bot.features.history_import.reporting import report
+from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unintelligible
+from bot.feishu.models import HistoryPage, RawMessage
+from bot.feishu.received import forwarded_text
+from bot.process import metrics
+from bot.queue.consumer import Lease
+from bot.services import Services
+from memory.tables.chats import ChatStore
+from memory.tables.imports import HistoryImport, ImportStore, Page, Phase
+from memory.tables.people import PeopleStore
+
+log = structlog.get_logger()
+
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 300.0
+_MOST_UNINTELLIGIBLE = 3
+
+
+async def handle_import(services: Services, lease: Lease) -> None:
+    """Does one job of an import and queues the next. Raises `StoreError` and, where a card could
+    not be sent, `FeishuFailure`."""
+    import_id: int = lease.job.args["import_id"]
+    structlog.contextvars.bind_contextvars(import_id=import_id)
+    found = await ImportStore(services.rpc).get(import_id)
+    if found is None:
+        await say_receipt(services, lease)
+    elif found.state == "removing":
+        await remove_step(services, found, lease)
+    elif found.state == "running":
+        await _go_on(services, found, lease)
+    else:
+        await report(services, found, lease)
+
+
+async def give_up_import(services: Services, import_id: int) -> None:
+    """A step failed for a reason that nobody foresaw: the import waits until it is resumed."""
+    await ImportStore(services.rpc).fail(import_id, "defect")
+
+
+async def _go_on(services: Services, found: HistoryImport, lease: Lease) -> None:
+    tries = int(lease.job.args.get("tries", 0))
+    try:
+        after = await _step(services, found)
+    except FeishuFailure as failure:
+        refusal = _refusal(failure, tries)
+        if refusal is None:
+            await _pause(services, found, failure, tries)
+            return
+        after = await _fail(services, found, refusal, failure)
+    except Astray:
+        after = await _fail(services, found, "unintelligible", None)
+    if after is None:
+        return
+    if after.state in ("running", "removing"):
+        await queue_step(services, found.id)
+    elif after.state in ("done", "failed"):
+        await report(services, after, lease)
+
+
+async def queue_step(services: Services, import_id: int, **note: object) -> None:
+    """Without a queue at hand the maintenance loop does it within a minute."""
+    if services.queue_import:
+        await services.queue_import(import_id, note)
+
+
+def _refusal(failure: FeishuFailure, tries: int) -> Refusal | None:
+    """Why the import cannot go on; None where trying again later may help."""
+    if isinstance(failure, FeishuError):
+        return refusal_of(failure)
+    if isinstance(failure, Unintelligible) and tries + 1 >= _MOST_UNINTELLIGIBLE:
+        return "unintelligible"
+    return None
+
+
+async def _pause(
+    services: Services, found: HistoryImport, failure: FeishuFailure, tries: int
+) -> None:
+    """The step is done again later, and the imports beside it meanwhile: a job that waits would
+    hold them up."""
+    asked_s = getattr(failure, "retry_after_s", None) or 0.0
+    wait_s = max(asked_s, min(_SHORTEST_PAUSE_S * 2.0**tries, _LONGEST_PAUSE_S))
+    log.warning(
+        "import.waits",
+        error=type(failure).__name__,
+        code=getattr(failure, "code", None),
+        phase=found.phase,
+        wait_s=wait_s,
+    )
+    await queue_step(services, found.id, tries=min(tries + 1, 10), wait_s=wait_s)
+
+
+async def _fail(
+    services: Services, found: HistoryImport, refusal: Refusal, failure: FeishuFailure | None
+) -> HistoryImport | None:
+    code, log_id = getattr(failure, "code", None), getattr(failure, "log_id", "")
+    log.error("import.failed", refusal=refusal, phase=found.phase, code=code, log_id=log_id)
+    return await ImportStore(services.rpc).fail(found.id, refusal)
+
+
+async def _step(services: Services, found: HistoryImport) -> HistoryImport | None:
+    """The import after the step; None: it is gone. Raises `FeishuFailure` and `Astray`."""
+    if reason := reason_against(services.settings):
+        return await ImportStore(services.rpc).fail(found.id, reason)
+    if found.phase == "chat":
+        return await _read_chat(services, found)
+    if found.phase == "threads":
+        return await _read_thread(services, found)
+    return await _finish(services, found)
+
+
+async def _read_chat(services: Services, found: HistoryImport) -> HistoryImport | None:
+    place = place_of(found.position, found.since_ms // 1000 if found.since_ms else None)
+    source = await _source(services, found)
+    place, page = await _page(services, found, source, place, found.chat_id)
+    kept = await _kept(services, found, source, place, page)
+    return await _store(services, found, "chat", found.position, kept)
+
+
+async def _read_thread(services: Services, found: HistoryImport) -> HistoryImport | None:
+    store = ImportStore(services.rpc)
+    thread = await store.next_thread(found.id)
+    if thread is None:
+        return await store.get(found.id)  # in its last phase, or paused
+    thread_id, position = thread
+    source = replace(await _source(services, found), in_thread=True)
+    try:
+        place, page = await _page(services, found, source, place_of(position, None), thread_id)
+        kept = await _kept(services, found, source, place, page)
+    except Astray:
+        kept = Page(counts={"broken_threads": 1})
+    except FeishuError as error:
+        if not is_hidden_thread(error):
+            raise
+        kept = Page(
+            counts={"old_threads" if error.action is Action.WITHOUT_THREAD else "deleted": 1}
+        )
+    return await _store(services, found, "threads", position, kept, thread_id)
+
+
+async def _store(
+    services: Services,
+    found: HistoryImport,
+    phase: Phase,
+    at: str,
+    page: Page,
+    thread_id: str = "",
+) -> HistoryImport | None:
+    after = await ImportStore(services.rpc).store_page(
+        found.id, phase=phase, at=at, page=page, thread_id=thread_id
+    )
+    metrics.IMPORTED_MESSAGES.inc(max(after.messages - found.messages, 0) if after else 0)
+    log.info("import.page", phase=phase, kept=len(page.messages), left_out=dict(page.counts))
+    return after
+
+
+async def _page(
+    services: Services, found: HistoryImport, source: Source, place: PagePlace, container: str
+) -> tuple[PagePlace, HistoryPage]:
+    """The page, and the place where it was found: one whose token Feishu does not know any more is
+    looked for anew. Raises `FeishuFailure` and `Astray`."""
+    try:
+        return place, await _asked(services, found, source, place, container)
+    except FeishuError as error:
+        if not place.token or error.action is not Action.REJECTED:
+            raise
+        log.info("import.token_expired", code=error.code)
+        anew = place.again(by_time=not source.in_thread)
+        return anew, await _asked(services, found, source, anew, container)
+
+
+async def _asked(
+    services: Services, found: HistoryImport, source: Source, place: PagePlace, container: str
+) -> HistoryPage:
+    return await services.feishu.history_page(
+        "thread" if source.in_thread else "chat",
+        container,
+        page_token=place.token,
+        start_s=place.start_s,
+        end_s=None if source.in_thread else math.ceil(found.until_ms / 1000),
+    )
+
+
+async def _kept(
+    services: Services, found: HistoryImport, source: Source, place: PagePlace, page: HistoryPage
+) -> Page:
+    following = place.after(page, by_time=not source.in_thread)
+    if source.in_thread and _is_past(page.messages, found.until_ms):
+        following = None
+    forwarded = await _forwarded(services, forwards(page.messages, source))
+    inner = [one for messages in forwarded.values() for one in messages]
+    names = await _names(services, found, [*page.messages, *inner])
+    texts = {key: forwarded_text(messages, names) for key, messages in forwarded.items()}
+    position = following.text if following else ""
+    return read_page(page.messages, source, names, texts, position)
+
+
+def _is_past(messages: Sequence[RawMessage], until_ms: int) -> bool:
+    """Whether a thread, which is listed without an end, has got beyond it."""
+    return any(one.create_time_ms >= until_ms for one in messages)
+
+
+async def _source(services: Services, found: HistoryImport) -> Source:
+    topics = await ChatStore(services.rpc).is_topic_group(found.chat_id)
+    return Source(found.chat_id, services.settings.feishu_app_id, topics)
+
+
+async def _forwarded(
+    services: Services, message_ids: Sequence[str]
+) -> Mapping[str, Sequence[RawMessage]]:
+    """The messages of merged forwards, each list led by the forward. What Feishu does not show is
+    left out."""
+    found = {}
+    for message_id in message_ids:
+        try:
+            found[message_id] = await services.feishu.get_message(
+                message_id, user_card_content=True, of_history=True
+            )
+        except FeishuError as error:
+            if error.action.may_pass:
+                raise
+    return found
+
+
+async def _names(
+    services: Services, found: HistoryImport, messages: Sequence[RawMessage]
+) -> dict[str, str]:
+    """Of those who wrote the messages and of those whom they mention. Asked for are those alone
+    that are not told with the messages and that nobody here knows."""
+    told, wanted = named(messages), people(messages)
+    known = services.people.of(found.tenant_key).known
+    here = {one: known[one] for one in wanted if one in known}
+    missing = [one for one in wanted if one not in told and one not in here]
+    table = PeopleStore(services.rpc)
+    asked = await services.authors.find(found.tenant_key, missing, services.feishu, table)
+    return {**asked, **told, **here}
+
+
+async def _finish(services: Services, found: HistoryImport) -> HistoryImport | None:
+    """Who may read it follows from who is in the chat now, and from all names known of them."""
+    members = await _members(services, found)
+    bot = await services.own_person.look_up()
+    # The bot's own joining is told like anybody's, and is no unknown person's.
+    return await ImportStore(services.rpc).finish(found.id, {**members, bot.open_id: [bot.name]})
+
+
+async def _members(services: Services, found: HistoryImport) -> dict[str, list[str]]:
+    if found.chat_type == "p2p":
+        return {}
+    try:
+        listed = await services.feishu.member_names(found.chat_id)
+    except FeishuError as error:
+        if error.action is not Action.ALERT:
+            raise
+        log.warning("import.members_unknown", code=error.code, scopes=error.scopes)
+        return {}
+    ids = [person.open_id for person in listed]
+    rows = await PeopleStore(services.rpc).named(found.tenant_key, ids)
+    table, known = (
+        {row.open_id: row.name for row in rows},
+        services.people.of(found.tenant_key).known,
+    )
+    members = {}
+    for person, name in listed.items():
+        named_so = (name, table.get(person.open_id), known.get(person.open_id))
+        members[person.open_id] = list(dict.fromkeys(filter(None, named_so)))
+    return members

@@ -1,0 +1,55 @@
+"""What a chat is told of its import, in both languages. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from bot.feishu import markup
+from bot.text.catalogues import Catalogue
+from bot.text.dates import spoken
+from bot.text.languages import Language
+from memory.tables.imports import HistoryImport
+
+say = Catalogue(__file__).say
+
+_MISSING = ("old_threads", "broken_threads", "deleted", "without_text", "unreadable")
+
+
+def finished(
+    found: HistoryImport,
+    language: Language,
+    *,
+    who: str,
+    since: datetime | None,
+    now: datetime,
+    shown: bool,
+) -> str:
+    """Who imported what, since when, who reads it, what is missing, and how to remove it. `who` is
+    a name, "" for an operator; `since` None: from the beginning."""
+    asked_by = markup.card_markdown(who) if who else say("operator", language)
+    began = spoken.day(since, language, now=now) if since else ""
+    span = say("since", language, day=began) if since else say("from-the-beginning", language)
+    own = found.chat_type == "p2p"
+    lines = [
+        say("own" if own else "finished", language, n=found.messages, who=asked_by, span=span),
+        say("own-use" if own else "use", language),
+        "" if own else say("read-by-all" if shown else "read-since-joining", language),
+        _missing(found, language),
+        say("remove", language),
+    ]
+    return "\n\n".join(filter(None, lines))
+
+
+def failed(found: HistoryImport, language: Language) -> str:
+    """Why the history could not be read (on)."""
+    key = f"failed-{found.error}"
+    reason = say(key if Catalogue(__file__).has(key) else "failed-refused", language)
+    kept = say("kept-so-far", language, n=found.messages) if found.messages else ""
+    return "\n\n".join(filter(None, [reason, kept]))
+
+
+def _missing(found: HistoryImport, language: Language) -> str:
+    """What was there and is not kept, by kind."""
+    counts = [(kind, found.report.get(kind, 0)) for kind in _MISSING]
+    told = [say(f"missing-{kind}", language, n=count) for kind, count in counts if count]
+    return say("missing", language, kinds=say("comma", language).join(told)) if told else ""

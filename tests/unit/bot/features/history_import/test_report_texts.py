@@ -1,0 +1,62 @@
+"""What a chat is told of its import."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import get_args
+
+import pytest
+
+from bot.features.history_import import report_texts
+from bot.features.history_import.refusals import Refusal
+from memory.tables.imports import HistoryImport
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+DONE = HistoryImport(
+    id=1, tenant_key="t", chat_id="oc_1", chat_type="group", started_by="ou_ann",
+    since_ms=None, until_ms=0, state="done", phase="finishing", position="", estimated=0, pages=3,
+    messages=1204, report={"deleted": 1, "old_threads": 2, "system": 7, "own": 5}, error="",
+    started_ms=0, updated_ms=0, finished_ms=0,
+)  # fmt: skip
+
+
+def finished(found: HistoryImport = DONE, **given: object) -> str:
+    told: dict[str, object] = {"who": "Ann", "since": None, "now": NOW, "shown": False, **given}
+    return report_texts.finished(found, "en", **told)  # type: ignore[arg-type]
+
+
+def test_the_card_says_who_imported_what_and_what_is_missing():
+    text = finished()
+    assert "1204 messages, asked for by Ann" in text
+    assert "from its beginning" in text
+    assert "only what was said since they joined" in text
+    assert "2 threads from before my time" in text
+    assert "1 message that was taken back" in text
+    assert "7" not in text.replace("1204", "")
+    assert "`/import` has the button that removes" in text
+
+
+def test_the_card_says_since_when_and_that_all_may_read_it():
+    text = finished(since=datetime(2026, 10, 27, tzinfo=UTC), shown=True, who="")
+    assert "since 27 Oct" in text
+    assert "Every member is told all of it" in text
+    assert "an operator of mine" in text
+
+
+def test_a_name_is_no_markup():
+    assert "<at" not in finished(who="<at id=all></at>")
+
+
+def test_in_p2p_nobody_else_is_spoken_of():
+    text = finished(replace(DONE, chat_type="p2p"))
+    assert "our chat" in text
+    assert "member" not in text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("refusal", get_args(Refusal))
+def test_every_refusal_has_its_sentence(refusal, language):
+    found = replace(DONE, state="failed", error=refusal)
+    assert report_texts.say(f"failed-{refusal}", language) in report_texts.failed(found, language)
+    assert "1204" in report_texts.failed(found, language)
