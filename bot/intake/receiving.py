@@ -150,11 +150,11 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             self._await(sender, RECEIVE_S if sender.arrival.begun else self.cfg.keepalive)
 
     def _turn(self, longest_s: float) -> None:
-        self.notify()
         self.wait_for_and_dispatch_events(longest_s)
         now = time.monotonic()
         if now - self._looked >= _LOOK_S:
             self._looked = now
+            self.notify()  # the master, which waits for a minute; it writes to a file
             self._drop_overdue(now)
             self._report(now)
 

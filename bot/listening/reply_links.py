@@ -58,6 +58,7 @@ class Speakers:
         self._by_token: dict[str, str] = {}
         self._within: dict[str, str] = {}
         self._ours: set[str] = set()
+        self._names: _Names | None = None  # as they are now
 
     @classmethod
     def of(cls, records: Sequence[MessageRecord]) -> "Speakers":
@@ -70,6 +71,7 @@ class Speakers:
 
     def meet(self, record: MessageRecord) -> None:
         """Learns the author's name. Our own is what everybody writes: it addresses nobody."""
+        self._names = None
         name = record.author.casefold().strip()
         if record.ours:
             self._ours.add(f"@{name}")
@@ -81,28 +83,40 @@ class Speakers:
 
     def read(self, record: MessageRecord, topic: int | None = None) -> WeighedMessage:
         """The message as it is weighed; of a long one its beginning."""
-        text = record.content[:_READ_CHARACTERS].casefold().strip()
-        for ours in self._ours:
-            text = text.replace(ours, " ").strip()
-        form = _form(text)
-        to = {author for name, author in self._within.items() if name in text}
-        known = self._by_token
-        if any(name in text for name in known):
-            tokens = text.split()
-            cores = (known.get(token) or known.get(token.strip(_MARKS)) for token in tokens)
-            to.update(filter(None, cores))
+        if self._names is None:
+            by_token, within = tuple(self._by_token.items()), tuple(self._within.items())
+            self._names = _names(by_token, within, tuple(sorted(self._ours)))
+        form, to = _read(self._names, record.content[:_READ_CHARACTERS], record.author_id)
         return WeighedMessage(
-            author=record.author_id,
-            at=record.timestamp,
-            is_bot=record.is_bot,
-            to=frozenset(to - {record.author_id}),
-            calls=form.calls and not to,
-            text=form.rest,
-            flat=form.flat,
-            asks=form.asks,
-            length=form.length,
-            topic=topic,
+            record.author_id,
+            record.timestamp,
+            record.is_bot,
+            to,
+            form.calls,
+            form.rest,
+            form.flat,
+            form.asks,
+            form.length,
+            topic,
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Names:
+    """How those are called who speak: author by token, author by what stands within a text, and
+    ours. One object for the same names."""
+
+    by_token: dict[str, str]
+    within: dict[str, str]
+    ours: tuple[str, ...]
+
+
+Named = tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=256)
+def _names(by_token: Named, within: Named, ours: tuple[str, ...]) -> _Names:
+    return _Names(dict(by_token), dict(within), ours)
 
 
 class _Form(NamedTuple):
@@ -115,9 +129,24 @@ class _Form(NamedTuple):
     length: int
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=4096)
+def _read(names: _Names, content: str, author_id: str) -> tuple[_Form, frozenset[str]]:
+    """The form of a text, and whom it names but for its author. Kept, for a line is read again with
+    each message that comes after it."""
+    text = content.casefold().strip()
+    for ours in names.ours:
+        text = text.replace(ours, " ").strip()
+    form = _form(text)
+    to = {author for name, author in names.within.items() if name in text}
+    known = names.by_token
+    if any(name in text for name in known):
+        tokens = text.split()
+        cores = (known.get(token) or known.get(token.strip(_MARKS)) for token in tokens)
+        to.update(filter(None, cores))
+    return form._replace(calls=form.calls and not to), frozenset(to - {author_id})
+
+
 def _form(text: str) -> _Form:
-    """Kept, for a line is read again with each message that comes after it."""
     call = _CALL.match(text)
     rest = text[call.end() :] if call else text
     return _Form(

@@ -116,10 +116,10 @@ def tell_apart(
     `asks_bot`: the newest is a question to the bot, which may come from outside a discussion.
     """
     key = _key(newest)
-    known = [newest if _key(one) == key else one for one in messages]
+    known = [newest if (one.message_id or _key(one)) == key else one for one in messages]
     if not any(one is newest for one in known):
         known.append(newest)
-    chat = [one for one in known if _in_main(one)][-2 * WINDOW :]
+    chat = [one for one in known if one.root_id is None or one.ours][-2 * WINDOW :]
     if not any(_is_open(one, newest) for one in chat[-WINDOW:]):
         return Discussion(tuple(known))  # nothing is to be weighed
     topics = {_key(one): one.topic for one in chat if one.topic is not None}
@@ -132,7 +132,11 @@ def tell_apart(
             shares, spoken_for = its_shares, its_words
         if _key(one) not in topics:
             topics[_key(one)] = found[_key(one)] = _name(its_shares, one)
-    placed = [replace(one, topic=found[_key(one)]) if _key(one) in found else one for one in known]
+    placed = (
+        [replace(one, topic=found[_key(one)]) if _key(one) in found else one for one in known]
+        if found
+        else known
+    )
     return Discussion(tuple(placed), shares, spoken_for, found, key)
 
 

@@ -1,7 +1,8 @@
 """Who is called by name in a text. Pure, English and Chinese."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 
 def calls(text: str, name: str) -> bool:
@@ -41,6 +42,7 @@ def _begins_with(text: str, name: str) -> bool:
     return bool(_written_small(name).match(text.casefold()))
 
 
+@lru_cache(maxsize=1024)
 def _written_small(name: str) -> re.Pattern[str]:
     """Finds the name in small letters; never one that is a word as well."""
     small = name.casefold()
@@ -49,15 +51,15 @@ def _written_small(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z0-9_]){re.escape(small)}(?![a-z0-9_])")
 
 
-def _called(name: str) -> Iterable[str]:
+@lru_cache(maxsize=1024)
+def _called(name: str) -> tuple[str, ...]:
     """The name; what is called of it: the given name of a Chinese one, a word of another."""
-    if len(name) > 1:
-        yield name
+    called = [name] if len(name) > 1 else []
     if len(name) == 3 and _HAN.fullmatch(name[0]):
-        yield name[1:]
+        called.append(name[1:])
     elif len(name) > 3 and _HAN.fullmatch(name[-2:]):
-        yield name[-2:]
-    yield from (part for part in _PARTS.split(name) if 2 < len(part) < len(name))
+        called.append(name[-2:])
+    return (*called, *(part for part in _PARTS.split(name) if 2 < len(part) < len(name)))
 
 
 _HAN = re.compile("[\u4e00-\u9fff]+")

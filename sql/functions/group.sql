@@ -394,6 +394,8 @@ declare
   v_sizes constant boolean := bot_private.require_size('p_records', p_records, 1048576)
     and bot_private.require_size('p_decision', p_decision, 16384);
   v_place constant boolean := bot_private.require_place(p_chat_id);
+  -- what a crash of the server takes is heard again, for the end of its job comes later or goes with it
+  v_promises constant text := set_config('synchronous_commit', 'off', true);
   v_likely constant jsonb := p_decision;
   v_rules jsonb;
   v_conversation json;

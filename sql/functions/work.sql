@@ -147,7 +147,8 @@ end
 $$;
 
 -- The same for the job of a message, if this transaction has stored that the bot does not answer it
--- (`public.log_decision`); else null, and the job stays.
+-- (`public.log_decision`); else null, and the job stays. Nothing is promised to anybody: what a crash of the
+-- server takes, decision and end of the job, is heard again.
 create or replace function feishu_bot.end_if_silent(p_id bigint, p_worker bigint, p_message_id text)
 returns jsonb
 language plpgsql security invoker set search_path = feishu_bot
@@ -156,6 +157,7 @@ begin
   if current_setting('feishu_bot.silent', true) is distinct from p_message_id then
     return null;
   end if;
+  perform set_config('synchronous_commit', 'off', true);
   return end_and_take(p_id, p_worker);
 end
 $$;
