@@ -1,0 +1,95 @@
+"""Imported history shows nobody what they could not read, in whatever order people come and go.
+
+`IMPORT_COUNT=n` plays so many histories (default: 60), of seeds from `IMPORT_FROM` on if that is
+given.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import secrets
+from collections import Counter
+from collections.abc import Iterable
+
+import psycopg
+import pytest
+
+from tests.support.imported_history import PastGroup
+
+COUNT = int(os.environ.get("IMPORT_COUNT") or 60)
+FROM = int(os.environ.get("IMPORT_FROM") or secrets.randbelow(1_000_000))
+_MOST = 1500
+
+_DATES = "import_dates"
+_READABLE = "readable_imports"
+
+# Each replaces a part of a function; none may go unseen.
+BREAKS = {
+    "join dates of events": (_READABLE, "greatest(m.joined_at, k.since)", "k.since"),
+    "who is not known": (
+        _READABLE, "coalesce(k.since, 'infinity')", "coalesce(k.since, '-infinity')",
+    ),
+    "who sees history": (_READABLE, "is not distinct from 'shown'", "is distinct from 'hidden'"),
+    "all members": (_READABLE, "m.open_id = v_actor or not v_p2p", "m.open_id = v_actor"),
+    "the newest member": (_READABLE, "max(case", "min(case"),
+    "what is being removed": (_READABLE, "i.state <> 'removing'", "true"),
+    "the latest date of a name": (
+        _DATES, "max(j.at) filter (where j.joined)", "min(j.at) filter (where j.joined)",
+    ),
+    "a name that nobody has now": (_DATES, "(select at from unknown)", "null"),
+}  # fmt: skip
+
+
+class Leak(AssertionError):
+    """Somebody read what they could not."""
+
+
+def look(group: PastGroup, seen: Counter[str], seed: int) -> None:
+    members = group.members()
+    for person in members:
+        for privately in (True, False):
+            readers = [person] if privately else members
+            rows, found = group.read(person, privately=privately)
+            seen["privately" if privately else "in the group"] += len(rows)
+            seen["found"] += len(found)
+            for message in rows | found:
+                if not group.could_read(message, readers):
+                    raise Leak(f"seed {seed}: {person} read {message}, privately: {privately}")
+    if members and group.rng.random() < 0.2:
+        group.remove()
+        for person in members:
+            if set().union(*group.read(person, privately=group.rng.random() < 0.5)):
+                raise Leak(f"seed {seed}: {person} reads what is being removed")
+
+
+def play(connection: psycopg.Connection, seeds: Iterable[int]) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        with connection.transaction(force_rollback=True):
+            group = PastGroup(connection, random.Random(seed))
+            group.play()
+            look(group, seen, seed)
+        seen["histories"] += 1
+    return seen
+
+
+def test_imported_history_has_no_new_reader(database: psycopg.Connection) -> None:
+    seen = play(database, itertools.islice(itertools.count(FROM), COUNT))
+
+    print(f"\n{dict(seen)}")
+    assert min(seen["privately"], seen["in the group"], seen["found"]) > COUNT
+
+
+@pytest.mark.parametrize("rule", BREAKS)
+def test_a_rule_that_is_broken_is_caught(database: psycopg.Connection, rule: str) -> None:
+    function, part, instead = BREAKS[rule]
+    [whole] = database.execute(
+        "select pg_get_functiondef(%s::regproc)", [f"bot_private.{function}"]
+    ).fetchone() or [""]
+    assert part in whole
+    with database.transaction(force_rollback=True):
+        database.execute(whole.replace(part, instead).encode())
+        with pytest.raises(Leak):
+            play(database, itertools.islice(itertools.count(FROM), _MOST))
