@@ -1589,7 +1589,7 @@ create table public.imported_messages (
   content text not null
 );
 create index imported_messages_import_idx on public.imported_messages (import_id);
-create index imported_messages_message_idx on public.imported_messages using hash (message_id);
+create index imported_messages_message_idx on public.imported_messages (hashtext(message_id));
 alter table public.imported_messages enable row level security;
 create policy imported_messages_select on public.imported_messages
   for select to authenticated using (

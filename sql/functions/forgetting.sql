@@ -331,7 +331,7 @@ begin
       ('agent_decisions', format('created_at < %L', v_before)),
       ('agent_working_memory_history', format('at < %L', v_before)),
       ('chat_transcript', format('"timestamp" < %s', v_before_ms)),
-      ('imported_messages', format('sent_at < %L', v_before)),
+      ('imported_messages', format('id < %s', -9223372036854775807 + (v_before_ms << 20))),  -- ids go by time
       ('chat_conversations', format('updated_at < %L and not quiet and not exists (select
         from public.chat_transcript t where t.chat_id = r.chat_id
           and t.tenant_key = r.tenant_key)', v_before)),

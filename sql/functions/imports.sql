@@ -193,7 +193,8 @@ begin
         message_id text, root_id text, author_id text, author_name text, sent_ms bigint, content text)
       where r.sent_ms < extract(epoch from v_import.until) * 1000
         and (v_import.since is null or r.sent_ms >= extract(epoch from v_import.since) * 1000)
-        and not exists (select from public.imported_messages m where m.message_id = r.message_id)
+        and not exists (select from public.imported_messages m
+                        where hashtext(m.message_id) = hashtext(r.message_id) and m.message_id = r.message_id)
         and not exists (select from public.recalled_messages t where t.message_id = r.message_id)
         and not exists (select from public.agent_turns t where t.id = r.message_id)
         and not exists (select from public.forgotten_people f
@@ -362,11 +363,14 @@ begin
     from (
       select distinct unnest(t.given) as source from public.agent_turns t
       where t.created_at >= v_import.created_at and t.given && array['import:' || p_import_id]) s
-    join public.imported_messages m on m.message_id = s.source and m.import_id = p_import_id
+    join public.imported_messages m
+      on hashtext(m.message_id) = hashtext(s.source) and m.message_id = s.source and m.import_id = p_import_id
     limit given_at_once) g;
   if v_ids is not null then
     perform public.take_back_sources(v_ids, v_texts);
-    delete from public.imported_messages m where m.message_id = any (v_ids) and m.import_id = p_import_id;
+    delete from public.imported_messages m
+    where hashtext(m.message_id) in (select hashtext(i) from unnest(v_ids) i) and m.message_id = any (v_ids)
+      and m.import_id = p_import_id;
     get diagnostics v_removed = row_count;
   else
     delete from public.imported_messages m where m.id = any (array(

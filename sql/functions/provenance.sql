@@ -497,7 +497,8 @@ as $$
     (select to_timestamp(min(c."timestamp") / 1000 - 60) from public.chat_transcript c
      where c.message_id = any (p_messages)),
     (select min(i.created_at) from public.imported_messages m join public.chat_imports i on i.id = m.import_id
-     where m.message_id = any (p_messages)),
+     where hashtext(m.message_id) in (select hashtext(s) from unnest(p_messages) s)
+       and m.message_id = any (p_messages)),
     bot_private.first_read(p_messages))
 $$;
 

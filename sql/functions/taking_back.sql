@@ -643,14 +643,16 @@ begin
     select t.content from public.chat_transcript t
     where t.message_id = p_message_id and t.chat_id = p_chat_id and not t.is_bot and v_turn.id is null
     union all
-    select m.content from public.imported_messages m where m.message_id = p_message_id
+    select m.content from public.imported_messages m
+    where hashtext(m.message_id) = hashtext(p_message_id) and m.message_id = p_message_id
     union all
     select bot_private.told_by(v_card.turn_id) where v_card.id is not null), v_card.turn_id);
   perform public.note_gone(array[v_card.turn_id], v_card.chat_id) where v_card.id is not null;
   perform public.drop_card(p_message_id);
   perform public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
   delete from public.chat_transcript where message_id = p_message_id;
-  delete from public.imported_messages where message_id = p_message_id;
+  delete from public.imported_messages m
+  where hashtext(m.message_id) = hashtext(p_message_id) and m.message_id = p_message_id;
   perform public.withdraw_kept_cards(
     array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_turn.created_at)
   where v_turn.id is not null;
