@@ -1,5 +1,42 @@
 -- Purpose: records of turns and use of the model, written by a worker beside its turns, some at a time.
 
+-- The fields of a record that list ids: a list of 35 characters each is most of what a record would take.
+create or replace function bot_private.lists_ids(p_field text) returns boolean
+language sql immutable parallel safe security invoker
+return p_field = any ('{history_ids,recent_ids,transcript_ids,recalled}');
+
+-- A record as it is stored: ids as words of one text, by their place in p_given (agent_turns.given) where they
+-- stand there; what is null, false or empty is left out.
+create or replace function bot_private.packed_record(p_record jsonb, p_given text[]) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_object_agg(e.key, case
+      when bot_private.lists_ids(e.key) and jsonb_typeof(e.value) = 'array' then (
+        select to_jsonb(string_agg(case
+            when jsonb_typeof(i.value) = 'number' then i.value #>> '{}'
+            else coalesce('#' || array_position(p_given, i.value #>> '{}'), i.value #>> '{}') end, ' '
+          order by i.ordinality))
+        from jsonb_array_elements(e.value) with ordinality i)
+      else e.value end), '{}')
+  from jsonb_each(p_record) e
+  where e.value not in ('null', 'false', '""', '[]', '{}')
+$$;
+
+-- The same as it was handed over, but for what was left out.
+create or replace function bot_private.told_record(p_record jsonb, p_given text[]) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $$
+  select jsonb_object_agg(e.key, case
+      when not bot_private.lists_ids(e.key) or jsonb_typeof(e.value) <> 'string' then e.value
+      else (
+        select jsonb_agg(case
+            when starts_with(w.word, '#') then to_jsonb(p_given[substr(w.word, 2)::integer])
+            when e.key in ('history_ids', 'recent_ids') then to_jsonb(w.word::bigint)
+            else to_jsonb(w.word) end order by w.ordinality)
+        from string_to_table(e.value #>> '{}', ' ') with ordinality w (word)) end)
+  from jsonb_each(p_record) e
+$$;
+
 -- Keeps records (JSON array of {turn_id, day, record}) of turns that are there, and adds their tokens
 -- to the day of who asked. A record that comes again, after an attempt that failed, replaces what it
 -- has anew. p_keep: whether records are kept, or only counted.
@@ -23,17 +60,19 @@ begin
         tokens_out = u.tokens_out + excluded.tokens_out;
   if p_keep then
     with there as materialized (
-      select t.id from public.agent_turns t
+      select t.id, t.given from public.agent_turns t
       where t.id in (select r ->> 'turn_id' from jsonb_array_elements(p_records) r)
         and exists (select from public.agent_messages m where m.turn_id = t.id and m.role = 'user')
     )
-    insert into public.agent_turn_records as k (turn_id, record)
-    select distinct on (there.id) there.id, r -> 'record'
+    insert into public.agent_turn_records (turn_id, record)
+    select distinct on (there.id) there.id, bot_private.packed_record(
+      coalesce(bot_private.told_record(k.record, there.given), '{}') || (r -> 'record'), there.given)
     from jsonb_array_elements(p_records) with ordinality e (r, place)
     join there on there.id = r ->> 'turn_id'
+    left join public.agent_turn_records k on k.turn_id = there.id
     where length((r -> 'record')::text) <= 65536
     order by there.id, place desc
-    on conflict (turn_id) do update set record = k.record || excluded.record, at = now();
+    on conflict (turn_id) do update set record = excluded.record, at = now();
   end if;
 end
 $$;
