@@ -8,6 +8,7 @@ from bot.features.digests.feature import DIGESTS
 from bot.features.feature import Feature
 from bot.features.files.feature import FILES
 from bot.features.help.feature import HELP
+from bot.features.history_import.feature import HISTORY_IMPORT
 from bot.features.own_memory.feature import OWN_MEMORY
 from bot.features.private_answers.feature import PRIVATE_ANSWERS
 from bot.features.reminders.feature import REMINDERS
@@ -18,6 +19,7 @@ FEATURES: tuple[Feature, ...] = (
     HELP,
     COMMANDS,
     CHAT_SETTINGS,
+    HISTORY_IMPORT,
     OWN_MEMORY,
     PRIVATE_ANSWERS,
     REMINDERS,

@@ -218,6 +218,11 @@ class ChatConversations:
             p_value=value,
         )
 
+    async def is_managed(self) -> bool:
+        """Whether whom the context is of manages the chat, as far as the memory was told lately."""
+        tenant = self._context.tenant_key
+        return bool(await self._call("manages_chat", self._context.chat_id, p_tenant_key=tenant))
+
     async def is_quiet(self) -> bool:
         """Whether the chat keeps the bot to explicit triggers, with or without a conversation."""
         return bool(await self._call("chat_is_quiet", self._context.chat_id))

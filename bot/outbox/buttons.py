@@ -212,6 +212,16 @@ def selects_of(form: Sequence[Mapping[str, Any]]) -> tuple[cards.Select, ...]:
     )
 
 
+def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict[str, str]:
+    """What a submitted form says, name → value, as far as it was offered."""
+    offered = {one["name"]: {value for value, _ in one["options"]} for one in form}
+    return {
+        name: values[name]
+        for name, known in offered.items()
+        if isinstance(values.get(name), str) and values[name] in known
+    }
+
+
 def marked(stored: Sequence[StoredCard], new: Sequence[NewButton]) -> tuple[StoredCard, ...]:
     """The cards, with those buttons looking dangerous that are."""
     dangerous = {button.id for button in new if button.danger}

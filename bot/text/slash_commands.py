@@ -30,6 +30,7 @@ class CommandName(StrEnum):
     PROACTIVE = "proactive"
     SETTINGS = "settings"
     REMINDERS = "reminders"
+    IMPORT = "import"
     STOP = "stop"
     WHY = "why"
 
@@ -67,6 +68,7 @@ WORDS: Mapping[str, CommandName] = {
     "主动": CommandName.PROACTIVE,
     "设置": CommandName.SETTINGS,
     "提醒": CommandName.REMINDERS,
+    "导入": CommandName.IMPORT,
     "停止": CommandName.STOP,
     "停": CommandName.STOP,
     "为什么": CommandName.WHY,

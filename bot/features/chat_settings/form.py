@@ -6,7 +6,6 @@ What stands in it is kept with its button, so that a choice is checked against w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from bot.features.chat_settings import texts
 from bot.features.digests import texts as digest_texts
@@ -54,16 +53,6 @@ def settings_form(
         "form": selects,
     }
     return NewButton(save, "follow_up", payload, chat_type, FOLLOW_UP_LIVES_S)
-
-
-def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict[str, str]:
-    """What a submitted form says, name → value, as far as it was offered."""
-    offered = {one["name"]: {value for value, _ in one["options"]} for one in form}
-    return {
-        name: values[name]
-        for name, known in offered.items()
-        if isinstance(values.get(name), str) and values[name] in known
-    }
 
 
 def changes(values: Mapping[str, str], rules: ChatRules, digest: Timer | None) -> dict[str, str]:

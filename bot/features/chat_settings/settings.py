@@ -10,11 +10,12 @@ from bot.features.chat_settings import texts
 from bot.features.digests.schedules import plan_of
 from bot.features.digests.texts import wanted
 from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
-from bot.features.help.group_access import with_limits
+from bot.features.help.group_access import hears_all, with_limits
+from bot.features.history_import.refusals import reason_against
 from bot.features.managers import explain_refusal, learn_managers
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRules
 from bot.listening.conversation_store import ChatConversations
-from bot.outbox.buttons import Reply
+from bot.outbox.buttons import Reply, chosen
 from bot.services import Services
 from bot.text.slash_commands import Command
 from memory.errors import AccessDenied
@@ -57,7 +58,7 @@ async def save_settings(services: Services, here: PressTurn) -> Reply:
     form = here.press.payload["form"]
     rules = await _rules(services, here)
     digest = await DigestStore(services.rpc).schedule(here.context)
-    changes = settings_form.changes(settings_form.chosen(form, here.values), rules, digest)
+    changes = settings_form.changes(chosen(form, here.values), rules, digest)
     if changes and (refusal := await _change(services, here, changes)):
         return Reply(refusal)
     note = _changed(here) if changes else texts.say("unchanged", here.language)
@@ -77,7 +78,13 @@ async def _shown(
     rules = await _rules(services, here)
     usable = [rule for rule in RULES.values() if _is_there(services, here, rule)]
     in_group = here.chat_type != "p2p"
-    shown = texts.shown_rules(rules, usable, here.language, in_group=in_group)
+    shown = texts.shown_rules(
+        rules,
+        usable,
+        here.language,
+        in_group=in_group,
+        imports=await _imports(services, here, only),
+    )
     text = "\n\n".join(part for part in (note, shown) if part)
     if only is None or only == settings_form.DIGEST or RULES[only].needs_hearing:
         text = await with_limits(services, here.chat_type, text, here.language)
@@ -89,6 +96,13 @@ async def _shown(
         rules, here.language, here.chat_type, names=[only] if only else every, digest=digest
     )
     return Reply(text, (button,))
+
+
+async def _imports(services: Services, here: FeatureTurn, only: str | None) -> bool:
+    """Whether to name the command that imports the history: with all rules, and with its own."""
+    if only not in (None, "history") or reason_against(services.settings):
+        return False
+    return await hears_all(services, here.chat_type)
 
 
 async def _rules(services: Services, here: FeatureTurn) -> ChatRules:

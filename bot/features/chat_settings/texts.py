@@ -53,11 +53,19 @@ def usual_option(rule: ChatRule, rules: ChatRules, language: Language) -> str:
 
 
 def shown_rules(
-    rules: ChatRules, shown: Iterable[ChatRule], language: Language, *, in_group: bool
+    rules: ChatRules,
+    shown: Iterable[ChatRule],
+    language: Language,
+    *,
+    in_group: bool,
+    imports: bool = False,
 ) -> str:
-    """What holds, where it comes from, and who can change it."""
+    """What holds, where it comes from, and who can change it. `imports`: whether the history of the
+    chat can be imported."""
     where = "in-group" if in_group else "in-p2p"
     lines = [_line(rules, rule, language) for rule in shown]
+    if imports:
+        lines.append(say(f"import-{where}", language))
     return "\n".join(
         (say(f"intro-{where}", language), "", *lines, "", say(f"who-{where}", language))
     )

@@ -38,6 +38,11 @@ class SetUp:
         return self.chat_type != "p2p"
 
     @property
+    def imports(self) -> bool:
+        """Whether the history of the chat can be imported."""
+        return self.shares and self.hears
+
+    @property
     def follows(self) -> bool:
         """Whether it speaks without being addressed."""
         listens = self.shares and self.mode != "mention"
@@ -92,6 +97,8 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("command-settings", lambda here: here.in_group),
     Capability("command-proactive", lambda here: here.in_group and here.proactive and here.hears),
     Capability("command-settings-in-p2p", lambda here: not here.in_group),
+    Capability("command-import", lambda here: here.in_group and here.imports),
+    Capability("command-import-in-p2p", lambda here: not here.in_group and here.imports),
 )
 
 _WORD = re.compile(r"`(/[^`\s]+)`")

@@ -23,4 +23,6 @@ def welcome_text(bot: str, here: SetUp, language: Language) -> str:
         seen=say(f"seen-{sharing}", language),
         also=say(f"also-{sharing}", language),
     )
+    if here.in_group and here.imports:
+        text += say("imports", language, bot=bot)
     return text if here.hears else f"{text}\n\n{help_texts.say('mentions-only', language)}"

@@ -1,0 +1,205 @@
+"""`/import`: what an import is, its preview, how far it is, what came of it; for who manages the
+chat.
+
+Every button begins a turn of whoever presses it. What it does can be done twice.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
+from bot.features.help.group_access import hears_all
+from bot.features.history_import import card_texts, import_buttons, report_texts
+from bot.features.history_import.estimating import estimate
+from bot.features.history_import.importing import queue_step
+from bot.features.history_import.refusals import reason_against, refusal_of
+from bot.features.history_import.reporting import text_of, who_asked
+from bot.features.history_import.standing import seconds_a_page
+from bot.features.managers import learn_managers
+from bot.feishu import markup
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.listening.conversation_store import ChatConversations
+from bot.outbox.buttons import Reply, chosen
+from bot.queue.inbox import QueueUnavailable
+from bot.services import Services
+from memory.errors import AccessDenied
+from memory.tables.imports import Chat, HistoryImport, ImportStore
+
+log = structlog.get_logger()
+
+
+async def answer_import_command(services: Services, here: CommandTurn) -> Reply:
+    """Raises `StoreUnavailable`."""
+    if refusal := await _refusal(services, here):
+        return Reply(refusal)
+    return await _shown(services, here)
+
+
+async def press_import(services: Services, here: PressTurn) -> Reply:
+    """What a button of such a card does, if who pressed manages the chat. Raises
+    `StoreUnavailable`."""
+    if refusal := await _refusal(services, here):
+        return Reply(refusal)
+    try:
+        return await _pressed(services, here)
+    except AccessDenied:  # no longer
+        return Reply(card_texts.say("refused", here.language))
+
+
+async def _pressed(services: Services, here: PressTurn) -> Reply:
+    store, chat = ImportStore(services.rpc), _chat(here)
+    match here.press.payload["tool"]:
+        case import_buttons.PREVIEW:
+            return await _previewed(services, here)
+        case import_buttons.START:
+            return await _started(services, here)
+        case import_buttons.MORE:
+            return await _offered(services, here, await store.of_chat(chat, here.context))
+        case import_buttons.ASK_REMOVAL:
+            return await _asked_to_remove(services, here)
+        case import_buttons.PAUSE:
+            await store.pause(chat, here.context)
+        case import_buttons.RESUME:
+            await _queue(services, await store.resume(chat, here.context))
+        case import_buttons.REMOVE:
+            await _queue(services, await store.remove(chat, here.context))
+        case _:
+            pass  # it is shown as it is now
+    return await _shown(services, here)
+
+
+async def _shown(services: Services, here: FeatureTurn) -> Reply:
+    """The import as it is, or what an import is."""
+    found = await ImportStore(services.rpc).of_chat(_chat(here), here.context)
+    if found is None:
+        return await _offered(services, here, None)
+    now = services.now()
+    if found.state in ("done", "failed"):
+        # it is safe for a card already, and would be made so twice
+        text = markup.unescape((await text_of(services, found))(here.language))
+    else:
+        text = card_texts.progress(
+            found,
+            here.language,
+            who=await who_asked(services, found),
+            now=now,
+            page_s=seconds_a_page(services.settings),
+        )
+    return Reply(text, import_buttons.of_import(here, found, _ms(services)))
+
+
+async def _offered(services: Services, here: FeatureTurn, found: HistoryImport | None) -> Reply:
+    """What an import is, with the choice of how far back it is to go."""
+    if reason := await _reason_against(services, here):
+        return Reply(reason)
+    offered = import_buttons.spans(found, _ms(services))
+    if not offered:
+        return await _shown(services, here)
+    rule = await _history_rule(services, here)
+    text = card_texts.intro(here.language, in_group=_in_group(here), rule=rule)
+    return Reply(text, (import_buttons.preview_form(here, offered),))
+
+
+async def _previewed(services: Services, here: PressTurn) -> Reply:
+    """What an import would bring; nothing is kept."""
+    if reason := await _reason_against(services, here):
+        return Reply(reason)
+    form = here.press.payload["form"]
+    span = chosen(form, here.values).get(import_buttons.SPAN, form[0]["initial"])
+    until_ms = _ms(services)
+    since_ms = import_buttons.since_ms(span, until_ms)
+    try:
+        found = await estimate(services, _chat(here), since_ms, until_ms)
+    except FeishuFailure as exc:
+        return Reply(_not_read(exc, here))
+    rule = await _history_rule(services, here)
+    text = card_texts.preview(
+        found, here.language, now=services.now(), in_group=_in_group(here), rule=rule
+    )
+    if not found.messages:
+        return Reply(text)
+    arguments = {"since_ms": since_ms, "until_ms": until_ms, "estimated": found.messages}
+    return Reply(text, import_buttons.start_or_not(here, arguments))
+
+
+async def _started(services: Services, here: PressTurn) -> Reply:
+    """As it was previewed. Beginning again after a crash reads it again, which changes nothing."""
+    if reason := await _reason_against(services, here):
+        return Reply(reason)
+    wanted = here.press.payload["arguments"]
+    started = await ImportStore(services.rpc).start(
+        _chat(here),
+        here.chat_type,
+        context=here.context,
+        since_ms=wanted["since_ms"],
+        until_ms=wanted["until_ms"],
+        estimated=wanted["estimated"],
+    )
+    await _queue(services, started)
+    return await _shown(services, here)
+
+
+async def _asked_to_remove(services: Services, here: FeatureTurn) -> Reply:
+    found = await ImportStore(services.rpc).of_chat(_chat(here), here.context)
+    if found is None or found.state == "removing":
+        return await _shown(services, here)
+    count = f"{found.messages:,}"
+    asked = card_texts.say("ask-removal", here.language, n=found.messages, count=count)
+    return Reply(asked, import_buttons.remove_or_not(here))
+
+
+async def _queue(services: Services, found: HistoryImport | None) -> None:
+    """Its next step. Where the queue is away the maintenance does it within a minute."""
+    if found is None or found.state not in ("running", "removing"):
+        return
+    try:
+        await queue_step(services, found.id)
+    except QueueUnavailable as exc:
+        log.warning("import.not_queued", import_id=found.id, error=str(exc))
+
+
+async def _refusal(services: Services, here: FeatureTurn) -> str:
+    """Why whoever asks may not import here; "" if they may."""
+    if not here.context.speaks_for_self:
+        return card_texts.say("refused", here.language)
+    readable = await learn_managers(services, here.context, here.chat_type)
+    if await ChatConversations(services.rpc, here.context).is_managed():
+        return ""
+    return card_texts.say("refused" if readable else "managers-unreadable", here.language)
+
+
+async def _reason_against(services: Services, here: FeatureTurn) -> str:
+    """Why nothing can be imported here, whoever asks; "" if it can."""
+    settings, language = services.settings, here.language
+    if reason_against(settings):
+        off = settings.group_transcript == "off"
+        return card_texts.say("no-memory-of-groups" if off else "memory-apart", language)
+    if not await hears_all(services, here.chat_type):
+        return report_texts.say("failed-no_scope", language)
+    return ""
+
+
+def _not_read(failure: FeishuFailure, here: FeatureTurn) -> str:
+    reason = refusal_of(failure) if isinstance(failure, FeishuError) else None
+    log.info("import.no_preview", error=type(failure).__name__, reason=reason)
+    if reason is None:
+        return card_texts.say("not-now", here.language)
+    return report_texts.say(f"failed-{reason}", here.language)
+
+
+async def _history_rule(services: Services, here: FeatureTurn) -> str:
+    rules = await ChatConversations(services.rpc, here.context).rules(services.settings)
+    return rules.choice("history")
+
+
+def _chat(here: FeatureTurn) -> Chat:
+    return here.context.tenant_key, here.context.chat_id
+
+
+def _in_group(here: FeatureTurn) -> bool:
+    return here.chat_type != "p2p"
+
+
+def _ms(services: Services) -> int:
+    return int(services.clock() * 1000)
