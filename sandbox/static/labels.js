@@ -24,6 +24,8 @@ const WORDS = {
     found: "Found: {}", foundNothing: "No results. Try other words, or fewer.",
     edit: "Edit", editing: "Editing", editUnheard: "Feishu doesn't tell apps about edits, so Memo keeps the first version.",
     quoting: "Quote", react: "React", actions: "Actions",
+    addPast: "A group with a past", makingPast: "Making two years of talk…",
+    earlier: "Earlier messages",
   },
   zh: {
     brand: "飞书沙盒", language: "English", groups: "群聊", p2p: "与 Memo 单聊",
@@ -48,6 +50,8 @@ const WORDS = {
     found: "找到 {} 条", foundNothing: "没有找到。换个词，或少输几个词试试。",
     edit: "编辑", editing: "正在编辑", editUnheard: "飞书不会把编辑推送给应用，Memo 记住的仍是编辑前的内容。",
     quoting: "引用", react: "表情回应", actions: "操作",
+    addPast: "有历史消息的群", makingPast: "正在生成两年的聊天记录…",
+    earlier: "更早的消息",
   },
 };
 

@@ -18,7 +18,7 @@ const byId = (id) => document.getElementById(id);
 
 const world = {
   people: new Map(), chats: new Map(), messages: new Map(), pushes: new Map(), open: new Map(),
-  bot: null, commands: {}, chatId: null, speaker: null, target: null, seen: 0, unread: new Map(), arrived: [], epoch: 0,
+  bot: null, commands: {}, whole: new Set(), chatId: null, speaker: null, target: null, seen: 0, unread: new Map(), arrived: [], epoch: 0,
 };
 
 const name = (openId) => (openId === "all" ? say("everyone") : world.people.get(openId)?.name ?? openId);
@@ -117,7 +117,7 @@ function drawList() {
     return {
       chat,
       person: isP2p(chat) ? world.people.get(chat.members.find((id) => id !== world.bot)) : { open_id: chat.chat_id, name: chat.name, kind: "user" },
-      preview: newest ? `${newest.sender.name}: ${newest.deleted ? say("recalled") : preview(newest, name)}` : "",
+      preview: newest ? `${newest.sender.name ? `${newest.sender.name}: ` : ""}${newest.deleted ? say("recalled") : preview(newest, name)}` : "",
       unread: world.unread.get(chat.chat_id),
       isCurrent: chat.chat_id === world.chatId,
     };
@@ -165,6 +165,52 @@ function redrawSoon() {
   });
 }
 
+// Of a long past the page holds the newest messages, and what was asked for before them.
+const PART = 200;
+
+async function keepNewest(chatId, before) {
+  const query = { newest: PART, ...(chatId && { chat_id: chatId }), ...(before && { before }) };
+  const { items } = await get("messages", query);
+  const parts = new Map();
+  for (const one of items) parts.set(one.chat_id, (parts.get(one.chat_id) ?? 0) + 1);
+  for (const id of chatId ? [chatId] : world.chats.keys()) if ((parts.get(id) ?? 0) < PART) world.whole.add(id);
+  world.messages = new Map([...items, ...world.messages.values()].map((one) => [one.message_id, one]));
+}
+
+async function showEarlier() {
+  const box = byId("messages");
+  const [chatId, [first]] = [world.chatId, shownIn(world.chatId)];
+  await attempt(() => keepNewest(chatId, first?.position));
+  if (chatId !== world.chatId) return;
+  const fromEnd = box.scrollHeight - box.scrollTop;
+  timeline.draw(shownIn(chatId));
+  box.scrollTop = box.scrollHeight - fromEnd;
+  markEarlier();
+}
+
+function markEarlier() { byId("earlier").hidden = world.whole.has(world.chatId); }
+
+async function addPast(button) {
+  button.disabled = true;
+  button.textContent = say("makingPast");
+  const chat = await attempt(() => post("pasts", {}));
+  if (chat) {
+    await showNew(chat);
+    openChat(chat.chat_id);
+  }
+  button.disabled = false;
+  button.textContent = say("addPast");
+}
+
+// A group that is there now, with what was said in it before.
+async function showNew(chat) {
+  const isKnown = world.chats.has(chat.chat_id);
+  world.chats.set(chat.chat_id, chat);
+  if (!isKnown) await attempt(() => keepNewest(chat.chat_id));
+  drawList();
+  drawHeader();
+}
+
 function openChat(chatId) {
   const isOther = chatId !== world.chatId;
   if (isOther) aim(null);
@@ -176,6 +222,7 @@ function openChat(chatId) {
   drawHeader();
   drawList();
   timeline.open(shownIn(chatId));
+  markEarlier();
   inspectSoon();
 }
 
@@ -219,7 +266,7 @@ function drawLinks(links) {
 }
 
 async function load() {
-  const [state, messages, pushed] = await Promise.all([get("state"), get("messages"), get("deliveries")]);
+  const [state, pushed] = await Promise.all([get("state"), get("deliveries")]);
   showTimesIn(state.timezone);
   world.epoch += 1;
   world.bot = state.bot.open_id;
@@ -227,7 +274,9 @@ async function load() {
   world.links = state.links;
   world.people = new Map(state.people.map((one) => [one.open_id, one]));
   world.chats = new Map(state.chats.map((one) => [one.chat_id, one]));
-  world.messages = new Map(messages.items.map((one) => [one.message_id, one]));
+  world.messages = new Map();
+  world.whole = new Set();
+  await keepNewest();
   world.pushes = new Map(pushed.items.map((one) => [one.number, one]));
   byId("offline-model").hidden = !state.offline_model;
   drawLinks(world.links);
@@ -256,6 +305,8 @@ function listen() {
   });
   byId("reply-cancel").addEventListener("click", () => { aim(null); composer.focus(); });
   listenToPlatform();
+  byId("earlier").addEventListener("click", showEarlier);
+  byId("add-past").addEventListener("click", (event) => addPast(event.currentTarget));
   byId("show-chats").addEventListener("click", () => showChats(!document.body.classList.contains("chats-open")));
   for (const id of ["show-memory", "hide-memory"]) {
     byId(id).addEventListener("click", () => { document.body.classList.toggle("memory-toggled"); byId("show-memory").focus(); });
@@ -280,7 +331,7 @@ async function start() {
       if (value.feed < world.seen) world.seen = await load();
     },
     message: (view, number) => { world.seen = number; received(view); },
-    chat: (chat) => { world.chats.set(chat.chat_id, chat); drawList(); drawHeader(); },
+    chat: showNew,
     person: (person) => { world.people.set(person.open_id, person); world.epoch += 1; drawHeader(); redrawSoon(); },
     delivery: (one) => { world.pushes.set(one.number, one); drawPushes(); inspectSoon(); },
   });

@@ -10,6 +10,7 @@ const EMOJI = { THUMBSUP: "👍", ThumbsDown: "👎", Typing: "⌨️", OK: "�
 
 // `context` is that of card(), plus actions: replyTo, quote, edit, react, recall; `speaker()` is an open id.
 export function message(view, context) {
+  if (view.msg_type === "system") return el("div", { class: "message system", "data-id": view.message_id, tabindex: "-1" }, el("span", {}, view.text));
   const node = el("div", {
     class: "message", "data-id": view.message_id, role: "group", tabindex: "-1",
     "aria-label": `${view.sender.name}, ${momentOf(view.create_ms)}`,

@@ -423,3 +423,21 @@ def test_the_json_of_a_card_is_posted_as_the_card_that_another_app_would_send(pa
     assert card.locator(".actions button").all_inner_texts() == ["Acknowledge", "Mute"]
     if SHOTS:
         card.screenshot(path=f"{SHOTS}/card_of_version_1.png")
+
+
+def test_a_group_with_a_past_is_made_in_one_click_and_read_back_in_parts(
+    page: Any, sandbox: Sandbox
+) -> None:
+    page.click("#add-past")
+    page.wait_for_selector("#chat-name >> text=Harbour project")
+    page.wait_for_selector(".message.system >> text=Memo")
+    shown = "() => document.querySelectorAll('#message-list .message').length"
+    newest = page.evaluate(shown)
+    assert 100 < newest <= 210
+    page.click("#earlier")
+    page.wait_for_function(f"{shown} > {newest} + 100")
+    is_sound(page, "past-en-GB-1280")
+    page.reload()
+    page.wait_for_selector("#message-list .message")
+    assert page.text_content("#chat-name") == "Harbour project"
+    assert page.evaluate(shown) <= 210
