@@ -23,7 +23,8 @@ Examples:
 Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
 transactions and round trips), ack (the webhook alone), memory (load and save with much in it),
 flood (twenty people beside one who floods the bot); only when asked for: storage (what a message
-takes on disk, by table and index, over --turns, after transcripts are full).
+takes on disk, by table and index, over --turns, after transcripts are full), imports (the past of
+fifty chats, --imported messages in all, beside twenty people who talk).
 
 How it is counted: CPU is user and system time of the whole process tree, ended children included,
 over answered mentions; a worker that runs inside gunicorn's process is part of web. Memory is PSS
@@ -58,6 +59,7 @@ from lab.benchmark.alternation import alternate
 from lab.benchmark.checkouts import ROOT, Checkout, checkout_at, compared_checkout
 from lab.benchmark.figures import FailedMeasure, Figure, combined, compared
 from lab.benchmark.flood import measure_flood
+from lab.benchmark.history_imports import measure_imports
 from lab.benchmark.load import MODEL_S, long_answer
 from lab.benchmark.machine import describe_machine
 from lab.benchmark.memory_access import measure_memory
@@ -83,8 +85,9 @@ _LONGEST_S = 1800.0
 _TURN_S = 0.2  # of a measured turn, on a busy machine
 _PAGE_WIDTH = 180  # of a file or a pipe, in characters
 MEASURES = ("account", "ack", "memory", "flood")
-_ON_REQUEST = ("storage",)
+_ON_REQUEST = ("storage", "imports")
 _TURNS = 3_000
+_IMPORTED = 100_000
 _MODES = {"on": (True,), "off": (False,), "both": (False, True)}
 
 
@@ -113,6 +116,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seconds", type=_seconds, help="of each load (10; 1 to 120)")
     made.add_argument("--messages", type=_messages, help="in the large memory (1,000,000)")
     made.add_argument("--turns", type=_turns, default=_TURNS, help="of storage (3,000)")
+    made.add_argument(
+        "--imported", type=_messages, default=_IMPORTED, help="messages of imports (100,000)"
+    )
     made.add_argument(
         "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
     )
@@ -233,6 +239,8 @@ async def _take(
         case "storage":
             turns = options.turns // 10 if setting.quick else options.turns
             found.figures += await measure_storage(setting, this, turns, console.log)
+        case "imports":
+            found.figures += await measure_imports(setting, this, options.imported)
         case "memory":
             found.figures += await measure_memory(setting, console.log)
 
