@@ -7,16 +7,17 @@ default. First twenty people talk to the bot alone, then beside the import, whic
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import psycopg
 
+from bot.queue.table import JobTable
 from lab.benchmark.bot_processes import bot
 from lab.benchmark.checkouts import Checkout
 from lab.benchmark.figures import Figure
@@ -25,7 +26,7 @@ from lab.benchmark.process_accounting import BotProcesses
 from lab.benchmark.processes import socket_folder
 from lab.benchmark.setting import Setting, address
 from lab.doubles.minimal_feishu import StandIn
-from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.backends.postgres import Pool, PostgresRpc, connection_pool
 from memory.tables.imports import ImportStore
 from sandbox.model.model_http import ModelHttpRequest
 from sandbox.past.script import episodes
@@ -77,18 +78,23 @@ def _lines() -> tuple[str, ...]:
 
 def past_message(chat: str, number: int) -> dict[str, Any]:
     """A message as Feishu lists it."""
-    lines = _lines()
-    author = f"ou_past_{number % 12}"
+    lines, who = _lines(), number % 12
     return {
-        "message_id": f"om_{chat}_{number}",
+        "message_id": _id("om_", f"{chat} {number}"),
         "msg_type": "text",
         "create_time": str(_BEGAN_MS + number * _APART_MS),
         "chat_id": chat,
         "sender": {
-            "id": author, "id_type": "open_id", "sender_type": "user", "sender_name": author,
+            "id": _id("ou_", str(who)), "id_type": "open_id", "sender_type": "user",
+            "sender_name": f"Person {who}",
         },
         "body": {"content": json.dumps({"text": lines[(number * 7) % len(lines)]})},
     }  # fmt: skip
+
+
+def _id(prefix: str, of: str) -> str:
+    """As long as Feishu's ids are."""
+    return prefix + hashlib.blake2b(of.encode(), digest_size=16).hexdigest()
 
 
 async def measure_imports(setting: Setting, checkout: Checkout, messages: int) -> list[Figure]:
@@ -104,10 +110,8 @@ async def measure_imports(setting: Setting, checkout: Checkout, messages: int) -
             await people.talk(_PEOPLE, 3.0)
             alone = await people.talk(_PEOPLE, 2 * setting.seconds)
             url = address(socket_folder(folder))
-            async with _store(url) as store:
-                return await _imported(
-                    setting, platform, started.processes, people, alone, store, url
-                )
+            async with connection_pool(url, size=1) as pool:
+                return await _imported(setting, platform, started.processes, people, alone, pool)
     finally:
         await platform.stop()
 
@@ -118,15 +122,17 @@ async def _imported(
     processes: BotProcesses,
     people: Askers,
     alone: Seen,
-    store: ImportStore,
-    url: str,
+    pool: Pool,
 ) -> list[Figure]:
+    store, jobs = ImportStore(PostgresRpc(pool)), JobTable(pool)
+    url = str(pool.conninfo)
     began = time.perf_counter()
     for number in range(CHATS):
         chat = (_TENANT, f"oc_past_{number}")
-        await store.start(
+        started = await store.start(
             chat, "group", context=None, since_ms=None, until_ms=int(time.time() * 1000)
         )
+        await jobs.queue_import(started.id, {})
     beside = await people.talk(_PEOPLE, 2 * setting.seconds)
     before, cpu, held = _state(url), processes.cpu_seconds(), list[float]()
     while await store.at_work():
@@ -174,12 +180,6 @@ def _figures(
 
 def _p95_s(seen: Seen) -> float:
     return seen.overhead_ms(0.95) / 1000 + seen.model_s
-
-
-@asynccontextmanager
-async def _store(url: str) -> AsyncIterator[ImportStore]:
-    async with connection_pool(url, size=1) as pool:
-        yield ImportStore(PostgresRpc(pool))
 
 
 def _state(url: str) -> tuple[int, int, int]:

@@ -112,9 +112,10 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--json", action="store_true", help="one JSON document, and no waiting")
     add_language(options)
     given = options.parse_args()
-    if not given.chat and (given.what or given.since):
+    asked = given.what or given.since is not None
+    if not given.chat and asked:
         options.error("give the chat: --chat oc_…")
-    if given.chat and not (given.what or given.since):
+    if given.chat and not asked:
         options.error("give --since 30d, 1y, all or a date, or one of --status … --remove")
     return given
 
