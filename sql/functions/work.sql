@@ -314,7 +314,8 @@ $$;
 
 -- Queues a step of an import, p_at_once of all imports run at a time. One that waits already takes p_args over,
 -- and its time if that is sooner. With p_wait_s it waits so long, behind the others of its place. p_if_idle: only
--- if no job of the import waits or runs. Returns whether there is a new one.
+-- if no job of the import waits or runs; one that has waited long enough stands in line like the others again.
+-- Returns whether there is a new one.
 create or replace function feishu_bot.queue_import(
   p_task text, p_priority integer, p_at_once integer, p_import_id integer, p_args text,
   p_wait_s double precision default 0, p_if_idle boolean default false
@@ -329,6 +330,9 @@ begin
   if p_if_idle and exists (
     select from jobs j where j.lock = v_lock and j.status in ('waiting', 'running')
       and (j.args ->> 'import_id')::integer = p_import_id) then
+    update jobs j set priority = p_priority
+    where j.unique_key = v_key and j.status = 'waiting' and j.priority < p_priority
+      and j.scheduled_at <= now();
     return false;
   end if;
   insert into jobs as j (task, priority, lock, unique_key, args, scheduled_at)

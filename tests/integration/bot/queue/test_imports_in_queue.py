@@ -10,7 +10,7 @@ import pytest
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, IMPORT_TASK
 from bot.queue.table import IMPORTS_AT_ONCE
-from tests.support.queue import enqueue, fetch, job_table, rows, working
+from tests.support.queue import enqueue, fetch, job_table, rows, until, working
 
 pytestmark = pytest.mark.anyio
 
@@ -88,6 +88,22 @@ async def test_a_step_that_waits_for_feishu_lets_the_other_imports_of_its_place_
         number = await worker(database_url)
         taken = await table.take(number, 9)
     assert [job.args["import_id"] for job in taken] == [4]
+
+
+async def test_a_step_that_has_waited_stands_in_line_like_the_others_again(
+    database_url: str,
+) -> None:
+    async with job_table(database_url) as table:
+        await table.queue_import(2, {"wait_s": 0.001})
+        await table.queue_import(4, {})
+        await until(is_due, database_url, [True, None])
+        assert not await table.queue_idle_import(2)
+        taken = await table.take(await worker(database_url), 9)
+    assert [job.args["import_id"] for job in taken] == [2]
+
+
+async def is_due(url: str) -> list[bool | None]:
+    return await rows(url, "scheduled_at <= now()")
 
 
 async def test_an_import_has_one_job_and_keeps_what_was_noted_of_it(database_url: str) -> None:
