@@ -9,11 +9,17 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from bot.conversation import ConversationManager
-from bot.listening.conversation_store import ChatConversations, heard_args, told_args
+from bot.listening.conversation_store import (
+    ChatConversations,
+    Circumstances,
+    heard_args,
+    told_args,
+)
 from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start
 from bot.listening.transcript import MessageRecord
 from memory.errors import AccessDenied
@@ -183,6 +189,30 @@ async def test_the_first_decision_on_a_message_holds(rpc: Rpc, group: Group) -> 
     assert await store.log_decision(message, first) == first
     held = await store.log_decision(message, again)
     assert (held.respond, held.reason) == (True, Reason.RECENT_FOLLOWUP)
+
+
+async def test_hearing_stores_the_likely_decision_where_no_conversation_is_on(
+    rpc: Rpc, group: Group
+) -> None:
+    store = ChatConversations(rpc, group.turn())
+    settings = SimpleNamespace(chat_mode="follow", chat_language="auto")
+
+    async def heard(name: str, at: int) -> Circumstances:
+        message = IncomingMessage(group.message(name), "alice", group.person("alice"), name, at)
+        likely = decide_start(message, "ou_us")
+        around, _ = await store.hear(message, settings, timeout_ms=120_000, likely=likely)
+        return around
+
+    outside = await heard("outside", START)
+    assert outside.decided == Decision(False, Reason.NO_TRIGGER)
+    assert outside.conversation is None
+    assert outside.rules.mode == "follow"
+    await store.begin(group.chat(), START, [said(group, "so it begins", START)])
+    within = await heard("within", START + 1)
+    assert within.decided is None
+    assert within.conversation
+    contents = [record.content for record in within.conversation.messages]
+    assert contents == ["so it begins", "within"]
 
 
 def from_bot(group: Group, name: str, at: int, **more: object) -> IncomingMessage:

@@ -44,6 +44,18 @@ def test_a_decision_is_about_one_message_and_its_sender() -> None:
     assert (write.message_ids, write.people) == (("om_1",), ("ou_a",))
 
 
+def test_of_what_was_heard_the_record_is_kept_and_the_decision_by_itself() -> None:
+    record = {"message_id": "om_3", "author_id": "ou_b"}
+    heard = {"p_chat_id": "oc", "p_tenant_key": "t", "p_records": json.dumps([record]), "p_at": 1,
+             "p_active_since": 0, "p_keep": 9}  # fmt: skip
+    write = late_write("hear_message", {**heard, "p_actor_id": "ou_a", "p_decision": "{}"}, ALICE)
+
+    assert write is not None
+    assert (write.function, write.params) == ("append_to_conversation", heard)
+    assert write.message_ids == ("om_3",)
+    assert late_write("hear_message", {"p_chat_id": "oc"}, ALICE) is None
+
+
 @pytest.mark.parametrize("function", ["open_turn", "merge_working_memory", "press_button"])
 def test_what_somebody_waits_for_is_not_kept(function: str) -> None:
     assert late_write(function, {}, ALICE) is None
