@@ -84,15 +84,35 @@ create table bot_private.import_members (
 alter table bot_private.import_members enable row level security;
 grant select, insert, update, delete, truncate on bot_private.import_members to service_role;
 
+-- Since when a member of its group (null: all of them) may read an import. Nothing is known of somebody: never.
+create function bot_private.import_since(i public.chat_imports, p_open_id text) returns timestamptz
+language sql stable security definer set search_path = ''
+as $$
+  select case
+    when exists (select from public.chat_rules r
+                 where r.tenant_key = i.tenant_key and r.chat_id = i.chat_id and r.history = 'shown')
+      then '-infinity'
+    when p_open_id is null and not exists (
+        select from public.chats c where c.tenant_key = i.tenant_key and c.chat_id = i.chat_id
+          and c.members_read_at > now() - public.membership_lasts())
+      then 'infinity'
+    else coalesce((
+      select max(case when m.joined_at is null then coalesce(k.since, 'infinity')
+                 else greatest(m.joined_at, k.since) end)
+      from public.chat_members m
+      left join bot_private.import_members k on k.import_id = i.id and k.open_id = m.open_id
+      where m.chat_id = i.chat_id and m.left_at is null
+        and (m.open_id = p_open_id or p_open_id is null)), 'infinity') end
+$$;
+
 -- The imports that the token of this turn may read, {id: since when}. An answer to a group draws on what all of
--- its members may read, one in p2p on what that person may. Nothing is known of somebody: nothing is read.
+-- its members may read, one in p2p on what that person may.
 create function bot_private.readable_imports() returns jsonb
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_tenant_key constant text := coalesce(public.claim('tenant_key'), '');
   v_own constant text := public.claim('chat_id');
-  v_actor constant text := public.claim('actor');
   v_p2p constant boolean := public.claim('chat_type') is not distinct from 'p2p';
   v_chats text[] := array[v_own];
 begin
@@ -106,27 +126,18 @@ begin
   return (
     select coalesce(jsonb_object_agg(i.id, t.since) filter (where t.since < 'infinity'), '{}')
     from public.chat_imports i
-    left join public.chats c on c.tenant_key = i.tenant_key and c.chat_id = i.chat_id
-    left join public.chat_rules r on r.tenant_key = i.tenant_key and r.chat_id = i.chat_id
     cross join lateral (
       select case
-        when i.chat_type = 'p2p' then
-          case when v_p2p and i.chat_id = v_own then '-infinity' else 'infinity'::timestamptz end
-        when r.history is not distinct from 'shown' then '-infinity'
-        when not v_p2p and coalesce(c.members_read_at < now() - public.membership_lasts(), true) then 'infinity'
-        else coalesce((
-          select max(case when m.joined_at is null then coalesce(k.since, 'infinity')
-                     else greatest(m.joined_at, k.since) end)
-          from public.chat_members m
-          left join bot_private.import_members k on k.import_id = i.id and k.open_id = m.open_id
-          where m.chat_id = i.chat_id and m.left_at is null
-            and (m.open_id = v_actor or not v_p2p)), 'infinity')
-        end as since) t
+        when i.chat_type = 'group' then
+          bot_private.import_since(i, case when v_p2p then public.claim('actor') end)
+        when v_p2p and i.chat_id = v_own then '-infinity' else 'infinity' end::timestamptz as since) t
     where i.tenant_key = v_tenant_key and i.chat_id = any (v_chats) and i.state <> 'removing');
 end
 $$;
-revoke all on function bot_private.readable_imports() from public, anon;
-grant execute on function bot_private.readable_imports() to authenticated, service_role;
+revoke all on function bot_private.import_since(public.chat_imports, text), bot_private.readable_imports()
+  from public, anon;
+grant execute on function bot_private.import_since(public.chat_imports, text), bot_private.readable_imports()
+  to authenticated, service_role;
 
 -- A message from before, as Feishu lists it. Its id is below zero and follows from time and message_id, so it is
 -- the same in whatever order the history is read, and stands where the message stood.

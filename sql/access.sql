@@ -29,7 +29,7 @@ declare
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
-    told_since, turns_under_way, readable_imports, tell_nothing, facts_since,
+    told_since, turns_under_way, import_since, readable_imports, tell_nothing, facts_since,
     require_identity, refuse_identity, require_place, refuse_place, require_card_count, require_size, refuse_size,
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,
@@ -41,7 +41,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, recall_places,
     recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
-    import_place, import_json, require_manager, drop_words_of, own_imported,
+    import_place, import_json, require_manager, imports_that_help, drop_words_of, own_imported,
     add_to_transcript, keep_topics, conversation_in_short, extend_conversation, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,

@@ -394,6 +394,38 @@ as $$
     and bot_private.require_place(p_chat_id) then bot_private.own_imported() end
 $$;
 
+-- Imported messages of the group p_chat_id with most of p_asked that its sender may read and not all of its members.
+create or replace function bot_private.imports_that_help(p_chat_id text, p_asked text[]) returns bigint[]
+language plpgsql stable security definer set search_path = ''
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_import public.chat_imports;
+  v_since timestamptz;
+  v_place bigint;
+  looked_at constant integer := 300;
+begin
+  select i.* into v_import from public.chat_imports i
+  where i.chat_id = p_chat_id and i.tenant_key = coalesce(public.claim('tenant_key'), '');
+  v_since := (bot_private.readable_imports() ->> v_import.id::text)::timestamptz;
+  if v_since is null then
+    return '{}';
+  end if;
+  v_place := bot_private.import_place(v_import.tenant_key, v_import.chat_id);
+  return array(
+    select r.first_id
+    from (
+      select w.first_id, w.asked_at, w.words from bot_private.turn_words w
+      where w.words && bot_private.recall_words(v_place, p_asked) and w.place + 0 = v_place
+        and w.asked_at >= v_since and w.asked_at < bot_private.import_since(v_import, null)
+      limit looked_at) r,
+      lateral (select count(*) as n from unnest(bot_private.recall_words(v_place, p_asked)) k
+               where k = any (r.words)) hits
+    order by hits.n desc, r.asked_at desc limit 30);
+end
+$$;
+
 -- Messages that go are counted no more.
 create or replace function public.count_import_messages() returns trigger
 language plpgsql security invoker set search_path = ''

@@ -87,13 +87,18 @@ begin
     or exists (
       select from public.p2p_chats p
       where p.open_id = p_actor_id and p.tenant_key = p_tenant_key and p.chat_id <> p_actor_id
-        and coalesce(p.person_tenant, v_own) = v_own);
+        and coalesce(p.person_tenant, v_own) = v_own)
+    or exists (
+      select from public.chat_imports i
+      where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key and i.chat_type = 'group'
+        and i.state <> 'removing'
+        and bot_private.import_since(i, p_actor_id) < bot_private.import_since(i, null));
 end
 $$;
 
--- What the person told the bot where the group p_but_chat_id cannot read it, in p2p or in other groups, and that
--- shares a word with p_query: JSON array of {told, kind}, kind being said, fact or note, best first. Questions
--- take no place of others.
+-- What the person told the bot where the group p_but_chat_id cannot read it, in p2p or in other groups, and what they may
+-- read of that group's imported history while not all of it may, that shares a word with p_query: JSON array of
+-- {told, kind}, kind being said, fact or note, best first. Questions take no place of others.
 -- A command tells nothing, and neither does what was pressed or shown to them of a question. Of an answer that
 -- read a file, or another message, that answer is told too. However much was said this looks at a bounded number
 -- of turns: those that the index of words gives, as for recall, and the newest, for words that are too common.
@@ -119,7 +124,8 @@ declare
   most constant integer := 12;
   characters constant integer := 4000;
 begin
-  if cardinality(v_asked) = 0 or cardinality(v_chats) = 0 then
+  if cardinality(v_asked) = 0
+     or cardinality(v_chats) = 0 and bot_private.imports_that_help(p_but_chat_id, v_asked) = '{}' then
     return '[]';
   end if;
   return (
@@ -136,6 +142,10 @@ begin
       where t.origin = 'message' and t.intended ->> 'reason' is distinct from 'command'
         and m.status <> 'failed' and (m.role = 'user' or t.read_messages <> '{}')
       group by t.id
+    ),
+    imported as (
+      select left(m.content, characters) as told from public.imported_messages m
+      where m.id = any (bot_private.imports_that_help(p_but_chat_id, v_asked))
     ),
     facts as (
       select e.key || ': ' || left(e.value, characters) as told
@@ -155,6 +165,7 @@ begin
       select k.told, k.kind, bot_private.terms_in(v_asked, k.told) as terms
       from (
         select told, 'said' as kind from said
+        union all select told, 'said' from imported
         union all select told, 'fact' from facts
         union all select told, 'note' from notes) k
       where bot_private.terms_in(v_asked, k.told) > 0

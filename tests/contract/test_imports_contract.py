@@ -8,15 +8,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bot.features.private_answers.comparing import helps
 from memory.errors import AccessDenied
 from memory.identity import FeishuPerson
 from memory.outcomes import ANSWERED
 from memory.recall.passages import Passage
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from memory.tables.chats import ChatStore
 from memory.tables.imports import Chat, ImportedMessage, ImportStore, Membership, Page
+from memory.tables.private import PrivateStore
 from tests.support.backends import Backend
 from tests.support.people import Group
 
@@ -323,3 +325,23 @@ async def test_the_sender_learns_it_of_messages_that_nobody_else_may_read(histor
     assert await history.imports.own_messages(elsewhere) == 0
     await history.imports.remove(history.chat, None)
     assert await history.imports.own_messages(history.at("ann")) == 0
+
+
+async def test_what_the_asker_may_read_of_it_and_not_the_whole_group_is_a_private_matter(
+    history: History,
+) -> None:
+    said = history.message("early", "the mascot of the summer party is a walrus", "ann")
+    joined = Membership("Cleo", ms(YEAR_AGO + timedelta(days=50)), True)
+    await history.import_all(Page([said], memberships=[joined]))
+
+    async def fits(who: str) -> bool:
+        place = private_context(history.group.person(who), "tenant")
+        question = "What is the mascot of the summer party?"
+        return await helps(
+            PrivateStore(history.rpc), place, question, asked_in=history.group.chat()
+        )
+
+    assert await fits("ann")
+    assert not await fits("cleo")
+    await history.imports.remove(history.chat, None)
+    assert not await fits("ann")

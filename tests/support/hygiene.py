@@ -23,7 +23,11 @@ RUN_AS_OWNER: dict[str, str] = {
     "commands_among": "it says of known turns that they were commands, for each message told",
     "own_imported": "it counts what the token's own person wrote, whoever may read that",
     "told_since": "no token reads who else is in a group: it gives a time",
-    "readable_imports": "no token reads who was in a group when: it gives times",
+    **dict.fromkeys(
+        ("import_since", "readable_imports"),
+        "no token reads who was in a group when: they give times",
+    ),
+    "imports_that_help": "as turns_that_help: it gives ids, and messages are read under the policies",
     "index_imported": "only the service imports, and nobody writes turn_words",
     "drop_words_of": "nobody writes turn_words: it drops those of messages that are gone",
     "pass_on_sources": "only the service forgets, and nobody writes the hashes",

@@ -23,6 +23,7 @@ OF_POLICIES = frozenset(
         "public.own_tenant",
         "bot_private.told_since",
         "bot_private.turns_under_way",
+        "bot_private.import_since",
         "bot_private.readable_imports",
     }
 )

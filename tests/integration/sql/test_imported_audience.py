@@ -23,17 +23,20 @@ FROM = int(os.environ.get("IMPORT_FROM") or secrets.randbelow(1_000_000))
 _MOST = 1500
 
 _DATES = "import_dates"
+_SINCE = "import_since"
 _READABLE = "readable_imports"
 
 # Each replaces a part of a function; none may go unseen.
 BREAKS = {
-    "join dates of events": (_READABLE, "greatest(m.joined_at, k.since)", "k.since"),
+    "join dates of events": (_SINCE, "greatest(m.joined_at, k.since)", "k.since"),
     "who is not known": (
-        _READABLE, "coalesce(k.since, 'infinity')", "coalesce(k.since, '-infinity')",
+        _SINCE, "coalesce(k.since, 'infinity')", "coalesce(k.since, '-infinity')",
     ),
-    "who sees history": (_READABLE, "is not distinct from 'shown'", "is distinct from 'hidden'"),
-    "all members": (_READABLE, "m.open_id = v_actor or not v_p2p", "m.open_id = v_actor"),
-    "the newest member": (_READABLE, "max(case", "min(case"),
+    "who sees history": (_SINCE, "r.history = 'shown'", "r.history is distinct from 'hidden'"),
+    "all members": (
+        _READABLE, "case when v_p2p then public.claim('actor') end", "public.claim('actor')",
+    ),
+    "the newest member": (_SINCE, "max(case", "min(case"),
     "what is being removed": (_READABLE, "i.state <> 'removing'", "true"),
     "the latest date of a name": (
         _DATES, "max(j.at) filter (where j.joined)", "min(j.at) filter (where j.joined)",
