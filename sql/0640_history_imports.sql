@@ -85,7 +85,7 @@ alter table bot_private.import_members enable row level security;
 grant select, insert, update, delete, truncate on bot_private.import_members to service_role;
 
 -- Since when a member of its group (null: all of them) may read an import. Nothing is known of somebody: never.
-create function bot_private.import_since(i public.chat_imports, p_open_id text) returns timestamptz
+create function bot_private.import_since(p_import_id integer, p_open_id text) returns timestamptz
 language sql stable security definer set search_path = ''
 as $$
   select case
@@ -103,6 +103,7 @@ as $$
       left join bot_private.import_members k on k.import_id = i.id and k.open_id = m.open_id
       where m.chat_id = i.chat_id and m.left_at is null
         and (m.open_id = p_open_id or p_open_id is null)), 'infinity') end
+  from public.chat_imports i where i.id = p_import_id
 $$;
 
 -- The imports that the token of this turn may read, {id: since when}. An answer to a group draws on what all of
@@ -129,14 +130,14 @@ begin
     cross join lateral (
       select case
         when i.chat_type = 'group' then
-          bot_private.import_since(i, case when v_p2p then public.claim('actor') end)
+          bot_private.import_since(i.id, case when v_p2p then public.claim('actor') end)
         when v_p2p and i.chat_id = v_own then '-infinity' else 'infinity' end::timestamptz as since) t
     where i.tenant_key = v_tenant_key and i.chat_id = any (v_chats) and i.state <> 'removing');
 end
 $$;
-revoke all on function bot_private.import_since(public.chat_imports, text), bot_private.readable_imports()
+revoke all on function bot_private.import_since(integer, text), bot_private.readable_imports()
   from public, anon;
-grant execute on function bot_private.import_since(public.chat_imports, text), bot_private.readable_imports()
+grant execute on function bot_private.import_since(integer, text), bot_private.readable_imports()
   to authenticated, service_role;
 
 -- A message from before, as Feishu lists it. Its id is below zero and follows from time and message_id, so it is

@@ -105,7 +105,7 @@ as $$
       and t.tenant_key = coalesce(public.claim('tenant_key'), ''))
 $$;
 
-create function bot_private.import_since(i public.chat_imports, p_open_id text) returns timestamptz
+create function bot_private.import_since(p_import_id integer, p_open_id text) returns timestamptz
 language sql stable security definer set search_path = ''
 as $$
   select case
@@ -123,6 +123,7 @@ as $$
       left join bot_private.import_members k on k.import_id = i.id and k.open_id = m.open_id
       where m.chat_id = i.chat_id and m.left_at is null
         and (m.open_id = p_open_id or p_open_id is null)), 'infinity') end
+  from public.chat_imports i where i.id = p_import_id
 $$;
 
 create function bot_private.readable_imports() returns jsonb
@@ -147,7 +148,7 @@ begin
     cross join lateral (
       select case
         when i.chat_type = 'group' then
-          bot_private.import_since(i, case when v_p2p then public.claim('actor') end)
+          bot_private.import_since(i.id, case when v_p2p then public.claim('actor') end)
         when v_p2p and i.chat_id = v_own then '-infinity' else 'infinity' end::timestamptz as since) t
     where i.tenant_key = v_tenant_key and i.chat_id = any (v_chats) and i.state <> 'removing');
 end

@@ -418,7 +418,7 @@ begin
     from (
       select w.first_id, w.asked_at, w.words from bot_private.turn_words w
       where w.words && bot_private.recall_words(v_place, p_asked) and w.place + 0 = v_place
-        and w.asked_at >= v_since and w.asked_at < bot_private.import_since(v_import, null)
+        and w.asked_at >= v_since and w.asked_at < bot_private.import_since(v_import.id, null)
       limit looked_at) r,
       lateral (select count(*) as n from unnest(bot_private.recall_words(v_place, p_asked)) k
                where k = any (r.words)) hits

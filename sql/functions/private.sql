@@ -92,7 +92,7 @@ begin
       select from public.chat_imports i
       where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key and i.chat_type = 'group'
         and i.state <> 'removing'
-        and bot_private.import_since(i, p_actor_id) < bot_private.import_since(i, null));
+        and bot_private.import_since(i.id, p_actor_id) < bot_private.import_since(i.id, null));
 end
 $$;
 

@@ -27,7 +27,7 @@ RUN_AS_OWNER: dict[str, str] = {
         ("import_since", "readable_imports"),
         "no token reads who was in a group when: they give times",
     ),
-    "imports_that_help": "as turns_that_help: it gives ids, and messages are read under the policies",
+    "imports_that_help": "as turns_that_help: it gives ids, which are read under the policies",
     "index_imported": "only the service imports, and nobody writes turn_words",
     "drop_words_of": "nobody writes turn_words: it drops those of messages that are gone",
     "pass_on_sources": "only the service forgets, and nobody writes the hashes",
