@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -31,10 +33,14 @@ class Operator:
     scene: ImportScene
     folder: str
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "scripts.bot", "import", *arguments]
+
+    @property
+    def environment(self) -> dict[str, str]:
         settings = self.scene.services.settings
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
-        environment = {
+        return {
             **kept,
             "DATABASE_URL": self.scene.url,
             "DATA_DIR": self.folder,
@@ -46,10 +52,18 @@ class Operator:
             "COLUMNS": "200",
             "LANG": "en",
         }
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "scripts.bot", "import", *arguments],
-            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=180, check=False,
-            stdin=subprocess.DEVNULL,
+            self.command(*arguments), cwd=ROOT, env=self.environment, capture_output=True,
+            text=True, timeout=180, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def follow(self, *arguments: str) -> subprocess.Popen[str]:
+        """A command that goes on until its import has ended."""
+        return subprocess.Popen(
+            self.command(*arguments), cwd=ROOT, env=self.environment, stdout=subprocess.PIPE,
+            text=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
     def of_chat(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -124,3 +138,28 @@ async def test_what_is_missing_is_said(operator: Operator, arguments: tuple[str,
     done = operator.run(*arguments)
     assert done.returncode == 2
     assert "give " in done.stderr
+
+
+async def test_ctrl_c_ends_the_looking_and_not_the_import(operator: Operator) -> None:
+    with operator.follow("--chat", operator.scene.chat[1], "--since", "all", "--yes") as process:
+        assert process.stdout
+        assert "messages since" in await asyncio.to_thread(process.stdout.readline)
+        assert "chat: 0 messages" in await asyncio.to_thread(process.stdout.readline)
+        process.send_signal(signal.SIGINT)
+        rest = await asyncio.to_thread(process.stdout.read)
+    assert "It goes on without this" in rest
+    assert process.returncode == 0
+    await operator.scene.work()
+    assert operator.scene.column("select state from public.chat_imports") == ["done"]
+
+
+async def test_who_waits_sees_the_import_to_its_end(operator: Operator) -> None:
+    arguments = ("--chat", operator.scene.chat[1], "--since", "all", "--yes")
+    with operator.follow(*arguments) as process:
+        assert process.stdout
+        await asyncio.to_thread(process.stdout.readline)
+        await asyncio.to_thread(process.stdout.readline)
+        await operator.scene.work()
+        rest = await asyncio.to_thread(process.stdout.read)
+    assert rest.splitlines()[-1].startswith("done; ")
+    assert process.returncode == 0
