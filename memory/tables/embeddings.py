@@ -80,6 +80,10 @@ class EmbeddingStore:
         rows = await self._rpc.call("conversations_to_embed", {"p_model": model}, None)
         return None if rows is None else tuple(map(_backlog, rows))
 
+    async def counts(self) -> dict[str, int]:
+        """For operators: how many messages have an embedding, by model."""
+        return await self._rpc.call("count_embeddings", {}, None) or {}
+
     async def drop_others(self, model: str) -> int:
         """For operators: deletes the embeddings of other models; returns how many."""
         dropped = 0

@@ -477,6 +477,9 @@ declare
   few constant integer := bot_private.recall_few();
   -- how little the first places differ where ranks are fused
   rank_constant constant double precision := 10;
+  -- the share of the question's words, by weight, in one turn from which on likeness counts
+  -- p_weight only
+  said_enough constant double precision := 0.3;
   -- the length up to which a neighbour counts whole, in tokens
   around_tokens constant double precision := 25;
   -- turns so far apart are no neighbours
@@ -627,12 +630,21 @@ begin
       where a.likeness > 0 and p_weight > 0
       group by 1, 2
     ),
+    -- where even the best turn has little of the question, words say little, but for its place
+    trusted as materialized (
+      select p_weight + (1 - p_weight) * greatest(0, 1 - top.score / nullif(
+        said_enough * (select sum(coalesce(n.idf, most.idf)) from unnest(v_idf) n (idf)), 0))
+        as weight
+      from top, (select max(n.idf) as idf from unnest(v_idf) n (idf)) most
+    ),
     -- reciprocal ranks: the scores of words and of meaning have nothing in common
     fused as (
       select spot, first_id, w.score as by_words,
-             coalesce((1 - p_weight) / (rank_constant + w.place), 0)
-               + coalesce(p_weight / (rank_constant + m.place), 0) as score
+             coalesce((1 - case w.place when 1 then p_weight else t.weight end)
+               / (rank_constant + w.place), 0)
+               + coalesce(t.weight / (rank_constant + m.place), 0) as score
       from by_words w full join by_meaning m using (spot, first_id)
+      cross join (select coalesce(weight, p_weight) as weight from trusted) t
     ),
     best as (
       select spot, case when p_weight = 0 then by_words
@@ -777,13 +789,10 @@ begin
       select m.id, m.turn_id from public.agent_messages m where m.id = any (
         bot_private.recall_newest(p_conversation_id, p_scope, v_from, v_before, alike_turns))
     )
-    -- likeness counts from the average up, 1 is the most alike: the scale of a model is its own
-    select array_agg(a.id), array_agg(a.likeness) into v_alike, v_likeness
-    from (
-      select t.id, (a.similarity - avg(a.similarity) over ())
-        / nullif(max(a.similarity) over () - avg(a.similarity) over (), 0) as likeness
-      from bot_private.recall_alike(
-        array(select turn_id from turns), p_model, p_embedding) a join turns t using (turn_id)) a;
+    select array_agg(a.first_id), array_agg(a.likeness) into v_alike, v_likeness
+    from bot_private.recall_likeness(
+      array(select id from turns order by id), array(select turn_id from turns order by id),
+      p_model, p_embedding) a;
   end if;
 
   if p_newest_too then

@@ -224,6 +224,20 @@ begin
 end
 $$;
 
+-- For operators: how many messages have an embedding, by model. Null where there are no vectors.
+create or replace function public.count_embeddings() returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  if to_regclass('public.agent_embeddings') is null then
+    return null;
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(c.model, c.messages), '{}')
+    from (select e.model, count(*) as messages from public.agent_embeddings e group by 1) c);
+end
+$$;
+
 -- For operators: deletes up to 5,000 embeddings of other models than p_model, once that one has all.
 -- Returns how many.
 create or replace function public.drop_other_embeddings(p_model text) returns jsonb
@@ -261,5 +275,70 @@ begin
       and vector_dims(e.embedding) = (select vector_dims(q.embedding) from question q)
     group by e.turn_id
     having max(1 - (e.embedding <=> (select q.embedding from question q))) <> 'NaN';
+end
+$$;
+
+-- How like the question turns are: p_first_ids are the first messages of the turns p_turn_ids. 1 is the
+-- most alike, 0 the average of all of them and what is below. What all have in common counts little, for
+-- in most models every two texts are alike: vectors are compared from near their middle. What was
+-- said counts whole, the answer to it less: it repeats the question, or says what others say too.
+create or replace function bot_private.recall_likeness(
+  p_first_ids bigint[], p_turn_ids text[], p_model text, p_embedding text
+) returns table (first_id bigint, likeness double precision)
+language plpgsql stable security invoker set search_path = extensions, public, pg_temp
+as $$
+declare
+  -- how far the point lies to the middle from which vectors are compared
+  centred constant double precision := 0.8;
+  -- of so few vectors the middle says nothing
+  few constant integer := 20;
+  -- so many tell where the middle is
+  sample constant integer := 100;
+  of_answer constant double precision := 0.7;
+begin
+  if p_embedding is null or to_regclass('public.agent_embeddings') is null then
+    return;
+  end if;
+  return query
+    with question as materialized (
+      select p_embedding::halfvec as embedding, vector_dims(p_embedding::halfvec) as length
+    ),
+    middle as materialized (
+      select case when count(*) > few then avg(l2_normalize(k.embedding)) end as embedding
+      from (
+        select e.embedding from public.agent_embeddings e
+        where e.turn_id = any (p_turn_ids[:sample]) and e.model = p_model
+          and vector_dims(e.embedding) = (select length from question)
+        limit sample) k
+    ),
+    -- (a - m)(b - m) from the cosines of a, b and m: cheaper than to subtract
+    shift as materialized (
+      select coalesce(centred * l2_norm(m.embedding), 0) as length,
+             coalesce(1 - (q.embedding <=> m.embedding), 0) as near
+      from middle m, question q
+    ),
+    compared as materialized (
+      select e.id, e.turn_id,
+        1 - (e.embedding <=> (select q.embedding from question q)) as near,
+        coalesce(1 - (e.embedding <=> (select m.embedding from middle m)), 0) as middling
+      from public.agent_embeddings e
+      where e.turn_id = any (p_turn_ids) and e.model = p_model
+        and vector_dims(e.embedding) = (select length from question)
+    ),
+    alike as materialized (
+      select t.first_id, c.id = t.first_id as is_said,
+        (c.near - s.length * (c.middling + s.near) + s.length * s.length)
+          / sqrt(1 - 2 * s.length * c.middling + s.length * s.length) as similarity
+      from compared c
+      join unnest(p_first_ids, p_turn_ids) t (first_id, turn_id) using (turn_id), shift s
+      where c.near <> 'NaN'
+    ),
+    usual as materialized (
+      select avg(similarity) as average, max(similarity) as most from alike
+    )
+    select a.first_id, max(greatest(a.similarity - u.average, 0) / nullif(u.most - u.average, 0)
+      * case when a.is_said then 1 else of_answer end)
+    from alike a, usual u
+    group by a.first_id;
 end
 $$;

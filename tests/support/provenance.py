@@ -54,6 +54,9 @@ EVERYDAY = (
 # What was seen: a test that takes nothing back proves nothing.
 SEEN: Counter[str] = Counter()
 
+# Of a message: a number that tells its content, as exactly as a vector keeps one.
+_VECTOR = "('x' || left(md5(m.content), 2))::bit(8)::integer"
+
 
 class Wrong(AssertionError):
     """Something remains that was to go, or went that was to stay."""
@@ -666,6 +669,19 @@ class History:
             if len(ids) == before:
                 return whole, answers
 
+    def embed(self) -> None:
+        """Every message gets a vector that tells its content."""
+        made = self.database.execute(
+            f"""insert into agent_embeddings (id, turn_id, conversation_id, user_id, tenant_key,
+                  chat_id, model, embedding, actor_id, said_at)
+                select id, turn_id, conversation_id, user_id, tenant_key, chat_id, 'm',
+                  format('[1,%%s]', {_VECTOR})::extensions.halfvec, actor_id, created_at
+                from agent_messages m where turn_id like %s
+                on conflict do nothing returning id""".encode(),
+            [f"%{self.mark}%"],
+        )
+        SEEN["vectors"] += len(made.fetchall())
+
     def compare(self, source: Item) -> None:
         """The database holds what it should, and nothing else."""
         like = f"%{self.mark}%"
@@ -698,7 +714,14 @@ class History:
         return Wrong("\n".join([*self.story, *map(repr, self.items), problem]))
 
     def look_for(self, source: Item) -> None:
-        """Nor do tool calls, the history of facts, or the hashes hold it."""
+        """Nor do tool calls, the history of facts, the hashes or a vector hold it."""
+        old = self.rows(
+            f"""select e.turn_id from agent_embeddings e left join agent_messages m using (id)
+                where e.turn_id like %s and (e.embedding::real[])[2] is distinct from {_VECTOR}""",
+            f"%{self.mark}%",
+        )
+        if old:
+            raise self.wrong(f"a vector is of what {old} said before")
         like = f"%{source.token}%"
         mine = f"%{self.mark}%"
         chance = [one.id for one in self.items if one.by_chance]
@@ -744,5 +767,5 @@ _STEPS: list[Callable[[History], None]] = [
     History.read_again, History.quote, History.forward, History.digest, History.fire,
     History.press, History.by_chance, History.take_back, History.talk_ends, History.answer_unasked,
     History.ask_once_more, History.tell_privately, History.ask_alone, History.ask_meanwhile,
-    History.answer_while_away,
+    History.answer_while_away, History.embed, History.embed, History.embed,
 ]  # fmt: skip

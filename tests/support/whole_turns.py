@@ -40,6 +40,7 @@ from memory.backends.postgres import connection_pool
 from memory.scope import own_context
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
+from sandbox.model.model import ModelServer
 from sandbox.server import SandboxServer
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
@@ -141,10 +142,20 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(database_url: str, **settings: object) -> AsyncIterator[Stage]:
+async def stage(
+    database_url: str, *, vectors: bool = False, **settings: object
+) -> AsyncIterator[Stage]:
     """A worker's services, as `bot.worker` has them, with a model that prints its prompt.
-    `settings` are those of the memory, if it is elsewhere."""
-    town, model = Town(), Printing()
+    `settings` are those of the memory, if it is elsewhere. With `vectors` it finds by meaning too,
+    and meaning alone orders what it finds."""
+    town, model, endpoint = Town(), Printing(), ModelServer()
+    if vectors:
+        await endpoint.start()
+        settings |= {
+            "embedding_model": "stand-in",
+            "embedding_base_url": endpoint.base_url,
+            "recall_vector_weight": 1.0,
+        }
     given = Settings(
         feishu_app_id=town.config.app_id,
         feishu_app_secret=town.config.app_secret,
@@ -157,6 +168,8 @@ async def stage(database_url: str, **settings: object) -> AsyncIterator[Stage]:
     )
     async with AsyncExitStack() as stack:
         stack.callback(town.close)
+        if vectors:
+            stack.push_async_callback(endpoint.stop)
         pool = await stack.enter_async_context(connection_pool(database_url, size=4))
         services = await stack.enter_async_context(
             open_services(given, database_url, pool, SharedPace(NoWaiting()))
@@ -501,6 +514,10 @@ class Played:
                 if row := self.stage.database.execute(query.encode()).fetchone():
                     raise Leak("\n".join([*self.history, f"{tag} is still in {table}: {row[0]}"]))
             SEEN["gone"] += 1
+        kept = """select e.id from agent_embeddings e left join agent_messages m using (id)
+                  where m.status is null or m.status = 'failed'"""
+        if row := self.stage.database.execute(kept.encode()).fetchone():
+            raise Leak("\n".join([*self.history, f"a vector of message {row[0]} is still there"]))
 
 
 def void(_: object) -> None:

@@ -96,7 +96,7 @@ def without_vectors(settings: Settings, url: str) -> Check | None:
     if not name:
         return None
     try:
-        backlog = asyncio.run(_backlog(settings, url, name))
+        backlog, counts = asyncio.run(_embedded(settings, url, name))
     except (StoreError, TimeoutError, OSError) as exc:
         kind = type(exc).__name__
         return unknown("vectors", f"They couldn't be counted ({kind}).", f"无法统计（{kind}）。")
@@ -107,22 +107,33 @@ def without_vectors(settings: Settings, url: str) -> Check | None:
             "数据库没有 pgvector，只按词语查找之前的消息。",
             command="scripts/migrate",
         )
-    if missing := sum(one.messages for one in backlog):
+    missing, has = sum(one.messages for one in backlog), counts.pop(name, 0)
+    others = "".join(f" {other}: {one / (has + missing):.0%}." for other, one in counts.items())
+    if missing:
         return warn(
             "vectors",
-            f"{missing:,} messages have no vector of {settings.embedding_model} yet: they are "
-            "found by words only.",
-            f"{missing:,} 条消息还没有 {settings.embedding_model} 的向量：只能按词语找到。",
+            f"{missing:,} messages have no vector of {settings.embedding_model} yet "
+            f"({has / (has + missing):.0%} have one): they are found by words only.{others}",
+            f"{missing:,} 条消息还没有 {settings.embedding_model} 的向量"
+            f"（已完成 {has / (has + missing):.0%}）：只能按词语找到。{others}",
             command="scripts/memory embed",
         )
-    return ok("vectors", "Every message has one.", "每条消息都有向量。")
+    return ok(
+        "vectors",
+        f"Every message has one of {settings.embedding_model}.{others}",
+        f"每条消息都有 {settings.embedding_model} 的向量。{others}",
+    )
 
 
-async def _backlog(settings: Settings, url: str, name: str) -> tuple[Backlog, ...] | None:
+async def _embedded(
+    settings: Settings, url: str, name: str
+) -> tuple[tuple[Backlog, ...] | None, dict[str, int]]:
+    """What has no vector of the model `name`, and how many messages have one, by model."""
     rpc = await open_rpc(settings, url, size=1, timeout_s=_PROBE_S)
     try:
         async with asyncio.timeout(_PROBE_S):
-            return await EmbeddingStore(rpc).backlog(name)
+            store = EmbeddingStore(rpc)
+            return await store.backlog(name), await store.counts()
     finally:
         await rpc.close()
 

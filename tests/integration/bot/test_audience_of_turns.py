@@ -84,6 +84,21 @@ async def test_no_reader_is_ever_new(
     told(count, record_property)
 
 
+async def test_no_reader_is_ever_new_where_it_finds_by_meaning(
+    database_url: str, record_property: pytest.FixtureRequest
+) -> None:
+    SEEN.clear()
+    async with stage(database_url, vectors=True) as on:
+        count = await until(on, TURNS)
+        embedded = on.database.execute("select count(*) from agent_embeddings").fetchone()
+        asked = on.services.embedder
+    told(count, record_property)
+    assert asked is not None
+    assert not asked.is_away
+    assert embedded is not None
+    assert embedded[0] > count
+
+
 async def test_a_list_of_an_answer_goes_with_it(database_url: str) -> None:
     """A history that was found once: `/memory` quoted an answer that told what was taken back."""
     async with stage(database_url) as on:

@@ -36,6 +36,8 @@ BREAKS = {
         create or replace function bot_private.made_from(p_messages text[], p_turns text[])
         returns table (turn_id text, whole boolean) language sql
         as 'select null::text, false where false'""",
+    "vectors stay": """
+        alter table public.agent_embeddings drop constraint agent_embeddings_id_fkey""",
     "files leave no hashes": """
         create or replace function bot_private.keep_source_terms(
           p_turn_id text, p_messages jsonb, p_texts jsonb

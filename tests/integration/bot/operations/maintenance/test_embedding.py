@@ -412,10 +412,15 @@ async def test_the_old_model_answers_until_another_has_all_its_vectors(
     assert found[0].question == "The rehearsals begin at nine"
     assert embedded(connection) == 6
     after = await asyncio.to_thread(without_vectors, settings, database_url)
+    present = read(database_url=database_url, embedding_model="stand-in")
+    beside = await asyncio.to_thread(without_vectors, present, database_url)
     assert before is not None
+    assert beside is not None
     assert after is not None
     assert (before.state, before.command, after.state) == ("warn", "scripts/memory embed", "ok")
     assert "3 messages" in before.sentence.en
+    assert "(0% have one)" in before.sentence.en
+    assert beside.sentence.en == "Every message has one of stand-in. next: 100%."
 
     model["EMBEDDING_MODEL"] = "next"
     changed = await asyncio.to_thread(_run, database_url, "memory", "embed", **model)
