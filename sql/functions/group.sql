@@ -29,34 +29,38 @@ $$;
 -- The same of a conversation that was just read, with all topics, for the two hundred messages of a busy
 -- chat: each is a list of message_id, root_id, author, author_id, content, timestamp, is_bot and ours;
 -- beside them stand `topics` (message_id -> topic) and the ids of those that were `answered`.
-create or replace function bot_private.conversation_in_short(p_conversation public.chat_conversations)
-returns json
+-- p_held: how many messages there are.
+drop function if exists bot_private.conversation_in_short(public.chat_conversations);
+create or replace function bot_private.conversation_in_short(
+  p_conversation public.chat_conversations, out p_told json, out p_held bigint
+)
 language plpgsql stable security invoker set search_path = ''
 as $$
 declare
   v_chat_id constant text := p_conversation.chat_id;
   v_tenant_key constant text := p_conversation.tenant_key;
 begin
-  return (
-    select json_build_object(
-      'channel_id', v_chat_id, 'started_at', p_conversation.started_at,
-      'last_activity', p_conversation.last_activity, 'quiet', p_conversation.quiet,
-      'messages', said.messages,
-      'topics', (
-        select coalesce(json_object_agg(s.message_id, s.topic), '{}')
-        from public.chat_topics s
-        where s.tenant_key = v_tenant_key and s.chat_id = v_chat_id),
-      'answered', array(
-        select d.message_id from public.agent_decisions d
-        where d.tenant_key = v_tenant_key and d.chat_id = v_chat_id and d.respond
-          and d.message_id = any (said.by_others)))
-    from (
-      select coalesce(json_agg(json_build_array(
-               t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
-               t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]') as messages,
-             array_agg(t.message_id) filter (where not t.ours) as by_others
-      from public.chat_transcript t
-      where t.chat_id = v_chat_id and t.tenant_key = v_tenant_key) said);
+  select said.held, json_build_object(
+    'channel_id', v_chat_id, 'started_at', p_conversation.started_at,
+    'last_activity', p_conversation.last_activity, 'quiet', p_conversation.quiet,
+    'messages', said.messages,
+    'topics', (
+      select coalesce(json_object_agg(s.message_id, s.topic), '{}')
+      from public.chat_topics s
+      where s.tenant_key = v_tenant_key and s.chat_id = v_chat_id),
+    'answered', array(
+      select d.message_id from public.agent_decisions d
+      where d.tenant_key = v_tenant_key and d.chat_id = v_chat_id and d.respond
+        and d.message_id = any (said.by_others)))
+  into p_held, p_told
+  from (
+    select count(*) as held,
+           coalesce(json_agg(json_build_array(
+             t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
+             t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]') as messages,
+           array_agg(t.message_id) filter (where not t.ours) as by_others
+    from public.chat_transcript t
+    where t.chat_id = v_chat_id and t.tenant_key = v_tenant_key) said;
 end
 $$;
 
@@ -150,8 +154,8 @@ begin
 end
 $$;
 
--- Records messages if the conversation is active since p_active_since; the newest p_keep stay, and up to an
--- eighth more (null: all do, until the next message is heard). Returns the conversation as it is then; null when none is active.
+-- Records messages if the conversation is active since p_active_since, and trims its transcript. Returns the
+-- conversation as it is then; null when none is active.
 create or replace function bot_private.extend_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer
@@ -162,9 +166,6 @@ declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 1048576);
   v_conversation public.chat_conversations;
   v_added boolean;
-  v_most constant integer := p_keep + p_keep / 8;  -- more than these, and the oldest go together
-  v_last bigint[];  -- when the last that stays was said, and those before it
-  v_gone jsonb;
 begin
   update public.chat_conversations
   set last_activity = greatest(last_activity, p_at), updated_at = now()
@@ -176,28 +177,49 @@ begin
   end if;
   v_added := bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb);
   if p_keep is not null then
-    v_last := array(
-      select k."timestamp" from public.chat_transcript k
-      where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
-      order by k."timestamp" desc offset greatest(p_keep - 1, 0) limit v_most - p_keep + 2);
-    if v_last[v_most - p_keep + 2] is not null then
-      with gone as (
-        delete from public.chat_transcript t
-        where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < v_last[1]
-        returning t.message_id, t.content, t."timestamp", t.is_bot)
-      select jsonb_agg(to_jsonb(g)) into v_gone from gone g where not g.is_bot;
-      if v_gone is not null then
-        perform bot_private.keep_talk_terms(p_chat_id, v_gone);
-      end if;
-    end if;
+    perform bot_private.trim_transcript(p_chat_id, p_tenant_key, p_keep);
   end if;
   return v_conversation;
 end
 $$;
 
--- The same, and the conversation as it then is, or null when none is active; with p_short as
--- conversation_in_short gives it. When none is, but the bot was asked since, the messages are kept for
--- the one that begins with its answer.
+-- More messages than these, and the oldest go together: all but p_keep.
+create or replace function bot_private.most_messages(p_keep integer) returns bigint
+language sql immutable parallel safe security invoker
+return p_keep + p_keep / 8;
+
+-- The newest p_keep messages of a chat stay, and up to an eighth more.
+create or replace function bot_private.trim_transcript(
+  p_chat_id text, p_tenant_key text, p_keep integer
+) returns void
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_spare constant bigint := bot_private.most_messages(p_keep) - p_keep;
+  v_last bigint[];  -- when the last that stays was said, and those before it
+  v_gone jsonb;
+begin
+  v_last := array(
+    select k."timestamp" from public.chat_transcript k
+    where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
+    order by k."timestamp" desc offset greatest(p_keep - 1, 0) limit v_spare + 2);
+  if v_last[v_spare + 2] is null then
+    return;
+  end if;
+  with gone as (
+    delete from public.chat_transcript t
+    where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < v_last[1]
+    returning t.message_id, t.content, t."timestamp", t.is_bot)
+  select jsonb_agg(to_jsonb(g)) into v_gone from gone g where not g.is_bot;
+  if v_gone is not null then
+    perform bot_private.keep_talk_terms(p_chat_id, v_gone);
+  end if;
+end
+$$;
+
+-- The same (p_keep null: all messages stay, until the next one is heard), and the conversation as it then is, or
+-- null when none is active; with p_short as conversation_in_short gives it. When none is, but the bot was asked
+-- since, the messages are kept for the one that begins with its answer.
 create or replace function public.append_to_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer, p_topics boolean default false, p_short boolean default false
@@ -208,7 +230,9 @@ declare
   v_place constant boolean := bot_private.require_place(p_chat_id);
   v_besides constant boolean := bot_private.besides_taking_back();
   v_conversation constant public.chat_conversations := bot_private.extend_conversation(
-    p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep);
+    p_chat_id, p_tenant_key, p_records, p_at, p_active_since,
+    case when not p_short then p_keep end);  -- in short they are counted as they are read
+  v_short record;
 begin
   if v_conversation.chat_id is null then
     if exists (select from public.chat_conversations c
@@ -219,10 +243,15 @@ begin
     end if;
     return null;
   end if;
-  if p_short then
-    return bot_private.conversation_in_short(v_conversation);
+  if not p_short then
+    return public.load_conversation(p_chat_id, p_topics);
   end if;
-  return public.load_conversation(p_chat_id, p_topics);
+  v_short := bot_private.conversation_in_short(v_conversation);
+  if v_short.p_held > bot_private.most_messages(p_keep) then
+    perform bot_private.trim_transcript(p_chat_id, p_tenant_key, p_keep);
+    v_short := bot_private.conversation_in_short(v_conversation);
+  end if;
+  return v_short.p_told;
 end
 $$;
 

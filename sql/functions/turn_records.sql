@@ -42,18 +42,20 @@ $$;
 -- has anew. p_keep: whether records are kept, or only counted.
 create or replace function feishu_bot.keep_turn_records(p_records jsonb, p_keep boolean) returns void
 language plpgsql volatile security invoker set search_path = feishu_bot
+set plan_cache_mode = force_generic_plan
 as $$
+declare
+  -- a list: of a query the planner expects so many that it would rather read all turns
+  v_turns constant text[] := array(select r ->> 'turn_id' from jsonb_array_elements(p_records) r);
 begin
   -- whoever takes a question back or is forgotten meanwhile is waited for: what went leaves nothing
-  perform from public.agent_turns t
-  where t.id in (select r ->> 'turn_id' from jsonb_array_elements(p_records) r)
-  order by t.id for share;
+  perform from public.agent_turns t where t.id = any (v_turns) order by t.id for share;
   insert into model_usage as u (day, tenant_key, chat_id, actor_id, turns, tokens_in, tokens_out)
   select (r ->> 'day')::date, t.tenant_key, t.chat_id, t.actor_id, count(*),
          sum(coalesce((r #>> '{record,tokens_in}')::bigint, 0)),
          sum(coalesce((r #>> '{record,tokens_out}')::bigint, 0))
   from jsonb_array_elements(p_records) r join public.agent_turns t on t.id = r ->> 'turn_id'
-  where r -> 'record' ? 'tokens_in'
+  where r -> 'record' ? 'tokens_in' and t.id = any (v_turns)
   group by 1, 2, 3, 4 order by 1, 2, 3, 4
   on conflict (day, tenant_key, chat_id, actor_id) do update
     set turns = u.turns + excluded.turns, tokens_in = u.tokens_in + excluded.tokens_in,
@@ -61,7 +63,7 @@ begin
   if p_keep then
     with there as materialized (
       select t.id, t.given from public.agent_turns t
-      where t.id in (select r ->> 'turn_id' from jsonb_array_elements(p_records) r)
+      where t.id = any (v_turns)
         and exists (select from public.agent_messages m where m.turn_id = t.id and m.role = 'user')
     )
     insert into public.agent_turn_records (turn_id, record)

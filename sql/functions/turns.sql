@@ -383,10 +383,12 @@ begin
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
     and t.state = 'open' and (t.attempts > 3 or not exists (
       select from public.recalled_messages r
-      where r.message_id = any (v_given || array(select 'answer:' || g from unnest(v_given) g))
-        and not (t.forgets and starts_with(r.message_id, 'answer:'))  -- it took them back itself
-        and r.created_at > t.updated_at - case
-          when starts_with(r.message_id, 'answer:') then interval '0' else interval '1 minute' end))
+      -- by the time first: that leaves next to none, and hundreds of ids are looked up in no index
+      where r.created_at > t.updated_at - interval '1 minute'
+        and case when starts_with(r.message_id, 'answer:')
+          then r.created_at > t.updated_at and not t.forgets  -- else it took them back itself
+            and (r.message_id = any (v_given) or substr(r.message_id, 8) = any (v_given))
+          else r.message_id = any (v_given) end))
   returning t.* into v_turn;
   if found then
     v_reply := bot_private.keep_cards(v_turn, v_cards, p_tool_calls);
