@@ -14,6 +14,7 @@ from bot.queue.jobs import EVENT_TASK, Job
 from bot.queue.table import JobTable
 from bot.worker import handle_event
 from memory.backends.postgres import connection_pool
+from sandbox.world.actors import Speech
 from sandbox.world.switches import turn as turn_switches
 from tests.support.importing import (
     ImportScene,
@@ -297,6 +298,27 @@ async def test_an_error_of_ours_ends_the_import_and_does_not_go_round(scene: Imp
     await scene.begin()
     await scene.work()
     assert row(scene) == ("failed", "defect")
+
+
+async def test_a_chat_with_one_person_is_imported_without_asking_who_is_in_it(
+    scene: ImportScene,
+) -> None:
+    platform = scene.stage.town.platform
+    alice = next(one for one in platform.world.people.values() if one.name == "Alice")
+    chat = platform.world.p2p_chat(alice.open_id)
+    for text in ("the key is under the mat", "and the alarm is off"):
+        platform.actors.say(Speech(alice.open_id, chat.chat_id, text))
+    where = (scene.chat[0], chat.chat_id)
+    until_ms = platform.world.now_ms() + 60_000
+    found = await scene.store.start(where, "p2p", context=None, since_ms=None, until_ms=until_ms)
+    await scene.table.queue_import(found.id, {})
+    await scene.work()
+    assert [one[-1] for one in kept(scene).values()] == [
+        "the key is under the mat",
+        "and the alarm is off",
+    ]
+    assert row(scene) == ("done", "")
+    assert not [one for one in scene.told if one.path.endswith("/members")]
 
 
 def turn(platform: Any, wanted: dict[str, bool]) -> None:
