@@ -48,7 +48,7 @@ declare
     accepted_press, is_pressed, is_private, led_to, known_turn, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number,
-    noted_sources, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call
+    noted_sources, given_sources, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
   of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record}';

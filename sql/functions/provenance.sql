@@ -249,6 +249,19 @@ begin
 end
 $$;
 
+-- The same of what an answer was given: beside a turn its answer need not stand. Whatever goes of a turn, known_as
+-- names both.
+create or replace function bot_private.given_sources(p_ids jsonb) returns text[]
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_noted constant text[] := bot_private.noted_sources(p_ids, 200);
+begin
+  return array(
+    select n from unnest(v_noted) n where not (starts_with(n, 'answer:') and substr(n, 8) = any (v_noted)));
+end
+$$;
+
 -- The id by which an answer is given a whole thread, in its summary: everything that was said there before.
 create or replace function bot_private.thread_source(p_conversation_id text, p_person text) returns text
 language sql immutable parallel safe security invoker

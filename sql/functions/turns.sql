@@ -373,7 +373,7 @@ declare
   v_reply jsonb;
 begin
   if p_given <> '[]' then
-    v_given := bot_private.noted_sources(p_given::jsonb, 200);
+    v_given := bot_private.given_sources(p_given::jsonb);
   end if;
   -- what was answered in another place is over here, and keeps no words; and the wait is not for ever:
   -- a prompt that is given the same again is not what it is for
@@ -701,7 +701,7 @@ begin
     perform bot_private.keep_source_terms(p_turn_id, v_read, '{}');
     v_read := v_read - p_turn_id;
     update public.agent_turns t
-    set given = bot_private.noted_sources(p_given::jsonb, 200),
+    set given = bot_private.given_sources(p_given::jsonb),
         read_messages = case when t.read_messages = '{}' then (array(
           select jsonb_array_elements_text(v_read)
           union select unnest(bot_private.noted_sources(v_read, 50))))[:50] else t.read_messages end
