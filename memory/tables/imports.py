@@ -65,7 +65,7 @@ class ImportedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class MembershipNotice:
     """What a message of the system says: somebody of this name joined, or left."""
 
     name: str
@@ -80,7 +80,7 @@ class Page:
 
     messages: Sequence[ImportedMessage] = ()
     threads: Sequence[str] = ()
-    memberships: Sequence[Membership] = ()
+    memberships: Sequence[MembershipNotice] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     next_position: str = ""
 

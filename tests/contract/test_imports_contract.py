@@ -17,7 +17,7 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from memory.tables.chats import ChatStore
-from memory.tables.imports import Chat, ImportedMessage, ImportStore, Membership, Page
+from memory.tables.imports import Chat, ImportedMessage, ImportStore, MembershipNotice, Page
 from memory.tables.private import PrivateStore
 from tests.support.backends import Backend
 from tests.support.people import Group
@@ -199,7 +199,7 @@ async def test_a_paused_import_takes_no_page_and_goes_on_where_it_was(history: H
 async def test_a_group_is_told_only_what_its_newest_member_could_read(history: History) -> None:
     early = history.message("early", "the mascot is a walrus", "ann")
     late = history.message("late", "the slogan is walk tall", "bob", 100)
-    joined = Membership("Cleo", ms(YEAR_AGO + timedelta(days=50)), True)
+    joined = MembershipNotice("Cleo", ms(YEAR_AGO + timedelta(days=50)), True)
     await history.import_all(Page([early, late], memberships=[joined]))
 
     assert await history.texts(history.at(), "mascot walrus") == []
@@ -212,7 +212,7 @@ async def test_a_group_is_told_only_what_its_newest_member_could_read(history: H
 
 async def test_where_the_owner_says_that_all_members_see_history_they_do(history: History) -> None:
     said = history.message("early", "the mascot is a walrus", "ann")
-    joined = Membership("Cleo", ms(YEAR_AGO + timedelta(days=50)), True)
+    joined = MembershipNotice("Cleo", ms(YEAR_AGO + timedelta(days=50)), True)
     await history.import_all(Page([said], memberships=[joined]))
     await ChatStore(history.rpc).save_managers(*history.chat, [history.group.person("ann")])
     rule = {"p_chat_id": history.chat[1], "p_tenant_key": "tenant", "p_name": "history"}
@@ -331,7 +331,7 @@ async def test_what_the_asker_may_read_of_it_and_not_the_whole_group_is_a_privat
     history: History,
 ) -> None:
     said = history.message("early", "the mascot of the summer party is a walrus", "ann")
-    joined = Membership("Cleo", ms(YEAR_AGO + timedelta(days=50)), True)
+    joined = MembershipNotice("Cleo", ms(YEAR_AGO + timedelta(days=50)), True)
     await history.import_all(Page([said], memberships=[joined]))
 
     async def fits(who: str) -> bool:

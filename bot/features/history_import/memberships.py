@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.feishu.fields import as_dict, as_list, as_text
-from memory.tables.imports import Membership
+from memory.tables.imports import MembershipNotice
 from memory.text import one_line, storable
 
 NAMELESS = "…"  # who joined and is not told; nobody is known by it
@@ -86,7 +86,7 @@ _NOTHING = _all(
 _JOINING = _all(r"\b(?:joined|entered)\b", "加入|入群|进群")
 
 
-def memberships(content: Mapping[str, Any], at_ms: int) -> tuple[Membership, ...]:
+def memberships(content: Mapping[str, Any], at_ms: int) -> tuple[MembershipNotice, ...]:
     """What the content of a system message says of joining and leaving at `at_ms`, ms since epoch.
 
     Who joined without being named is `NAMELESS`.
@@ -133,9 +133,9 @@ def _name(text: str) -> str:
     return one_line(storable(text))[:_LONGEST_NAME]
 
 
-def _told(names: Sequence[str], at_ms: int, *, joined: bool) -> tuple[Membership, ...]:
+def _told(names: Sequence[str], at_ms: int, *, joined: bool) -> tuple[MembershipNotice, ...]:
     """More names than one message can hold stand for somebody who is not told."""
     kept = list(dict.fromkeys(names))[:_MOST_NAMES]
     if joined and len(names) > _MOST_NAMES:
         kept.append(NAMELESS)
-    return tuple(Membership(name, at_ms, joined) for name in kept)
+    return tuple(MembershipNotice(name, at_ms, joined) for name in kept)

@@ -16,7 +16,7 @@ from bot.features.history_import.memberships import memberships
 from bot.feishu.fields import as_dict
 from bot.feishu.models import RawMessage
 from bot.feishu.received import is_forward, raw_text
-from memory.tables.imports import ImportedMessage, Membership, Page
+from memory.tables.imports import ImportedMessage, MembershipNotice, Page
 from memory.text import one_line
 
 LONGEST = 30_000
@@ -89,7 +89,7 @@ def read_page(
     """What is kept of `messages`, and what is not, counted by kind. `names` are by open_id;
     `forwarded` has the texts of merged forwards by message_id."""
     kept: list[ImportedMessage] = []
-    joins: list[Membership] = []
+    joins: list[MembershipNotice] = []
     counts: Counter[str] = Counter()
     for raw in messages:
         text = _text(raw, names, forwarded)

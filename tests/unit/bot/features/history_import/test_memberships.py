@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.features.history_import.memberships import NAMELESS, memberships
-from memory.tables.imports import Membership
+from memory.tables.imports import MembershipNotice
 
 AT_MS = 1_700_000_000_000
 F, T = "Fang", "Tian"
@@ -105,8 +105,8 @@ def test_who_joined_without_being_named_is_somebody_whom_nobody_knows(template):
 def test_names_are_found_however_they_are_nested():
     content = {"template": "{guests} came", "guests": {"list": [{"name": "Ann"}, "Bo\x00b "]}}
     assert memberships(content, AT_MS) == (
-        Membership("Ann", AT_MS, joined=True),
-        Membership("Bob", AT_MS, joined=True),
+        MembershipNotice("Ann", AT_MS, joined=True),
+        MembershipNotice("Bob", AT_MS, joined=True),
     )
 
 

@@ -18,7 +18,7 @@ from bot.features.history_import.reading import (
     read_page,
 )
 from bot.feishu.models import RawMessage, raw_message
-from memory.tables.imports import ImportedMessage, Membership, Page
+from memory.tables.imports import ImportedMessage, MembershipNotice, Page
 
 CHAT = Source("oc_1", "cli_bot")
 THREAD = replace(CHAT, in_thread=True)
@@ -142,7 +142,7 @@ def test_the_first_message_of_a_thread_is_counted_once():
 def test_messages_of_the_system_say_who_joined():
     content = {"template": "{from_user} invited {to_chatters} to this chat.", "to_chatters": ["Bo"]}
     page = read(message(msg_type="system", content=content))
-    assert page.memberships == (Membership("Bo", AT_MS, joined=True),)
+    assert page.memberships == (MembershipNotice("Bo", AT_MS, joined=True),)
 
 
 def test_names_come_with_the_messages():
