@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from memory.scope import AgentMemoryContext
 
@@ -50,6 +51,17 @@ class JoiningRpc(Protocol):
     ) -> tuple[Json, Json]:
         """The results of the function and of `then`, which is not run as the person of `context`.
         Both happen or neither. Raises `StoreError`."""
+
+
+def joins(rpc: Rpc) -> TypeGuard[JoiningRpc]:
+    """Whether the transport is such a one. Asked for every call, and so remembered by its type:
+    `isinstance` of a protocol takes longer than a call waits for its connection."""
+    return _joins(type(rpc))
+
+
+@lru_cache(maxsize=64)
+def _joins(kind: type) -> bool:
+    return issubclass(kind, JoiningRpc)
 
 
 async def call_as(rpc: Rpc, function: str, context: AgentMemoryContext, **params: object) -> Json:

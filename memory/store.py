@@ -28,7 +28,7 @@ from memory.origins import MESSAGE, Origin
 from memory.outcomes import ANSWERED, TurnOutcome
 from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
-from memory.rpc import JoiningRpc, Json, Rpc, Statement, call_as
+from memory.rpc import Json, Rpc, Statement, call_as, joins
 from memory.scope import AgentMemoryContext
 from memory.tables.buttons import NewButton
 from memory.tables.items import ItemStore
@@ -225,7 +225,7 @@ class MemoryStore:
             **({"p_plain": True} if plain else {}),
         }
         result = None
-        if then and isinstance(self._rpc, JoiningRpc):
+        if then and joins(self._rpc):
             call = self._rpc.call_and("mark_sent_and_tell", params, context, then)
             row, result = await call
         else:
@@ -257,7 +257,7 @@ class MemoryStore:
     @property
     def joins(self) -> bool:
         """Whether the caller can add a statement to the transaction of a call."""
-        return isinstance(self._rpc, JoiningRpc)
+        return joins(self._rpc)
 
     async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
         """Marks the pending cards as failed. `error` is a code and reason without message text."""

@@ -16,7 +16,7 @@ from bot.listening.transcript import (
     ChannelConversation,
     MessageRecord,
 )
-from memory.rpc import JoiningRpc, Rpc, Statement
+from memory.rpc import Rpc, Statement, joins
 from memory.scope import AgentMemoryContext
 from memory.text import as_json
 
@@ -237,7 +237,7 @@ class ChatConversations:
         """The results of a function of this chat and of `then`, None if that was not run."""
         context = self._context
         args = {"p_chat_id": context.chat_id, "p_tenant_key": context.tenant_key, **params}
-        if then and isinstance(self._rpc, JoiningRpc):
+        if then and joins(self._rpc):
             return await self._rpc.call_and(function, args, context, then)
         return await self._rpc.call(function, args, context), None
 
