@@ -23,6 +23,7 @@ from pathlib import Path
 from bot.settings import EXIT_STATUS
 from bot.text.languages import LANGUAGES
 from lab.doubles.processes import ROOT
+from lab.illustrations import imports
 from lab.illustrations.browser import Browser, NoBrowser, running_browser
 from lab.illustrations.everyday import everyday
 from lab.illustrations.terminal import terminal_page
@@ -33,7 +34,7 @@ EVERYDAY = (
     "sandbox", "switches", "card", "settings", "memory", "console", "conversations", "turn",
 )  # fmt: skip
 TERMINAL = "terminal"  # in English alone, as the log is
-NAMES = (TERMINAL, *EVERYDAY, *TROUBLES)
+NAMES = (TERMINAL, *EVERYDAY, *imports.NAMES, *TROUBLES)
 _FOLDERS = {"en": Path("docs"), "zh": Path("docs/zh")}
 
 
@@ -81,9 +82,11 @@ def _made(browser: Browser, wanted: set[str]) -> Iterator[tuple[str, str, bytes]
         with _folder() as folder, browser.page() as page:
             page.set_content(terminal_page(folder))
             yield "en", TERMINAL, browser.picture(page.locator("pre"))
-    for language in LANGUAGES if wanted & set(EVERYDAY) else ():
+    for language in LANGUAGES if wanted & {*EVERYDAY, *imports.NAMES} else ():
         with _folder() as folder, everyday(folder, browser, language, _say) as scene:
-            for name, content in scene.pictures():
+            for name, content in scene.pictures() if wanted & set(EVERYDAY) else ():
+                yield language, name, content
+            for name, content in scene.imports() if wanted & set(imports.NAMES) else ():
                 yield language, name, content
     for name in TROUBLES:
         if name in wanted:

@@ -12,6 +12,7 @@ from bot.text.languages import Language
 from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import stop
 from lab.illustrations.browser import Browser
+from lab.illustrations.imports import import_pictures
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ class Everyday:
         yield from self._chat()
         yield from self._console()
         yield from self._cards()
+
+    def imports(self) -> Iterator[Taken]:
+        """Those of an import."""
+        yield from import_pictures(self.sandbox, self.browser, self.language)
 
     def _chat(self) -> Iterator[Taken]:
         with self._opened(height=720) as page:
