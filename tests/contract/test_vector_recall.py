@@ -92,6 +92,22 @@ async def test_what_was_said_in_other_words_is_found(rpc: Rpc, group: Group) -> 
     assert (await find(rpc, alice, "旅行", WORK))[0] == "the report is late"
 
 
+async def test_what_was_said_counts_more_than_an_answer_that_is_as_much_like_it(
+    rpc: Rpc, group: Group
+) -> None:
+    alice = group.turn()
+    await tell(rpc, alice, "said", "We fly to Kyoto", "fine")
+    for n in range(3):
+        await tell(rpc, alice, f"between{n}", f"noodles {n}", "fine")
+    await tell(rpc, alice, "answered", "and the report", "as for Kyoto")
+    others = {f"noodles {n}": FOOD for n in range(3)}
+    about = {"We fly to Kyoto": TRAVEL, "as for Kyoto": TRAVEL, "and the report": WORK, **others}
+    assert await embed(rpc, alice, about) == 6
+
+    found = await find(rpc, alice, "旅行", TRAVEL)
+    assert found.index("We fly to Kyoto") < found.index("and the report")
+
+
 async def test_the_weight_decides_between_words_and_meaning(rpc: Rpc, group: Group) -> None:
     alice = group.turn()
     await three_turns(rpc, alice)
