@@ -58,7 +58,7 @@ declare
     keyed_hashes, keep_line_terms, keep_question_terms, packed_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, source_terms_among, tells_any, said_since,
     sources_of, turns_given, pass_on_sources,
-    imported_id, index_imported, import_dates
+    imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{

@@ -28,8 +28,8 @@ def found_by_bm25(corpus: Corpus, ks: Sequence[int]) -> tuple[Found, dict[str, F
         asked = [question for question in corpus.questions if question.conversation == name]
         if not asked:
             continue
-        rankings = _rankings(turns, [question.text for question in asked], max(ks))
-        for question, ranking in zip(asked, rankings, strict=True):
+        ranked = rankings(turns, [question.text for question in asked], max(ks))
+        for question, ranking in zip(asked, ranked, strict=True):
             evidence = question.evidence
             by_k = {k: len(evidence.intersection(ranking[:k])) / len(evidence) for k in ks}
             shares.append((question.kind, by_k))
@@ -39,7 +39,7 @@ def found_by_bm25(corpus: Corpus, ks: Sequence[int]) -> tuple[Found, dict[str, F
     }
 
 
-def _rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> list[list[str]]:
+def rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> list[list[str]]:
     """For each question the ids of the best turns."""
     bm25s: Any = importlib.import_module("bm25s")
     said = [_words(f"{turn.speaker} {turn.question} {turn.answer}") for turn in turns]

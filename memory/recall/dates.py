@@ -50,10 +50,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class DateRange:
-    """Spans in order of preference, at least one. `fuzzy` for “lately”: a hint, not a date."""
+    """Spans in order of preference, at least one. `fuzzy` for “lately”: a hint, not a date.
+    `question[start:end]` names it."""
 
     spans: tuple[Span, ...]
     fuzzy: bool = False
+    start: int = 0
+    end: int = 0
 
 
 def date_range(question: str, now: datetime) -> DateRange | None:
@@ -65,7 +68,7 @@ def date_range(question: str, now: datetime) -> DateRange | None:
         for match in rule.pattern.finditer(question):
             spans = tuple(_span(days, zone) for days in _sensible(rule, match, today))
             if spans:
-                return DateRange(spans, fuzzy=rule.fuzzy)
+                return DateRange(spans, rule.fuzzy, *match.span())
     return None
 
 

@@ -83,7 +83,7 @@ def recall_params(
     return {
         "p_chat_id": context.chat_id,
         "p_tenant_key": context.tenant_key,
-        "p_query": _telling(query),
+        "p_query": _telling(_without_date(query, when)),
         "p_scope": scope,
         "p_k": k,
         "p_spans": as_json(_spans(when)),
@@ -107,6 +107,15 @@ _TELLS_NOTHING = frozenset(
     tell tells told telling say says said saying describe describes described""".split()
 )
 _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][A-Za-z]+)?")
+
+
+def _without_date(query: str, when: DateRange | None) -> str:
+    """What is said then seldom names the month in which it is said. In English the words stay: they
+    often are of what is asked about."""
+    if when is None or when.fuzzy or not has_han(query):
+        return query
+    rest = f"{query[: when.start]} {query[when.end :]}"
+    return rest if any(map(str.isalnum, rest)) else query
 
 
 def _telling(query: str) -> str:

@@ -14,7 +14,7 @@ FIRST_DAY = "2024-07-01"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CastMember:
     """`key` is how scenes call them. `stays`: (from, until) as days; "" is until today."""
 
     key: str
@@ -41,24 +41,24 @@ class Member:
 
 
 CAST = (
-    Member("Alice", "Alice"),
-    Member("陈晨", "陈晨", ((FIRST_DAY, "2025-04-26"), ("2025-08-25", "")), languages="zh"),
-    Member("Maria Lopez", "Maria Lopez", languages="en"),
-    Member("Tom Baker", "Tom Baker", ((FIRST_DAY, "2025-12-13"),), languages="en"),
-    Member("王磊", "王磊", languages="zh"),
-    Member("赵敏", "赵敏", languages="zh"),
-    Member("刘洋", "刘洋"),
-    Member("Chen Hao", "Chen Hao", (("2024-08-01", ""),), languages="en"),
-    Member("Priya Nair", "Priya Nair", (("2024-09-01", ""),), languages="en"),
-    Member("孙浩", "孙浩", (("2024-10-08", "2025-11-15"),), languages="zh", left_by=REMOVED),
-    Member("Emma Novak", "Emma Novak", (("2025-03-10", ""),), languages="en", joined_by=JOINED),
-    Member("周婷", "周婷", (("2025-04-28", ""),), languages="zh"),
-    Member("Li Wei", "Li Wei", (("2025-07-01", ""),), languages="en"),
-    Member("王磊2", "王磊", (("2025-08-04", ""),), languages="zh"),
-    Member("Bob", "Bob", (("2026-02-02", ""),), languages="en"),
-    Member("Pipeline", "Pipeline", kind=BOT, languages=""),
-    Member("审批助手", "审批助手", (("2024-09-02", ""),), kind=BOT, languages=""),
-    Member("HelpDesk", "HelpDesk", (("2025-01-06", ""),), kind=BOT, languages=""),
+    CastMember("Alice", "Alice"),
+    CastMember("陈晨", "陈晨", ((FIRST_DAY, "2025-04-26"), ("2025-08-25", "")), languages="zh"),
+    CastMember("Maria Lopez", "Maria Lopez", languages="en"),
+    CastMember("Tom Baker", "Tom Baker", ((FIRST_DAY, "2025-12-13"),), languages="en"),
+    CastMember("王磊", "王磊", languages="zh"),
+    CastMember("赵敏", "赵敏", languages="zh"),
+    CastMember("刘洋", "刘洋"),
+    CastMember("Chen Hao", "Chen Hao", (("2024-08-01", ""),), languages="en"),
+    CastMember("Priya Nair", "Priya Nair", (("2024-09-01", ""),), languages="en"),
+    CastMember("孙浩", "孙浩", (("2024-10-08", "2025-11-15"),), languages="zh", left_by=REMOVED),
+    CastMember("Emma Novak", "Emma Novak", (("2025-03-10", ""),), languages="en", joined_by=JOINED),
+    CastMember("周婷", "周婷", (("2025-04-28", ""),), languages="zh"),
+    CastMember("Li Wei", "Li Wei", (("2025-07-01", ""),), languages="en"),
+    CastMember("王磊2", "王磊", (("2025-08-04", ""),), languages="zh"),
+    CastMember("Bob", "Bob", (("2026-02-02", ""),), languages="en"),
+    CastMember("Pipeline", "Pipeline", kind=BOT, languages=""),
+    CastMember("审批助手", "审批助手", (("2024-09-02", ""),), kind=BOT, languages=""),
+    CastMember("HelpDesk", "HelpDesk", (("2025-01-06", ""),), kind=BOT, languages=""),
 )
 FOUNDER = CAST[0]
 BY_KEY = {one.key: one for one in CAST}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.past import words
-from sandbox.past.cast import BY_KEY, SPEAKERS, Member
+from sandbox.past.cast import BY_KEY, SPEAKERS, CastMember
 from sandbox.past.days import day_of, moment, moved_ms, with_dates
 from sandbox.past.script import Episode, alternatives, episodes, filled, slots
 
@@ -23,7 +23,7 @@ class PastLine:
     forward. `mentions`: the key of somebody."""
 
     at_ms: int
-    by: Member
+    by: CastMember
     text: str
     episode: int
     in_thread: bool
@@ -102,7 +102,7 @@ def _some_time(chance: random.Random) -> int:
     return first + day * _DAY_MS + int(hour * 3_600_000) + chance.randrange(60_000)
 
 
-def _present(people: Sequence[Member], at: int) -> list[Member]:
+def _present(people: Sequence[CastMember], at: int) -> list[CastMember]:
     day = day_of(at)
     return [one for one in people if one.is_there(day)]
 
@@ -111,7 +111,7 @@ def _words(
     chance: random.Random,
     episode: Episode,
     language: str,
-    people: Sequence[Member],
+    people: Sequence[CastMember],
     at: int,
     *,
     settled: bool,
@@ -137,7 +137,7 @@ def _one_of(chance: random.Random, text: str) -> str:
     return text
 
 
-def _varied(chance: random.Random, said: PastLine, place: int, before: Member) -> PastLine:
+def _varied(chance: random.Random, said: PastLine, place: int, before: CastMember) -> PastLine:
     """Some quote, mention, are written as a post, are edited, or are taken back."""
     luck = chance.random()
     if place and luck < 0.05 and not said.in_thread:

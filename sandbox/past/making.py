@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sandbox.past.cast import BY_KEY, CAST, FIRST_DAY, FOUNDER, Member
+from sandbox.past.cast import BY_KEY, CAST, FIRST_DAY, FOUNDER, CastMember
 from sandbox.past.days import LAST_DAY, moment, moved_ms
 from sandbox.past.drafting import PastLine, drafted
 from sandbox.world.entities import (
@@ -183,7 +183,7 @@ class _Maker:
         value = self._value(said.kind, text, said.by, message_id)
         return _TYPES.get(said.kind, said.kind), _json(value), mentions, ()
 
-    def _value(self, kind: str, text: str, by: Member, message_id: str) -> dict[str, Any]:
+    def _value(self, kind: str, text: str, by: CastMember, message_id: str) -> dict[str, Any]:
         key = self._id("", len(self.messages))
         match kind:
             case "image":
@@ -227,7 +227,7 @@ def _card_1(parts: list[str]) -> dict[str, Any]:
     return {"config": {"wide_screen_mode": True}, "header": header, "elements": elements}
 
 
-def _card_2(parts: list[str], by: Member) -> dict[str, Any]:
+def _card_2(parts: list[str], by: CastMember) -> dict[str, Any]:
     title, *lines = parts
     elements = [{"tag": "markdown", "content": one} for one in (*lines, f"来自 {by.name}")]
     header = {"title": {"tag": "plain_text", "content": title}}

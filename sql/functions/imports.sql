@@ -138,13 +138,22 @@ as $$
 $$;
 
 -- What recall searches gets the words of these messages.
+-- What recall knows of an imported message beside its words: its month, and that it asks something. No word is
+-- written like these.
+create or replace function bot_private.import_marks(p_sent_at timestamptz, p_content text) returns text[]
+language sql stable parallel safe security invoker set search_path = ''
+as $$
+  select array[to_char(p_sent_at at time zone 'UTC', '@YYYY-MM')]
+    || case when p_content ~ '[?？谁吗哪]|什么|多少|怎么样' then array['?'] end
+$$;
+
 create or replace function bot_private.index_imported(p_ids bigint[]) returns void
 language sql volatile security definer set search_path = ''
 as $$
   insert into bot_private.turn_words (first_id, place, thread, asked_at, length, words)
   select m.id, p.place,
          bot_private.recall_number(i.tenant_key, concat_ws(' ', 'import', i.chat_id, m.root_id)),
-         m.sent_at, cardinality(t.tokens), bot_private.recall_words(p.place, t.tokens)
+         m.sent_at, cardinality(t.tokens), bot_private.recall_words(p.place, t.tokens || bot_private.import_marks(m.sent_at, m.content))
   from public.imported_messages m
   join public.chat_imports i on i.id = m.import_id
   cross join lateral (select bot_private.import_place(i.tenant_key, i.chat_id) as place offset 0) p
@@ -152,6 +161,74 @@ as $$
     select bot_private.recall_tokens(concat_ws(e'\n', nullif(m.author_name, ''), m.content)) as tokens offset 0) t
   where m.id = any (p_ids)
   on conflict (first_id) do nothing
+$$;
+
+-- How many messages the imports of places hold.
+create or replace function bot_private.imports_size(p_places bigint[]) returns bigint
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(sum(i.messages), 0) from public.chat_imports i
+  where i.tenant_key = coalesce(public.claim('tenant_key'), '')
+    and bot_private.import_place(i.tenant_key, i.chat_id) = any (p_places)
+$$;
+
+-- Imported messages worth weighing for p_terms beside those that recall_likely finds, p_enough at most: of the time
+-- that is asked about those with any of the words, and else those with two of them that are common in the chat.
+create or replace function bot_private.imports_likely(
+  p_scope text, p_terms text[], p_weights double precision[], p_since timestamptz, p_until timestamptz,
+  p_enough integer
+) returns bigint[]
+language plpgsql stable security invoker set search_path = ''
+set enable_seqscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_places bigint[];
+  v_joined timestamptz[];
+  v_months text[] := '{}';
+  most_terms constant integer := 7;
+  most_months constant integer := 14;
+  each constant integer := 50;
+begin
+  select array_agg(p.place), array_agg(p.since) into v_places, v_joined
+  from bot_private.recall_places(p_scope) p
+  where not exists (select from bot_private.recall_places(p_scope, p_imports => false) o where o.place = p.place);
+  if v_places is null then
+    return '{}';
+  end if;
+  if p_until < p_since + interval '1 month' * most_months then
+    v_months := array(
+      select to_char(m, '@YYYY-MM') from generate_series(
+        date_trunc('month', p_since at time zone 'UTC'), (p_until - interval '1 second') at time zone 'UTC',
+        interval '1 month') m);
+  end if;
+  return array(
+    with terms as materialized (
+      select w.n, w.weight, t.term from unnest(p_weights) with ordinality w (weight, n)
+      join unnest(p_terms) with ordinality t (term, n) using (n)
+      where w.weight is not null order by w.weight desc, t.n limit most_terms
+    ),
+    keys as materialized (
+      select p.place, p.joined, t.n, t.weight, bot_private.recall_word(p.place, t.term) as key
+      from unnest(v_places, v_joined) p (place, joined) cross join terms t
+    ),
+    hits as (
+      select k.n, r.first_id
+      from keys k cross join unnest(v_months) m (month), lateral (
+        select w.first_id from bot_private.turn_words w
+        where w.words @> array[k.key, bot_private.recall_word(k.place, m.month)] and w.place + 0 = k.place
+          and w.asked_at >= k.joined and w.asked_at >= p_since and w.asked_at < p_until limit each) r
+      union
+      select unnest(array[a.n, b.n]), r.first_id
+      from keys a join keys b on b.place = a.place and a.n < b.n, lateral (
+        select w.first_id from bot_private.turn_words w
+        where w.words @> array[a.key, b.key] and w.place + 0 = a.place and w.asked_at >= a.joined limit each) r
+      where v_months = '{}'
+    )
+    select h.first_id from hits h join terms t using (n)
+    group by h.first_id order by sum(t.weight) desc, h.first_id desc limit p_enough);
+end
 $$;
 
 -- Stores what one page of an import held, where it still is `running`, in p_phase and at p_at; p_thread_id: the

@@ -66,6 +66,11 @@ begin
              then left(v_word, -1) else v_word end, 40);
     end if;
   end loop;
+  -- numbers with points are words of their own, too: versions, amounts
+  if v_text ~ '\d\.\d' then
+    v_tokens := v_tokens || array(
+      select left(m[1], 40) from regexp_matches(v_text, '\d+(?:\.\d+)+', 'g') m);
+  end if;
   return v_tokens;
 end
 $$;
@@ -298,7 +303,7 @@ begin
           select count(*) as n from (
             select from bot_private.turn_words w where w.place = p.place and w.asked_at >= p.since
             order by w.asked_at desc limit many) c) c)
-      end::double precision as n
+      end::double precision + bot_private.imports_size(v_places) as n
     from size s
   ),
   keys as materialized (
@@ -457,6 +462,7 @@ declare
   v_places bigint[];
   v_joined timestamptz[];
   v_likely bigint[];
+  v_imported bigint[];
   v_idf double precision[];
   v_telling boolean[];
   -- what a common word, the speaker's name say, is worth: for its own turn only, not for those beside it
@@ -472,6 +478,8 @@ declare
   -- so many of the likely turns are looked at closely, so many of a time or of a meaning
   close_likely constant integer := 30;
   close_turns constant integer := 60;
+  -- and so many imported messages
+  close_imported constant integer := 30;
   -- what is worth less than this share of the best is not shown, unless there is little to show
   floor constant double precision := 0.2;
   few constant integer := bot_private.recall_few();
@@ -489,12 +497,17 @@ declare
   by_named constant double precision := 1.4;
   of_speaker constant double precision := 1.2;
   of_listener constant double precision := 0.9;
+  -- an imported message that asks, and how much more what it asks counts for those after it
+  of_asking constant double precision := 0.8;
+  of_asked constant double precision := 2.0;
   -- so many words of a turn tell of whom it speaks
   first_words constant integer := 100;
 begin
   select l.ids, l.weights, l.telling into v_likely, v_idf, v_telling
   from bot_private.recall_likely(
     p_conversation_id, p_scope, p_terms, p_from, p_before, p_since, p_until, close_likely) l;
+  v_imported := bot_private.imports_likely(p_scope, p_terms, v_idf, p_since, p_until, close_imported);
+  v_likely := v_likely[1:greatest(close_likely - cardinality(v_imported), 10)] || v_imported;
   if coalesce(cardinality(v_likely), 0) = 0 and p_since is null and p_weight = 0 then
     return;  -- nothing to weigh
   end if;
@@ -508,12 +521,15 @@ begin
       where p_weight > 0
     ),
     said_then as materialized (
-      select w.first_id
-      from bot_private.turn_words w
-      where w.place = any (v_places) and w.asked_at >= p_since and w.asked_at < p_until
-        and case when w.thread = v_thread
-            then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
-      order by w.asked_at desc limit close_turns
+      select r.first_id
+      from unnest(v_places) p (place), lateral (
+        select w.first_id, w.asked_at
+        from bot_private.turn_words w
+        where w.place = p.place and w.asked_at >= p_since and w.asked_at < p_until
+          and case when w.thread = v_thread
+              then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
+        order by w.asked_at desc limit close_turns) r
+      order by r.asked_at desc limit greatest(close_turns - 3 * cardinality(v_imported), 5)
     ),
     likely as materialized (
       select w.thread, w.first_id from bot_private.turn_words w
@@ -557,6 +573,7 @@ begin
     ),
     asked as materialized (
       select p.place, bot_private.recall_words(p.place, p_terms) as keys,
+             bot_private.recall_word(p.place, '?') as asks,
              array[bot_private.recall_word(p.place, 'i'),
                    bot_private.recall_word(p.place, 'my')] as speaker,
              array[bot_private.recall_word(p.place, 'you'),
@@ -568,9 +585,11 @@ begin
     turns as materialized (
       select p.first_id, p.asked_at, p.place, p.words, p.spot,
         least(1, around_tokens / greatest(p.length, 1)) as share,
+        a.asks = any (p.words) as asks,
         (sum(p.length) over (order by p.spot range between 2 preceding and 2 following))
           ::double precision as length,
         case when p.words[1] = any (a.keys) then by_named else 1 end
+          * case when a.asks = any (p.words) then of_asking else 1 end
           * case when a.speaker[1] = any (p.opening) or a.speaker[2] = any (p.opening)
               then of_speaker else 1 end
           * case when a.listener[1] = any (p.opening) or a.listener[2] = any (p.opening)
@@ -586,13 +605,14 @@ begin
       where v_idf[k.term] is not null
     ),
     found as materialized (
-      select t.spot, k.term, k.idf, k.telling, t.share,
+      select t.spot, k.term, k.idf, k.telling, t.share, t.asks,
              cardinality(array_positions(t.words, k.key))::double precision as tf
       from turns t join keys k on k.place = t.place and k.key = any (t.words)
     ),
     spread as (
       select f.term, f.idf, f.spot + n.distance as spot,
-             sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end) as tf
+             sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end
+                 * case when f.asks and n.distance > 0 then of_asked else 1 end) as tf
       from found f
       cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
         n (distance, weight)

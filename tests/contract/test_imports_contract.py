@@ -345,3 +345,33 @@ async def test_what_the_asker_may_read_of_it_and_not_the_whole_group_is_a_privat
     assert not await fits("cleo")
     await history.imports.remove(history.chat, None)
     assert not await fits("ann")
+
+
+async def test_of_the_month_that_is_asked_about_a_common_word_finds_what_was_said(
+    history: History,
+) -> None:
+    often = [history.message(f"r{n}", f"release {n} is out", days=n) for n in range(330)]
+    wanted = history.message("then", "release notes are mine", "bob", 40.5)
+    await history.import_all(Page([*often, wanted]))
+    then = YEAR_AGO + timedelta(days=40.5)
+    best = await history.texts(history.at(), f"who wrote notes of the release in {then:%B %Y}?")
+    assert best[0] == "release notes are mine"
+    assert (await history.texts(history.at(), f"Bob and the release in {then:%B %Y}"))[0] == best[0]
+
+
+async def test_what_follows_a_question_is_found_by_its_words(history: History) -> None:
+    asked = [
+        history.message("q1", "where do we keep the spare projector?", days=1),
+        history.message("a1", "in the blue cupboard", "bob", 1.001),
+        history.message("q2", "is the projector free?", days=20),
+        history.message("q3", "has anybody seen the projector?", days=40),
+    ]
+    await history.import_all(Page(asked))
+    best = await history.texts(history.at(), "where is the spare projector kept?")
+    assert set(best[:2]) == {"where do we keep the spare projector?", "in the blue cupboard"}
+
+
+async def test_a_version_is_a_word(history: History) -> None:
+    said = [history.message(f"v{n}", f"{n}.8 comes from the team", days=n) for n in range(1, 9)]
+    await history.import_all(Page(said))
+    assert (await history.texts(history.at(), "who made 3.8?"))[0] == "3.8 comes from the team"

@@ -201,3 +201,20 @@ def test_an_excerpt_is_a_line_within_its_limit(text: str, words: list[str], limi
 
     assert len(told) <= limit
     assert len(told.splitlines()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("question", "searched"),
+    [
+        ("上个月谁负责发布的？", "谁负责发布的？"),
+        ("who shipped 3.5 in February?", "who shipped 3.5 in February?"),
+        ("上个月", "上个月"),
+        ("最近谁值班", "最近谁值班"),
+        ("who is on call?", "who is on call?"),
+    ],
+)
+def test_a_date_is_no_word_that_is_searched_for_unless_it_is_the_only_one(
+    question: str, searched: str
+) -> None:
+    asked = recall_params(HERE, question, now=NOW)["p_query"]
+    assert str(asked).strip(" ?") == searched.strip(" ?")
