@@ -157,6 +157,9 @@ create index imported_messages_import_idx on public.imported_messages (import_id
 alter table public.imported_messages enable row level security;
 create policy imported_messages_select on public.imported_messages for select to authenticated using (
   sent_at >= ((select bot_private.readable_imports()) ->> import_id::text)::timestamptz);
+-- of no row, so nothing is read for a token without claims
+create policy imported_messages_of_a_tenant on public.imported_messages as restrictive for all to authenticated
+  using ((select public.claim('tenant_key')) is not null);
 revoke all on public.imported_messages from anon, authenticated;
 grant select on public.imported_messages to authenticated;
 grant select, insert, update, delete, truncate on public.imported_messages to service_role;

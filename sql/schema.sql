@@ -1603,6 +1603,8 @@ alter table public.imported_messages enable row level security;
 create policy imported_messages_select on public.imported_messages
   for select to authenticated using (
     sent_at >= (((select bot_private.readable_imports()) ->> import_id::text)::timestamptz));
+create policy imported_messages_of_a_tenant on public.imported_messages
+  as restrictive for all to authenticated using ((select public.claim('tenant_key')) is not null);
 grant select on public.imported_messages to authenticated;
 grant select, insert, update, delete, truncate on public.imported_messages to service_role;
 -- trigger imported_messages_count after delete on public.imported_messages referencing old table as

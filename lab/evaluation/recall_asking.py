@@ -149,7 +149,7 @@ async def evaluate(
     """
     pool = connection_pool(url, size=1)
     await pool.open()
-    asking = _Asking(PostgresRpc(pool), corpus, ks, telling, with_dates, likenesses)
+    asking = _QuestionsAsked(PostgresRpc(pool), corpus, ks, telling, with_dates, likenesses)
     for question in corpus.questions:
         await asking.add(question)
     await asking.rpc.close()
@@ -157,7 +157,7 @@ async def evaluate(
 
 
 @dataclass(slots=True)
-class _Asking:
+class _QuestionsAsked:
     rpc: PostgresRpc
     corpus: Corpus
     ks: Sequence[int]

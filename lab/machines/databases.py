@@ -40,7 +40,7 @@ class Database:
 @contextmanager
 def one_postgres(folder: Path, networks: list[Namespace]) -> Iterator[Database]:
     """A server that the machines reach directly."""
-    member, port = Member(folder), free_port()
+    member, port = ClusterMember(folder), free_port()
     member.start(",".join(one.database_host for one in networks), port)
     url = f"{member.server.url}&port={port}"
     try:
@@ -52,7 +52,7 @@ def one_postgres(folder: Path, networks: list[Namespace]) -> Iterator[Database]:
 
 
 @dataclass
-class Member:
+class ClusterMember:
     """One server with a folder of its own."""
 
     folder: Path
@@ -123,15 +123,15 @@ class ReplicatedPostgres(Database):
     hosts: list[str]
     confirms: bool = True
     behind_s: float = 0.0
-    members: list[Member] = field(default_factory=list)
+    members: list[ClusterMember] = field(default_factory=list)
     relays: list[Process] = field(default_factory=list)
 
     @property
-    def primary(self) -> Member:
+    def primary(self) -> ClusterMember:
         return self.members[0]
 
     def begin(self) -> None:
-        self.members = [Member(self.folder / name) for name in ("first", "second")]
+        self.members = [ClusterMember(self.folder / name) for name in ("first", "second")]
         self.primary.start("127.0.0.1", free_port())
         eventually(lambda: takes(self.primary.url), within_s=30, what="the primary answers")
         migrations.apply(self.primary.url)

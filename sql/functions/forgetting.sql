@@ -119,6 +119,12 @@ begin
   update public.chat_imports set started_by = ''
   where started_by = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
   delete from bot_private.import_members where open_id = p_user_id;
+  -- whose imported messages an answer used stands below it by name
+  update public.agent_turns t set shown = t.shown - 'imported'
+  where t.shown ? 'imported' and exists (
+    select from jsonb_array_elements(t.shown -> 'imported') e
+    where e.value ->> 1 in (select left(m.author_name, 40) from public.imported_messages m
+                            where m.author_id = p_user_id));
   update public.agent_decisions set actor_id = '', message_id = 'forgotten:' || id
   where actor_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
 

@@ -55,7 +55,9 @@ def _copied(column: str, type_: str, varied: bool, in_chats: bool) -> sql.Compos
     """In one of fifty chats, of one of fifty people."""
     value: sql.Composable = sql.Identifier("r", column)
     if varied and type_ != "text":
-        return sql.SQL("n")
+        return sql.SQL("case when {} < 0 then -n else n end").format(
+            value
+        )  # some ids are below zero
     if in_chats and column in ("id", "conversation_id", "chat_id") and type_ == "text":
         value = sql.SQL("replace({}, r.chat_id, r.chat_id || '_' || n %% 50)").format(value)
     elif column in ("user_id", "actor_id", "operator_id", "open_id"):
