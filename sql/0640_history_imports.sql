@@ -146,6 +146,7 @@ create table public.imported_messages (
   id bigint primary key check (id < 0),
   sent_at timestamptz not null,
   import_id integer not null references public.chat_imports (id) on delete cascade,
+  tenant_key text not null,
   message_id text not null,
   root_id text,  -- of the thread; null outside of threads
   author_id text not null,  -- an open_id; of a bot its app_id
@@ -157,9 +158,9 @@ create index imported_messages_import_idx on public.imported_messages (import_id
 alter table public.imported_messages enable row level security;
 create policy imported_messages_select on public.imported_messages for select to authenticated using (
   sent_at >= ((select bot_private.readable_imports()) ->> import_id::text)::timestamptz);
--- of no row, so nothing is read for a token without claims
 create policy imported_messages_of_a_tenant on public.imported_messages as restrictive for all to authenticated
-  using ((select public.claim('tenant_key')) is not null);
+  using (tenant_key = (select public.claim('tenant_key'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
 revoke all on public.imported_messages from anon, authenticated;
 grant select on public.imported_messages to authenticated;
 grant select, insert, update, delete, truncate on public.imported_messages to service_role;

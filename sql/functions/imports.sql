@@ -279,9 +279,9 @@ begin
                           and f.at > to_timestamp(r.sent_ms / 1000.0))
     ), added as (
       insert into public.imported_messages
-        (id, sent_at, import_id, message_id, root_id, author_id, author_name, content)
+        (id, sent_at, import_id, tenant_key, message_id, root_id, author_id, author_name, content)
       select distinct on (k.message_id) bot_private.imported_id(k.sent_ms, k.message_id, n),
-             to_timestamp(k.sent_ms / 1000.0), p_import_id, k.message_id, nullif(k.root_id, ''), k.author_id,
+             to_timestamp(k.sent_ms / 1000.0), p_import_id, v_import.tenant_key, k.message_id, nullif(k.root_id, ''), k.author_id,
              k.author_name, k.content
       from kept k
       on conflict do nothing

@@ -493,6 +493,7 @@ TABLES: Mapping[str, Table] = {
     "imported_messages": Table(
         lambda r, k: {
             "id": -_number(k), "sent_at": SAID_AT, "import_id": 1 if r.chat == HERE else 2,
+            "tenant_key": TENANT,
             "message_id": k, "author_id": r.author, "author_name": "A", "content": k,
         },
         Rules(_imported, **_READ_ONLY),
