@@ -41,7 +41,7 @@ from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
 from memory.outcomes import apologised, refused
 from memory.recall.passages import Passage
-from memory.recall.used import used_in
+from memory.recall.used import sources_of
 from memory.scope import AgentMemoryContext
 from memory.tables.notes import note_source
 from memory.tables.read_messages import note_read_messages, read_source
@@ -106,12 +106,10 @@ def _in_foot(turn: Turn, passage: Passage) -> RecalledSource:
 
 
 def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
-    """The earlier passages that the answer uses or its tools found, oldest first."""
+    """The earlier passages that the answer is made with, oldest first."""
     if answer.means.kind not in ("answered", "stopped"):
         return []
-    passages = [*used_in(answer.text, earlier, question=turn.question), *answer.passages]
-    by_turn = {one.turn_id: one for one in passages}.values()
-    return sorted(by_turn, key=lambda one: (one.asked_at, one.message_id))
+    return sources_of(answer.text, earlier, answer.passages, question=turn.question)
 
 
 def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:

@@ -19,6 +19,22 @@ def used_in(answer: str, given: Sequence[Passage], *, question: str) -> tuple[Pa
     return tuple(one for one in given if _is_used(answer, one, asked))
 
 
+def sources_of(
+    answer: str, told: Sequence[Passage], found: Sequence[Passage], *, question: str
+) -> list[Passage]:
+    """The passages that an answer names as its sources, oldest first: of those that its prompt
+    `told` the ones it uses, and what its tools `found`. Of imported messages found, which are
+    single lines, only those it uses, where it uses any."""
+    imported = [one for one in found if one.source]
+    named = [
+        *used_in(answer, told, question=question),
+        *(one for one in found if not one.source),
+        *(used_in(answer, imported, question=question) or imported),
+    ]
+    by_turn = {one.turn_id: one for one in named}.values()
+    return sorted(by_turn, key=lambda one: (one.asked_at, one.message_id))
+
+
 def _is_used(answer: str, passage: Passage, asked: frozenset[str]) -> bool:
     told, said = _lines(passage.answer), _lines(answer)
     own = _words(line for line in said if line not in told) - asked

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from memory.recall.passages import Passage
-from memory.recall.used import used_in
+from memory.recall.used import sources_of, used_in
 
 TOLD = "our launch is on 3 March, Bob has the keys"
 
@@ -56,3 +58,26 @@ def test_what_it_has_from_elsewhere_is_no_source(
     question: str, answer: str, given: Passage
 ) -> None:
     assert used_in(answer, [given], question=question) == ()
+
+
+def imported(name: str, words: str) -> Passage:
+    return replace(passage(words, ""), turn_id=f"import:{name}", source="import", feishu_id=name)
+
+
+ROOM = imported("om_2", "I booked the back room of Trattoria Rosa for 7 pm")
+ALLERGIES = imported("om_3", "somebody is allergic to nuts")
+
+
+def test_of_imported_messages_that_were_found_an_answer_names_those_it_uses() -> None:
+    answer = "Maria booked the back room of Trattoria Rosa."
+    own = passage("lunch is at noon")
+
+    named = sources_of(answer, (), (ALLERGIES, ROOM, own), question="where do we have dinner?")
+
+    assert named == [ROOM, own] or named == [own, ROOM]
+
+
+def test_an_answer_that_uses_none_of_them_by_its_words_names_all() -> None:
+    named = sources_of("No idea.", (), (ROOM, ALLERGIES), question="where do we have dinner?")
+
+    assert len(named) == 2
