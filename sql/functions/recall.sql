@@ -409,25 +409,36 @@ create or replace function bot_private.recall_span(
   out since timestamptz, out until timestamptz
 )
 language plpgsql stable security definer set search_path = ''
+-- each place is looked up in the index of times: the first of its many turns settles it
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
 as $$
+#variable_conflict use_column
 declare
   v_thread constant bigint := bot_private.recall_number(
     coalesce(public.claim('tenant_key'), ''), p_conversation_id);
   v_actor constant text := public.claim('actor');
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
+  v_places bigint[];
+  v_joined timestamptz[];
 begin
+  select array_agg(place), array_agg(r.since) into v_places, v_joined
+  from bot_private.recall_places(p_scope) r;
   select s.since, s.until into since, until
   from jsonb_array_elements(p_spans) with ordinality p (pair, preference),
     lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s (since, until)
   where exists (
-    select from bot_private.recall_places(p_scope) r join bot_private.turn_words w
-      on w.place = r.place and w.asked_at >= r.since
-    where w.asked_at >= s.since and w.asked_at < s.until
-      and case when w.thread = v_thread
-          then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
-      and (not v_by_person or exists (
-        select from public.agent_messages m
-        where m.id = w.first_id and v_actor in (m.user_id, m.actor_id))))
+    select from unnest(v_places, v_joined) r (place, joined), lateral (
+      select from bot_private.turn_words w
+      where w.place = r.place and w.asked_at >= greatest(r.joined, s.since) and w.asked_at < s.until
+        and case when w.thread = v_thread
+            then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
+        and (not v_by_person or exists (
+          select from public.agent_messages m
+          where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
+      order by w.asked_at limit 1) w)
   order by preference limit 1;
 end
 $$;
