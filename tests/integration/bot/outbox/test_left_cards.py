@@ -33,6 +33,7 @@ pytestmark = pytest.mark.anyio
 @dataclass
 class _Settings:
     feishu_app_id: str = "cli_test"
+    feishu_domain: str = ""
 
 
 @dataclass

@@ -66,6 +66,7 @@ class Chat(CardPlatform):
 @dataclass
 class _Settings:
     feishu_app_id: str = APP
+    feishu_domain: str = ""
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
 
 
