@@ -202,11 +202,14 @@ async function addPast(button) {
   button.textContent = say("addPast");
 }
 
-// A group that is there now, with what was said in it before.
+// A group that is there now, with what was said in it before. The feed and the answer to a
+// click may both tell of it: its past is asked for once, and both wait for it.
+const pastOf = new Map();
 async function showNew(chat) {
   const isKnown = world.chats.has(chat.chat_id);
   world.chats.set(chat.chat_id, chat);
-  if (!isKnown) await attempt(() => keepNewest(chat.chat_id));
+  if (!isKnown) pastOf.set(chat.chat_id, attempt(() => keepNewest(chat.chat_id)));
+  await pastOf.get(chat.chat_id);
   drawList();
   drawHeader();
 }

@@ -175,7 +175,7 @@ def pdf_of_operators(operators: int = 1_000_000) -> bytes:
     )
 
 
-def slow_pdf(operators: int = 60_000, pages: int = 400) -> bytes:
+def slow_pdf(operators: int = 15_000, pages: int = 400) -> bytes:
     """Pages that all draw the same many operators: little memory, and minutes of work."""
     drawn = zlib.compress(b"BT /F1 12 Tf " + b"() Tj " * operators + b"ET", 9)
     page = (
