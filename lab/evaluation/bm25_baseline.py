@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Sequence
-from importlib.util import find_spec
-from typing import Any
+
+import bm25s
+import jieba
 
 from lab.evaluation.recall_asking import Found, mean_found
 from lab.evaluation.recall_corpora import Corpus, CorpusTurn
 
-PACKAGES = ("bm25s", "jieba")
 _WORD = re.compile(r"[\u3400-\u9fff]+|[0-9a-z\u00c0-\u024f]+")
-
-
-def missing() -> list[str]:
-    """The packages that are not installed."""
-    return [name for name in PACKAGES if find_spec(name) is None]
 
 
 def found_by_bm25(corpus: Corpus, ks: Sequence[int]) -> tuple[Found, dict[str, Found]]:
@@ -41,7 +35,6 @@ def found_by_bm25(corpus: Corpus, ks: Sequence[int]) -> tuple[Found, dict[str, F
 
 def rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> list[list[str]]:
     """For each question the ids of the best turns."""
-    bm25s: Any = importlib.import_module("bm25s")
     said = [_words(f"{turn.speaker} {turn.question} {turn.answer}") for turn in turns]
     index = bm25s.BM25()
     index.index(said, show_progress=False)
@@ -54,7 +47,6 @@ def rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> l
 
 
 def _words(text: str) -> list[str]:
-    jieba: Any = importlib.import_module("jieba")
     words: list[str] = []
     for run in _WORD.findall(text.lower()):
         words += jieba.lcut(run) if run[0] >= "\u3400" else [run]

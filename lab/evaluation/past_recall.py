@@ -53,7 +53,7 @@ class PastQuestion:
 @dataclass(frozen=True, slots=True)
 class PastShare:
     """`found[k]`: the mean share of the evidence among the first k, 0 to 1, by recall and by plain
-    BM25 (empty where that is not installed)."""
+    BM25."""
 
     questions: str
     count: int
@@ -212,15 +212,13 @@ def _shares(
             name,
             len(here),
             {k: share(rankings, k) for k in ks},
-            {k: share(plain, k) for k in ks} if plain else {},
+            {k: share(plain, k) for k in ks},
         )
 
 
 def _by_bm25(
     past: Past, told: Sequence[Page], asked: Sequence[PastQuestion], ks: Sequence[int]
 ) -> list[list[str]]:
-    if bm25_baseline.missing():
-        return []
     turns = tuple(
         CorpusTurn(one.message_id, one.content, "", one.author_name, _at(one.sent_ms))
         for page in told
