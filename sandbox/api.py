@@ -4,28 +4,53 @@ Request and response shapes: open.feishu.cn, the page of each method. Every resp
 `X-Tt-Logid`.
 """
 
-import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from flask import Blueprint, Response, g, request
 
-from sandbox.errors import ApiError, scope_missing
-from sandbox.faults import PreparedFault, cut_connection
-from sandbox.http import check_pace, current_platform, json_body, json_response
-from sandbox.views import cards, directory, messages
+from sandbox.errors import ApiError, scope_missing, scope_not_approved
+from sandbox.http import (
+    check_pace,
+    current_platform,
+    finish_call,
+    json_body,
+    json_response,
+    new_log_id,
+    note_call,
+    refused,
+)
+from sandbox.views import authentication, cards, directory, messages
 from sandbox.world import scopes
-from sandbox.world.entities import new_id
+
+TENANT, USER = "tenant", "user"
+USER_TOKEN = "Bearer eyJ"  # noqa: S105 (how people's tokens begin)
+
+
+@dataclass(frozen=True)
+class ApiMethod:
+    """One method of the platform; `scopes`: any one of them opens it, none are needed if empty.
+    `user_scopes` are those that a person has to approve. `tokens`: whose it takes, if any."""
+
+    method: str
+    rule: str
+    view: Callable[..., Any]
+    scopes: tuple[str, ...] = ()
+    user_scopes: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = (TENANT,)
+
+    @property
+    def name(self) -> str:
+        return self.view.__name__
 
 
 def open_apis() -> Blueprint:
     """The blueprint; the platform is `current_app.extensions["sandbox"]`."""
     blueprint = Blueprint("open_apis", __name__, url_prefix="/open-apis")
     blueprint.before_request(_before)
-    blueprint.after_request(_after)
-    blueprint.register_error_handler(ApiError, _refuse)
+    blueprint.after_request(finish_call)
+    blueprint.register_error_handler(ApiError, refused)
     for one in ENDPOINTS:
         blueprint.add_url_rule(one.rule, one.name, one.view, methods=[one.method])
     return blueprint
@@ -40,71 +65,44 @@ def issue_token() -> Response:
 
 
 def _before() -> Response | None:
-    platform, raw = current_platform(), request.get_data()
-    port = int(request.environ.get("REMOTE_PORT") or 0)
-    board = platform.switchboard
-    g.call = board.record(request.method, request.path, request.args.to_dict(), raw, port)
-    g.fault = board.take(request.method, request.path)
-    if g.fault is not None:
-        time.sleep(g.fault.delay_s)
-        if g.fault.answers:
-            return _fault_answer(g.fault)
-    if request.endpoint != "open_apis.issue_token":
+    if (answer := note_call()) is not None:
+        return answer
+    method, platform = _METHODS[str(request.endpoint)], current_platform()
+    if method.tokens:
         with platform.world.lock:
-            platform.tokens.check(request.headers.get("Authorization", ""))
-            if not platform.world.may(any_of := _SCOPES[str(request.endpoint)]):
-                raise scope_missing(platform.config.app_id, any_of)
+            _authorise(method, request.headers.get("Authorization", ""))
             check_pace(str(request.endpoint))
     return None
 
 
-def _after(response: Response) -> Response:
-    if "call" not in g:
-        return response  # refused before it was looked at
-    response.headers.setdefault(
-        "X-Tt-Logid", time.strftime("%Y%m%d%H%M%S") + new_id("", 20).upper()
-    )
-    g.call.status = response.status_code
-    if g.fault is not None and g.fault.drop and not cut_connection(request.environ):
-        return Response(status=502)
-    return response
-
-
-def _refuse(exc: ApiError) -> Response:
-    response = json_response(exc.body(), exc.status)
-    response.headers.update(exc.headers)
-    return response
-
-
-def _fault_answer(fault: PreparedFault) -> Response:
-    body = fault.body
-    if body is None:
-        body = {"code": fault.code or 0, "msg": "injected fault"}
-    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
-    response = Response(text, status=fault.status, content_type="application/json; charset=utf-8")
-    response.headers.update(fault.headers)
-    return response
+def _authorise(method: ApiMethod, authorization: str) -> None:
+    """Whose token it is, in `g.user`: None is the app's. Raises ApiError."""
+    platform = current_platform()
+    g.user = None
+    if not authorization.startswith(USER_TOKEN):
+        platform.tokens.check(authorization)
+        if TENANT not in method.tokens:
+            raise ApiError(99991663)
+        if not platform.world.may(method.scopes):
+            raise scope_missing(platform.config.app_id, method.scopes)
+        return
+    if USER not in method.tokens:
+        raise ApiError(99991668, "user access token not support")
+    g.user = platform.user_tokens.identify(authorization.removeprefix("Bearer ").strip())
+    if scopes.suffice(g.user.scopes, method.user_scopes):
+        return
+    if not scopes.suffice(platform.user_tokens.openable, method.user_scopes):
+        raise scope_missing(platform.config.app_id, method.user_scopes, USER)
+    raise scope_not_approved(method.user_scopes, new_log_id())
 
 
 _MESSAGES, _CARDS = "/im/v1/messages", "/cardkit/v1/cards"
 
 
-@dataclass(frozen=True)
-class ApiMethod:
-    """One method of the platform; `scopes`: any one of them opens it, none are needed if empty."""
-
-    method: str
-    rule: str
-    view: Callable[..., Any]
-    scopes: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.view.__name__
-
-
 ENDPOINTS = (
-    ApiMethod("POST", "/auth/v3/tenant_access_token/internal", issue_token),
+    ApiMethod("POST", "/auth/v3/tenant_access_token/internal", issue_token, tokens=()),
+    ApiMethod("POST", "/authen/v2/oauth/token", authentication.oauth_token, tokens=()),
+    ApiMethod("GET", "/authen/v1/user_info", authentication.user_info, tokens=(USER,)),
     ApiMethod("GET", "/bot/v3/info", directory.bot_info),
     ApiMethod("GET", "/application/v6/scopes", directory.granted_scopes),
     ApiMethod("GET", "/event/v1/connection", directory.online_connections),
@@ -149,4 +147,4 @@ ENDPOINTS = (
     ApiMethod("POST", _CARDS + "/<card_id>/batch_update", cards.batch_update, scopes.CARDKIT),
     ApiMethod("POST", "/interactive/v1/card/update", cards.update_after_click, scopes.CHANGE),
 )
-_SCOPES = {f"open_apis.{one.name}": one.scopes for one in ENDPOINTS}
+_METHODS = {f"open_apis.{one.name}": one for one in ENDPOINTS}

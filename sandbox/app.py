@@ -9,6 +9,7 @@ from sandbox.api import open_apis
 from sandbox.config import SandboxConfig
 from sandbox.control import control_api
 from sandbox.extras import Extras
+from sandbox.grants import device_grants
 from sandbox.own_origin import keep_to_own_origin
 from sandbox.page import page
 from sandbox.platform import SandboxPlatform
@@ -40,6 +41,7 @@ def create_sandbox(
     keep_to_own_origin(app)
     app.register_blueprint(open_apis())
     app.register_blueprint(accounts())
+    app.register_blueprint(device_grants())
     app.register_blueprint(control_api(inspector, extras or Extras()))
     app.register_blueprint(page())
     return app

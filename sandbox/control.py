@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 
-from sandbox import experiments, registration
+from sandbox import experiments, grants, registration
 from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.extras import Extras
 from sandbox.http import current_platform, json_response
@@ -79,6 +79,11 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/scan", registration.scan),
         ("GET", "/console", registration.console),
         ("POST", "/console", registration.set_console),
+        ("GET", "/grants", grants.granted),
+        ("GET", "/grants/request", grants.grant_request),
+        ("POST", "/grants", grants.decide),
+        ("POST", "/grants/revoke", grants.revoke),
+        ("POST", "/user-scopes", grants.open_scopes),
         ("GET", "/resources/<key>", resource),
         ("GET", "/stream", stream),
         ("GET", "/inspect", inspect),

@@ -72,6 +72,36 @@ MESSAGES: dict[int, str] = {
     "Please make a test attempt with the correct token.",
     99991668: "Invalid access token for authorization. "
     "Please make a test attempt with the correct token.",
+    99991677: "Authentication token expired",
+}
+
+# What the token endpoint says instead of `msg` (get-user-access-token, refresh-user-access-token).
+DESCRIPTIONS: dict[int, str] = {
+    20001: "The request is missing a required parameter.",
+    20002: "The client secret is invalid.",
+    20026: "The refresh token passed is invalid. Please check the value.",
+    20036: "The specified grant_type is not supported.",
+    20037: "The refresh token passed has expired. Please generate a new one.",
+    20043: "The provided scope list contains invalid or malformed scopes. "
+    "Please ensure all scopes are valid.",
+    20048: "The specified app does not exist.",
+    20063: "The request is malformed. Please check your request.",
+    20064: "The refresh token has been revoked. "
+    "Please note that a refresh token can only be used once.",
+    20067: "The provided scope list contains duplicate scopes. "
+    "Please ensure all scopes are unique.",
+    20068: "The provided scope list contains scopes that are not permitted. "
+    "Please ensure all scopes are allowed.",
+    20070: "Multiple authentication methods were provided. Please only use one to proceed.",
+    20073: "The refresh token has been used. "
+    "Please note that a refresh token can only be used once.",
+    20074: "The specified app is not allowed to refresh token.",
+}
+_DEVICE_GRANT = {
+    "authorization_pending": "The user has not yet completed the authorization.",
+    "slow_down": "The device polls too often. Please slow down.",
+    "access_denied": "The user denied the authorization.",
+    "expired_token": "The device code has expired.",
 }
 
 
@@ -99,6 +129,20 @@ class ApiError(Exception):
         return {"code": self.code, "msg": self.msg, **self.extra}
 
 
+class GrantRefused(ApiError):
+    """What the OAuth endpoints refuse: `error` and `error_description` in place of `msg`. The four
+    answers of the device grant carry no code."""
+
+    def __init__(self, error: str, code: int = 0) -> None:
+        self.error = error
+        super().__init__(code, DESCRIPTIONS.get(code) or _DEVICE_GRANT[error])
+
+    def body(self) -> dict[str, Any]:
+        """The JSON body of the OAuth endpoints."""
+        coded = {"code": self.code} if self.code else {}
+        return {**coded, "error": self.error, "error_description": self.msg}
+
+
 def invalid(reason: str) -> ApiError:
     """230001 with the reason Feishu puts behind `ext=`."""
     return ApiError(230001, f"{MESSAGES[230001]} ext={reason}")
@@ -120,17 +164,31 @@ def too_fast_for_gateway(reset_s: int) -> ApiError:
     return ApiError(99991400, status=429, headers=headers)
 
 
-def scope_missing(app_id: str, any_of: Collection[str]) -> ApiError:
-    """99991672: the app lacks every one of the scopes; with the link that requests them."""
+def scope_missing(app_id: str, any_of: Collection[str], kind: str = "tenant") -> ApiError:
+    """99991672: the app lacks every one of the scopes; with the link that requests them. `kind`:
+    whose tokens they are for, `tenant` or `user`."""
     violations = [{"type": "action_scope_required", "subject": scope} for scope in any_of]
     names = ", ".join(any_of)
     link = f"https://open.feishu.cn/app/{app_id}/auth?q={','.join(any_of)}"
+    identity = "应用" if kind == "tenant" else "用户"
     text = (
         f"Access denied. One of the following scopes is required: [{names}]."
-        f"应用尚未开通所需的应用身份权限：[{names}]，点击链接申请并开通任一权限即可："
-        f"{link}&op_from=openapi&token_type=tenant"
+        f"应用尚未开通所需的{identity}身份权限：[{names}]，点击链接申请并开通任一权限即可："
+        f"{link}&op_from=openapi&token_type={kind}"
     )
     return ApiError(99991672, text, extra={"error": {"permission_violations": violations}})
+
+
+def scope_not_approved(any_of: Collection[str], log_id: str) -> ApiError:
+    """99991679: the person has approved none of the scopes (obtain-oauth-code)."""
+    violations = [{"type": "action_privilege_required", "subject": scope} for scope in any_of]
+    text = (
+        "Unauthorized. You do not have permission to perform the requested operation on the "
+        "resource. Please request user re-authorization and try again. "
+        f"required one of these privileges: [{', '.join(any_of)}]"
+    )
+    error = {"log_id": log_id, "permission_violations": violations}
+    return ApiError(99991679, text, extra={"error": error})
 
 
 def scope_missing_for_group(scope: str) -> ApiError:

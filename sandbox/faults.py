@@ -6,6 +6,7 @@ and cuts the connection, so that the caller never learns what happened.
 """
 
 import json
+import re
 import socket
 import threading
 import time
@@ -14,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KEPT_REQUESTS = 20_000
-_SECRETS = ("app_secret",)
+_SECRETS = ("app_secret", "client_secret")
+_SECRET_IN_FORM = re.compile(r"(?<=client_secret=)[^&]*")
 
 
 @dataclass
@@ -137,7 +139,7 @@ def _masked(raw: bytes) -> Any:
     try:
         body = json.loads(raw) if raw else None
     except ValueError:
-        return raw.decode("utf-8", "replace")
+        return _SECRET_IN_FORM.sub("***", raw.decode("utf-8", "replace"))
     if isinstance(body, dict):
         return {name: "***" if name in _SECRETS else value for name, value in body.items()}
     return body

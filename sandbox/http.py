@@ -1,13 +1,16 @@
 """What the REST views share: the platform, the request body, and the answers."""
 
 import json
+import time
 from typing import Any
 
-from flask import Response, current_app, request
+from flask import Response, current_app, g, request
 from werkzeug.sansio.multipart import Data, Epilogue, Field, MultipartDecoder
 
 from sandbox.errors import ApiError, too_fast_for_gateway
+from sandbox.faults import PreparedFault, cut_connection
 from sandbox.platform import SandboxPlatform
+from sandbox.world.entities import new_id
 from sandbox.world.limits import PACES, PER_MINUTE, PER_S
 from sandbox.world.messaging import Draft
 
@@ -16,6 +19,51 @@ def current_platform() -> SandboxPlatform:
     """The platform that this application serves."""
     platform: SandboxPlatform = current_app.extensions["sandbox"]
     return platform
+
+
+def note_call() -> Response | None:
+    """Record the app's call; the answer of a prepared fault, or None."""
+    raw, port = request.get_data(), int(request.environ.get("REMOTE_PORT") or 0)
+    board = current_platform().switchboard
+    g.call = board.record(request.method, request.path, request.args.to_dict(), raw, port)
+    g.fault = board.take(request.method, request.path)
+    if g.fault is None:
+        return None
+    time.sleep(g.fault.delay_s)
+    return _fault_answer(g.fault) if g.fault.answers else None
+
+
+def finish_call(response: Response) -> Response:
+    """The answer with its log id; a prepared fault cuts the connection instead."""
+    if "call" not in g:
+        return response  # refused before it was looked at
+    response.headers.setdefault("X-Tt-Logid", new_log_id())
+    g.call.status = response.status_code
+    if g.fault is not None and g.fault.drop and not cut_connection(request.environ):
+        return Response(status=502)
+    return response
+
+
+def refused(exc: ApiError) -> Response:
+    """The answer that says so."""
+    response = json_response(exc.body(), exc.status)
+    response.headers.update(exc.headers)
+    return response
+
+
+def new_log_id() -> str:
+    """An id as Feishu gives each answer."""
+    return time.strftime("%Y%m%d%H%M%S") + new_id("", 20).upper()
+
+
+def _fault_answer(fault: PreparedFault) -> Response:
+    body = fault.body
+    if body is None:
+        body = {"code": fault.code or 0, "msg": "injected fault"}
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    response = Response(text, status=fault.status, content_type="application/json; charset=utf-8")
+    response.headers.update(fault.headers)
+    return response
 
 
 def json_body() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from flask import Flask, Request, Response, request
 
 from sandbox.http import json_response
 
+PAGES = frozenset({"/", "/oauth/v1/device/verify"})
 _NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _OWN_SITE = frozenset({"", "same-origin", "none"})
 
@@ -34,7 +35,7 @@ def foreign(asking: Request) -> str:
     if asking.headers.get("Origin", f"http://{host}").lower() != f"http://{host}":
         return "another page may not use the sandbox"
     site = asking.headers.get("Sec-Fetch-Site", "")
-    opened = asking.method == "GET" and asking.path == "/"  # a link to the page itself
+    opened = asking.method == "GET" and asking.path in PAGES  # a link to the page itself
     if site not in _OWN_SITE and not opened:
         return "another page may not use the sandbox"
     return ""

@@ -15,6 +15,8 @@ from sandbox.world.push import Post, Pusher, http_post
 from sandbox.world.scopes import EVENTS
 from sandbox.world.state import World
 from sandbox.world.tokens import Tokens
+from sandbox.world.user_scopes import USER_EVENTS
+from sandbox.world.user_tokens import UserTokens
 
 
 class SandboxPlatform:
@@ -30,6 +32,7 @@ class SandboxPlatform:
             config, post or http_post(), on_attempt=self.feed.delivery, is_wanted=self._is_wanted
         )
         self.tokens = Tokens(config)
+        self.user_tokens = UserTokens(config)
         self.cardkit = CardKit(self.world, limiter)
         self.messenger = Messenger(self.world, limiter)
         self.ephemeral = Ephemeral(self.world, self.messenger, limiter)
@@ -49,7 +52,7 @@ class SandboxPlatform:
 
     def _is_wanted(self, event_type: str) -> bool:
         with self.world.lock:
-            return self.world.may(EVENTS.get(event_type, ()))
+            return self.world.may({**EVENTS, **USER_EVENTS}.get(event_type, ()))
 
     def _open_journal(self) -> Journal | None:
         if self.config.journal is None:

@@ -26,6 +26,12 @@ const WORDS = {
     quoting: "Quote", react: "React", actions: "Actions",
     addPast: "A group with a past", makingPast: "Making two years of talk…",
     earlier: "Earlier messages",
+    grantTitle: "{} wants to act as you", grantAsks: "It asks to:", grantAs: "Approve as",
+    approve: "Approve", refuse: "Refuse", grantUnknown: "This link isn't known here.",
+    grantMissing: "The app itself doesn't have these scopes:",
+    grant_approved: "Approved. You can close this page.", grant_refused: "Refused. You can close this page.",
+    grant_fetched: "Approved. You can close this page.", grant_expired: "This link has expired. Ask for a new one.",
+    connected: "People who have connected", nobodyConnected: "Nobody has connected.", revoke: "Revoke",
   },
   zh: {
     brand: "飞书沙盒", language: "English", groups: "群聊", p2p: "与 Memo 单聊",
@@ -52,6 +58,12 @@ const WORDS = {
     quoting: "引用", react: "表情回应", actions: "操作",
     addPast: "有历史消息的群", makingPast: "正在生成两年的聊天记录…",
     earlier: "更早的消息",
+    grantTitle: "{} 申请以你的身份访问", grantAsks: "申请以下权限：", grantAs: "授权人",
+    approve: "同意", refuse: "拒绝", grantUnknown: "这里没有这个链接。",
+    grantMissing: "应用自身尚未开通这些权限：",
+    grant_approved: "已同意，可以关闭此页面。", grant_refused: "已拒绝，可以关闭此页面。",
+    grant_fetched: "已同意，可以关闭此页面。", grant_expired: "链接已过期，请重新获取。",
+    connected: "已授权的成员", nobodyConnected: "还没有人授权。", revoke: "撤销授权",
   },
 };
 

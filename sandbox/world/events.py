@@ -14,6 +14,7 @@ from sandbox.world.wire import event_message, user_ids
 Envelope = dict[str, Any]
 
 RECEIVED = "im.message.receive_v1"
+TOKEN_REVOKED = "auth.user_access_token.revoked_v4"  # noqa: S105 (an event's name)
 
 
 def envelope(world: World, event_type: str, event: dict[str, Any]) -> Envelope:
@@ -133,6 +134,12 @@ def renamed(world: World, before: Chat, after: Chat) -> Envelope:
         "before_change": {"name": before.name},
     }
     return envelope(world, "im.chat.updated_v1", event)
+
+
+def token_revoked(world: World, person: SandboxPerson, kind: str, reason: str) -> Envelope:
+    """auth.user_access_token.revoked_v4: somebody's tokens ended; `kind` says which."""
+    event = {"revoke_token_type": kind, "revoke_reason": reason, **user_ids(person)}
+    return envelope(world, TOKEN_REVOKED, event)
 
 
 def clicked(

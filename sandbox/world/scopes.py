@@ -39,6 +39,10 @@ SCOPES: dict[str, tuple[str, str]] = {
     ),
     "contact:user.basic_profile:readonly": ("Read names of people", "读取成员姓名"),
     "cardkit:card:write": ("Create and stream cards", "创建和流式更新卡片"),
+    "auth:user_access_token:read": (
+        "Hear who revoked their approval",
+        "接收用户撤销授权的事件",
+    ),
     "im:message": ("Send and read messages (broad)", "收发消息（包含其他消息权限）"),
     "im:chat:read": ("Read groups", "读取群信息"),
     "im:chat": ("Read and change groups (broad)", "读取和修改群（包含其他群权限）"),

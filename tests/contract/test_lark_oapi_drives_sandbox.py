@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from bot.feishu.crypto import decrypt
 from bot.feishu.manifest import SUBSCRIPTIONS
 from lab.doubles.processes import APP, PlatformDouble, eventually, running_platform
 from sandbox.api import ENDPOINTS
+from sandbox.world.user_scopes import USER_SCOPES
 from tests.support.client_calls import PIXEL
 from tests.support.feishu_api import Answer, FeishuApi, feishu_api
 from tests.support.lark_sdk import Findings, event_types, lark_oapi
@@ -56,8 +58,15 @@ class Driver:
 
     def __init__(self, lark: Any, platform: PlatformDouble) -> None:
         builder = lark.Client.builder().app_id(APP["FEISHU_APP_ID"])
-        self.client = builder.app_secret(APP["FEISHU_APP_SECRET"]).domain(platform.url).build()
+        builder = builder.app_secret(APP["FEISHU_APP_SECRET"]).domain(platform.url)
+        self.client = builder.enable_set_token(True).build()
         self.findings = Findings(digits=True)
+        self.as_user: Any = None
+
+    def speak_as(self, user_access_token: str) -> None:
+        """The calls from now on are those of this person."""
+        option = importlib.import_module("lark_oapi.core.model").RequestOption.builder()
+        self.as_user = option.user_access_token(user_access_token).build()
 
     def call(self, service: str, name: str, method: Callable[..., Any], **fields: Any) -> Any:
         """Makes the request `name` of these fields; `body` are those of its body."""
@@ -71,7 +80,7 @@ class Driver:
             for key, value in body.items():
                 made = getattr(made, key)(value)
             request = request.request_body(made.build())
-        answer = method(request.build())
+        answer = method(request.build(), *([self.as_user] if self.as_user else []))
         assert answer.success(), f"{name}: {answer.code} {answer.msg}"
         self._look(name, answer)
         return answer.data if hasattr(answer, "data") else None
@@ -170,11 +179,37 @@ def cards(drive: Driver, platform: PlatformDouble) -> None:
                body={"card": whole, "sequence": 4})  # fmt: skip
 
 
+def people(drive: Driver, platform: PlatformDouble) -> None:
+    alice = next(p["open_id"] for p in platform.state()["people"] if p["name"] == "Alice")
+    drive.speak_as(connected(platform, alice, " ".join(USER_SCOPES)))
+    drive.call("authen.v1", "GetUserInfo", drive.client.authen.v1.user_info.get)
+
+
+def connected(platform: PlatformDouble, open_id: str, scope: str) -> str:
+    """The access token of somebody who has approved these scopes."""
+    app_id, secret = APP["FEISHU_APP_ID"], APP["FEISHU_APP_SECRET"]
+    begun = requests.post(
+        f"{platform.url}/oauth/v1/device_authorization",
+        data={"client_id": app_id, "scope": scope},
+        auth=(app_id, secret),
+        timeout=30,
+    ).json()
+    platform.post("/grants", **{"as": open_id, "user_code": begun["user_code"]})
+    body = {
+        "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+        "device_code": begun["device_code"],
+        "client_id": app_id,
+        "client_secret": secret,
+    }
+    url = f"{platform.url}/open-apis/authen/v2/oauth/token"
+    return str(requests.post(url, json=body, timeout=30).json()["access_token"])
+
+
 def test_the_official_client_uses_every_call_of_the_platform(
     lark: Any, platform: PlatformDouble
 ) -> None:
     drive = Driver(lark, platform)
-    for part in (messages, files, directory, cards):
+    for part in (messages, files, directory, cards, people):
         part(drive, platform)
 
     rules = {f"{one.method} {one.rule}" for one in ENDPOINTS}

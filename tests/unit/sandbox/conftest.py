@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,8 @@ from cryptography.hazmat.primitives.padding import PKCS7
 
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 
 
 class Clock:
@@ -119,3 +122,21 @@ def make_tenant():
 @pytest.fixture
 def tenant(make_tenant):
     return make_tenant()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium; apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def english(browser):
+    """Tabs of one window; what a page keeps there is of its port alone."""
+    return browser.new_context(locale="en-GB")

@@ -1,7 +1,6 @@
 """The page in a real browser. Skipped where there is no Chromium."""
 
 import json
-import shutil
 import threading
 
 import pytest
@@ -10,26 +9,7 @@ from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 from sandbox.server import SandboxServer
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-        yield launched
-        launched.close()
-
-
-@pytest.fixture(scope="module")
-def english(browser):
-    """Tabs of one window; what a page keeps there is of its port alone."""
-    return browser.new_context(locale="en-GB")
 
 
 @pytest.fixture

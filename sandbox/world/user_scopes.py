@@ -1,0 +1,40 @@
+"""The scopes that a person can grant to the app, and which of them a call as that person needs.
+
+Source: “required scopes” on the page of each API on open.feishu.cn: any one of those listed is
+enough. A person can grant what an administrator has opened to the app for people's tokens.
+"""
+
+OFFLINE = "offline_access"
+
+# In English and Chinese, for the page where people approve.
+USER_SCOPES: dict[str, tuple[str, str]] = {
+    OFFLINE: ("Stay connected without asking again", "保持授权，无需重复确认"),
+    "docs:document.content:read": ("View the content of documents", "查看云文档内容"),
+    "docx:document:readonly": ("View documents", "查看新版文档"),
+    "docs:document.comment:read": ("View comments in documents", "获取云文档中的评论"),
+    "docs:permission.setting:read": ("See how documents are shared", "查询云文档权限设置"),
+    "docs:permission.member:retrieve": (
+        "See the collaborators of documents",
+        "查看云文档的协作者列表",
+    ),
+    "docs:permission.member:auth": (
+        "Check whether you may open a document",
+        "判断当前用户是否有云文档权限",
+    ),
+    "wiki:node:read": ("View pages of the wiki", "查看知识空间节点信息"),
+    "sheets:spreadsheet:readonly": ("View sheets", "查看、评论和导出电子表格"),
+    "bitable:app:readonly": ("View Bases", "查看、评论和导出多维表格"),
+    "base:table:read": ("View the tables of a Base", "获取数据表信息"),
+    "base:field:read": ("View the fields of a Base", "获取字段信息"),
+    "base:record:retrieve": ("View the records of a Base", "根据条件搜索记录"),
+    "search:docs:read": ("Search documents", "搜索云文档"),
+    "calendar:calendar:readonly": ("View calendars", "获取日历、日程及忙闲信息"),
+    "task:task:read": ("View tasks", "查看任务信息"),
+    "task:task:write": ("Create and change tasks", "创建、修改任务"),
+    "contact:user.employee_id:readonly": ("See your user ID", "获取用户 user ID"),
+}
+
+# Events of people's tokens, with the scopes of the app of which they need one.
+USER_EVENTS: dict[str, tuple[str, ...]] = {
+    "auth.user_access_token.revoked_v4": ("auth:user_access_token:read",),
+}
