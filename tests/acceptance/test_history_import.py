@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import random
+import secrets
+import time
 from typing import Any
 
 import pytest
@@ -12,8 +16,11 @@ from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import card_of, click
 from tests.acceptance.test_handles import elements
+from tests.support.importing import LIST, TABLES
 
 MESSAGES = 600
+REPORT = "**I've read this group's history**"
+KILLS = int(os.environ.get("IMPORT_KILLS") or 6)
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +88,10 @@ def messages_of(world: World) -> int:
     return int(world.rows("select count(*) as n from imported_messages")[0]["n"])
 
 
-def told(world: World, words: str) -> bool:
-    found = world.platform.messages(world.group)
-    return any(words in markdown(one) for one in found if is_from_bot(one) and one["card"])
+def told(world: World, words: str) -> int:
+    """How many of the bot's cards in the group hold the words."""
+    cards = [one for one in world.platform.messages(world.group) if is_from_bot(one)]
+    return sum(words in markdown(one) for one in cards if one["card"])
 
 
 def test_an_owner_imports_the_past_asks_about_it_and_removes_it(past: World) -> None:
@@ -109,7 +117,7 @@ def test_an_owner_imports_the_past_asks_about_it_and_removes_it(past: World) -> 
     assert click(past, "Alice", preview, index=0)["toast"]["type"] != "success", "only once"
     eventually(lambda: imported(past)["state"] == "done", what="the import", within_s=120)
     assert "history" in markdown(begun)
-    eventually(lambda: told(past, "**I've read this group's history**"), what="the report")
+    eventually(lambda: told(past, REPORT), what="the report")
     assert messages_of(past) > MESSAGES / 2
     question, done = past.ask("Alice", "/import")
     assert "asked for by Alice" in done
@@ -141,3 +149,50 @@ def test_an_owner_imports_the_past_asks_about_it_and_removes_it(past: World) -> 
     eventually(lambda: imported(past) == {}, what="the import is gone", within_s=60)
     assert messages_of(past) == 0
     eventually(lambda: told(past, "**The imported history is gone:**"), what="the receipt")
+
+
+def begin_import(world: World) -> None:
+    question, _ = world.ask("Alice", "/import")
+    preview = pressed(world, "Alice", card_of(world, question), "Preview", span="all")
+    pressed(world, "Alice", preview, "Import")
+
+
+def remove_import(world: World) -> None:
+    question, _ = world.ask("Alice", "/import")
+    asked_to = pressed(world, "Alice", card_of(world, question), "Remove")
+    pressed(world, "Alice", asked_to, "Remove for good")
+    eventually(lambda: imported(world) == {}, what="the import is gone", within_s=60)
+
+
+def left_by_import(world: World) -> dict[str, Any]:
+    """All that it left. The bot's own cards, which are not kept, are more each time."""
+    eventually(lambda: imported(world).get("state") == "done", what="the import", within_s=180)
+    reports = "select 1 from feishu_bot.jobs where args ? 'import_id'"
+    eventually(lambda: not world.rows(reports), what="its last job is done", within_s=60)
+    tables = {name: world.rows(query) for name, query in TABLES.items()}
+    for row in tables["imports"]:
+        del row["pages"], row["report"]["own"]
+    return tables
+
+
+def test_killed_again_and_again_it_leaves_what_one_undisturbed_leaves(past: World) -> None:
+    """`IMPORT_KILLS=n`: so many SIGKILLs (default: 6), at moments of `IMPORT_KILLS_SEED`."""
+    seed = int(os.environ.get("IMPORT_KILLS_SEED") or secrets.randbelow(2**32))
+    moments, killed = random.Random(seed), 0
+    begin_import(past)
+    undisturbed = left_by_import(past)
+    assert len(undisturbed["messages"]) > MESSAGES / 2
+    remove_import(past)
+    reports = told(past, REPORT)
+
+    past.platform.post("/faults", path_prefix=LIST, method="GET", delay_s=0.15, times=0)
+    begin_import(past)
+    while killed < KILLS and imported(past)["state"] == "running":
+        time.sleep(moments.uniform(0, 0.8))  # a moment that nothing in the program marks
+        past.bot.workers[-1].kill()
+        past.bot.start_worker()
+        killed += 1
+    past.platform.forget_faults()
+    assert left_by_import(past) == undisturbed, f"IMPORT_KILLS_SEED={seed}"
+    assert killed == KILLS
+    assert told(past, REPORT) == reports + 1, f"IMPORT_KILLS_SEED={seed}"
