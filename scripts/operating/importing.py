@@ -51,6 +51,12 @@ _STATES = {
     "done": Sentence("done", "已完成"),
     "failed": Sentence("failed", "失败"),
 }
+_NOBODY_READS = Sentence(
+    "; nobody is told of it: Feishu does not say who is in the group (scope im:chat.members:read),"
+    " and its owner has not sent /settings history shown",
+    "；暂时没有人能问到：飞书没有告知群成员（权限 im:chat.members:read），"
+    "群主也没有发送 /settings history shown",
+)
 _REFUSALS = {
     "not_offered": Sentence(
         "groups are not imported here: MEMORY_SHARING is person, or GROUP_TRANSCRIPT is off",
@@ -375,11 +381,13 @@ def _told(found: HistoryImport) -> Sentence:
     state = _STATES[found.state]
     error = _REFUSALS.get(found.error, Sentence(found.error, found.error))
     why = (f": {error.en}", f"：{error.zh}") if found.error else ("", "")
-    left_out = ", ".join(f"{kind} {count}" for kind, count in sorted(found.report.items()))
+    kinds = sorted(found.report.items() - {("members_unknown", 1)})
+    left_out = ", ".join(f"{kind} {count}" for kind, count in kinds)
     rest = (f"; left out: {left_out}", f"；未保存：{left_out}") if left_out else ("", "")
+    unread = _NOBODY_READS if found.report.get("members_unknown") else Sentence("", "")
     return Sentence(
-        f"{state.en}{why[0]}; {found.messages} messages, {found.pages} pages{rest[0]}",
-        f"{state.zh}{why[1]}；{found.messages} 条消息，{found.pages} 页{rest[1]}",
+        f"{state.en}{why[0]}; {found.messages} messages, {found.pages} pages{rest[0]}{unread.en}",
+        f"{state.zh}{why[1]}；{found.messages} 条消息，{found.pages} 页{rest[1]}{unread.zh}",
     )
 
 

@@ -378,7 +378,8 @@ as $$
   group by m.open_id
 $$;
 
--- The import has been read, and who is in the chat is known (p_members as above). Returns it; null: it is gone.
+-- The import has been read, and who is in the chat is known (p_members as above), or '{}': nobody tells, and the
+-- report says so. Returns it; null: it is gone.
 create or replace function public.finish_import(p_import_id integer, p_members text) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $$
@@ -393,7 +394,10 @@ begin
     select p_import_id, d.open_id, d.since from bot_private.import_dates(p_import_id, p_members::jsonb) d;
     delete from bot_private.import_joins where import_id = p_import_id;
     delete from bot_private.import_threads where import_id = p_import_id;
-    update public.chat_imports i set state = 'done', position = '', finished_at = now(), updated_at = now()
+    update public.chat_imports i
+    set state = 'done', position = '', finished_at = now(), updated_at = now(),
+        report = i.report - 'members_unknown' || case
+          when i.chat_type = 'group' and p_members::jsonb = '{}' then '{"members_unknown": 1}' else '{}' end::jsonb
     where i.id = p_import_id returning * into v_import;
   end if;
   return case when v_import.id is not null then bot_private.import_json(v_import) end;

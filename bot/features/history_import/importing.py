@@ -260,12 +260,15 @@ async def _names(
 async def _finish(services: Services, found: HistoryImport) -> HistoryImport | None:
     """Who may read it follows from who is in the chat now, and from all names known of them."""
     members = await _members(services, found)
-    bot = await services.own_person.look_up()
-    # The bot's own joining is told like anybody's, and is no unknown person's.
-    return await ImportStore(services.rpc).finish(found.id, {**members, bot.open_id: [bot.name]})
+    if members:
+        bot = await services.own_person.look_up()
+        # The bot's own joining is told like anybody's, and is no unknown person's.
+        members[bot.open_id] = [bot.name]
+    return await ImportStore(services.rpc).finish(found.id, members)
 
 
 async def _members(services: Services, found: HistoryImport) -> dict[str, list[str]]:
+    """The names of each; nothing where Feishu does not tell who is in the group."""
     if found.chat_type == "p2p":
         return {}
     try:

@@ -33,11 +33,17 @@ def finished(
     lines = [
         say("own" if own else "finished", language, n=found.messages, who=asked_by, span=span),
         say("own-use" if own else "use", language),
-        "" if own else say("read-by-all" if shown else "read-since-joining", language),
+        "" if own else say(_readers(found, shown=shown), language),
         _missing(found, language),
         say("remove", language),
     ]
     return "\n\n".join(filter(None, lines))
+
+
+def _readers(found: HistoryImport, *, shown: bool) -> str:
+    if shown:
+        return "read-by-all"
+    return "read-by-nobody" if found.report.get("members_unknown") else "read-since-joining"
 
 
 def failed(found: HistoryImport, language: Language) -> str:

@@ -15,6 +15,7 @@ from bot.queue.table import JobTable
 from bot.worker import handle_event
 from memory.backends.postgres import connection_pool
 from sandbox.world.actors import Speech
+from sandbox.world.scopes import MEMBERS
 from sandbox.world.switches import turn as turn_switches
 from tests.support.importing import (
     ImportScene,
@@ -183,6 +184,24 @@ async def test_what_feishu_does_not_show_is_said_and_not_guessed(
     await queue_idle(scene.services, scene.table)
     await scene.work()
     assert row(scene) == ("done", "")
+
+
+async def test_where_feishu_does_not_say_who_is_in_the_group_the_report_says_so(
+    scene: ImportScene,
+) -> None:
+    platform = scene.stage.town.platform
+    readers = [one for one in MEMBERS if one in platform.world.console.granted]
+    turn(platform, dict.fromkeys(readers, False))
+    await scene.begin()
+    await scene.work()
+    state, report = row(scene, "state, report")
+    assert (state, report["members_unknown"]) == ("done", 1)
+    [card] = scene.cards()
+    assert "I can't use it yet" in card
+    assert "/settings history shown" in card
+    turn(platform, dict.fromkeys(readers, True))
+    scene.clear()
+    assert "members_unknown" not in (await imported(scene))["imports"][0][-2]
 
 
 async def test_threads_from_before_the_bot_are_counted_where_they_are_hidden(
