@@ -146,6 +146,7 @@ create table public.imported_messages (
   id bigint primary key check (id < 0),
   sent_at timestamptz not null,
   import_id integer not null references public.chat_imports (id) on delete cascade,
+  position integer not null default 0,  -- its number in the chat; 0: Feishu does not tell
   tenant_key text not null,
   message_id text not null,
   root_id text,  -- of the thread; null outside of threads

@@ -102,7 +102,7 @@ def _in_foot(turn: Turn, passage: Passage) -> RecalledSource:
     if not passage.source:
         return RecalledSource(passage.asked_at, where)
     author = turn.names.label(passage.actor_id or "", passage.actor_name)
-    return RecalledSource(passage.asked_at, where, author, passage.chat_id)
+    return RecalledSource(passage.asked_at, where, author, passage.chat_id, passage.position)
 
 
 def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:

@@ -128,7 +128,7 @@ def raw_message(item: dict[str, Any]) -> RawMessage:
 def _ordinal(value: object) -> int:
     """A number from 1 on, written as one or as text; 0 for anything else."""
     digits = str(value)
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 15 else 0
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else 0
 
 
 def history_page(data: dict[str, Any]) -> HistoryPage:

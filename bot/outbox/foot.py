@@ -28,14 +28,15 @@ _NAME_CHARS = 40
 class RecalledSource:
     """Something that was recalled: when it was said (ISO 8601), and where, seen from the answer.
 
-    `chat_id`: the chat of an imported message, and `author` who wrote it; "" for all that the bot
-    heard itself.
+    `chat_id`: the chat of an imported message, `position` its number there (0: not known), and
+    `author` who wrote it; "" for all that the bot heard itself.
     """
 
     at: str
     where: Where
     author: str = ""
     chat_id: str = ""
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,11 @@ class Foot:
     def row(self) -> dict[str, Any]:
         """As it is kept with the turn: of imported messages those that are shown."""
         shown = enumerate(self.recalled[:_MOST_SOURCES])
-        imported = [[n, one.author[:_NAME_CHARS], one.chat_id] for n, one in shown if one.chat_id]
+        imported = [
+            [n, one.author[:_NAME_CHARS], one.chat_id, one.position]
+            for n, one in shown
+            if one.chat_id
+        ]
         return {
             "language": self.language,
             "seconds": round(self.seconds, 1),
@@ -143,7 +148,7 @@ def _imported(
 def _message(source: RecalledSource, language: Language, now: datetime, applink: str) -> str:
     when = spoken.moment(_moment(source, now), language, now=now)
     if applink:
-        when = f"[{when}]({chat_link(applink, source.chat_id)})"
+        when = f"[{when}]({chat_link(applink, source.chat_id, source.position)})"
     author = markup.as_words(source.author) or say("unknown-author", language)
     return say("imported-message", language, when=when, author=author)
 

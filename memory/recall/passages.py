@@ -30,7 +30,7 @@ class Passage:
     """One earlier turn. `asked_at` is ISO 8601; `before` and `after` are the turns around it.
 
     A message of imported history is one without an answer, of a `source`: then `feishu_id` is its
-    message_id, and `import_id` the import it came with.
+    message_id, `import_id` the import it came with, and `position` its number in its chat, or 0.
     """
 
     turn_id: str
@@ -48,6 +48,7 @@ class Passage:
     source: Literal["", "import"] = ""
     feishu_id: str = ""
     import_id: int = 0
+    position: int = 0
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class HistoryImport:
 @dataclass(frozen=True, slots=True)
 class ImportedMessage:
     """A message as it is kept. `root_id` is "" outside of threads; `author_id` of a bot is its
-    app_id."""
+    app_id; `position` is its number in the chat, 0 where Feishu does not tell it."""
 
     message_id: str
     root_id: str
@@ -62,6 +62,7 @@ class ImportedMessage:
     author_name: str
     sent_ms: int
     content: str
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)

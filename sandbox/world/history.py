@@ -30,6 +30,11 @@ class Container:
         """Adds a message that is not there yet."""
         insort(self.entries, (message.create_ms, message.position, message.message_id))
 
+    def number_of(self, message: SandboxMessage) -> int:
+        """The place of one of its messages among them, from 1 on."""
+        entry = (message.create_ms, message.position, message.message_id)
+        return bisect_left(self.entries, entry) + 1
+
     def page(self, asked: "HistoryQuery") -> tuple[list[str], str]:
         """The ids of one page, and the token of the next, "" at the end."""
         low = bisect_left(self.entries, (asked.since_ms,))

@@ -50,6 +50,10 @@ class Switches:
         "Newcomers see no earlier messages: the bot reads no threads older than itself (230073)",
         "新成员不可查看历史消息：机器人进群之前的话题不能读取（230073）",
     )
+    message_positions: bool = switch(
+        "Tell the number of a message in its chat (the SDK's model has it, the documents do not)",
+        "消息带有在会话中的序号（SDK 的模型里有，文档里没有）",
+    )
     topic_thread_ids: bool = switch(
         "Name the thread of messages in topic groups (some apps report root_id alone)",
         "话题群的消息带有 thread_id（有应用见过只带 root_id 的）",

@@ -43,6 +43,8 @@ def rest_message(
         "sender": _rest_sender(world, message),
         "body": {"content": _rest_content(world, message, original_card)},
     }
+    if world.switches.message_positions and not message.thread_id:
+        shape["message_position"] = world.containers[message.chat_id].number_of(message)
     if message.mentions and not message.deleted:
         shape["mentions"] = [
             {

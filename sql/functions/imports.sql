@@ -232,7 +232,8 @@ end
 $$;
 
 -- Stores what one page of an import held, where it still is `running`, in p_phase and at p_at; p_thread_id: the
--- thread that the page is of. p_page: {messages: [{message_id, root_id, author_id, author_name, sent_ms, content}],
+-- thread that the page is of. p_page: {messages: [{message_id, root_id, author_id, author_name, sent_ms, content,
+-- position}],
 -- threads: [thread_id], memberships: [{name, at_ms, joined}], counts: {kind: n}, next_position}. Left out are
 -- messages from outside of the asked time, that were taken back, that the bot was sent itself, and those from
 -- before somebody had the bot forget them. Returns the import as it is then.
@@ -267,7 +268,8 @@ begin
   for n in 0 .. 9 loop  -- two of one millisecond that have one id are told apart in the second round
     with kept as materialized (
       select r.* from jsonb_to_recordset(v_page -> 'messages') as r (
-        message_id text, root_id text, author_id text, author_name text, sent_ms bigint, content text)
+        message_id text, root_id text, author_id text, author_name text, sent_ms bigint, content text,
+        position integer)
       where r.sent_ms < extract(epoch from v_import.until) * 1000
         and (v_import.since is null or r.sent_ms >= extract(epoch from v_import.since) * 1000)
         and not exists (select from public.imported_messages m
@@ -279,9 +281,10 @@ begin
                           and f.at > to_timestamp(r.sent_ms / 1000.0))
     ), added as (
       insert into public.imported_messages
-        (id, sent_at, import_id, tenant_key, message_id, root_id, author_id, author_name, content)
+        (id, sent_at, import_id, position, tenant_key, message_id, root_id, author_id, author_name, content)
       select distinct on (k.message_id) bot_private.imported_id(k.sent_ms, k.message_id, n),
-             to_timestamp(k.sent_ms / 1000.0), p_import_id, v_import.tenant_key, k.message_id, nullif(k.root_id, ''), k.author_id,
+             to_timestamp(k.sent_ms / 1000.0), p_import_id, coalesce(k.position, 0), v_import.tenant_key,
+             k.message_id, nullif(k.root_id, ''), k.author_id,
              k.author_name, k.content
       from kept k
       on conflict do nothing

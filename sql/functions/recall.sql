@@ -862,11 +862,11 @@ begin
     ),
     told as materialized (
       select n.id, n.turn_id, n.conversation_id, n.chat_id, n.actor_id, n.actor_name, s.question, s.answer,
-             null::text as feishu_id, null::integer as import_id
+             null::text as feishu_id, null::integer as import_id, 0 as position
       from named n join said s using (turn_id)
       union all
       select m.id, 'import:' || m.message_id, '', i.chat_id, m.author_id, m.author_name, m.content, null,
-             m.message_id, i.id
+             m.message_id, i.id, m.position
       from public.imported_messages m join public.chat_imports i on i.id = m.import_id
       where m.id = any (array(select unnest(array[first_id, before_id, after_id]) from best))
     )
@@ -878,7 +878,7 @@ begin
       'message_id', t.id, 'conversation_id', t.conversation_id, 'chat_id', t.chat_id,
       'actor_id', t.actor_id, 'actor_name', t.actor_name)
       || case when t.import_id is null then '{}' else jsonb_build_object(
-        'source', 'import', 'import_id', t.import_id, 'feishu_id', t.feishu_id) end
+        'source', 'import', 'import_id', t.import_id, 'feishu_id', t.feishu_id, 'position', t.position) end
     order by r.score desc, r.first_id desc), '[]')
     from best r
     join told t on t.id = r.first_id

@@ -95,6 +95,7 @@ def told(world: World, words: str) -> int:
 
 
 def test_an_owner_imports_the_past_asks_about_it_and_removes_it(past: World) -> None:
+    past.platform.post("/switches", message_positions=True)
     question, refused = past.ask("Bob", "/import")
     assert "Only the group owner, admins or whoever added me" in refused
     assert imported(past) == {}
@@ -125,8 +126,8 @@ def test_an_owner_imports_the_past_asks_about_it_and_removes_it(past: World) -> 
 
     past.settled(past.ask("Alice", "/settings history shown")[0])
     (said,) = past.rows(
-        "select content, author_name from imported_messages"
-        " where author_id like 'ou_%%' and content ~ '^[A-Za-z ,:]{40,}$'"
+        "select content, author_name, position from imported_messages"
+        " where author_id like 'ou_%%' and root_id is null and content ~ '^[A-Za-z ,:]{40,}$'"
         " order by length(content) desc, sent_at limit 1"
     )
     past.model.forget()
@@ -139,6 +140,9 @@ def test_an_owner_imports_the_past_asks_about_it_and_removes_it(past: World) -> 
     heading, *lines = sources(card_of(past, question))
     assert heading == "From the imported history:"
     assert any(f"openChatId={past.group}" in one and said["author_name"] in one for one in lines)
+    link = f"openChatId={past.group}&position={said['position']})"
+    assert said["position"] > 0
+    assert any(link in one for one in lines)
 
     question, _ = past.ask("Alice", "/import")
     asked_to = pressed(past, "Alice", card_of(past, question), "Remove")

@@ -140,6 +140,7 @@ def _imported(
         author_name=one_line(names.get(raw.sender_id, ""))[:_LONGEST_NAME],
         sent_ms=raw.create_time_ms,
         content=text,
+        position=raw.position,
     )
 
 

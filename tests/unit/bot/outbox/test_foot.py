@@ -97,7 +97,7 @@ IMPORTED = Foot(
     2,
     (),
     (
-        RecalledSource("2025-03-12T06:03:00+00:00", "chat", "Chen", "oc_group"),
+        RecalledSource("2025-03-12T06:03:00+00:00", "chat", "Chen", "oc_group", 529),
         RecalledSource("2026-03-03T06:05:00+00:00", "thread"),
         RecalledSource(
             "2026-04-01T01:00:00+00:00", "elsewhere", "[x](http://e.il) <at id=all>", "oc_2"
@@ -107,7 +107,7 @@ IMPORTED = Foot(
 LINK = "https://applink.feishu.cn/client/chat/open"
 
 
-def test_an_imported_message_is_named_by_date_author_and_a_link_to_its_chat() -> None:
+def test_an_imported_message_is_named_by_date_author_and_a_link_to_it() -> None:
     kept = Foot.of_row(json.loads(json.dumps(IMPORTED.row())))
     assert kept is not None
     shown = card_foot(kept, NOW, applink=LINK)
@@ -116,7 +116,8 @@ def test_an_imported_message_is_named_by_date_author_and_a_link_to_its_chat() ->
     assert list(shown.details) == ["Took 2.0 s", "Sources: 3 Mar at 14:05 (this thread)"]
     heading, first, second = shown.sources
     assert heading == "From the imported history:"
-    assert first == f"[12 Mar 2025 at 14:03]({LINK}?openChatId=oc_group) · Chen"
+    assert first == f"[12 Mar 2025 at 14:03]({LINK}?openChatId=oc_group&position=529) · Chen"
+    assert f"({LINK}?openChatId=oc_2)" in second
     assert "<" not in second
     assert second.count("](") == 1
     assert markup.unescape(second.split(" · ")[1]) == "[x](http://e.il) <at id=all>"
