@@ -25,7 +25,9 @@ declare
     keep_card, resume_card, note_card,
     open_fold, save_summary,
     set_timer, list_timers, change_timer, digest_material, get_digest, said_about,
-    feishu_person, start_import, get_import, set_import_state, count_imported
+    feishu_person, start_import, get_import, set_import_state, count_imported,
+    get_user_tokens, get_user_seal, ask_user, note_user_ask, answer_user_ask, connect_user, close_user_ask,
+    use_user_token, keep_refreshed, end_refresh, spend_user_token, disconnect_user, note_ending_told, reseal_user_tokens
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
@@ -41,6 +43,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, recall_places,
     recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, recall_likeness, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
+    refuse_own_place, require_own_place, keep_seal, seal_of, drop_seals, user_tokens_json, end_grant,
     import_place, import_json, require_manager, imports_that_help, drop_words_of, own_imported,
     add_to_transcript, keep_topics, conversation_in_short, extend_conversation, most_messages, trim_transcript, note_asked,
     tell_conversation,
@@ -91,7 +94,8 @@ declare
     list_decisions, list_orphans, list_unplaced, turns_checked, list_tables, born_within, recent_activity,
     inspect_chat, card_asked, measure_conversations,
     import_by_id, list_imports, store_import_page, next_import_thread, finish_import, fail_import,
-    remove_import_messages
+    remove_import_messages,
+    user_tokens_to_tend, count_user_tokens, drop_tokens_of_leavers
   }';
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.
   of_the_owner constant text[] := '{

@@ -1659,6 +1659,73 @@ create policy recalled_messages_select on public.recalled_messages
 grant select on public.recalled_messages to authenticated;
 grant select, insert, update, delete on public.recalled_messages to service_role;
 
+-- One row a person: what they granted and until when, and what they are asked for now (ask_…). It
+-- holds no token. Only a token of the person's own place reads it, where chat_id is their open_id:
+-- no chat's token does.
+create table public.user_tokens (
+  tenant_key text not null,
+  open_id text not null check (open_id <> ''),
+  scopes text not null default '',  -- as Feishu granted them, with spaces between
+  granted_at timestamptz,  -- null: nothing is granted
+  access_until timestamptz,
+  refresh_until timestamptz,  -- null: it cannot be refreshed
+  sealed_with text not null default '',  -- the name of the key
+  refreshed_by text not null default '',  -- who sends the refresh token now, which works once
+  refresh_began_at timestamptz,
+  -- why; until they are told
+  ended text not null default '' check (ended = any ('{"",lost,refused,expired}')),
+  ask text not null default '',  -- the id of what is asked; '': nothing is
+  ask_scopes text not null default '',
+  ask_until timestamptz,
+  ask_interval_s integer not null default 5,
+  ask_sealed_with text not null default '',
+  -- what came of it, until they are told
+  ask_outcome text not null default '' check (ask_outcome = any
+    ('{"",connected,denied,expired,somebody_else,failed}')),
+  ask_card text not null default '',  -- the card with the link
+  ask_place jsonb not null default '{}',  -- where and in which language it was asked for
+  updated_at timestamptz not null default now(),
+  primary key (tenant_key, open_id)
+);
+alter table public.user_tokens enable row level security;
+create policy user_tokens_select on public.user_tokens
+  for select to authenticated using (
+    tenant_key = (select public.claim('tenant_key'))
+    and open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and open_id = (select public.claim('chat_id'))
+    and (select public.claim('chat_type')) = 'p2p'
+    and (select public.claim('actor_tenant')) is null);
+create policy user_tokens_insert on public.user_tokens
+  for insert to authenticated with check (
+    tenant_key = (select public.claim('tenant_key'))
+    and open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and open_id = (select public.claim('chat_id'))
+    and (select public.claim('chat_type')) = 'p2p'
+    and (select public.claim('actor_tenant')) is null);
+create policy user_tokens_update on public.user_tokens
+  for update to authenticated using (
+    tenant_key = (select public.claim('tenant_key'))
+    and open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and open_id = (select public.claim('chat_id'))
+    and (select public.claim('chat_type')) = 'p2p'
+    and (select public.claim('actor_tenant')) is null);
+create policy user_tokens_delete on public.user_tokens
+  for delete to authenticated using (
+    tenant_key = (select public.claim('tenant_key'))
+    and open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and open_id = (select public.claim('chat_id'))
+    and (select public.claim('chat_type')) = 'p2p'
+    and (select public.claim('actor_tenant')) is null);
+grant select, insert, update (scopes, granted_at, access_until, refresh_until, sealed_with,
+  refreshed_by, refresh_began_at, ended, ask, ask_scopes, ask_until, ask_interval_s,
+  ask_sealed_with, ask_outcome, ask_card, ask_place, updated_at), delete on public.user_tokens to
+  authenticated;
+grant select, insert, update, delete, truncate on public.user_tokens to service_role;
+
 -- What the messages of the system said of joining and leaving, by name, until the import is done.
 create table bot_private.import_joins (
   import_id integer not null references public.chat_imports (id) on delete cascade,
@@ -1734,6 +1801,21 @@ create index turn_words_time_idx on bot_private.turn_words (place, asked_at);
 create index turn_words_words_idx on bot_private.turn_words using gin (words) with (fastupdate=off);
 alter table bot_private.turn_words enable row level security;
 grant select, truncate on bot_private.turn_words to service_role;
+
+-- The tokens themselves, and the code of a device grant. No role reads or writes it, operators'
+-- neither, and no backup has it: functions read and write what is of the person of the token.
+-- Operators can only empty it.
+create table bot_private.user_token_seals (
+  tenant_key text not null,
+  open_id text not null,
+  kind text not null check (kind = any ('{access,refresh,device}')),
+  sealed text not null check (length(sealed) between 1 and 16384),
+  primary key (tenant_key, open_id, kind),
+  constraint user_token_seals_tenant_key_open_id_fkey foreign key (tenant_key, open_id) references
+    public.user_tokens (tenant_key, open_id) on delete cascade
+);
+alter table bot_private.user_token_seals enable row level security;
+grant truncate on bot_private.user_token_seals to service_role;
 
 -- Which kinds of events arrived, and what the webhook refused: Feishu has no call that lists
 -- subscriptions.

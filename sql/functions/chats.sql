@@ -236,6 +236,7 @@ begin
          (select coalesce(array_agg(g.open_id), '{}') from gone g)
   into v_members, v_joined, v_left, v_gone from stored s;
   perform public.stop_timers_for(p_chat_id, v_gone);
+  perform public.drop_tokens_of_leavers(v_gone);
 
   update public.chats c
   set members_read_at = v_asked, gone_at = null, failures = 0, due_at = v_due, updated_at = now()
@@ -309,6 +310,8 @@ begin
     select l.open_id from jsonb_to_recordset(p_members::jsonb) as l (tenant_key text, open_id text)
     join public.chat_members m on m.tenant_key = l.tenant_key and m.chat_id = p_chat_id
       and m.open_id = l.open_id and m.left_at is not null));
+  perform public.drop_tokens_of_leavers(
+    array(select l.open_id from jsonb_to_recordset(p_members::jsonb) as l (open_id text)));
   return v_count;
 end
 $$;

@@ -156,6 +156,13 @@ def _in_the_group(a: Actor, r: Row) -> bool:
     return alone and r.chat == HERE and a.claim("actor") in MEMBERS
 
 
+def _at_their_own_place(a: Actor, r: Row) -> bool:
+    """The token that is made for acting as a person: no chat's token says this place."""
+    own = speaks_for_self(a) and a.claim("actor") == a.claim("chat_id") == r.author
+    home = a.claim("tenant_key") == TENANT and a.claim("actor_tenant") is None
+    return own and home and a.claim("chat_type") == "p2p"
+
+
 def _shown_beside(a: Actor, r: Row) -> bool:
     """A card of their p2p chat that stands beside a group."""
     return r.name == BESIDE.name and _member_themselves(a, r)
@@ -534,6 +541,20 @@ TABLES: Mapping[str, Table] = {
         tried="message_id",
         changed="om_changed",
         key="turn_id",
+    ),
+    "user_tokens": Table(
+        lambda r, k: {"tenant_key": TENANT, "open_id": r.author, "granted_at": SAID_AT},
+        Rules(*[_at_their_own_place] * 4),
+        named=lambda r: str(r.author),
+        key="open_id",
+        rows=(OWN, ABOUT),
+        may_change=(
+            "updated_at", "scopes", "granted_at", "access_until", "refresh_until", "sealed_with",
+            "refreshed_by", "refresh_began_at", "ended", "ask", "ask_scopes", "ask_until",
+            "ask_interval_s", "ask_sealed_with", "ask_outcome", "ask_card", "ask_place",
+        ),
+        tried="ended",
+        changed="lost",
     ),
     "p2p_chats": Table(
         lambda r, k: {"tenant_key": TENANT, "open_id": r.author, "chat_id": r.chat},

@@ -101,6 +101,25 @@ ACTORS: dict[str, Actor] = {
 }
 
 
+# Of the place where a person acts as themselves: their open_id takes the place of a chat.
+OWN_PLACES: dict[str, Actor] = {
+    "subject at their own place": _turn(ALICE, chat=ALICE, kind="p2p"),
+    "subject at their own place, kind of chat unknown": _turn(ALICE, chat=ALICE, kind=""),
+    "sender at the subject's own place": _turn(ALICE, by=BOB, chat=ALICE, kind="p2p"),
+    "another tenant's subject at their own place": _turn(
+        ALICE, chat=ALICE, kind="p2p", tenant_key=OTHER_TENANT
+    ),
+    "a guest of the subject's open_id, at their own place": _turn(
+        ALICE, chat=ALICE, kind="p2p", actor_tenant=OTHER_TENANT
+    ),
+    "subject at their own place who speaks of another": _turn(
+        BOB, by=ALICE, chat=ALICE, kind="p2p"
+    ),
+    "a member at their own place": _turn(CARL, chat=CARL, kind="p2p"),
+    "the subject at a member's own place": _turn(ALICE, chat=CARL, kind="p2p"),
+}
+
+
 def become(connection: psycopg.Connection, actor: Actor) -> None:
     """For the rest of the transaction."""
     claims = json.dumps(actor.claims) if actor.claims is not None else ""
