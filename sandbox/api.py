@@ -21,8 +21,16 @@ from sandbox.http import (
     note_call,
     refused,
 )
-from sandbox.views import authentication, cards, directory, messages
-from sandbox.world import scopes
+from sandbox.views import (
+    authentication,
+    cards,
+    directory,
+    documents,
+    messages,
+    permissions,
+    tables,
+)
+from sandbox.world import scopes, user_scopes
 
 TENANT, USER = "tenant", "user"
 USER_TOKEN = "Bearer eyJ"  # noqa: S105 (how people's tokens begin)
@@ -96,6 +104,15 @@ def _authorise(method: ApiMethod, authorization: str) -> None:
     raise scope_not_approved(method.user_scopes, new_log_id())
 
 
+def _document(
+    method: str, rule: str, view: Callable[..., Any], any_of: tuple[str, ...]
+) -> ApiMethod:
+    """A call that takes either token; each needs the scope, granted to the app or by the person."""
+    return ApiMethod(method, rule, view, any_of, any_of, (TENANT, USER))
+
+
+_DOCX = "/docx/v1/documents/<document_id>"
+_SHEET, _BASE = "/spreadsheets/<spreadsheet_token>", "/bitable/v1/apps/<app_token>/tables"
 _MESSAGES, _CARDS = "/im/v1/messages", "/cardkit/v1/cards"
 
 
@@ -146,5 +163,52 @@ ENDPOINTS = (
     ApiMethod("PATCH", _CARDS + "/<card_id>/settings", cards.card_settings, scopes.CARDKIT),
     ApiMethod("POST", _CARDS + "/<card_id>/batch_update", cards.batch_update, scopes.CARDKIT),
     ApiMethod("POST", "/interactive/v1/card/update", cards.update_after_click, scopes.CHANGE),
+    _document("GET", "/docs/v1/content", documents.document_content, user_scopes.CONTENT),
+    _document("GET", _DOCX, documents.get_document, user_scopes.DOCX),
+    _document("GET", _DOCX + "/raw_content", documents.raw_content, user_scopes.DOCX),
+    _document("GET", "/wiki/v2/spaces/get_node", documents.get_node, user_scopes.WIKI),
+    _document(
+        "GET",
+        "/drive/v1/files/<file_token>/comments",
+        documents.list_comments,
+        user_scopes.COMMENTS,
+    ),
+    _document("GET", "/sheets/v3" + _SHEET, tables.get_spreadsheet, user_scopes.SHEETS),
+    _document(
+        "GET", "/sheets/v3" + _SHEET + "/sheets/query", tables.list_sheets, user_scopes.SHEETS
+    ),
+    _document(
+        "GET", "/sheets/v2" + _SHEET + "/values/<cells>", tables.sheet_values, user_scopes.SHEETS
+    ),
+    _document("GET", _BASE, tables.base_tables, user_scopes.BASE_TABLES),
+    _document("GET", _BASE + "/<table_id>/fields", tables.base_fields, user_scopes.BASE_FIELDS),
+    _document(
+        "POST", _BASE + "/<table_id>/records/search", tables.base_records, user_scopes.BASE_RECORDS
+    ),
+    _document(
+        "GET",
+        "/drive/v2/permissions/<token>/public",
+        permissions.public_permission,
+        user_scopes.LINK_SHARING,
+    ),
+    _document(
+        "GET",
+        "/drive/v1/permissions/<token>/members",
+        permissions.permission_members,
+        user_scopes.COLLABORATORS,
+    ),
+    _document(
+        "GET",
+        "/drive/v1/permissions/<token>/members/auth",
+        permissions.may_view,
+        user_scopes.OWN_PERMISSION,
+    ),
+    ApiMethod(
+        "POST",
+        "/search/v2/doc_wiki/search",
+        documents.search_documents,
+        user_scopes=user_scopes.SEARCH,
+        tokens=(USER,),
+    ),
 )
 _METHODS = {f"open_apis.{one.name}": one for one in ENDPOINTS}

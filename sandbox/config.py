@@ -21,6 +21,7 @@ class SandboxConfig:
         uuid_life_s: for how long a repeated uuid is answered with the first message.
         sse_life_s: how long one live-update connection of the page is kept;
             the page reconnects by itself, and a server stops quickly.
+        documents_host: where the links of documents lead, which nobody can open.
         timezone: IANA name of the zone in which the page shows times.
         offline_model: the page says once that no language model answers.
         journal: append-only JSON Lines file, so that the chat survives a restart.
@@ -44,6 +45,7 @@ class SandboxConfig:
     uuid_life_s: float = 3600.0
     sse_life_s: float = 5.0
     all_group_messages: bool = True
+    documents_host: str = "sandbox.feishu.cn"
     timezone: str = "Asia/Shanghai"
     offline_model: bool = False
     journal: Path | None = None

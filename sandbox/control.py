@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 
-from sandbox import experiments, grants, registration
+from sandbox import experiments, grants, registration, shelf
 from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.extras import Extras
 from sandbox.http import current_platform, json_response
@@ -84,6 +84,10 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/grants", grants.decide),
         ("POST", "/grants/revoke", grants.revoke),
         ("POST", "/user-scopes", grants.open_scopes),
+        ("GET", "/documents", shelf.documents),
+        ("POST", "/documents", shelf.add_document),
+        ("POST", "/documents/change", shelf.change_document),
+        ("POST", "/documents/comment", shelf.comment),
         ("GET", "/resources/<key>", resource),
         ("GET", "/stream", stream),
         ("GET", "/inspect", inspect),

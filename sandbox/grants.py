@@ -14,6 +14,7 @@ from sandbox.http import current_platform, finish_call, json_response, note_call
 from sandbox.page import POLICY, STATIC
 from sandbox.world import events
 from sandbox.world.actors import ControlRefused
+from sandbox.world.entities import USER
 from sandbox.world.user_scopes import USER_SCOPES
 from sandbox.world.user_tokens import (
     APPROVED,
@@ -102,6 +103,8 @@ def decide() -> Response:
     code = text_of(body, "user_code", "") or text_of(body, "link", "").rpartition("user_code=")[2]
     with platform.world.lock:
         made, person = _asked(code), platform.actors.person(text_of(body, "as"))
+        if person.kind != USER:
+            raise ControlRefused("only a person can approve")
         if _state(made) != WAITING:
             raise ControlRefused("nothing waits behind this link any more")
         if body.get("approve", True):

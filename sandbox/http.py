@@ -11,7 +11,7 @@ from sandbox.errors import ApiError, too_fast_for_gateway
 from sandbox.faults import PreparedFault, cut_connection
 from sandbox.platform import SandboxPlatform
 from sandbox.world.entities import new_id
-from sandbox.world.limits import PACES, PER_MINUTE, PER_S
+from sandbox.world.limits import MINUTE_PACES, PACES, PER_MINUTE, PER_S
 from sandbox.world.messaging import Draft
 
 
@@ -89,7 +89,8 @@ def check_pace(api: str) -> None:
     switches, allow = platform.world.switches, platform.limiter.allow
     if switches.rate_limits and not allow("api", api, PACES.get(api, PER_S)):
         raise too_fast_for_gateway(1)
-    if switches.minute_limits and not allow("minute", api, PER_MINUTE, 60):
+    per_minute = MINUTE_PACES.get(api, PER_MINUTE)
+    if switches.minute_limits and not allow("minute", api, per_minute, 60):
         raise too_fast_for_gateway(platform.limiter.wait_s("minute", api, 60))
 
 

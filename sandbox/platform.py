@@ -9,6 +9,7 @@ from sandbox.world.ephemeral import Ephemeral
 from sandbox.world.feed import Feed
 from sandbox.world.groups import Groups
 from sandbox.world.journal import Journal, read_journal, rewrite_journal
+from sandbox.world.library import Library
 from sandbox.world.limits import Limiter
 from sandbox.world.messaging import Messenger
 from sandbox.world.push import Post, Pusher, http_post
@@ -33,6 +34,7 @@ class SandboxPlatform:
         )
         self.tokens = Tokens(config)
         self.user_tokens = UserTokens(config)
+        self.library = Library(self.world)
         self.cardkit = CardKit(self.world, limiter)
         self.messenger = Messenger(self.world, limiter)
         self.ephemeral = Ephemeral(self.world, self.messenger, limiter)

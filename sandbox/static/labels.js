@@ -31,6 +31,10 @@ const WORDS = {
     grantMissing: "The app itself doesn't have these scopes:",
     grant_approved: "Approved. You can close this page.", grant_refused: "Refused. You can close this page.",
     grant_fetched: "Approved. You can close this page.", grant_expired: "This link has expired. Ask for a new one.",
+    documents: "Documents", documentsHint: "Documents of the simulated company. Paste a link into the chat to ask about it.",
+    noDocuments: "No documents yet.", documentTitle: "Title", documentText: "Text", documentOwner: "Owner", write: "Write",
+    readers: "Can read:", documentDeleted: "Deleted.", restore: "Restore", linkSharing: "Link sharing", shareWith: "Share with…",
+    link_closed: "Link: collaborators only", link_tenant_readable: "Link: everybody in the company", link_anyone_readable: "Link: everybody",
     connected: "People who have connected", nobodyConnected: "Nobody has connected.", revoke: "Revoke",
   },
   zh: {
@@ -63,6 +67,10 @@ const WORDS = {
     grantMissing: "应用自身尚未开通这些权限：",
     grant_approved: "已同意，可以关闭此页面。", grant_refused: "已拒绝，可以关闭此页面。",
     grant_fetched: "已同意，可以关闭此页面。", grant_expired: "链接已过期，请重新获取。",
+    documents: "云文档", documentsHint: "模拟企业里的文档。把链接粘贴到会话中即可提问。",
+    noDocuments: "还没有文档。", documentTitle: "标题", documentText: "正文", documentOwner: "所有者", write: "新建",
+    readers: "可阅读：", documentDeleted: "已删除。", restore: "恢复", linkSharing: "链接分享", shareWith: "分享给…",
+    link_closed: "链接：仅协作者", link_tenant_readable: "链接：企业内所有人", link_anyone_readable: "链接：所有人",
     connected: "已授权的成员", nobodyConnected: "还没有人授权。", revoke: "撤销授权",
   },
 };

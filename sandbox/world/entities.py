@@ -128,7 +128,34 @@ class Resource:
     name: str = ""
 
 
-Entity = SandboxPerson | Chat | SandboxMessage | Card | Resource
+@dataclass(frozen=True)
+class SandboxDocument:
+    """A document of the cloud. `kind` is docx, sheet or bitable; what `body` holds depends on it:
+    `blocks`, `sheets` or `tables` (`sandbox.world.library` makes them).
+
+    `link` is Feishu's `link_share_entity`. `members`: collaborators besides the owner, as
+    `{member_type, member_id, perm}`; of departments and wikis also `people`, whom they stand for.
+    `manage`: who may look at all this. `node_token`: where it hangs in the wiki.
+    """
+
+    token: str
+    kind: str
+    title: str
+    owner: str
+    body: dict[str, Any]
+    link: str = "closed"
+    members: tuple[dict[str, Any], ...] = ()
+    manage: str = "collaborator_can_view"
+    comments: tuple[dict[str, Any], ...] = ()
+    node_token: str = ""
+    space_id: str = ""
+    deleted: bool = False
+    create_ms: int = 0
+    update_ms: int = 0
+    revision: int = 1
+
+
+Entity = SandboxPerson | Chat | SandboxMessage | Card | Resource | SandboxDocument
 
 KINDS: dict[str, type[Entity]] = {
     "person": SandboxPerson,
@@ -136,6 +163,7 @@ KINDS: dict[str, type[Entity]] = {
     "message": SandboxMessage,
     "card": Card,
     "resource": Resource,
+    "document": SandboxDocument,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -153,7 +181,7 @@ def to_record(entity: Entity) -> dict[str, Any]:
 def from_record(kind: str, record: dict[str, Any]) -> Entity:
     """The inverse of `to_record`. Raises KeyError for an unknown kind, TypeError for a bad one."""
     values = dict(record)
-    for name in ("members", "uuids", "forwarded"):
+    for name in ("members", "uuids", "forwarded", "comments"):
         if name in values:
             values[name] = tuple(values[name])
     if "mentions" in values:

@@ -10,7 +10,24 @@ from collections.abc import Callable
 
 PER_S = 50
 PER_MINUTE = 1000
-PACES = {"open_apis.basic_batch": 5}  # calls a second where the page says otherwise
+PACES = {  # calls a second where the page says otherwise
+    "open_apis.basic_batch": 5,
+    "open_apis.document_content": 5,
+    "open_apis.get_document": 5,
+    "open_apis.raw_content": 5,
+    "open_apis.sheet_values": 100,
+    "open_apis.base_tables": 20,
+    "open_apis.base_fields": 20,
+    "open_apis.base_records": 20,
+}
+MINUTE_PACES = {  # calls a minute where the page says otherwise
+    "open_apis.get_node": 100,
+    "open_apis.get_spreadsheet": 100,
+    "open_apis.list_sheets": 100,
+    "open_apis.may_view": 100,
+    "open_apis.search_documents": 100,
+    "open_apis.sheet_values": 6000,
+}
 
 
 class Limiter:

@@ -19,6 +19,7 @@ from sandbox.world.entities import (
     Chat,
     Entity,
     Resource,
+    SandboxDocument,
     SandboxMessage,
     SandboxPerson,
     new_id,
@@ -52,6 +53,7 @@ class World:
         self.messages: dict[str, SandboxMessage] = {}
         self.cards: dict[str, Card] = {}
         self.resources: dict[str, Resource] = {}
+        self.documents: dict[str, SandboxDocument] = {}
         self.by_chat: dict[str, list[str]] = {}
         self.containers: dict[str, Container] = {}  # what is listed, by chat and by thread
         self._listeners: list[Listener] = []
@@ -105,6 +107,8 @@ class World:
             self.cards[entity.card_id] = entity
         elif isinstance(entity, Resource):
             self.resources[entity.key] = entity
+        elif isinstance(entity, SandboxDocument):
+            self.documents[entity.token] = entity
         else:
             self._index(entity)
 
@@ -112,6 +116,7 @@ class World:
         """Everything but the app's own bot, which the configuration describes."""
         people = [one for one in self.people.values() if one != self.bot]
         things: list[Entity] = [*people, *self.chats.values(), *self.resources.values()]
+        things += self.documents.values()
         return [*things, *self.cards.values(), *self.messages.values()]
 
     def change(self, message: SandboxMessage, **changes: object) -> SandboxMessage:

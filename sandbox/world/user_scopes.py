@@ -34,6 +34,34 @@ USER_SCOPES: dict[str, tuple[str, str]] = {
     "contact:user.employee_id:readonly": ("See your user ID", "获取用户 user ID"),
 }
 
+# Any one of them opens the calls that read; broad scopes are listed as the pages name them.
+CONTENT = ("docs:document.content:read",)
+DOCX = ("docx:document", "docx:document:readonly")
+WIKI = ("wiki:node:read", "wiki:wiki", "wiki:wiki:readonly")
+COMMENTS = (
+    "docs:doc", "docs:doc:readonly", "docs:document.comment:read", "drive:drive",
+    "drive:drive:readonly", "sheets:spreadsheet", "sheets:spreadsheet:readonly",
+)  # fmt: skip
+SHEETS = (
+    "drive:drive", "drive:drive:readonly", "sheets:spreadsheet", "sheets:spreadsheet:readonly",
+)  # fmt: skip
+BASE_TABLES = ("base:table:read", "bitable:app", "bitable:app:readonly")
+BASE_FIELDS = ("base:field:read", "bitable:app", "bitable:app:readonly")
+BASE_RECORDS = ("base:record:retrieve", "bitable:app", "bitable:app:readonly")
+LINK_SHARING = (
+    "wiki:wiki", "docs:doc", "docs:permission.setting:read", "docx:document", "drive:drive",
+    "drive:drive:readonly", "drive:file", "sheets:spreadsheet", "bitable:bitable",
+)  # fmt: skip
+COLLABORATORS = (
+    "bitable:app", "wiki:wiki", "docs:doc", "docs:permission.member:retrieve", "drive:drive",
+    "sheets:spreadsheet", "bitable:bitable",
+)  # fmt: skip
+OWN_PERMISSION = (
+    "bitable:app", "wiki:wiki", "docs:doc", "docs:permission.member:auth", "drive:drive",
+    "sheets:spreadsheet", "bitable:bitable",
+)  # fmt: skip
+SEARCH = ("search:docs:read",)
+
 # Events of people's tokens, with the scopes of the app of which they need one.
 USER_EVENTS: dict[str, tuple[str, ...]] = {
     "auth.user_access_token.revoked_v4": ("auth:user_access_token:read",),

@@ -27,6 +27,7 @@ from tests.support.lark_sdk import Findings, event_types, lark_oapi
 # What the platform offers and lark-oapi 1.7.5 has no method for.
 WITHOUT_METHOD = {
     "GET /bot/v3/info": "open.feishu.cn, bot-v3/bot/get",
+    "GET /sheets/v2/spreadsheets/<spreadsheet_token>/values/<cells>": "open.feishu.cn, sheets-v2",
     "POST /ephemeral/v1/send": "open.feishu.cn, im-v1/message-card, ephemeral cards",
     "POST /ephemeral/v1/delete": "the same page",
     "POST /interactive/v1/card/update": "open.feishu.cn, im-v1/message-card, delayed updates",
@@ -185,6 +186,56 @@ def people(drive: Driver, platform: PlatformDouble) -> None:
     drive.call("authen.v1", "GetUserInfo", drive.client.authen.v1.user_info.get)
 
 
+def documents(drive: Driver, platform: PlatformDouble) -> None:
+    alice = next(p["open_id"] for p in platform.state()["people"] if p["name"] == "Alice")
+
+    def written(kind: str, **contents: Any) -> Any:
+        about = {
+            "as": alice,
+            "title": "Plan",
+            "kind": kind,
+            "wiki": True,
+            "link": "tenant_readable",
+        }
+        return platform.post("/documents", **about, **contents)
+
+    docx = written("docx", markdown="# Plan")
+    platform.post("/documents/comment", **{"as": alice, "token": docx["token"], "text": "Good"})
+    client = drive.client
+    drive.call("docs.v1", "GetContent", client.docs.v1.content.get, doc_token=docx["token"],
+               doc_type="docx", content_type="markdown")  # fmt: skip
+    of_docx = {"document_id": docx["token"]}
+    drive.call("docx.v1", "GetDocument", client.docx.v1.document.get, **of_docx)
+    drive.call("docx.v1", "RawContentDocument", client.docx.v1.document.raw_content, **of_docx)
+    drive.call("wiki.v2", "GetNodeSpace", client.wiki.v2.space.get_node, token=docx["node_token"])
+    drive.call("drive.v1", "ListFileComment", client.drive.v1.file_comment.list,
+               file_token=docx["token"], file_type="docx")  # fmt: skip
+    shared = {"token": docx["token"], "type": "docx"}
+    drive.call("drive.v2", "GetPermissionPublic", client.drive.v2.permission_public.get, **shared)
+    members = client.drive.v1.permission_member
+    drive.call("drive.v1", "ListPermissionMember", members.list, **shared)
+    drive.call("drive.v1", "AuthPermissionMember", members.auth, action="view", **shared)
+    filters = importlib.import_module("lark_oapi.api.search.v2.model").DocFilter.builder().build()
+    drive.call("search.v2", "SearchDocWiki", client.search.v2.doc_wiki.search,
+               body={"query": "plan", "doc_filter": filters, "wiki_filter": filters})  # fmt: skip
+    tables(drive, written)
+
+
+def tables(drive: Driver, written: Callable[..., Any]) -> None:
+    sheet = written("sheet", sheets=[{"title": "Stock", "rows": [["Cups", 3]]}])
+    v3, of_sheet = drive.client.sheets.v3, {"spreadsheet_token": sheet["token"]}
+    drive.call("sheets.v3", "GetSpreadsheet", v3.spreadsheet.get, **of_sheet)
+    drive.call("sheets.v3", "QuerySpreadsheetSheet", v3.spreadsheet_sheet.query, **of_sheet)
+    fields, records = [{"name": "Task", "type": 1}], [{"Task": "Slides"}]
+    base = written("bitable", tables=[{"name": "T", "fields": fields, "records": records}])
+    v1, of_base = drive.client.bitable.v1, {"app_token": base["token"]}
+    (table,) = drive.call("bitable.v1", "ListAppTable", v1.app_table.list, **of_base).items
+    of_table = {**of_base, "table_id": table.table_id}
+    drive.call("bitable.v1", "ListAppTableField", v1.app_table_field.list, **of_table)
+    drive.call("bitable.v1", "SearchAppTableRecord", v1.app_table_record.search, body={},
+               **of_table)  # fmt: skip
+
+
 def connected(platform: PlatformDouble, open_id: str, scope: str) -> str:
     """The access token of somebody who has approved these scopes."""
     app_id, secret = APP["FEISHU_APP_ID"], APP["FEISHU_APP_SECRET"]
@@ -209,7 +260,7 @@ def test_the_official_client_uses_every_call_of_the_platform(
     lark: Any, platform: PlatformDouble
 ) -> None:
     drive = Driver(lark, platform)
-    for part in (messages, files, directory, cards, people):
+    for part in (messages, files, directory, cards, people, documents):
         part(drive, platform)
 
     rules = {f"{one.method} {one.rule}" for one in ENDPOINTS}

@@ -117,6 +117,11 @@ def test_a_link_can_be_refused_and_does_not_last(tenant, grants):
     assert (answer.status_code, "nothing waits" in answer.json["error"]) == (400, True)
 
 
+def test_only_a_person_can_approve(tenant, grants):
+    body = {"as": tenant.bot, "user_code": grants.begin().json["user_code"]}
+    assert tenant.http.post("/sandbox/api/grants", json=body).status_code == 400
+
+
 def test_an_app_names_itself_rightly_and_in_one_way(tenant, grants):
     assert refusal(grants.begin(secret="wrong")) == (400, 20002, "invalid_client")
     assert refusal(grants.begin(client_id="cli_other")) == (400, 20048, "invalid_client")

@@ -226,3 +226,22 @@ def test_a_scope_is_withheld_and_granted_in_the_page(page, tenant):
     with page.expect_response("**/switches"):
         page.check("[name='im:message.group_msg']")
     assert "im:message.group_msg" in granted
+
+
+def test_documents_are_written_shared_and_deleted_in_the_page(page, tenant):
+    page.click("#show-shelf")
+    page.fill("#shelf-name", "Plan <b>")
+    page.fill("#shelf-text", "# Plan")
+    page.select_option("#shelf-owner", label="Bob")
+    page.click("#shelf-form button")
+    page.wait_for_selector(".document:has-text('Can read: Bob')")
+    page.select_option(".document select >> nth=0", "tenant_readable")
+    page.wait_for_selector(".document:has-text('Alice, Bob')")
+    page.select_option(".document select >> nth=0", "closed")
+    page.wait_for_selector(".document:has-text('Can read: Bob')")
+    page.select_option(".document select >> nth=1", label="Kitchen")
+    page.wait_for_selector(".document:has-text('Alice, Bob')")
+    (plan,) = tenant.control("GET", "documents")["items"]
+    assert (plan["title"], plan["groups"]) == ("Plan <b>", ["Kitchen"])
+    page.click(".document button")
+    page.wait_for_selector(".document.gone")

@@ -13,6 +13,13 @@ _IDS = {
     "<element_id>": "e",
     "<reaction_id>": "r",
     "<file_key>": "f",
+    "<document_id>": "d",
+    "<file_token>": "d",
+    "<token>": "d",
+    "<spreadsheet_token>": "d",
+    "<cells>": "s!A1:B2",
+    "<app_token>": "d",
+    "<table_id>": "t",
 }
 
 

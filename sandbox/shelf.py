@@ -1,0 +1,158 @@
+"""The part of the control interface for documents: writing, sharing and deleting them.
+
+People do this in Feishu itself; no app hears of it.
+"""
+
+from typing import Any
+
+from flask import Response
+
+from sandbox.control_body import control_body, text_of
+from sandbox.http import current_platform, json_response
+from sandbox.world.actors import ControlRefused
+from sandbox.world.entities import SandboxDocument
+from sandbox.world.library import (
+    BASE,
+    DOCX,
+    LINKS,
+    MANAGERS,
+    MEMBER_TYPES,
+    PERMS,
+    SHEET,
+    new_token,
+)
+
+_BLOCKS = ("heading", "text", "bullet", "ordered", "quote", "code", "table", "markdown")
+
+
+def documents() -> Response:
+    """`{items: [{token, kind, title, url, owner, link, members, readers, …}]}`"""
+    platform = current_platform()
+    with platform.world.lock:
+        items = [_view(one) for one in platform.world.documents.values()]
+    return json_response({"items": items})
+
+
+def add_document() -> Response:
+    """`{as, kind: docx | sheet | bitable, title, blocks | markdown | sheets | tables, wiki, link,
+    members, manage}`; `wiki`: true hangs it there.
+
+    Blocks are `{kind, text}`, with `level` of a heading and `rows` of a table; sheets `{title,
+    rows}`; tables `{name, fields: [{name, type}], records: [{name: value}]}`.
+    """
+    platform, body = current_platform(), control_body()
+    kind, wiki = text_of(body, "kind", DOCX), bool(body.get("wiki"))
+    with platform.world.lock:
+        owner, now = platform.actors.person(text_of(body, "as")), platform.world.now_ms()
+        document = SandboxDocument(
+            new_token(),
+            kind,
+            text_of(body, "title"),
+            owner.open_id,
+            _contents(kind, body),
+            node_token=new_token("wik") if wiki else "",
+            space_id="7000000000000000001" if wiki else "",
+            create_ms=now,
+        )
+        return json_response(_view(platform.library.put(document, **_sharing(body))))
+
+
+def change_document() -> Response:
+    """`{token, link, members, manage, deleted, title, blocks | markdown | sheets | tables}`: any of
+    them; `members` replaces all collaborators."""
+    platform, body = current_platform(), control_body()
+    with platform.world.lock:
+        document = platform.world.documents.get(text_of(body, "token"))
+        if document is None:
+            raise ControlRefused("there is no such document")
+        changes = _sharing(body)
+        if "title" in body:
+            changes["title"] = text_of(body, "title")
+        if "deleted" in body:
+            changes["deleted"] = bool(body["deleted"])
+        if {"blocks", "markdown", "sheets", "tables"} & body.keys():
+            changes["body"] = _contents(document.kind, body)
+            changes["revision"] = document.revision + 1
+        return json_response(_view(platform.library.put(document, **changes)))
+
+
+def comment() -> Response:
+    """`{as, token, text, quote}`: somebody comments on a passage, or on all of it."""
+    platform, body = current_platform(), control_body()
+    with platform.world.lock:
+        document = platform.world.documents.get(text_of(body, "token"))
+        if document is None:
+            raise ControlRefused("there is no such document")
+        made = {
+            "comment_id": str(7_000_000_000_000_000_000 + len(document.comments)),
+            "user_id": platform.actors.person(text_of(body, "as")).open_id,
+            "create_time": platform.world.now_ms() // 1000,
+            "is_solved": bool(body.get("solved")),
+            "quote": text_of(body, "quote", ""),
+            "is_whole": not body.get("quote"),
+            "text": text_of(body, "text"),
+        }
+        return json_response(
+            _view(platform.library.put(document, comments=(*document.comments, made)))
+        )
+
+
+def _sharing(body: dict[str, Any]) -> dict[str, Any]:
+    """The named ones of `link`, `manage` and `members`. Raises ControlRefused."""
+    changes: dict[str, Any] = {}
+    for name, known in (("link", LINKS), ("manage", tuple(MANAGERS))):
+        if name in body:
+            if body[name] not in known:
+                raise ControlRefused(f"{name!r} must be one of {known}")
+            changes[name] = body[name]
+    if "members" in body:
+        changes["members"] = tuple(_member(one) for one in body["members"])
+    return changes
+
+
+def _member(member: dict[str, Any]) -> dict[str, Any]:
+    kind, perm = member.get("member_type"), member.get("perm", "view")
+    if kind not in MEMBER_TYPES or perm not in PERMS:
+        raise ControlRefused(f"a collaborator has a type of {MEMBER_TYPES}, and one of {PERMS}")
+    made = {"member_type": kind, "member_id": text_of(member, "member_id"), "perm": perm}
+    return made | {name: member[name] for name in ("people", "name") if name in member}
+
+
+def _contents(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    if kind == DOCX:
+        blocks = body.get("blocks", [{"kind": "markdown", "text": text_of(body, "markdown", "")}])
+        if any(one.get("kind") not in _BLOCKS for one in blocks):
+            raise ControlRefused(f"blocks are of the kinds {_BLOCKS}")
+        return {"blocks": blocks}
+    if kind == SHEET:
+        sheets = body.get("sheets", [])
+        return {"sheets": [{"sheet_id": f"sh{at:04}", **one} for at, one in enumerate(sheets)]}
+    if kind == BASE:
+        tables = body.get("tables", [])
+        return {"tables": [{"table_id": f"tbl{at:013}", **one} for at, one in enumerate(tables)]}
+    raise ControlRefused(f"'kind' must be one of {(DOCX, SHEET, BASE)}")
+
+
+def _view(document: SandboxDocument) -> dict[str, Any]:
+    platform = current_platform()
+    people, chats = platform.world.people, platform.world.chats
+    readers = platform.library.readers(document)
+    names = [
+        chats[one["member_id"]].name
+        for one in document.members
+        if one["member_type"] == "openchat" and one["member_id"] in chats
+    ]
+    return {
+        "token": document.token,
+        "node_token": document.node_token,
+        "kind": document.kind,
+        "title": document.title,
+        "url": platform.library.url(document),
+        "owner": document.owner,
+        "link": document.link,
+        "manage": document.manage,
+        "members": list(document.members),
+        "groups": names,
+        "readers": [{"open_id": one, "name": people[one].name} for one in readers],
+        "deleted": document.deleted,
+    }

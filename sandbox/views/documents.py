@@ -1,0 +1,223 @@
+"""REST views that read documents, comments and the wiki, and that search (open.feishu.cn, docs-v1,
+docx-v1, wiki-v2, drive-v1 file-comment, search-v2 doc_wiki). `g.user` is whose token it is."""
+
+import re
+from typing import Any
+
+from flask import Response, g, request
+
+from sandbox.errors import ApiError
+from sandbox.http import current_platform, done, json_body
+from sandbox.world.entities import SandboxDocument
+from sandbox.world.library import BASE, DOCX, SHEET, WIKI, Library, markdown, plain_text
+
+MOST_BYTES = 10 * 1024 * 1024
+MOST_RESULTS = 20
+MOST_QUERY = 50
+COMMENTS_PER_PAGE = 50
+MOST_COMMENTS_PER_PAGE = 100
+DOC_TYPES = frozenset(
+    "DOC SHEET BITABLE MINDNOTE FILE WIKI DOCX FOLDER CATALOG SLIDES SHORTCUT".split()
+)
+_ENTITY = {DOCX: "DOCX", SHEET: "SHEET", BASE: "BITABLE"}
+
+
+def document_content() -> Response:
+    """GET /docs/v1/content?doc_token&doc_type=docx&content_type=markdown"""
+    token, query = request.args.get("doc_token", ""), request.args
+    if (query.get("doc_type"), query.get("content_type")) != ("docx", "markdown"):
+        raise ApiError(2889904)
+    if not 22 <= len(token) <= 27:
+        raise ApiError(2889904)
+    refusals = (ApiError(2889914), ApiError(2889906, status=403), ApiError(2889902, status=403))
+    text = markdown(readable(token, DOCX, refusals))
+    if len(text.encode()) > MOST_BYTES:
+        raise ApiError(2889925, status=500)
+    return done({"content": text})
+
+
+def get_document(document_id: str) -> Response:
+    """GET /docx/v1/documents/:id"""
+    document = _docx(document_id)
+    shape = {
+        "document_id": document.token,
+        "revision_id": document.revision,
+        "title": document.title,
+    }
+    return done({"document": shape})
+
+
+def raw_content(document_id: str) -> Response:
+    """GET /docx/v1/documents/:id/raw_content"""
+    text = plain_text(_docx(document_id))
+    if len(text.encode()) > MOST_BYTES:
+        raise ApiError(1770033)
+    return done({"content": text})
+
+
+def get_node() -> Response:
+    """GET /wiki/v2/spaces/get_node?token&obj_type"""
+    token, kind = request.args.get("token", ""), request.args.get("obj_type", WIKI)
+    if not token or kind not in (DOCX, SHEET, BASE, WIKI, "doc", "mindnote", "file", "slides"):
+        raise ApiError(131002)
+    refusals = (ApiError(131005), ApiError(131005), ApiError(131006))
+    document = readable(token, kind, refusals)
+    if not document.node_token:
+        raise ApiError(131005, "not found: document is not in wiki")
+    created = str(document.create_ms // 1000)
+    shape = {
+        "space_id": document.space_id,
+        "node_token": document.node_token,
+        "obj_token": document.token,
+        "obj_type": document.kind,
+        "parent_node_token": "",
+        "node_type": "origin",
+        "origin_node_token": document.node_token,
+        "origin_space_id": document.space_id,
+        "has_child": False,
+        "title": document.title,
+        "obj_create_time": created,
+        "obj_edit_time": str(document.update_ms // 1000),
+        "node_create_time": created,
+        "creator": document.owner,
+        "owner": document.owner,
+        "node_creator": document.owner,
+    }
+    return done({"node": shape})
+
+
+def list_comments(file_token: str) -> Response:
+    """GET /drive/v1/files/:token/comments"""
+    query = request.args
+    size, kind = query.get("page_size", str(COMMENTS_PER_PAGE)), query.get("file_type", "")
+    if kind not in (DOCX, SHEET, "doc", "file", "slides"):
+        raise ApiError(1069302)
+    if not (size.isdigit() and 1 <= int(size) <= MOST_COMMENTS_PER_PAGE):
+        raise ApiError(1069302)
+    refusals = (ApiError(1069307, status=404), ApiError(1069304), ApiError(1069303, status=403))
+    document = readable(file_token, kind, refusals)
+    wanted = [
+        one
+        for one in document.comments
+        if all(
+            query.get(name) in (None, str(one[name]).lower()) for name in ("is_whole", "is_solved")
+        )
+    ]
+    start, end = page_bounds(query.get("page_token", ""), int(size), len(wanted), ApiError(1069302))
+    return done(page_shape([_comment(one) for one in wanted[start:end]], end, len(wanted)))
+
+
+def search_documents() -> Response:
+    """POST /search/v2/doc_wiki/search, as the person whose token it is."""
+    body = json_body()
+    query, size = body.get("query"), body.get("page_size", 0) or MOST_RESULTS
+    filters = [body[name] for name in ("doc_filter", "wiki_filter") if name in body]
+    if not isinstance(query, str) or len(query) > MOST_QUERY or not filters:
+        raise ApiError(1274001)
+    if not isinstance(size, int) or not 0 <= size <= MOST_RESULTS:
+        raise ApiError(1274001)
+    if any(DOC_TYPES.isdisjoint(one.get("doc_types") or DOC_TYPES) for one in filters):
+        raise ApiError(1274002)
+    platform = current_platform()
+    with platform.world.lock:
+        found = platform.library.search(g.user.open_id, query)
+        found = [
+            one for one in found if ("wiki_filter" if one.node_token else "doc_filter") in body
+        ]
+        start, end = page_bounds(body.get("page_token") or "", size, len(found), ApiError(1274001))
+        units = [_result(platform.library, one, query) for one in found[start:end]]
+    page = page_shape(units, end, len(found), name="res_units")
+    return done({"total": len(found), **page})
+
+
+def readable(
+    token: str, kind: str, refusals: tuple[ApiError, ApiError, ApiError]
+) -> SandboxDocument:
+    """The document. Raises the refusal for an unknown one, a deleted one, or one that whoever calls
+    cannot view."""
+    platform, (unknown, deleted, forbidden) = current_platform(), refusals
+    with platform.world.lock:
+        document = platform.library.find(token, kind)
+        if document is None:
+            raise unknown
+        if document.deleted:
+            raise deleted
+        if not platform.library.may(document, caller()):
+            raise forbidden
+        return document
+
+
+def caller() -> str | None:
+    """The open id of the person whose token it is; None for the app's."""
+    return None if g.user is None else str(g.user.open_id)
+
+
+def page_bounds(token: str, size: int, total: int, invalid: ApiError) -> tuple[int, int]:
+    """Where the page that `token` names begins and ends."""
+    start = token.removeprefix("page-") if token else "0"
+    if not start.isdigit() or (token and int(start) >= total):
+        raise invalid
+    return int(start), min(int(start) + size, total)
+
+
+def page_shape(
+    items: list[dict[str, Any]], end: int, total: int, *, name: str = "items"
+) -> dict[str, Any]:
+    """A page of a list; `page_token` only where more follows."""
+    more = end < total
+    return {name: items, "has_more": more} | ({"page_token": f"page-{end}"} if more else {})
+
+
+def _docx(document_id: str) -> SandboxDocument:
+    if len(document_id) != 27:
+        raise ApiError(1770001)
+    refusals = (ApiError(1770002, status=404), ApiError(1770003), ApiError(1770032, status=403))
+    return readable(document_id, DOCX, refusals)
+
+
+def _comment(comment: dict[str, Any]) -> dict[str, Any]:
+    element = {"type": "text_run", "text_run": {"text": comment["text"]}}
+    replies = [
+        {
+            "content": {"elements": [element]},
+            "reply_id": comment["comment_id"],
+            "user_id": comment["user_id"],
+            "create_time": comment["create_time"],
+            "update_time": comment["create_time"],
+        }
+    ]
+    shape = {name: comment[name] for name in ("comment_id", "user_id", "create_time", "is_solved")}
+    return {
+        **shape,
+        "update_time": comment["create_time"],
+        "has_more": False,
+        "is_whole": comment["is_whole"],
+        "quote": comment["quote"],
+        "reply_list": {"replies": replies},
+    }
+
+
+def _result(library: Library, document: SandboxDocument, query: str) -> dict[str, Any]:
+    people = current_platform().world.people
+    owner = people.get(document.owner)
+    meta = {
+        "doc_types": _ENTITY[document.kind],
+        "update_time": document.update_ms // 1000,
+        "url": library.url(document),
+        "owner_name": owner.name if owner else "",
+        "owner_id": document.owner,
+        "is_cross_tenant": False,
+        "create_time": document.create_ms // 1000,
+        "token": document.node_token or document.token,
+    }
+    return {
+        "title_highlighted": _highlighted(document.title, query),
+        "summary_highlighted": _highlighted(plain_text(document)[:200], query),
+        "entity_type": "WIKI" if document.node_token else "DOC",
+        "result_meta": meta,
+    }
+
+
+def _highlighted(text: str, query: str) -> str:
+    words = "|".join(re.escape(word) for word in query.split())
+    return re.sub(f"({words})", r"<h>\1</h>", text, flags=re.IGNORECASE) if words else text
