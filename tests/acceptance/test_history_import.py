@@ -20,6 +20,7 @@ from tests.support.importing import LIST, TABLES
 
 MESSAGES = 600
 REPORT = "**I've read this group's history**"
+IMPORT_JOBS = "select 1 from feishu_bot.jobs where args ? 'import_id'"
 KILLS = int(os.environ.get("IMPORT_KILLS") or 6)
 
 
@@ -171,8 +172,7 @@ def remove_import(world: World) -> None:
 def left_by_import(world: World) -> dict[str, Any]:
     """All that it left. The bot's own cards, which are not kept, are more each time."""
     eventually(lambda: imported(world).get("state") == "done", what="the import", within_s=180)
-    reports = "select 1 from feishu_bot.jobs where args ? 'import_id'"
-    eventually(lambda: not world.rows(reports), what="its last job is done", within_s=60)
+    eventually(lambda: not world.rows(IMPORT_JOBS), what="its last job is done", within_s=60)
     tables = {name: world.rows(query) for name, query in TABLES.items()}
     for row in tables["imports"]:
         del row["pages"], row["report"]["own"]
@@ -200,3 +200,30 @@ def test_killed_again_and_again_it_leaves_what_one_undisturbed_leaves(past: Worl
     assert left_by_import(past) == undisturbed, f"IMPORT_KILLS_SEED={seed}"
     assert killed == KILLS
     assert told(past, REPORT) == reports + 1, f"IMPORT_KILLS_SEED={seed}"
+
+
+def test_it_is_paused_goes_on_and_is_taken_further_back(past: World) -> None:
+    past.platform.post("/faults", path_prefix=LIST, method="GET", delay_s=0.3, times=0)
+    question, _ = past.ask("Alice", "/import")
+    preview = pressed(past, "Alice", card_of(past, question), "Preview", span="365")
+    running = pressed(past, "Alice", preview, "Import")
+    assert labels(running) == ["Refresh", "Pause", "Cancel and remove"]
+    paused = pressed(past, "Alice", running, "Pause")
+    assert "is paused" in markdown(paused)
+    assert labels(paused) == ["Resume", "Cancel and remove"]
+    eventually(lambda: not past.rows(IMPORT_JOBS), what="its last page is read", within_s=60)
+    assert imported(past)["state"] == "paused"
+    past.platform.forget_faults()
+    pressed(past, "Alice", paused, "Resume")
+    eventually(lambda: imported(past)["state"] == "done", what="a year is read", within_s=120)
+    a_year = messages_of(past)
+
+    question, _ = past.ask("Alice", "/import")
+    assert labels(card_of(past, question)) == ["Import more", "Remove"]
+    offered = pressed(past, "Alice", card_of(past, question), "Import more")
+    preview = pressed(past, "Alice", offered, "Preview", span="all")
+    pressed(past, "Alice", preview, "Import")
+    left_by_import(past)
+    assert imported(past)["since"] is None
+    assert messages_of(past) > a_year > 0
+    remove_import(past)
