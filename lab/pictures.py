@@ -1,14 +1,15 @@
 """Makes the pictures of README and docs anew, in both languages, from the running product.
 
 The sandbox runs with the offline model and example talk in each language; for the pictures of
-trouble the bot runs beside stand-ins of Feishu and the model, and the trouble is real. Needs
-Chromium with fonts for Chinese and emoji. Status 2 when it is missing.
+trouble the bot runs beside stand-ins of Feishu and the model, and the trouble is real. For that of
+vectors the embedding model is downloaded (90 MB). Needs Chromium with fonts for Chinese and emoji.
+Status 2 when it is missing.
 
 Examples:
   scripts/pictures                       all, in about ten minutes
   scripts/pictures --list                their names and files
   scripts/pictures --only console --only memory
-  scripts/pictures --only everyday       all but those of trouble and the terminal
+  scripts/pictures --only everyday       all but those of trouble and terminals
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from lab.doubles.processes import ROOT
 from lab.illustrations import imports
 from lab.illustrations.browser import Browser, NoBrowser, running_browser
 from lab.illustrations.everyday import everyday
+from lab.illustrations.meaning import meaning_page
 from lab.illustrations.terminal import terminal_page
 from lab.illustrations.trouble import TROUBLES, trouble_pictures
 from scripts.operating.arguments import parser
@@ -34,7 +36,8 @@ EVERYDAY = (
     "sandbox", "switches", "card", "settings", "memory", "console", "conversations", "turn",
 )  # fmt: skip
 TERMINAL = "terminal"  # in English alone, as the log is
-NAMES = (TERMINAL, *EVERYDAY, *imports.NAMES, *TROUBLES)
+MEANING = "meaning"
+NAMES = (TERMINAL, MEANING, *EVERYDAY, *imports.NAMES, *TROUBLES)
 _FOLDERS = {"en": Path("docs"), "zh": Path("docs/zh")}
 
 
@@ -82,6 +85,11 @@ def _made(browser: Browser, wanted: set[str]) -> Iterator[tuple[str, str, bytes]
         with _folder() as folder, browser.page() as page:
             page.set_content(terminal_page(folder))
             yield "en", TERMINAL, browser.picture(page.locator("pre"))
+    for language in LANGUAGES if MEANING in wanted else ():
+        _say("setting up vectors")
+        with _folder() as folder, browser.page(language) as page:
+            page.set_content(meaning_page(folder, browser, language))
+            yield language, MEANING, browser.picture(page.locator("main"))
     for language in LANGUAGES if wanted & {*EVERYDAY, *imports.NAMES} else ():
         with _folder() as folder, everyday(folder, browser, language, _say) as scene:
             for name, content in scene.pictures() if wanted & set(EVERYDAY) else ():

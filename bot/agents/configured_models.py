@@ -45,7 +45,7 @@ class Models:
         if not self._settings.openai_api_key:
             from bot.agents.offline.model import OfflineModel  # for who has no key
 
-            return OfflineModel()
+            return OfflineModel(by_meaning=bool(self._settings.embedding_model))
         has_other = bool(self._settings.openai_fallback_model)
         waits_s = self._first_s if has_other else LONGEST_WAIT_S  # the other model need not wait
         first: Model = ChatModel(self._endpoint, name, first_s=self._first_s, waits_s=waits_s)

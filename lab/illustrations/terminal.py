@@ -19,17 +19,23 @@ body { margin: 0; background: #15181d; color: #d8dde5; }
 pre { margin: 0; padding: 18px 22px; white-space: pre;
       font: 14px/20px "Noto Sans Mono", "DejaVu Sans Mono", monospace;
       width: fit-content; min-width: 676px; }
-b { color: #fff; } .ready { color: #7ee2a0; font-weight: 600; }
-</style><pre>%s</pre>"""
+b { color: #fff; } i { color: #e8c267; font-style: normal; }
+.ready { color: #7ee2a0; font-weight: 600; }
+img { display: block; padding: 0 22px 18px; }
+main { width: fit-content; }
+</style><main><pre>%s</pre>%s</main>"""
 
 
 def terminal_page(folder: Path) -> str:
     """HTML of the whole first start, its data in `folder`. Clock and process ids, which are others
     each time, are always the same here."""
     port = str(free_port())
-    lines = _started(folder, port).replace(f":{port}", f":{_PORT}").splitlines()
-    shown = "\n".join(map(_drawn, ["$ scripts/start", *lines]))
-    return _PAGE % shown
+    return page_of(f"$ scripts/start\n{_started(folder, port).replace(f':{port}', f':{_PORT}')}")
+
+
+def page_of(shown: str, below: str = "") -> str:
+    """HTML of a terminal with `shown` on it, and more HTML below."""
+    return _PAGE % ("\n".join(map(_drawn, shown.splitlines())), below)
 
 
 def _started(folder: Path, port: str) -> str:
@@ -57,4 +63,6 @@ def _drawn(line: str) -> str:
     line = re.sub(r"(pid[=:] ?|8080 \()\d+", r"\g<1>1001", line)
     line = escape(line)
     line = re.sub("\x1b\\[1m(.*?)\x1b\\[0m", r"<b>\1</b>", line)
+    line = re.sub("\x1b\\[33m(.*?)\x1b\\[0m", r"<i>\1</i>", line)
+    line = re.sub("\x1b\\[\\d*m", "", line)
     return f'<span class="ready">{line}</span>' if line.startswith("Ready:") else line

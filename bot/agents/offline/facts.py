@@ -201,17 +201,22 @@ def spoken(line: str, bot: str = "") -> str:
 
 
 def told_before(question: str, recalled: str, bot: str = "") -> list[str]:
-    """What people told that shares a word with `question`, of the lines that recall gives: no
-    questions and nothing that the bot said; at most `_TOLD`."""
-    lines = [match for match in map(_RECALLED.match, recalled.splitlines()) if match]
-    told = [one for one in lines if one["who"] != "[you]"]
+    """What people told that shares a word with `question`, of the lines that recall gives; at most
+    `_TOLD`."""
     asked = _words(question)
-    fitting = [
-        _cited(one, bot)
-        for one in told
-        if tells(spoken(one["said"], bot)) and _shares_a_word(asked, one["said"])
-    ]
-    return fitting[-_TOLD:]
+    told = _told(recalled, bot)
+    return [_cited(one, bot) for one in told if _shares_a_word(asked, one["said"])][-_TOLD:]
+
+
+def told(recalled: str, bot: str = "") -> list[str]:
+    """What people told, of the lines that recall gives."""
+    return [_cited(one, bot) for one in _told(recalled, bot)]
+
+
+def _told(recalled: str, bot: str) -> list[re.Match[str]]:
+    """No questions, and nothing that the bot said."""
+    lines = [match for match in map(_RECALLED.match, recalled.splitlines()) if match]
+    return [one for one in lines if one["who"] != "[you]" and tells(spoken(one["said"], bot))]
 
 
 def lines_about(question: str, name: str, text: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes, reminders
@@ -24,6 +24,7 @@ from bot.text.languages import Language, join_list, language_said, last_language
 from memory.foreign_text import as_written
 
 _WORD = re.compile(r"\S+\s*|\s+")
+_NEAREST = 2  # passages of which the question need not share a word
 _FILE = re.compile(r"Text of the file \"(.+?)\"")
 
 
@@ -33,7 +34,8 @@ class Situation:
     `instructions` hold what is known for the answer too.
 
     `author` is the name in front of the question, where people are told apart; `own_name` the
-    bot's. `files` are name and text of those that came with the question.
+    bot's. `files` are name and text of those that came with the question. `by_meaning`: recall
+    finds what shares no word with it, too.
     """
 
     question: str
@@ -45,6 +47,7 @@ class Situation:
     author: str = ""
     own_name: str = ""
     files: tuple[tuple[str, str], ...] = ()
+    by_meaning: bool = False
 
     @property
     def last(self) -> Returned | None:
@@ -57,10 +60,13 @@ class Situation:
 
 
 class OfflineModel:
-    """A model whose answers and tool calls are made by `next_step`."""
+    """A model whose answers and tool calls are made by `next_step`; `by_meaning` as there."""
+
+    def __init__(self, *, by_meaning: bool = False) -> None:
+        self._by_meaning = by_meaning
 
     async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
-        step = next_step(situation_of(request))
+        step = next_step(replace(situation_of(request), by_meaning=self._by_meaning))
         if isinstance(step, Call):
             arguments = json.dumps(step.arguments, ensure_ascii=False)
             return Response(
@@ -182,13 +188,25 @@ def _with_facts(situation: Situation) -> Call | str:
         return say("you-told-me", language, fact=known)
     if "recall" in situation.tools and not last:
         return Call("recall", {"query": situation.question, "scope": "everywhere"})
-    if (
-        last
-        and last.tool == "recall"
-        and (lines := facts.told_before(situation.question, last.text, situation.own_name))
-    ):
-        return say("from-before", language, facts="\n".join(f"- {line}" for line in lines))
+    if last and last.tool == "recall":
+        return _from_before(situation, last)
     return _at_a_loss(situation, "not-told")
+
+
+def _from_before(situation: Situation, found: Returned) -> Call | str:
+    """What recall found that shares a word with the question. Where meaning counts, too, and there
+    is none, the best passages alone are asked for: in `found` they do not stand best first."""
+    question, own_name = situation.question, situation.own_name
+    key, lines = "from-before", facts.told_before(question, found.text, own_name)
+    if not lines and situation.by_meaning:
+        if len(situation.returned) == 1:
+            nearest = {"query": question, "scope": "everywhere", "k": _NEAREST}
+            return Call("recall", nearest)
+        key, lines = "nearest", facts.told(found.text, own_name)
+    if not lines:
+        return _at_a_loss(situation, "not-told")
+    listed = "\n".join(f"- {line}" for line in lines)
+    return say(key, situation.language, facts=listed)
 
 
 def _small_talk(situation: Situation) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -223,6 +224,25 @@ def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
     assert _step(question) == Call("recall", {"query": question, "scope": "everywhere"})
     assert "Nobody has told me" in str(_step(question, returned=(nothing,)))
     assert "Nobody has told me" in str(next_step(Situation(question)))
+
+
+def test_where_meaning_counts_the_nearest_is_told_if_nothing_shares_a_word() -> None:
+    question = "where is our vehicle?"
+    van = "[2026-03-02 10:00] Alice: @Memo remember that the van stands behind the warehouse"
+    asked_before = "[2026-03-02 10:05] Bob: @Memo where is the car?"
+    many = Returned("recall", ToolOutcome(f"{van}\n[2026-03-03 09:00] Bob: lunch is at noon"))
+    best = Returned("recall", ToolOutcome(f"{van}\n{asked_before}"))
+    situation = Situation(question, tools=frozenset({"recall"}), own_name="Memo", by_meaning=True)
+
+    again = next_step(replace(situation, returned=(many,)))
+    assert again == Call("recall", {"query": question, "scope": "everywhere", "k": 2})
+    told = str(next_step(replace(situation, returned=(many, best))))
+    assert told.splitlines()[0] == "Nobody has told me in these words. Closest in meaning:"
+    assert told.splitlines()[2:] == [
+        "- Alice (2026-03-02 10:00): the van stands behind the warehouse"
+    ]
+    by_words = replace(situation, by_meaning=False, returned=(many,))
+    assert "Nobody has told me that" in str(next_step(by_words))
 
 
 def test_chinese_is_answered_in_chinese() -> None:
