@@ -18,6 +18,7 @@ from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.files.reading import FileReader
+from bot.listening.held_transcripts import HeldTranscripts
 from bot.people.authors import Authors
 from bot.people.encounters import People
 from bot.people.membership import Membership
@@ -62,6 +63,7 @@ class Services:
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None
+    transcripts: HeldTranscripts = field(default_factory=HeldTranscripts)
     rates: PersonRates = field(default_factory=PersonRates)
     shares: PersonShares = field(default_factory=PersonShares)
     # whether this worker is to tell a person that requests are skipped

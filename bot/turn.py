@@ -30,7 +30,8 @@ from bot.features.dispatch import answer as answer_question
 from bot.features.private_answers.looking import Looking
 from bot.features.private_answers.offering import is_offered, queue_look_up
 from bot.features.private_answers.undelivered import show_to_asker
-from bot.listening.conversation_store import conversation_of
+from bot.listening.held_transcripts import HeldTranscript
+from bot.listening.transcript import ChannelConversation
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply, stop_button
 from bot.outbox.foot import Foot
@@ -97,8 +98,9 @@ async def _take_turn(
         vector_of(services, turn) as vector,
     ):
         turn = replace(turn, vector=vector)
-        opened = await _open(services, turn)
-        turn = knowing(turn, opened, conversation_of(opened.conversation))
+        held = services.transcripts.of(turn.request.tenant_key, turn.request.chat_id)
+        opened = await _open(services, turn, held)
+        turn = knowing(turn, opened, _conversation(services, turn, held, opened))
         if not turn.unasked:
             looking.begin(turn, opened)
         reply, foot = opened.reply, Foot.of_row(opened.shown)
@@ -159,7 +161,16 @@ def _unreadable_in_group(request: TurnRequest) -> bool:
     return request.chat_type != "p2p" and not request.text.strip()
 
 
-async def _open(services: Services, turn: Turn) -> OpenTurn:
+def _conversation(
+    services: Services, turn: Turn, held: HeldTranscript, opened: OpenTurn
+) -> ChannelConversation | None:
+    """The chat's conversation, of which the worker held that much; None where none is on."""
+    if opened.conversation is None:
+        return None
+    return services.transcripts.conversation(turn.request.tenant_key, held, opened.conversation)
+
+
+async def _open(services: Services, turn: Turn, held: HeldTranscript) -> OpenTurn:
     with stage("memory_load"):
         return await services.store.begin_turn(
             turn.context,
@@ -172,7 +183,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
             recall=at_once(services, turn),
             elsewhere=is_offered(services, turn),
             origin=turn.origin,
-            **opening_args(services, turn.request, turn.heard),
+            **opening_args(services, turn.request, turn.heard, held),
         )
 
 

@@ -45,7 +45,7 @@ declare
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
     refuse_own_place, require_own_place, keep_seal, seal_of, drop_seals, user_tokens_json, end_grant,
     import_place, import_json, require_manager, imports_that_help, drop_words_of, own_imported,
-    add_to_transcript, keep_topics, conversation_in_short, extend_conversation, most_messages, trim_transcript, note_asked,
+    add_to_transcript, keep_topics, transcript_marks, conversation_in_short, extend_conversation, most_messages, trim_transcript, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
     accepted_press, is_pressed, is_private, led_to, known_turn, goes_with, last_card, answered_message, asked_in,

@@ -1476,11 +1476,13 @@ create table public.chat_transcript (
   "timestamp" bigint not null,
   is_bot boolean not null,
   ours boolean not null default false,
+  number bigint generated always as identity,
   primary key (tenant_key, chat_id, message_id),
   constraint chat_transcript_chat_fkey foreign key (tenant_key, chat_id) references
     public.chat_conversations (tenant_key, chat_id) on delete cascade
 );
 create index chat_transcript_author_idx on public.chat_transcript (author_id);
+create index chat_transcript_number_idx on public.chat_transcript (tenant_key, chat_id, number);
 create index chat_transcript_time_idx on public.chat_transcript (chat_id, "timestamp" desc);
 alter table public.chat_transcript enable row level security;
 create policy chat_transcript_select on public.chat_transcript
@@ -1515,6 +1517,7 @@ create table public.chat_topics (
   chat_id text not null,
   message_id text not null,
   topic bigint not null,
+  number bigint generated always as identity,
   primary key (tenant_key, chat_id, message_id),
   constraint chat_topics_tenant_key_chat_id_message_id_fkey foreign key (tenant_key, chat_id,
     message_id) references public.chat_transcript (tenant_key, chat_id, message_id) on delete

@@ -54,7 +54,7 @@ def store_of(services: Services, request: TurnRequest) -> ChatConversations:
         actor=speaker,
         tenant_key=request.tenant_key,
     )
-    return ChatConversations(services.rpc, context)
+    return ChatConversations(services.rpc, context, services.transcripts)
 
 
 def timeout_ms(services: Services) -> int:

@@ -31,6 +31,7 @@ from bot.listening.conversation_store import (
     told_args,
 )
 from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start
+from bot.listening.held_transcripts import HeldTranscript
 from bot.listening.topics import Discussion, tell_apart
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from bot.listening.turn_request import TurnRequest
@@ -161,16 +162,17 @@ async def _in_own_thread(
 
 
 def opening_args(
-    services: Services, request: TurnRequest, heard: Heard
+    services: Services, request: TurnRequest, heard: Heard, held: HeldTranscript
 ) -> dict[str, Mapping[str, object]]:
-    """What `MemoryStore.begin_turn` has to record and store of a message."""
+    """What `MemoryStore.begin_turn` has to record and store of a message, by a worker that has so
+    much of the transcript."""
     if heard.kept or request.chat_type == "p2p":
         return {}
     args: dict[str, Mapping[str, object]] = {
         "decision": decision_args(heard.message, heard.decision)
     }
     if follows(services, request):
-        args["heard"] = heard_args(heard.message.record(), timeout_ms(services))
+        args["heard"] = heard_args(heard.message.record(), timeout_ms(services), held)
     return args
 
 

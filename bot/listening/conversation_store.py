@@ -10,6 +10,7 @@ from typing import Any
 from bot.listening.bot_budget import BotBudget
 from bot.listening.chat_rules import ChatRules, rules_of
 from bot.listening.decisions import Decision, IncomingMessage, Reason
+from bot.listening.held_transcripts import HeldTranscript, HeldTranscripts
 from bot.listening.transcript import (
     KEPT_CHARACTERS,
     MAX_MESSAGES,
@@ -20,6 +21,7 @@ from memory.rpc import Rpc, Statement, joins
 from memory.scope import AgentMemoryContext
 from memory.text import as_json
 
+NOTHING_HELD = HeldTranscript()
 NO_TOPICS: Mapping[str, int] = MappingProxyType({})
 
 MOST_BYTES = 500_000  # the functions take twice that, for records that stand in other JSON
@@ -52,11 +54,18 @@ class Circumstances:
 
 
 class ChatConversations:
-    """A `ConversationStore` with the token of one message: only its own chat is reachable."""
+    """A `ConversationStore` with the token of one message: only its own chat is reachable.
+    `transcripts`: what the worker holds; without them everything is told each time."""
 
-    def __init__(self, rpc: Rpc, context: AgentMemoryContext) -> None:
+    def __init__(
+        self,
+        rpc: Rpc,
+        context: AgentMemoryContext,
+        transcripts: HeldTranscripts | None = None,
+    ) -> None:
         self._rpc = rpc
         self._context = context
+        self._transcripts = transcripts or HeldTranscripts()
 
     async def load(self, channel_id: str) -> ChannelConversation | None:
         return conversation_of(await self._call("load_conversation", channel_id, p_topics=True))
@@ -81,7 +90,7 @@ class ChatConversations:
             p_at=record.timestamp,
             p_active_since=active_since,
             p_keep=keep,
-            p_short=True,
+            p_topics=True,
         )
         return conversation_of(row)
 
@@ -161,17 +170,26 @@ class ChatConversations:
         of `then` as with `log_decision_and`.
         """
         args: dict[str, object] = {"p_actor_id": self._context.actor_id}
+        held = self._transcripts.of(self._context.tenant_key, self._context.chat_id)
         if timeout_ms is not None:
-            args |= heard_args(message.record(), timeout_ms)
+            args |= heard_args(message.record(), timeout_ms, held)
         if likely:
             args["p_decision"] = as_json(decision_args(message, likely))
             args["p_mode"] = rules_of(None, settings).mode
         row, result = await self._call_and("hear_message", then, **args)
         return Circumstances(
             rules_of(row["rules"], settings),
-            conversation_of(row["conversation"]),
+            self._told(held, row["conversation"]),
             _held(likely, row["decided"]) if likely and row["decided"] else None,
         ), result
+
+    def _told(
+        self, held: HeldTranscript, row: Mapping[str, Any] | None
+    ) -> ChannelConversation | None:
+        """The conversation that was told in short to the holder of `held`; None when none is on."""
+        if row is None:
+            return None
+        return self._transcripts.conversation(self._context.tenant_key, held, row)
 
     async def bot_budget(self, message: IncomingMessage) -> BotBudget:
         """Notes another bot's message to this one, and returns what bots are answered from.
@@ -269,9 +287,13 @@ def decision_args(message: IncomingMessage, decision: Decision) -> dict[str, obj
     }
 
 
-def heard_args(record: MessageRecord, timeout_ms: int) -> dict[str, object]:
-    """The arguments of `append_to_conversation`, beside chat and tenant."""
+def heard_args(
+    record: MessageRecord, timeout_ms: int, held: HeldTranscript = NOTHING_HELD
+) -> dict[str, object]:
+    """The arguments of `append_to_conversation`, beside chat and tenant. `held`: what the worker
+    has of the transcript, of which it is told the rest."""
     return {
+        **({"p_held": as_json(held.mark)} if held.mark else {}),
         "p_records": _dump([record]),
         "p_at": record.timestamp,
         "p_active_since": record.timestamp - timeout_ms,
@@ -297,45 +319,11 @@ def told_args(
 
 
 def conversation_of(row: Mapping[str, Any] | None) -> ChannelConversation | None:
-    """A conversation as the SQL functions give it, in short or not; None when none is on."""
+    """A conversation as the SQL functions give it at length; None when none is on."""
     if not row:
         return None
-    if "answered" in row:
-        return _of_short(row)
     messages = tuple(MessageRecord(**message) for message in row["messages"])
     return ChannelConversation(**{**row, "messages": messages})
-
-
-def _of_short(row: Mapping[str, Any]) -> ChannelConversation:
-    topics, answered = row["topics"], frozenset(row["answered"])
-    messages = tuple(
-        _record(
-            author=author,
-            author_id=author_id,
-            content=content,
-            timestamp=timestamp,
-            is_bot=is_bot,
-            message_id=message_id,
-            root_id=root_id,
-            ours=ours,
-            answered=message_id in answered,
-            topic=topics.get(message_id),
-        )
-        for message_id, root_id, author, author_id, content, timestamp, is_bot, ours in row[
-            "messages"
-        ]
-    )
-    return ChannelConversation(
-        row["channel_id"], row["started_at"], row["last_activity"], messages, row["quiet"]
-    )
-
-
-def _record(**values: Any) -> MessageRecord:
-    """`MessageRecord(**values)`; that sets the fields of a frozen record one by one, which for the
-    two hundred messages of a busy chat takes as long as all else that is done with them."""
-    record = object.__new__(MessageRecord)
-    vars(record).update(values)
-    return record
 
 
 def _topic_args(topics: Mapping[str, int]) -> dict[str, object]:

@@ -16,6 +16,7 @@ log = structlog.get_logger()
 async def handle_recall(services: Services, recall: Recall) -> None:
     """A message was taken back: it is gone with all that was made from it, and is not answered any
     more. What shows it is withdrawn, at once or when Feishu lets us."""
+    services.transcripts.drop(recall.chat_id)
     state = await services.store.take_back(recall.message_id, recall.chat_id)
     if services.queue:
         await asyncio.to_thread(services.queue.forget, message_id=recall.message_id)

@@ -26,41 +26,84 @@ as $$
   where c.chat_id = p_chat_id and c.active
 $$;
 
+-- What there is of a transcript up to a number and in all: the last numbers of lines and of topics, how many and
+-- their sums. Neither changes once it is there, so where all this is as it was, nothing has gone or was committed
+-- late. As far as the token may read: it is another where somebody may read less.
+create or replace function bot_private.transcript_marks(
+  p_chat_id text, p_tenant_key text, p_last bigint, p_last_topic bigint,
+  out p_before jsonb, out p_now jsonb
+)
+language sql stable security invoker set search_path = ''
+as $$
+  select
+    jsonb_build_object('last', p_last, 'lines', l.lines_before, 'sum', l.sum_before,
+                       'last_topic', p_last_topic, 'topics', s.topics_before, 'topic_sum', s.sum_before),
+    jsonb_build_object('last', l.last, 'lines', l.lines, 'sum', l.sum,
+                       'last_topic', s.last, 'topics', s.topics, 'topic_sum', s.sum)
+  from (
+    select count(*) as lines, coalesce(max(t.number), 0) as last, coalesce(sum(t.number), 0) as sum,
+           count(*) filter (where t.number <= p_last) as lines_before,
+           coalesce(sum(t.number) filter (where t.number <= p_last), 0) as sum_before
+    from public.chat_transcript t
+    where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key) l, (
+    select count(*) as topics, coalesce(max(s.number), 0) as last, coalesce(sum(s.number), 0) as sum,
+           count(*) filter (where s.number <= p_last_topic) as topics_before,
+           coalesce(sum(s.number) filter (where s.number <= p_last_topic), 0) as sum_before
+    from public.chat_topics s
+    where s.chat_id = p_chat_id and s.tenant_key = p_tenant_key) s
+$$;
+
 -- The same of a conversation that was just read, with all topics, for the two hundred messages of a busy
 -- chat: each is a list of message_id, root_id, author, author_id, content, timestamp, is_bot and ours;
 -- beside them stand `topics` (message_id -> topic) and the ids of those that were `answered`.
--- p_held: how many messages there are.
+-- p_held: what the caller has, `mark` of an earlier result; null: nothing. If that still stands and little has come
+-- since, the result is what has come, and `goes_on`; of decisions those on the last hundred messages, which are more
+-- than a worker decides on between two readings. p_lines: how many messages there are.
 drop function if exists bot_private.conversation_in_short(public.chat_conversations);
 create or replace function bot_private.conversation_in_short(
-  p_conversation public.chat_conversations, out p_told json, out p_held bigint
+  p_conversation public.chat_conversations, p_held jsonb, out p_told json, out p_lines bigint
 )
 language plpgsql stable security invoker set search_path = ''
 as $$
 declare
   v_chat_id constant text := p_conversation.chat_id;
   v_tenant_key constant text := p_conversation.tenant_key;
+  few constant integer := 25;
+  v_marks constant record := bot_private.transcript_marks(
+    v_chat_id, v_tenant_key, (p_held ->> 'last')::bigint, (p_held ->> 'last_topic')::bigint);
+  v_goes_on constant boolean := coalesce(
+    v_marks.p_before = p_held and (v_marks.p_now ->> 'lines')::bigint <= few + (p_held ->> 'lines')::bigint, false);
+  v_last constant bigint := case when v_goes_on then (p_held ->> 'last')::bigint else 0 end;
+  v_last_topic constant bigint := case when v_goes_on then (p_held ->> 'last_topic')::bigint else 0 end;
+  v_said record;
 begin
-  select said.held, json_build_object(
+  select coalesce(json_agg(json_build_array(
+           t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
+           t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]') as messages,
+         array_agg(t.message_id) filter (where not t.ours) as by_others
+  into v_said
+  from public.chat_transcript t
+  where t.chat_id = v_chat_id and t.tenant_key = v_tenant_key and t.number > v_last;
+  p_lines := v_marks.p_now -> 'lines';
+  p_told := json_build_object(
     'channel_id', v_chat_id, 'started_at', p_conversation.started_at,
     'last_activity', p_conversation.last_activity, 'quiet', p_conversation.quiet,
-    'messages', said.messages,
+    'messages', v_said.messages, 'mark', v_marks.p_now, 'goes_on', v_goes_on,
     'topics', (
       select coalesce(json_object_agg(s.message_id, s.topic), '{}')
       from public.chat_topics s
-      where s.tenant_key = v_tenant_key and s.chat_id = v_chat_id),
-    'answered', array(
-      select d.message_id from public.agent_decisions d
-      where d.tenant_key = v_tenant_key and d.chat_id = v_chat_id and d.respond
-        and d.message_id = any (said.by_others)))
-  into p_held, p_told
-  from (
-    select count(*) as held,
-           coalesce(json_agg(json_build_array(
-             t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
-             t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]') as messages,
-           array_agg(t.message_id) filter (where not t.ours) as by_others
-    from public.chat_transcript t
-    where t.chat_id = v_chat_id and t.tenant_key = v_tenant_key) said;
+      where s.tenant_key = v_tenant_key and s.chat_id = v_chat_id and s.number > v_last_topic),
+    'answered', case when v_goes_on
+      then array(
+        select d.message_id from (
+          select d.message_id, d.respond from public.agent_decisions d
+          where d.tenant_key = v_tenant_key and d.chat_id = v_chat_id
+          order by d.id desc limit 100) d
+        where d.respond)
+      else array(
+        select d.message_id from public.agent_decisions d
+        where d.tenant_key = v_tenant_key and d.chat_id = v_chat_id and d.respond
+          and d.message_id = any (v_said.by_others)) end);
 end
 $$;
 
@@ -218,15 +261,19 @@ end
 $$;
 
 -- The same (p_keep null: all messages stay, until the next one is heard), and the conversation as it then is, or
--- null when none is active; with p_short as conversation_in_short gives it. When none is, but the bot was asked
+-- null when none is active; with p_short as conversation_in_short gives it, of p_held. When none is, but the bot was asked
 -- since, the messages are kept for the one that begins with its answer.
+drop function if exists public.append_to_conversation(
+  text, text, text, bigint, bigint, integer, boolean, boolean);
 create or replace function public.append_to_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
-  p_keep integer, p_topics boolean default false, p_short boolean default false
+  p_keep integer, p_topics boolean default false, p_short boolean default false,
+  p_held text default null
 ) returns json
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_size constant boolean := bot_private.require_size('p_held', p_held, 1024);
   v_place constant boolean := bot_private.require_place(p_chat_id);
   v_besides constant boolean := bot_private.besides_taking_back();
   v_conversation constant public.chat_conversations := bot_private.extend_conversation(
@@ -246,10 +293,10 @@ begin
   if not p_short then
     return public.load_conversation(p_chat_id, p_topics);
   end if;
-  v_short := bot_private.conversation_in_short(v_conversation);
-  if v_short.p_held > bot_private.most_messages(p_keep) then
+  v_short := bot_private.conversation_in_short(v_conversation, p_held::jsonb);
+  if v_short.p_lines > bot_private.most_messages(p_keep) then
     perform bot_private.trim_transcript(p_chat_id, p_tenant_key, p_keep);
-    v_short := bot_private.conversation_in_short(v_conversation);
+    v_short := bot_private.conversation_in_short(v_conversation, null);
   end if;
   return v_short.p_told;
 end
@@ -411,10 +458,12 @@ $$;
 -- log_decision) is the decision that holds where no conversation is on, the chat's mode is p_mode, it wants no
 -- unasked answers, and the bot has not answered in the thread of p_root_id. There it is stored, and what is
 -- stored returned as "decided".
+drop function if exists public.hear_message(
+  text, text, text, text, bigint, bigint, integer, text, text);
 create or replace function public.hear_message(
   p_chat_id text, p_tenant_key text, p_actor_id text, p_records text default null,
   p_at bigint default null, p_active_since bigint default null, p_keep integer default null,
-  p_decision text default null, p_mode text default ''
+  p_decision text default null, p_mode text default '', p_held text default null
 ) returns json
 language plpgsql security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
@@ -432,7 +481,7 @@ declare
 begin
   if p_records is not null then
     v_conversation := public.append_to_conversation(
-      p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep, false, true);
+      p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep, false, true, p_held);
   end if;
   v_rules := public.get_chat_rules(p_chat_id, p_tenant_key);
   if v_conversation is null and v_likely is not null

@@ -297,7 +297,7 @@ begin
     v_conversation := public.append_to_conversation(
       p_chat_id, p_tenant_key, v_heard ->> 'p_records', (v_heard ->> 'p_at')::bigint,
       (v_heard ->> 'p_active_since')::bigint, (v_heard ->> 'p_keep')::integer,
-      coalesce((v_heard ->> 'p_topics')::boolean, false), p_short);
+      coalesce((v_heard ->> 'p_topics')::boolean, false), p_short, v_heard ->> 'p_held');
     if v_conversation is null then
       perform bot_private.note_asked(p_chat_id, p_tenant_key, (v_heard ->> 'p_at')::bigint,
                                      (v_heard ->> 'p_active_since')::bigint);

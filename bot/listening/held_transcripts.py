@@ -1,0 +1,124 @@
+"""The transcripts that a worker holds, so that the memory tells it only what is new. Pure.
+
+The memory says with each telling what there is (`mark`), and the worker gives that back with its
+next question. If it no longer stands for what the asker may read, the memory tells everything.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.listening.transcript import ChannelConversation, MessageRecord
+
+_MOST_CHARACTERS = 3_000_000  # of all transcripts: about as many bytes of memory
+_OF_A_RECORD = 500  # beside its words
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTranscript:
+    """The messages of one chat, oldest first, and what the memory said of them. None: nothing."""
+
+    mark: Mapping[str, Any] | None = None
+    messages: tuple[MessageRecord, ...] = ()
+
+    @property
+    def characters(self) -> int:
+        """About how much it takes."""
+        return sum(_OF_A_RECORD + len(one.content) for one in self.messages)
+
+    def extended(self, row: Mapping[str, Any]) -> HeldTranscript:
+        """After what the SQL functions tell in short to somebody who holds this."""
+        topics, answered = row["topics"], frozenset(row["answered"])
+        told = [_record(message, topics, answered) for message in row["messages"]]
+        if not row.get("goes_on"):
+            return HeldTranscript(row.get("mark"), tuple(told))
+        known = [_known(one, topics, answered) for one in self.messages]
+        if known and told and _order(told[0]) < _order(known[-1]):
+            return HeldTranscript(row["mark"], tuple(sorted([*known, *told], key=_order)))
+        return HeldTranscript(row["mark"], (*known, *told))
+
+
+class HeldTranscripts:
+    """Those of the chats that were heard last, by tenant and chat."""
+
+    def __init__(self, most_characters: int = _MOST_CHARACTERS) -> None:
+        self._most = most_characters
+        self._held: OrderedDict[tuple[str, str], HeldTranscript] = OrderedDict()
+        self._characters = 0
+
+    def of(self, tenant_key: str, chat_id: str) -> HeldTranscript:
+        """What is held of a chat."""
+        return self._held.get((tenant_key, chat_id), HeldTranscript())
+
+    def conversation(
+        self, tenant_key: str, held: HeldTranscript, row: Mapping[str, Any]
+    ) -> ChannelConversation:
+        """The conversation that the SQL functions tell in short to the holder of `held`."""
+        now = held.extended(row)
+        self._keep((tenant_key, row["channel_id"]), now)
+        return ChannelConversation(
+            row["channel_id"], row["started_at"], row["last_activity"], now.messages, row["quiet"]
+        )
+
+    def drop(self, chat_id: str) -> None:
+        """Nothing of that chat is held any more."""
+        for place in [one for one in self._held if one[1] == chat_id]:
+            self._drop(place)
+
+    def _drop(self, place: tuple[str, str]) -> None:
+        if gone := self._held.pop(place, None):
+            self._characters -= gone.characters
+
+    def _keep(self, place: tuple[str, str], now: HeldTranscript) -> None:
+        self._drop(place)
+        if now.mark is None:
+            return
+        self._held[place] = now
+        self._characters += now.characters
+        while self._characters > self._most:
+            _, oldest = self._held.popitem(last=False)
+            self._characters -= oldest.characters
+
+
+def _record(
+    message: Sequence[Any], topics: Mapping[str, int], answered: frozenset[str]
+) -> MessageRecord:
+    message_id, root_id, author, author_id, content, timestamp, is_bot, ours = message
+    return _made(
+        author=author,
+        author_id=author_id,
+        content=content,
+        timestamp=timestamp,
+        is_bot=is_bot,
+        message_id=message_id,
+        root_id=root_id,
+        ours=ours,
+        answered=message_id in answered and not ours,
+        topic=topics.get(message_id),
+    )
+
+
+def _made(**values: Any) -> MessageRecord:
+    """`MessageRecord(**values)`; that sets the fields of a frozen record one by one, which for the
+    two hundred messages of a busy chat takes as long as all else that is done with them."""
+    record = object.__new__(MessageRecord)
+    vars(record).update(values)
+    return record
+
+
+def _known(
+    one: MessageRecord, topics: Mapping[str, int], answered: frozenset[str]
+) -> MessageRecord:
+    """A message that was held already, with what has become of it since."""
+    topic = topics.get(one.message_id, one.topic)
+    is_answered = one.answered or (one.message_id in answered and not one.ours)
+    if topic == one.topic and is_answered == one.answered:
+        return one
+    return replace(one, topic=topic, answered=is_answered)
+
+
+def _order(one: MessageRecord) -> tuple[int, str]:
+    return one.timestamp, one.message_id
