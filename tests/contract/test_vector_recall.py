@@ -117,6 +117,41 @@ async def test_the_weight_decides_between_words_and_meaning(rpc: Rpc, group: Gro
     assert await find(rpc, alice, "旅行", TRAVEL, weight=0) == []
 
 
+async def test_meaning_decides_where_even_the_best_turn_has_little_of_the_question(
+    rpc: Rpc, group: Group
+) -> None:
+    """Elsewhere, at a weight of 0.2, all that share a word come before what shares none."""
+    alice = group.turn()
+    said = ["the quarterly report is late", "the holiday report", "a report of the audit"]
+    between = [f"noodles {n}" for n in range(6)]
+    for n, text in enumerate([*said, *between, "We fly to Kyoto"]):
+        await tell(rpc, alice, str(n), text)
+    about = dict.fromkeys([*said, *between], FOOD) | {"We fly to Kyoto": TRAVEL}
+    assert await embed(rpc, alice, about) == 10
+
+    little = "report airport luggage passport itinerary departure"
+    found = await find(rpc, alice, little, TRAVEL, weight=0.2)
+    assert found[1] == "We fly to Kyoto", "after the best by words, before the others"
+    much = await find(rpc, alice, "the quarterly report is late", TRAVEL, weight=0.2)
+    assert much[0] == said[0]
+    assert set(much[:3]) == set(said)
+
+
+async def test_vectors_are_compared_from_near_their_middle(rpc: Rpc, group: Group) -> None:
+    """Of texts that a model takes all for alike the nearest is the one that differs as the question
+    does, not the one that has most of what they have in common."""
+    alice = group.turn()
+    usual = {f"noodles {n}": [1.0, 0.0, 0.0] for n in range(20)}
+    about = {"the report is late": [1.0, 0.05, 0.0], **usual, "We fly to Kyoto": [1.0, 0.6, 0.25]}
+    for n, text in enumerate(about):
+        await tell(rpc, alice, str(n), text)
+    assert await embed(rpc, alice, about) == 22
+
+    found = await find(rpc, alice, "旅行", [1.0, 0.3, 0.0])
+    assert found[0] == "We fly to Kyoto"
+    assert found.index("We fly to Kyoto") < found.index("the report is late")
+
+
 async def test_no_vector_is_ever_given_back(rpc: Rpc, group: Group) -> None:
     alice = group.turn()
     await three_turns(rpc, alice)
