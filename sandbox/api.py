@@ -180,6 +180,7 @@ ENDPOINTS = (
     _document(
         "GET", "/sheets/v2" + _SHEET + "/values/<cells>", tables.sheet_values, user_scopes.SHEETS
     ),
+    _document("GET", "/bitable/v1/apps/<app_token>", tables.get_base, user_scopes.BASE_APP),
     _document("GET", _BASE, tables.base_tables, user_scopes.BASE_TABLES),
     _document("GET", _BASE + "/<table_id>/fields", tables.base_fields, user_scopes.BASE_FIELDS),
     _document(

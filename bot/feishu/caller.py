@@ -55,9 +55,12 @@ class Caller:
         pacer: Pacer | None = None,
         key: str = "",
         policy: RetryPolicy | None = None,
+        *,
+        as_user: str = "",
     ) -> dict[str, Any]:
-        """The answer's JSON; `pacer` says when a call for `key` may leave."""
-        response = await self.exchange(request, pacer, key, policy)
+        """The answer's JSON; `pacer` says when a call for `key` may leave. `as_user`: the access
+        token of a person, in whose name it is made instead of the app's; it is not renewed here."""
+        response = await self.exchange(request, pacer, key, policy, as_user=as_user)
         return as_dict(json.loads(response.body))
 
     async def exchange(
@@ -68,10 +71,11 @@ class Caller:
         policy: RetryPolicy | None = None,
         *,
         is_file: bool = False,
+        as_user: str = "",
     ) -> ApiResponse:
         """The first good answer, retried as `policy` allows, with one renewal of the token."""
         with waiting():
-            return await self._exchange(request, pacer, key, policy, is_file)
+            return await self._exchange(request, pacer, key, policy, is_file, as_user)
 
     async def _exchange(
         self,
@@ -80,11 +84,12 @@ class Caller:
         key: str,
         policy: RetryPolicy | None,
         is_file: bool,
+        as_user: str,
     ) -> ApiResponse:
         started, attempt, renewed, maybe_done = self._clock(), 0, False, False
         while True:
             attempt += 1
-            token = await self._token(maybe_done=maybe_done)
+            token = as_user or await self._token(maybe_done=maybe_done)
             if pacer:
                 await pacer.turn(key)
             if self._app and request.api:
@@ -93,7 +98,7 @@ class Caller:
             if isinstance(outcome, ApiResponse):
                 return outcome
             outcome.maybe_done = maybe_done = maybe_done or outcome.maybe_done
-            if _token_refused(outcome) and not renewed:
+            if _token_refused(outcome) and not renewed and not as_user:
                 self._tokens.purge(token)
                 attempt, renewed = attempt - 1, True
                 continue

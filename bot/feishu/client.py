@@ -16,6 +16,7 @@ from urllib.parse import quote
 import structlog
 
 from bot.feishu.caller import Caller
+from bot.feishu.documents import DocumentCalls
 from bot.feishu.errors import Action, FeishuError, Unreachable
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.manifest import granted_names
@@ -59,7 +60,7 @@ class FeishuClient:
 
     `clock` is monotonic seconds; `sleep` waits; `jitter` gives numbers in [0, 1). `pace` is what
     the app's workers share of Feishu's limits; `calls_per_second` is the limit of each API; `count`
-    is told the name of each call that Feishu counts.
+    is told the name of each call that Feishu counts. `documents` are the calls as a person.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class FeishuClient:
             app=per_second("app", calls_per_second, pace, clock=clock, sleep=sleep),
             count=count,
         )
+        self.documents = DocumentCalls(self._caller, pace, clock=clock, sleep=sleep)
         self._clock = clock
         self._chats = Pacer("chat", 5, pace, clock=clock, sleep=sleep)
         self._edits = Pacer("edit", 5, pace, clock=clock, sleep=sleep)

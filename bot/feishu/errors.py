@@ -84,6 +84,8 @@ NEXT_STEP: Mapping[Action, str] = {
 ACTIONS: Mapping[int, Action] = {
     **dict.fromkeys((99991400, 230020, 11232, 11233, 11247), Action.RETRY),
     **dict.fromkeys((200810, 300120), Action.RETRY),
+    **dict.fromkeys((90217, 1063006, 1254290, 1277001), Action.RETRY),  # documents, too fast
+    2889925: Action.UNSUPPORTED,  # a document too large to be exported, under HTTP 500
     230049: Action.IN_FLIGHT,
     99991663: Action.REFRESH_TOKEN,
     **dict.fromkeys((99991661, 99991664, 99991665, 99991668, 99991671, 99991677), Action.ALERT),

@@ -75,6 +75,19 @@ def sheet_values(spreadsheet_token: str, cells: str) -> Response:
     )
 
 
+def get_base(app_token: str) -> Response:
+    """GET /bitable/v1/apps/:token"""
+    document = _base(app_token)
+    shape = {
+        "app_token": document.token,
+        "name": document.title,
+        "revision": document.revision,
+        "is_advanced": False,
+        "time_zone": current_platform().config.timezone,
+    }
+    return done({"app": shape})
+
+
 def base_tables(app_token: str) -> Response:
     """GET /bitable/v1/apps/:token/tables"""
     tables = [

@@ -24,6 +24,7 @@ USER_SCOPES: dict[str, tuple[str, str]] = {
     "wiki:node:read": ("View pages of the wiki", "查看知识空间节点信息"),
     "sheets:spreadsheet:readonly": ("View sheets", "查看、评论和导出电子表格"),
     "bitable:app:readonly": ("View Bases", "查看、评论和导出多维表格"),
+    "base:app:read": ("View what a Base is", "获取多维表格信息"),
     "base:table:read": ("View the tables of a Base", "获取数据表信息"),
     "base:field:read": ("View the fields of a Base", "获取字段信息"),
     "base:record:retrieve": ("View the records of a Base", "根据条件搜索记录"),
@@ -45,6 +46,7 @@ COMMENTS = (
 SHEETS = (
     "drive:drive", "drive:drive:readonly", "sheets:spreadsheet", "sheets:spreadsheet:readonly",
 )  # fmt: skip
+BASE_APP = ("base:app:read", "bitable:app", "bitable:app:readonly")
 BASE_TABLES = ("base:table:read", "bitable:app", "bitable:app:readonly")
 BASE_FIELDS = ("base:field:read", "bitable:app", "bitable:app:readonly")
 BASE_RECORDS = ("base:record:retrieve", "bitable:app", "bitable:app:readonly")

@@ -229,6 +229,7 @@ def tables(drive: Driver, written: Callable[..., Any]) -> None:
     fields, records = [{"name": "Task", "type": 1}], [{"Task": "Slides"}]
     base = written("bitable", tables=[{"name": "T", "fields": fields, "records": records}])
     v1, of_base = drive.client.bitable.v1, {"app_token": base["token"]}
+    drive.call("bitable.v1", "GetApp", v1.app.get, **of_base)
     (table,) = drive.call("bitable.v1", "ListAppTable", v1.app_table.list, **of_base).items
     of_table = {**of_base, "table_id": table.table_id}
     drive.call("bitable.v1", "ListAppTableField", v1.app_table_field.list, **of_table)

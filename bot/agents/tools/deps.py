@@ -10,6 +10,7 @@ from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
 from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
+from bot.documents.person_documents import PersonDocuments
 from memory.models import Likeness
 from memory.recall.passages import Passage
 from memory.recall.reading import Recalled
@@ -40,7 +41,8 @@ class ToolDeps:
     MCP servers as the turn found them. `note_done` keeps, beside the turn, the name of a tool that
     has changed something. `own_words`, `words_of_model` and `reads_only` are those of the `Prompt`;
     `confirmed`: the person pressed the button for exactly this call. `ended` says why the answer
-    that a specialist gives to the person is not complete.
+    that a specialist gives to the person is not complete. `documents` are those of the person who
+    asks, for this turn.
     """
 
     context: AgentMemoryContext
@@ -55,6 +57,7 @@ class ToolDeps:
     own_words: str | None = None
     words_of_model: bool = False
     confirmed: bool = False
+    documents: PersonDocuments | None = None
     reads_only: bool = False
     spent: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None

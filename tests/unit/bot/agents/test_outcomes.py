@@ -113,6 +113,7 @@ FOR_MODELS = {
     "agents/mcp/results.py",
     "agents/mcp/servers.py",
     "agents/tools/conversation.py",
+    "features/documents/tools.py",
     "features/files/tools.py",
 }
 

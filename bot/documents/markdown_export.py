@@ -1,0 +1,121 @@
+"""The Markdown that Feishu exports, as readable sections: tables as rows, no escapes. Pure.
+
+Source: Feishu, “Get document content” (docs/v1/content): tables and columns come as HTML, special
+characters with a backslash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+
+from bot.documents.contents import MOST_BYTES, MOST_TABLES, Cut, Section
+
+_HEADING = re.compile(r"(#{1,9}) +(.+)")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_TABLE = re.compile(r"<table\b.*?(?:</table\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"(?<!\\)</?[a-zA-Z][^<>]{0,300}>")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_BLANK = re.compile(r"\n{3,}")
+_LONGEST_TITLE = 120
+
+
+def sections_of(markdown: str) -> tuple[list[Section], list[Cut]]:
+    """Its sections by heading, and what was left out of them."""
+    text, cuts = _within(markdown)
+    text, tables = _with_rows(text)
+    if tables > MOST_TABLES:
+        cuts.append("tables")
+    found: list[Section] = []
+    title, level, lines = "", 0, list[str]()
+    for line, is_code in _lines(text):
+        heading = None if is_code else _HEADING.fullmatch(line.rstrip())
+        if heading is None:
+            lines.append(line if is_code else _plain(line))
+            continue
+        found.append(Section(title, level, _joined(lines)))
+        title, level, lines = _plain(heading[2])[:_LONGEST_TITLE], len(heading[1]), []
+    found.append(Section(title, level, _joined(lines)))
+    return [one for one in found if one.title or one.text], cuts
+
+
+def _within(markdown: str) -> tuple[str, list[Cut]]:
+    """The first five megabytes."""
+    data = markdown.encode()
+    if len(data) <= MOST_BYTES:
+        return markdown, []
+    return data[:MOST_BYTES].decode(errors="ignore"), ["bytes"]
+
+
+def _with_rows(text: str) -> tuple[str, int]:
+    """Each table as lines `a | b`, the first two hundred; and how many there are."""
+    count = 0
+
+    def rows(found: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        return f"\n{_rows(found[0])}\n" if count <= MOST_TABLES else "\n"
+
+    return _TABLE.sub(rows, text), count
+
+
+def _lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it is code."""
+    fence = ""
+    for line in text.splitlines():
+        mark = _FENCE.match(line)
+        is_code = bool(fence or mark)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and fence == mark[1]:
+            fence = ""
+        yield line, is_code
+
+
+def _plain(line: str) -> str:
+    return unescape(_ESCAPE.sub(r"\1", _TAG.sub("", line))).rstrip()
+
+
+def _joined(lines: list[str]) -> str:
+    return _BLANK.sub("\n\n", "\n".join(lines)).strip("\n")
+
+
+class _Rows(HTMLParser):
+    """The cells of a table, row by row; a table within a cell becomes part of its text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.rows: list[list[str]] = []
+        self._depth = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self._depth += tag == "table"
+        if self._depth > 1:
+            return
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            if not self.rows:
+                self.rows.append([])
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._depth -= tag == "table"
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+def _rows(html: str) -> str:
+    parser = _Rows()
+    parser.feed(html)
+    parser.close()
+    return "\n".join(
+        " | ".join(" ".join(cell.split()).replace("|", "/") for cell in row)
+        for row in parser.rows
+        if any(cell.strip() for cell in row)
+    )

@@ -1,0 +1,96 @@
+"""The tools that read and search documents as the person who asks.
+
+They are in no toolbox yet: an answer in a group may tell only of what everybody there can open, so
+they wait for what asks who can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.agents.tool_types.tool import Tool, ToolFailed, tool
+from bot.agents.tools.deps import ToolDeps
+from bot.documents.contents import (
+    SHORT,
+    ReadDocument,
+    chosen_section,
+    comment_lines,
+    outline,
+)
+from bot.documents.person_documents import PersonDocuments
+from bot.documents.refusals import UnreadDocument, left_out, not_read, say
+from bot.feishu.documents import FoundDocument
+
+MOST_CHARACTERS = 12_000  # of one result
+MOST_COMMENT_LINES = 40
+_NAMES: Mapping[str, str] = {}
+
+
+def document_tools() -> list[Tool]:
+    return [tool(read_document, reads=True), tool(search_documents, reads=True)]
+
+
+async def read_document(deps: ToolDeps, url: str, section: str = "") -> str:
+    """Read a Feishu document, wiki page, sheet or Base, as the person who asks.
+
+    Args:
+        url: Its link, as somebody wrote it or as search_documents found it.
+        section: The number or heading of a section of a long document; its outline lists them.
+    """
+    document = await _documents(deps).read(url)
+    if isinstance(document, UnreadDocument):
+        raise ToolFailed(not_read(document, "en"))
+    if not section:
+        return _shown(document)
+    chosen = chosen_section(document, section)
+    if chosen is None:
+        raise ToolFailed(f"{say('why-section', 'en')} Its sections:\n{outline(document)}")
+    return "\n".join([*_heading(document), f"Section: {chosen.title}", "", chosen.text])
+
+
+async def search_documents(deps: ToolDeps, query: str) -> str:
+    """Search the documents that the person who asks can open.
+
+    Args:
+        query: A few words, at most 50 characters.
+    """
+    found = await _documents(deps).search(query)
+    if isinstance(found, UnreadDocument):
+        raise ToolFailed(not_read(found, "en"))
+    return "\n".join(map(_found_line, found)) or "No document was found."
+
+
+def _documents(deps: ToolDeps) -> PersonDocuments:
+    if deps.documents is None:
+        raise ToolFailed(not_read(UnreadDocument("not_connected"), "en"))
+    return deps.documents
+
+
+def _shown(document: ReadDocument) -> str:
+    """All of a short document; of a long one the outline and the first section."""
+    lines = _heading(document)
+    if document.size <= SHORT:
+        for one in document.sections:
+            lines += ["", f"{'#' * one.level} {one.title}".strip(), one.text]
+    else:
+        first = document.sections[0]
+        lines += [
+            "It is long. Ask for a section by its number or heading.",
+            outline(document),
+            "",
+            f"Section: {first.title or '1'}",
+            first.text,
+        ]
+    comments = comment_lines(document, _NAMES)[:MOST_COMMENT_LINES]
+    lines += ["", "Comments:", *comments] if comments else []
+    return "\n".join(lines)[:MOST_CHARACTERS]
+
+
+def _heading(document: ReadDocument) -> list[str]:
+    cuts = [left_out(one, "en") for one in document.cuts]
+    return [f"Title: {document.title}", f"Link: {document.url}", *cuts]
+
+
+def _found_line(found: FoundDocument) -> str:
+    about = f" by {found.owner}" if found.owner else ""
+    return f"- {found.title or 'Untitled'}{about}: {found.url}\n  {found.summary}".rstrip()
