@@ -32,7 +32,7 @@ from bot.feishu.fields import as_dict, as_list, as_text
 MOST_BASE_TABLES = 20
 _ROWS_PER_CALL = 1000
 _MOST_COLUMNS = 100
-_IN_A_THREAD = 200_000  # characters; more would hold up everybody else
+_IN_A_THREAD = 30_000  # characters; more would hold up everybody else for some 20 ms
 
 _log = structlog.get_logger(__name__)
 

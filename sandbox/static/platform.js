@@ -27,7 +27,7 @@ async function connected() {
   const { items } = await get("grants");
   const row = (one) => el("div", { class: "switch" },
     el("span", {}, one.name, el("code", {}, one.scopes.join(" "))),
-    el("button", { type: "button", onclick: () => attempt(async () => { await post("grants/revoke", { as: one.open_id }); await draw(); }) }, say("revoke")));
+    el("button", { type: "button", class: "secondary", onclick: () => attempt(async () => { await post("grants/revoke", { as: one.open_id }); await draw(); }) }, say("revoke")));
   const rows = items.length ? items.map(row) : el("p", { class: "hint" }, say("nobodyConnected"));
   return el("fieldset", { id: "connected" }, el("legend", {}, say("connected")), rows);
 }

@@ -43,7 +43,7 @@ function row(one) {
     el("code", {}, one.url),
     el("div", {}, one.deleted ? say("documentDeleted") : `${say("readers")} ${readers}`),
     el("div", { class: "row" }, linkOf(one), shareWith(one),
-      el("button", { type: "button", onclick: () => change(one, { deleted: !one.deleted }) }, say(one.deleted ? "restore" : "remove"))));
+      el("button", { type: "button", class: "secondary", onclick: () => change(one, { deleted: !one.deleted }) }, say(one.deleted ? "restore" : "remove"))));
 }
 
 function linkOf(one) {
