@@ -34,6 +34,7 @@ from bot.features.welcome.first_words import WELCOMED, welcome
 from bot.feishu import chat_events, events, reactions
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.listening.turn_request import TurnRequest
+from bot.operations.maintenance.first_answers import rehearse
 from bot.operations.maintenance.history_imports import tend_imports
 from bot.operations.maintenance.janitor import keep_order
 from bot.operations.maintenance.membership_refresh import learn_members
@@ -231,7 +232,7 @@ async def _work(
         grace_s=_GRACE_S,
         fallen=standing.fallen,
     )
-    tending = enumerate(_tending(services, table, standing, stop))
+    tending = enumerate(_tending(services, table, pool, standing, stop))
     begun = [asyncio.create_task(_after(place * _APART_S, work)) for place, work in tending]
     log.info("worker.started", concurrency=settings.worker_concurrency, in_hand=in_hand)
     begins()
@@ -245,10 +246,11 @@ async def _work(
 
 
 def _tending(
-    services: Services, table: JobTable, standing: Standing, stop: asyncio.Event
+    services: Services, table: JobTable, pool: Pool, standing: Standing, stop: asyncio.Event
 ) -> list[Callable[[], Awaitable[None]]]:
-    """What a worker does beside its jobs, for as long as it lives."""
+    """What a worker does beside its jobs, all but the first for as long as it lives."""
     works: list[Callable[[], Awaitable[None]]] = [
+        partial(rehearse, services.settings, pool),
         standing.keep,
         partial(tend_timers, services, table),
         partial(tend_imports, services, table),
@@ -261,7 +263,7 @@ def _tending(
         partial(keep_order, table, services),
     ]
     if isinstance(services.store, SpoolingStore):
-        works.insert(1, partial(services.store.drain_forever, stop))
+        works.insert(2, partial(services.store.drain_forever, stop))
     return works
 
 

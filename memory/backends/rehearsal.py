@@ -1,7 +1,8 @@
-"""The memory as it was at a time, for looking and trying: nothing of what is done to it stays.
+"""Calls of the memory of which nothing stays.
 
-Every call is a transaction of its own that is rolled back, after the working memory was taken back
-to that time in it. Tools therefore answer as they would, and change nothing.
+For looking and trying the memory is as it was at a time: every call is a transaction of its own
+that is rolled back, after the working memory was taken back to that time in it. Tools therefore
+answer as they would, and change nothing.
 """
 
 from __future__ import annotations
@@ -32,6 +33,33 @@ select jsonb_build_object('content', s.content, 'version', s.version, 'messages'
 from public.agent_summaries s
 where s.conversation_id = %s and s.user_id = %s and s.tenant_key = %s
 """
+
+
+class UndoneRpc(PostgresRpc):
+    """Calls of one connection that see what those before them did, and are all undone at the end.
+
+    Afterwards Postgres has the plans of what was called there: it keeps them by connection.
+    """
+
+    def __init__(self, pool: Pool, *, sharing: Sharing = "chat") -> None:
+        super().__init__(pool, timeout_s=_TIMEOUT_S, sharing=sharing)
+        self._connection: AskingConnection | None = None
+
+    @asynccontextmanager
+    async def undone(self) -> AsyncIterator[None]:
+        """Calls are made within this context."""
+        async with (
+            self._pool.connection() as connection,
+            connection.transaction(force_rollback=True),
+        ):
+            self._connection = connection
+            yield
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[AskingConnection]:
+        if self._connection is None:
+            raise RuntimeError("UndoneRpc calls within its context undone() only")
+        yield self._connection
 
 
 class RehearsalRpc(PostgresRpc):

@@ -1,0 +1,143 @@
+"""A worker plays a few turns when it starts: so the first people do not wait for Postgres to plan.
+
+Postgres keeps the plans of what a turn calls by connection, and the first turn of a connection
+takes five times as long as the tenth. The turns are those of nobody, in a chat that is none, and
+their transaction is rolled back.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from datetime import UTC, datetime
+
+import psycopg
+import structlog
+
+from bot.listening.conversation_store import (
+    ChatConversations,
+    decision_args,
+    heard_args,
+    told_args,
+)
+from bot.listening.decisions import IncomingMessage, decide_start
+from bot.listening.held_transcripts import HeldTranscripts
+from bot.listening.transcript import MessageRecord
+from bot.queue.jobs import EVENT_TASK, Job
+from bot.queue.table import ending
+from bot.settings import Settings
+from memory.backends.postgres import Pool
+from memory.backends.rehearsal import UndoneRpc
+from memory.errors import StoreError
+from memory.recall.passages import recall_at_once
+from memory.scope import AgentMemoryContext, memory_context
+from memory.store import MemoryStore
+from memory.tables.cards import CardStore
+
+log = structlog.get_logger()
+
+_TURNS = 3  # the second recalls the first; the third goes on in its thread
+_TIMEOUT_MS = 120_000
+_QUESTION = "When does the supplier deliver the samples?"
+
+
+async def rehearse(settings: Settings, pool: Pool) -> None:
+    """Once, where the memory is in the worker's database. What goes wrong is only logged."""
+    if settings.supabase_url:
+        return
+    began = time.monotonic()
+    rpc = UndoneRpc(pool, sharing=settings.sharing)
+    try:
+        async with rpc.undone():
+            await _play(rpc, settings)
+    except (StoreError, psycopg.Error) as exc:
+        log.info("rehearsal.failed", error=type(exc).__name__)
+        return
+    log.info("rehearsal.done", seconds=round(time.monotonic() - began, 3))
+
+
+async def _play(rpc: UndoneRpc, settings: Settings) -> None:
+    name, root = uuid.uuid4().hex, ""
+    transcripts = HeldTranscripts()
+    for number in range(_TURNS):
+        asked = f"om_{number}_{name}"
+        root = root if number == _TURNS - 1 else asked
+        context = memory_context(
+            chat_id=f"oc_{name}",
+            root=root,
+            subject=f"ou_{name}",
+            actor=f"ou_{name}",
+            chat_type="group",
+        )
+        await _turn(rpc, settings, context, asked, transcripts)
+        await _line(rpc, settings, context, f"om_{number}_line_{name}", transcripts)
+
+
+async def _turn(
+    rpc: UndoneRpc,
+    settings: Settings,
+    context: AgentMemoryContext,
+    asked: str,
+    transcripts: HeldTranscripts,
+) -> None:
+    """A question, its card, its answer."""
+    store, cards = MemoryStore(rpc), CardStore(rpc)
+    message, now = _message(context, asked, asks=True), datetime.now(UTC)
+    held = transcripts.of(context.tenant_key, context.chat_id)
+    opened = await store.begin_turn(
+        context,
+        turn_id=asked,
+        content=_QUESTION,
+        history_limit=settings.history_messages,
+        fold_after=settings.summary_after_messages,
+        heard=heard_args(message.record(), _TIMEOUT_MS, held),
+        decision=decision_args(message, decide_start(message, "")),
+        recent_s=3600,
+        recall={**(recall_at_once(context, _QUESTION, now=now, k=5) or {}), "words": None},
+        elsewhere=True,
+    )
+    if opened.conversation:
+        transcripts.conversation(context.tenant_key, held, opened.conversation)
+    card = await cards.keep(
+        context, turn_id=asked, card_id=f"card_{asked}", reply_to=asked, in_thread=True
+    )
+    await cards.sent(card, f"{asked}_card")
+    await store.record_reply(context, turn_id=asked, cards=[_QUESTION], given=[f"{asked}_given"])
+    record = MessageRecord(
+        "", "", _QUESTION, message.timestamp, True, f"{asked}_card", context.root_id, ours=True
+    )
+    await store.mark_sent_and_tell(
+        context,
+        turn_id=asked,
+        chunk=0,
+        content=_QUESTION,
+        message_id=record.message_id,
+        told=told_args([message.record(), record], record.timestamp, _TIMEOUT_MS),
+        then=ending(Job(0, EVENT_TASK, {}, "", 1), 0),
+    )
+
+
+async def _line(
+    rpc: UndoneRpc,
+    settings: Settings,
+    context: AgentMemoryContext,
+    said: str,
+    transcripts: HeldTranscripts,
+) -> None:
+    """A message to nobody in particular, where the bot takes part."""
+    chat = ChatConversations(rpc, context, transcripts)
+    message = _message(context, said, asks=False)
+    likely = decide_start(message, "")
+    await chat.hear(message, settings, timeout_ms=_TIMEOUT_MS, likely=likely)
+    await chat.log_decision(message, likely, {said: message.timestamp})
+
+
+def _message(context: AgentMemoryContext, message_id: str, *, asks: bool) -> IncomingMessage:
+    return IncomingMessage(
+        message_id,
+        "",
+        context.actor_id,
+        _QUESTION,
+        int(time.time() * 1000),
+        mentions_bot=asks,
+    )

@@ -1,0 +1,103 @@
+"""Before anybody asks, Postgres has planned what a turn calls, and nothing is left of that."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+
+from bot.operations.maintenance.first_answers import rehearse
+from bot.settings import Settings
+from memory.backends.postgres import Pool, PostgresRpc, connection_pool
+from memory.recall.passages import recall_at_once
+from memory.scope import memory_context
+from memory.store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+_PLANS = "select count(*) from pg_backend_memory_contexts where name = 'CachedPlan'"
+_TABLES = (
+    "select format('%I.%I', schemaname, tablename) from pg_tables"
+    " where schemaname in ('public', 'bot_private', 'feishu_bot')"
+)
+
+
+async def plans_of_a_turn(pool: Pool) -> int:
+    """How many plans the first turn of somebody makes on this connection."""
+    before = await _plans(pool)
+    store = MemoryStore(PostgresRpc(pool))
+    context = memory_context(
+        chat_id="oc_1", root="om_1", subject="ou_1", actor="ou_1", chat_type="group"
+    )
+    now = datetime.now(UTC)
+    await store.begin_turn(
+        context,
+        turn_id="om_1",
+        content="Where is the key?",
+        recent_s=3600,
+        recall=recall_at_once(context, "Where is the key?", now=now, k=5),
+        elsewhere=True,
+    )
+    await store.record_reply(context, turn_id="om_1", cards=["With Ann."])
+    await store.mark_sent_and_tell(
+        context, turn_id="om_1", chunk=0, content="With Ann.", message_id="om_2"
+    )
+    return await _plans(pool) - before
+
+
+async def _plans(pool: Pool) -> int:
+    async with pool.connection() as connection:
+        row = await (await connection.execute(_PLANS)).fetchone()
+    assert row
+    return int(row[0])
+
+
+def rows(connection: psycopg.Connection) -> dict[str, int]:
+    """How many there are in each table."""
+    counts = {}
+    for (table,) in connection.execute(_TABLES).fetchall():
+        found = connection.execute(f"select count(*) from {table}".encode()).fetchone()
+        counts[table] = found[0] if found else 0
+    return counts
+
+
+async def test_the_first_turn_after_it_plans_next_to_nothing(database_url: str) -> None:
+    planned = {}
+    for rehearsed in (False, True):
+        async with connection_pool(database_url, size=1) as pool:
+            if rehearsed:
+                await rehearse(Settings(), pool)
+            planned[rehearsed] = await plans_of_a_turn(pool)
+
+    assert planned[False] > 50
+    assert planned[True] < planned[False] / 10, planned
+
+
+async def test_nothing_of_it_stays(database_url: str, connection: psycopg.Connection) -> None:
+    before = rows(connection)
+    async with connection_pool(database_url, size=1) as pool:
+        await rehearse(Settings(), pool)
+        plans = await _plans(pool)
+        async with pool.connection() as taken:
+            row = await (await taken.execute("select current_user::text")).fetchone()
+
+    assert plans > 50, "it was played"
+    assert row == ("postgres",)
+    assert rows(connection) == before
+
+
+async def test_a_database_that_refuses_it_harms_nobody(
+    database_url: str, connection: psycopg.Connection
+) -> None:
+    connection.execute("alter function public.begin_turn rename to begun_turn")
+    async with connection_pool(database_url, size=1) as pool:
+        await rehearse(Settings(), pool)
+        async with pool.connection() as taken:
+            assert await (await taken.execute("select 1")).fetchone() == (1,)
+
+
+async def test_where_the_memory_is_elsewhere_nothing_is_played(database_url: str) -> None:
+    async with connection_pool(database_url, size=1) as pool:
+        await rehearse(Settings(supabase_url="http://127.0.0.1:1"), pool)
+        assert await _plans(pool) == 0
