@@ -248,10 +248,10 @@ async def _work(
 def _tending(
     services: Services, table: JobTable, pool: Pool, standing: Standing, stop: asyncio.Event
 ) -> list[Callable[[], Awaitable[None]]]:
-    """What a worker does beside its jobs, all but the first for as long as it lives."""
+    """What a worker does beside its jobs, all but a rehearsal for as long as it lives."""
     works: list[Callable[[], Awaitable[None]]] = [
-        partial(rehearse, services.settings, pool),
         standing.keep,
+        partial(rehearse, services.settings, pool),
         partial(tend_timers, services, table),
         partial(tend_imports, services, table),
         partial(tend_withdrawals, services),

@@ -29,8 +29,8 @@ class Standing:
 
     def share_with(self, everywhere: int) -> None:
         """So many workers, on all machines, send in the name of the app."""
-        here = self._board.alive() if self._board else 1
-        share = min(1.0, here / max(everywhere, here, 1))
+        here = max(self._board.alive(), 1) if self._board else 1  # it may not have said so yet
+        share = min(1.0, here / max(everywhere, here))
         if not math.isclose(share, self.pace.share):
             log.info("feishu.share", workers_here=here, workers=everywhere, share=round(share, 3))
         self.pace.share = share
