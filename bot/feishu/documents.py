@@ -1,8 +1,8 @@
 """Feishu's documents as a person reads them: every call is made with that person's access token.
 
 Source: Feishu's API pages for docs-v1 content, docx-v1, wiki-v2 get_node, drive-v1 file-comment,
-sheets-v3 and v2 values, bitable-v1, search-v2 doc_wiki. Every method raises FeishuFailure. No
-answer is kept, so none can reach another person.
+sheets-v3 and v2 values, bitable-v1, search-v2 doc_wiki, drive-v2 and v1 permissions. Every method
+raises FeishuFailure. No answer is kept, so none can reach another person.
 """
 
 from __future__ import annotations
@@ -183,6 +183,27 @@ class DocumentCalls:
         request = ApiRequest("POST", path, body=body, api="search documents")
         data = await self._get(request, as_user, self._slow)
         return [_found(as_dict(one)) for one in as_list(data.get("res_units"))][:most]
+
+    async def may_view(self, token: str, kind: str, as_user: str) -> bool:
+        """Whether that person can open the document now."""
+        path = f"/open-apis/drive/v1/permissions/{_part(token)}/members/auth"
+        request = ApiRequest("GET", path, {"type": kind, "action": "view"}, api="own permission")
+        return (await self._get(request, as_user, self._slow)).get("auth_result") is True
+
+    async def link_sharing(self, token: str, kind: str, as_user: str) -> str:
+        """Whom the link lets in, Feishu's `link_share_entity`: closed, tenant_readable, …"""
+        path = f"/open-apis/drive/v2/permissions/{_part(token)}/public"
+        request = ApiRequest("GET", path, {"type": kind}, api="link sharing")
+        data = await self._get(request, as_user)
+        return as_text(as_dict(data.get("permission_public")).get("link_share_entity"))
+
+    async def collaborators(self, token: str, kind: str, as_user: str) -> list[tuple[str, str]]:
+        """The collaborators, the owner too, as kind and id: ("openid", …), ("openchat", …), …"""
+        path = f"/open-apis/drive/v1/permissions/{_part(token)}/members"
+        request = ApiRequest("GET", path, {"type": kind}, api="collaborators")
+        items = as_list((await self._get(request, as_user)).get("items"))
+        members = [as_dict(one) for one in items]
+        return [(as_text(one.get("member_type")), as_text(one.get("member_id"))) for one in members]
 
     async def _get(
         self, request: ApiRequest, as_user: str, pacer: Pacer | None = None

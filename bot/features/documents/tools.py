@@ -20,6 +20,7 @@ from bot.documents.contents import (
 from bot.documents.person_documents import PersonDocuments
 from bot.documents.refusals import UnreadDocument, left_out, not_read, say
 from bot.feishu.documents import FoundDocument
+from memory.text import one_line
 
 MOST_CHARACTERS = 12_000  # of one result
 MOST_COMMENT_LINES = 40
@@ -88,9 +89,11 @@ def _shown(document: ReadDocument) -> str:
 
 def _heading(document: ReadDocument) -> list[str]:
     cuts = [left_out(one, "en") for one in document.cuts]
-    return [f"Title: {document.title}", f"Link: {document.url}", *cuts]
+    return [f"Title: {one_line(document.title)}", f"Link: {document.url}", *cuts]
 
 
 def _found_line(found: FoundDocument) -> str:
-    about = f" by {found.owner}" if found.owner else ""
-    return f"- {found.title or 'Untitled'}{about}: {found.url}\n  {found.summary}".rstrip()
+    about = f" by {one_line(found.owner)}" if found.owner else ""
+    return (
+        f"- {found.title or 'Untitled'}{about}: {one_line(found.url)}\n  {found.summary}".rstrip()
+    )
