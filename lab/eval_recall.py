@@ -58,6 +58,7 @@ from memory.recall.reading import words_told
 from memory.recall.worth_telling import MOST_TOLD, worth_telling
 
 TELLING = Telling(MOST_TOLD, worth_telling, words_told, {"newest_too": True})
+TELLING_BY_MEANING = replace(TELLING, choose=partial(worth_telling, by_meaning=True))
 _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
 _EXAMPLES = """examples:
   scripts/eval_recall                          the questions that are part of the project
@@ -235,15 +236,18 @@ async def _evaluate_all(
         _progress(f"{corpus.name}: {len(corpus.questions)} questions")
         url = fresh_database(server, "evaluation")
         store(url, corpus)
-        ask = partial(evaluate, url, corpus, options.k, TELLING, with_dates=not options.dates_off)
-        words.append(await ask())
+        ask = partial(evaluate, url, corpus, options.k, with_dates=not options.dates_off)
+        words.append(await ask(TELLING))
         if embedder:
             asked = dict.fromkeys(question.conversation for question in corpus.questions)
             people = [context_of(name) for name in asked]
             await embed_conversations(url, embedder, people, _progress)
             likenesses = await embed_questions(embedder, [one.text for one in corpus.questions])
             weights = WEIGHTS if options.weights else (embedder.weight,)
-            vectors += [await ask(likenesses=weighed(likenesses, one)) for one in weights]
+            vectors += [
+                await ask(TELLING_BY_MEANING, likenesses=weighed(likenesses, one))
+                for one in weights
+            ]
     if embedder:
         await embedder.close()
     return words, vectors

@@ -45,7 +45,10 @@ async def recalled(
         found = await _found(services, turn, opened, MOST_TOLD + len(told))
     else:
         found = ()
-    earlier = worth_telling([passage for passage in found if passage.turn_id not in told])
+    earlier = worth_telling(
+        [passage for passage in found if passage.turn_id not in told],
+        by_meaning=services.embedder is not None,
+    )
     timing.keep(recalled=[passage.turn_id for passage in earlier])
     names, now = turn.names, services.now()
     lines = told_passages(earlier, turn.context, now, names.known, names.label, turn.question)

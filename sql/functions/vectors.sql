@@ -278,14 +278,17 @@ begin
 end
 $$;
 
--- How like the question turns are: p_first_ids are the first messages of the turns p_turn_ids. 1 is the
--- most alike, 0 the average of all of them and what is below. What all have in common counts little, for
+-- The turns that are most like the question: p_first_ids are the first messages of the turns p_turn_ids.
+-- 1 is the most alike, 0 the average of all of them. What all have in common counts little, for
 -- in most models every two texts are alike: vectors are compared from near their middle. What was
 -- said counts whole, the answer to it less: it repeats the question, or says what others say too.
 create or replace function bot_private.recall_likeness(
   p_first_ids bigint[], p_turn_ids text[], p_model text, p_embedding text
 ) returns table (first_id bigint, likeness double precision)
 language plpgsql stable security invoker set search_path = extensions, public, pg_temp
+-- the planner expects a row where there are thousands
+set enable_nestloop = off
+set jit = off
 as $$
 declare
   -- how far the point lies to the middle from which vectors are compared
@@ -295,6 +298,8 @@ declare
   -- so many tell where the middle is
   sample constant integer := 100;
   of_answer constant double precision := 0.7;
+  -- so many messages are told of, the nearest
+  close_messages constant integer := 400;
 begin
   if p_embedding is null or to_regclass('public.agent_embeddings') is null then
     return;
@@ -317,28 +322,31 @@ begin
              coalesce(1 - (q.embedding <=> m.embedding), 0) as near
       from middle m, question q
     ),
-    compared as materialized (
-      select e.id, e.turn_id,
-        1 - (e.embedding <=> (select q.embedding from question q)) as near,
-        coalesce(1 - (e.embedding <=> (select m.embedding from middle m)), 0) as middling
-      from public.agent_embeddings e
-      where e.turn_id = any (p_turn_ids) and e.model = p_model
-        and vector_dims(e.embedding) = (select length from question)
-    ),
     alike as materialized (
-      select t.first_id, c.id = t.first_id as is_said,
-        (c.near - s.length * (c.middling + s.near) + s.length * s.length)
+      select c.turn_id, c.id, (c.near - s.length * (c.middling + s.near) + s.length * s.length)
           / sqrt(1 - 2 * s.length * c.middling + s.length * s.length) as similarity
-      from compared c
-      join unnest(p_first_ids, p_turn_ids) t (first_id, turn_id) using (turn_id), shift s
+      from shift s, lateral (
+        select e.id, e.turn_id,
+          1 - (e.embedding <=> (select q.embedding from question q)) as near,
+          coalesce(1 - (e.embedding <=> (select m.embedding from middle m)), 0) as middling
+        from public.agent_embeddings e
+        where e.turn_id = any (p_turn_ids) and e.model = p_model
+          and vector_dims(e.embedding) = (select length from question)
+        offset 0) c
       where c.near <> 'NaN'
     ),
     usual as materialized (
       select avg(similarity) as average, max(similarity) as most from alike
+    ),
+    -- the nearest first: to join all by the ids of their turns would be most of the work
+    nearest as materialized (
+      select a.turn_id, a.id, (a.similarity - u.average) / (u.most - u.average) as likeness
+      from alike a, usual u
+      where a.similarity > u.average
+      order by a.similarity desc limit close_messages
     )
-    select a.first_id, max(greatest(a.similarity - u.average, 0) / nullif(u.most - u.average, 0)
-      * case when a.is_said then 1 else of_answer end)
-    from alike a, usual u
-    group by a.first_id;
+    select t.first_id, max(n.likeness * case when n.id = t.first_id then 1 else of_answer end)
+    from nearest n join unnest(p_first_ids, p_turn_ids) t (first_id, turn_id) using (turn_id)
+    group by t.first_id;
 end
 $$;

@@ -31,6 +31,13 @@ def test_a_question_that_finds_little_gets_no_long_prompt() -> None:
     assert len(worth_telling(hits(10, 5, "lunch at noon"))) == 10
 
 
+def test_where_even_the_best_says_little_four_are_told_and_then_the_newest() -> None:
+    weak = [replace(hit, score=3 - n / 10) for n, hit in enumerate(hits(8, 3))]
+    newest = [replace(HIT, turn_id=f"n{n}", score=0) for n in range(3)]
+    assert worth_telling([*weak, *newest]) == (*weak[:4], *newest)
+    assert worth_telling([*weak, *newest], by_meaning=True) == (*weak, *newest[:2])
+
+
 def test_the_best_are_told() -> None:
     found = hits(10, 5, LONG)
     assert worth_telling(found) == tuple(found[:4])
