@@ -23,6 +23,7 @@ from bot.people.authors import Authors
 from bot.people.encounters import People
 from bot.people.membership import Membership
 from bot.people.own_person import OwnPerson
+from bot.people.personal_access import PersonalAccess
 from bot.process.allowance import Allowance
 from bot.process.quota import Quota
 from bot.process.tally import Tally
@@ -31,6 +32,7 @@ from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import Asker, PersonRates
 from bot.queue.person_shares import PersonShares
 from bot.settings import Settings
+from memory.identity import FeishuPerson
 from memory.rpc import Rpc, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -59,6 +61,11 @@ class Services:
     run_on_queue: Callable[[Statement], Awaitable[None]] | None = None
     # queues the next step of an import (`JobTable.queue_import`); raises `QueueUnavailable`
     queue_import: Callable[[int, Mapping[str, object]], Awaitable[None]] | None = None
+    # calls as people; None: the installation has no USER_TOKEN_KEY
+    access: PersonalAccess | None = None
+    # queues what is next for a person's own tokens, in so many seconds (`JobTable.queue_connect`);
+    # raises `QueueUnavailable`
+    queue_connect: Callable[[FeishuPerson, float], Awaitable[object]] | None = None
     authors: Authors = field(default_factory=Authors)  # of imported messages
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
@@ -81,4 +88,8 @@ class Services:
 
     def now(self) -> datetime:
         """The one clock of everything that people and models read: in the zone of the settings."""
-        return datetime.fromtimestamp(self.clock(), self.settings.zone)
+        return self.at(self.clock())
+
+    def at(self, seconds: float) -> datetime:
+        """A moment in that zone; `seconds` since epoch."""
+        return datetime.fromtimestamp(seconds, self.settings.zone)

@@ -6,6 +6,7 @@ processes then exit with status 2. `.env` in the working directory is honoured.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -73,6 +74,9 @@ class Settings:
     feishu_domain: str = ""
     feishu_calls_per_second: int = _limited(50, ge=1, le=10_000)  # of each API, for the whole app
     feishu_transport: Literal["webhook", "websocket"] = "webhook"
+
+    user_token_key: str = ""  # seals people's tokens, 32 bytes in base64; "": nobody can connect
+    user_token_key_before: str = ""  # still opens what it sealed
 
     supabase_url: str = ""
     supabase_publishable_key: str = ""
@@ -246,7 +250,7 @@ def load(**overrides: object) -> Settings:
     if settings.embedded_database or not settings.feishu_app_id:
         _require_folder(settings.data_dir)
     if not settings.feishu_app_id:
-        return replace(settings, **_sandbox_credentials(settings.data_dir))
+        return replace(settings, **_sandbox_credentials(settings))
     _require_app(settings)
     return settings
 
@@ -303,6 +307,8 @@ def _require_form(settings: Settings) -> None:
         rules.require_origin("FEISHU_DOMAIN", settings.domain, "https://open.feishu.cn")
     for name in ("supabase_publishable_key", "supabase_secret_key"):
         rules.require_header_value(name.upper(), getattr(settings, name))
+    for name in ("user_token_key", "user_token_key_before"):
+        rules.require_token_key(name.upper(), getattr(settings, name))
     rules.require_names("CONSOLE_ADMINS", settings.console_admins)
     rules.require_address("HOST", settings.host)
     rules.networks_of("CONSOLE_NETWORKS", settings.console_networks)
@@ -397,8 +403,10 @@ def _unwritable(folder: Path) -> tuple[str, str]:
     )
 
 
-def _sandbox_credentials(data_dir: Path) -> dict[str, Any]:
-    """Credentials of the simulated app, made once per `DATA_DIR` so that all processes agree."""
+def _sandbox_credentials(settings: Settings) -> dict[str, Any]:
+    """Credentials of the simulated app, made once per `DATA_DIR` so that all processes agree. A key
+    that is set stays."""
+    data_dir = settings.data_dir
     file = data_dir / "sandbox.json"
     try:
         if not file.exists():
@@ -411,6 +419,8 @@ def _sandbox_credentials(data_dir: Path) -> dict[str, Any]:
             f"{file} is damaged: delete it, and it is made anew.",
             f"{file} 已损坏：删除后会重新生成。",
         ) from exc
+    if settings.user_token_key:
+        credentials.pop("user_token_key", None)
     return credentials
 
 
@@ -421,6 +431,7 @@ def _make_credentials(file: Path) -> None:
         "feishu_app_secret": secrets.token_urlsafe(24),
         "feishu_encrypt_key": secrets.token_urlsafe(24),
         "feishu_verification_token": secrets.token_urlsafe(24),
+        "user_token_key": base64.b64encode(secrets.token_bytes(32)).decode(),
     }
     only_ours = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(only_ours, "w", encoding="utf-8") as out:

@@ -21,11 +21,13 @@ from bot.agents.tools.deps import Recall, RecallScope
 from bot.answering.judge import build_judge
 from bot.answering.told_passages import told_passages
 from bot.features.registry import TOOLS
+from bot.feishu.authorization import UserAuthorization
 from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import SharedPace
 from bot.people.encounters import People
 from bot.people.membership import Membership
 from bot.people.own_person import OwnPerson
+from bot.people.personal_access import PersonalAccess
 from bot.people.write_behind import NameKeeper
 from bot.process.memory import CountedMemory
 from bot.process.quota import Quota
@@ -51,6 +53,7 @@ from memory.tables.chats import ChatStore
 from memory.tables.notes import NoteStore
 from memory.tables.people import PeopleStore
 from memory.tables.timers import TimerStore
+from memory.tables.user_tokens import UserTokenStore
 
 log = structlog.get_logger()
 
@@ -125,7 +128,24 @@ async def open_services(
             quota=Quota(settings.feishu_calls_per_month),
             rates=PersonRates(settings.requests_per_minute),
             shares=PersonShares(_turns_of_one_person(settings.worker_concurrency)),
+            access=_access(stack, settings, rpc),
         )
+
+
+def _access(
+    stack: contextlib.AsyncExitStack, settings: Settings, rpc: Rpc
+) -> PersonalAccess | None:
+    if not settings.user_token_key:
+        return None
+    from memory.sealing import Sealer  # cryptography, for who has a key
+
+    sealer = Sealer.of(settings.user_token_key, settings.user_token_key_before)
+    authorization = UserAuthorization(
+        settings.domain, settings.feishu_app_id, settings.feishu_app_secret
+    )
+    access = PersonalAccess(UserTokenStore(rpc, sealer), authorization)
+    stack.push_async_callback(access.close)
+    return access
 
 
 async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, MemoryStore]:

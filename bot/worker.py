@@ -25,6 +25,8 @@ from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import handle_click
 from bot.card_actions.reactions import handle_reaction
+from bot.features.connect.revoking import handle_revocation
+from bot.features.connect.stepping import handle_connect
 from bot.features.history_import.importing import give_up_import, handle_import
 from bot.features.private_answers.offering import Asked, handle_look_up
 from bot.features.registry import TIMERS
@@ -40,6 +42,7 @@ from bot.operations.maintenance.janitor import keep_order
 from bot.operations.maintenance.membership_refresh import learn_members
 from bot.operations.maintenance.person_rates import share_person_rates, tell_first
 from bot.operations.maintenance.turn_records import record_turns
+from bot.operations.maintenance.user_tokens import tend_user_tokens
 from bot.operations.maintenance.worker_presence import Standing
 from bot.operations.startup_checks import (
     look_at_database,
@@ -61,6 +64,7 @@ from bot.process.working_places import room_to_begin
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.jobs import (
+    CONNECT_TASK,
     EVENT_TASK,
     IMPORT_TASK,
     PRIVATE_TASK,
@@ -107,6 +111,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
             await handle_timer(services, lease, TIMERS, handle_request)
         elif job.task == IMPORT_TASK:
             await handle_import(services, lease)
+        elif job.task == CONNECT_TASK:
+            await handle_connect(services, lease)
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure) as exc:
@@ -145,6 +151,8 @@ async def handle_event(services: Services, lease: Lease) -> None:
             await handle_reaction(services, reaction, received_ms, lease)
         elif envelope.event_type == events.CARD_ACTION:
             await _click(services, events.parse_card_action(envelope), received_ms, lease)
+        elif envelope.event_type == events.TOKEN_REVOKED:
+            await handle_revocation(services, envelope, received_ms)
         elif envelope.event_type in chat_events.HAPPENINGS and services.membership:
             news = chat_events.parse_chat_news(envelope, received_ms)
             await services.membership.hear(news)
@@ -210,6 +218,7 @@ async def _work(
         services,
         queue_tending=table.queue_tending,
         queue_import=table.queue_import,
+        queue_connect=table.queue_connect,
         run_on_queue=table.run,
         is_stopped=table.is_stopped,
     )
@@ -254,6 +263,7 @@ def _tending(
         partial(rehearse, services.settings, pool),
         partial(tend_timers, services, table),
         partial(tend_imports, services, table),
+        partial(tend_user_tokens, services, table),
         partial(tend_withdrawals, services),
         partial(record_turns, table, services),
         partial(share_person_rates, table, services),

@@ -13,6 +13,8 @@ create table public.user_tokens (
   refreshed_by text not null default '',  -- who sends the refresh token now, which works once
   refresh_began_at timestamptz,
   ended text not null default '' check (ended = any ('{"",lost,refused,expired}')),  -- why; until they are told
+  ended_at timestamptz,
+  language text not null default '',  -- in which they last asked
   ask text not null default '',  -- the id of what is asked; '': nothing is
   ask_scopes text not null default '',
   ask_until timestamptz,
@@ -21,6 +23,7 @@ create table public.user_tokens (
   ask_outcome text not null default ''  -- what came of it, until they are told
     check (ask_outcome = any ('{"",connected,denied,expired,somebody_else,failed}')),
   ask_card text not null default '',  -- the card with the link
+  ask_aside boolean not null default false,  -- whether it stands beside a group
   ask_place jsonb not null default '{}',  -- where and in which language it was asked for
   updated_at timestamptz not null default now(),
   primary key (tenant_key, open_id)
@@ -56,8 +59,8 @@ create policy user_tokens_delete on public.user_tokens for delete to authenticat
   and (select public.claim('actor_tenant')) is null);
 revoke all on public.user_tokens from anon, authenticated;
 grant select, insert, delete, update (scopes, granted_at, access_until, refresh_until, sealed_with, refreshed_by,
-    refresh_began_at, ended, ask, ask_scopes, ask_until, ask_interval_s, ask_sealed_with, ask_outcome, ask_card,
-    ask_place, updated_at) on public.user_tokens to authenticated;
+    refresh_began_at, ended, ended_at, language, ask, ask_scopes, ask_until, ask_interval_s, ask_sealed_with, ask_outcome, ask_card,
+    ask_aside, ask_place, updated_at) on public.user_tokens to authenticated;
 grant select, insert, update, delete, truncate on public.user_tokens to service_role;
 
 -- The tokens themselves, and the code of a device grant. No role reads or writes it, operators' neither, and no backup

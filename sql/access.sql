@@ -111,7 +111,7 @@ declare
     feishu_bot.end_and_take, feishu_bot.end_if_silent, feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.hand_back, feishu_bot.failed_work, feishu_bot.job_events,
     feishu_bot.health, feishu_bot.retry_failed, feishu_bot.retry_answer, feishu_bot.drop_failed, feishu_bot.forget_failed,
     feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
-    feishu_bot.look_round, feishu_bot.queue_tending, feishu_bot.queue_timer, feishu_bot.queue_import,
+    feishu_bot.look_round, feishu_bot.queue_tending, feishu_bot.queue_timer, feishu_bot.queue_import, feishu_bot.queue_connect,
     feishu_bot.queue_once,
     feishu_bot.enqueue_event, feishu_bot.claim_jobs, feishu_bot.work_round,
     feishu_bot.defer_tending, feishu_bot.defer_timer, feishu_bot.without_jobs, feishu_bot.is_job_of_person,

@@ -1677,6 +1677,8 @@ create table public.user_tokens (
   refresh_began_at timestamptz,
   -- why; until they are told
   ended text not null default '' check (ended = any ('{"",lost,refused,expired}')),
+  ended_at timestamptz,
+  language text not null default '',  -- in which they last asked
   ask text not null default '',  -- the id of what is asked; '': nothing is
   ask_scopes text not null default '',
   ask_until timestamptz,
@@ -1686,6 +1688,7 @@ create table public.user_tokens (
   ask_outcome text not null default '' check (ask_outcome = any
     ('{"",connected,denied,expired,somebody_else,failed}')),
   ask_card text not null default '',  -- the card with the link
+  ask_aside boolean not null default false,  -- whether it stands beside a group
   ask_place jsonb not null default '{}',  -- where and in which language it was asked for
   updated_at timestamptz not null default now(),
   primary key (tenant_key, open_id)
@@ -1724,9 +1727,9 @@ create policy user_tokens_delete on public.user_tokens
     and (select public.claim('chat_type')) = 'p2p'
     and (select public.claim('actor_tenant')) is null);
 grant select, insert, update (scopes, granted_at, access_until, refresh_until, sealed_with,
-  refreshed_by, refresh_began_at, ended, ask, ask_scopes, ask_until, ask_interval_s,
-  ask_sealed_with, ask_outcome, ask_card, ask_place, updated_at), delete on public.user_tokens to
-  authenticated;
+  refreshed_by, refresh_began_at, ended, ended_at, language, ask, ask_scopes, ask_until,
+  ask_interval_s, ask_sealed_with, ask_outcome, ask_card, ask_aside, ask_place, updated_at), delete
+  on public.user_tokens to authenticated;
 grant select, insert, update, delete, truncate on public.user_tokens to service_role;
 
 -- What the messages of the system said of joining and leaving, by name, until the import is done.

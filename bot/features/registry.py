@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.features.chat_settings.feature import CHAT_SETTINGS
 from bot.features.commands.feature import COMMANDS
+from bot.features.connect.feature import CONNECT
 from bot.features.digests.feature import DIGESTS
 from bot.features.feature import Feature
 from bot.features.files.feature import FILES
@@ -20,6 +21,7 @@ FEATURES: tuple[Feature, ...] = (
     COMMANDS,
     CHAT_SETTINGS,
     HISTORY_IMPORT,
+    CONNECT,
     OWN_MEMORY,
     PRIVATE_ANSWERS,
     REMINDERS,

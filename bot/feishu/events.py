@@ -23,6 +23,7 @@ from bot.text.slash_commands import STOP_WORDS
 
 MESSAGE_RECEIVED = "im.message.receive_v1"
 MESSAGE_RECALLED = "im.message.recalled_v1"
+TOKEN_REVOKED = "auth.user_access_token.revoked_v4"  # noqa: S105 - an event
 CARD_ACTION = "card.action.trigger"
 
 # What a message says that may end an answer: nothing else but mentions. Keys may be unlisted here,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlencode
 
+from bot.feishu.user_scopes import DOCUMENTS
 from bot.text.languages import Sentence
 
 # required: nothing goes without; wanted: people miss something; optional: an admin may decline it.
@@ -174,6 +175,12 @@ SCOPES: tuple[Scope, ...] = (
         _WITHOUT_GROUP_MESSAGES,
     ),
     Scope(
+        "auth:user_access_token:read",
+        "optional",
+        Sentence("hearing that somebody ended their connection", "接收成员取消授权的事件"),
+        (("auth:user_access_token:read",),),
+    ),
+    Scope(
         "im:message.group_at_msg.include_bot:readonly",
         "optional",
         Sentence("answering other bots that mention it", "回复 @它 的其他机器人"),
@@ -242,6 +249,12 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         "wanted",
         Sentence("Group settings changed", "群配置修改"),
     ),
+    Subscription(
+        "auth.user_access_token.revoked_v4",
+        "event",
+        "optional",
+        Sentence("User access token revoked", "撤销用户授权事件"),
+    ),
     Subscription("im.chat.disbanded_v1", "event", "wanted", Sentence("Group disbanded", "群解散")),
     Subscription(
         "card.action.trigger",
@@ -260,9 +273,10 @@ def scope_names(*, optional: bool = True) -> list[str]:
     return [scope.name for scope in SCOPES if optional or scope.level != "optional"]
 
 
-def names(kind: Kind) -> list[str]:
-    """The events, or the callbacks."""
-    return [one.name for one in SUBSCRIPTIONS if one.kind == kind]
+def names(kind: Kind, *, optional: bool = True) -> list[str]:
+    """The events, or the callbacks; with those that an admin may decline unless told otherwise."""
+    wanted = (one for one in SUBSCRIPTIONS if one.kind == kind)
+    return [one.name for one in wanted if optional or one.level != "optional"]
 
 
 def granted_names(listed: Iterable[Any]) -> frozenset[str]:
@@ -292,15 +306,21 @@ def addons(*, optional: bool = True) -> dict[str, Any]:
     (source: Feishu, “Create an app in one click”: addons.preset)."""
     return {
         "preset": False,
-        "scopes": {"tenant": scope_names(optional=optional)},
-        "events": {"items": {"tenant": names("event")}},
+        "scopes": _scopes_of_both(optional=optional),
+        "events": {"items": {"tenant": names("event", optional=optional)}},
         "callbacks": {"items": names("callback")},
     }
 
 
 def scopes_json(*, optional: bool = True) -> str:
     """What the console takes under Permissions & Scopes, Batch import."""
-    return json.dumps({"scopes": {"tenant": scope_names(optional=optional), "user": []}}, indent=2)
+    return json.dumps({"scopes": _scopes_of_both(optional=optional)}, indent=2)
+
+
+def _scopes_of_both(*, optional: bool) -> dict[str, list[str]]:
+    """The app's own, and those that people can grant it (`/connect`)."""
+    user = list(DOCUMENTS) if optional else []
+    return {"tenant": scope_names(optional=optional), "user": user}
 
 
 def console_url(domain: str, app_id: str, page: str = "") -> str:

@@ -22,6 +22,7 @@ _KEPT_S = 60.0  # people pause between questions; a new connection is a new TLS 
 _MAX_JSON_BYTES = 16 * 1024 * 1024
 _HEADERS = {"User-Agent": "feishu-memory-bot", "Accept-Encoding": "gzip, deflate"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
+_FIELDS = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Timeouts:
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
     """`path` starts with a slash; `body` is sent as JSON, `form` as multipart: texts, and bytes
-    as a file. `max_bytes` bounds the answer.
+    as a file; `fields` as a form of the web (OAuth wants that). `max_bytes` bounds the answer.
 
     `api` names what Feishu limits for the whole app and counts; "", the token, is neither.
     """
@@ -45,8 +46,9 @@ class ApiRequest:
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Mapping[str, Any] | None = field(default=None, repr=False)
     form: Mapping[str, str | bytes] | None = field(default=None, repr=False)
+    fields: Mapping[str, str] | None = field(default=None, repr=False)
     max_bytes: int = _MAX_JSON_BYTES
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     api: str = ""
 
 
@@ -74,7 +76,7 @@ class Transport:
         """Send and read the whole answer. Raises Unreachable or ResourceTooLarge."""
         try:
             form = None if request.form is None else _multipart(request.form)
-            data = None if request.body is None else encode(request.body)
+            data = _encoded(request)
             async with self._opened().request(
                 request.method,
                 self._url(request),
@@ -119,6 +121,13 @@ class Transport:
         return URL(f"{self._domain}{request.path}{query}", encoded=True)
 
 
+def _encoded(request: ApiRequest) -> bytes | None:
+    """The body of a request that is no multipart one."""
+    if request.fields is not None:
+        return urlencode(request.fields).encode()
+    return None if request.body is None else encode(request.body)
+
+
 def encode(body: Mapping[str, Any]) -> bytes:
     """`body` as compact UTF-8 JSON: Feishu's limits count the bytes of the request body.
 
@@ -154,6 +163,8 @@ def _headers(request: ApiRequest, token: str) -> dict[str, str]:
     headers = dict(request.headers)
     if token:
         headers["Authorization"] = f"Bearer {token}"
+    if request.fields is not None:
+        return headers | _FIELDS
     return headers if request.body is None else headers | _JSON
 
 

@@ -31,6 +31,7 @@ _ASKING = ("follow_up", "show")  # these buttons ask a question; the others end 
 HANDLED = {
     events.MESSAGE_RECEIVED,
     events.MESSAGE_RECALLED,
+    events.TOKEN_REVOKED,
     *chat_events.HAPPENINGS,
     *reactions.KINDS,
 }

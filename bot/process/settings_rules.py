@@ -80,6 +80,22 @@ def require_private_key(name: str, value: str) -> None:
         ) from exc
 
 
+def require_token_key(name: str, value: str) -> None:
+    """Raises unless `value` is empty or 32 bytes in base64."""
+    if not value:
+        return
+    from memory.sealing import Sealer, TokenKeyInvalid  # cryptography, for who has a key
+
+    try:
+        Sealer.of(value)
+    except TokenKeyInvalid as exc:
+        command = "openssl rand -base64 32"
+        raise SettingsError(
+            f"{name} is not valid ({exc}): make one with `{command}`.",
+            f"{name} 不可用：应为 32 字节的 base64，可用 `{command}` 生成。",
+        ) from exc
+
+
 def _meant_hint(given: Iterable[str], names: Iterable[str]) -> tuple[str, str]:
     """In both languages, which variable was probably meant by one that is given."""
     wanted = set(names)

@@ -18,6 +18,7 @@ from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import (
+    CONNECT_TASK,
     IMPORT_TASK,
     PRIVATE_TASK,
     TENDING_TASK,
@@ -29,6 +30,7 @@ from bot.queue.jobs import (
 from bot.queue.person_rates import Asker
 from memory.backends.exchange import AskingConnection
 from memory.backends.postgres import Pool
+from memory.identity import FeishuPerson
 from memory.migrations import SCHEMA
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext
@@ -199,6 +201,15 @@ class JobTable:
         whose = (IMPORT_TASK, _IMPORT_PRIORITY, IMPORTS_AT_ONCE, import_id)
         args = json.dumps({**note, "import_id": import_id})
         return bool(await self._value("queue_import", *whose, args, wait_s, if_idle))
+
+    async def queue_connect(
+        self, person: FeishuPerson, wait_s: float = 0.0, *, why: str = "", if_idle: bool = False
+    ) -> bool:
+        """Queues what is next for a person's own tokens, in `wait_s`; whether it is a new job."""
+        args = {"tenant_key": person.tenant_key, "user_id": person.open_id, "why": why}
+        whose = f"{person.tenant_key} {person.open_id}"
+        more = (json.dumps(args), wait_s, if_idle)
+        return bool(await self._value("queue_connect", CONNECT_TASK, whose, *more))
 
     async def is_stopped(self, turn_id: str) -> bool:
         """Whether the turn was asked to stop, also before a crash."""

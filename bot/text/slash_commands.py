@@ -31,6 +31,7 @@ class CommandName(StrEnum):
     SETTINGS = "settings"
     REMINDERS = "reminders"
     IMPORT = "import"
+    CONNECT = "connect"
     STOP = "stop"
     WHY = "why"
 
@@ -69,6 +70,7 @@ WORDS: Mapping[str, CommandName] = {
     "设置": CommandName.SETTINGS,
     "提醒": CommandName.REMINDERS,
     "导入": CommandName.IMPORT,
+    "连接": CommandName.CONNECT,
     "停止": CommandName.STOP,
     "停": CommandName.STOP,
     "为什么": CommandName.WHY,

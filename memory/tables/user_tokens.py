@@ -62,7 +62,7 @@ class AskPlace:
 @dataclass(frozen=True, slots=True)
 class Ask:
     """What a person is asked for. `outcome` "": they have not decided. `card` is the message_id of
-    the card with the link, "" before it is sent."""
+    the card with the link, "" before it is sent; `aside`: it stands beside a group."""
 
     id: str
     scopes: tuple[str, ...]
@@ -70,6 +70,7 @@ class Ask:
     interval_s: int
     outcome: Outcome | Literal[""]
     card: str
+    aside: bool
     place: AskPlace
     key: str
 
@@ -77,11 +78,13 @@ class Ask:
 @dataclass(frozen=True, slots=True)
 class Connection:
     """What a person granted. `granted_ms` None: nothing; `ended` says why, where they were not told
-    yet. `key` names what their tokens are sealed with."""
+    yet. `language` is the one they last asked in; `key` names what their tokens are sealed with."""
 
     scopes: tuple[str, ...]
     granted_ms: int | None
     ended: Ended | Literal[""]
+    ended_ms: int | None
+    language: Literal["en", "zh", ""]
     key: str
     ask: Ask | None
 
@@ -168,9 +171,9 @@ class UserTokenStore:
         code, link = json.loads(text)
         return DeviceCode(code, link)
 
-    async def note_card(self, person: FeishuPerson, ask: str, card: str) -> None:
-        """The card with the link is `card`."""
-        await self._call(person, "note_user_ask", p_ask=ask, p_card=card)
+    async def note_card(self, person: FeishuPerson, ask: str, card: str, *, aside: bool) -> None:
+        """The card with the link is `card`; `aside`: beside a group."""
+        await self._call(person, "note_user_ask", p_ask=ask, p_card=card, p_aside=aside)
 
     async def note_interval(self, person: FeishuPerson, ask: str, interval_s: int) -> None:
         """From now on Feishu is asked so seldom."""
@@ -314,6 +317,7 @@ def _connection(row: Mapping[str, Any] | None) -> Connection | None:
             row["ask_interval_s"],
             row["ask_outcome"],
             row["ask_card"],
+            row["ask_aside"],
             AskPlace(**row["ask_place"]),
             row["ask_sealed_with"],
         )
@@ -321,6 +325,8 @@ def _connection(row: Mapping[str, Any] | None) -> Connection | None:
         _scopes(row["scopes"]),
         row["granted_ms"],
         row["ended"],
+        row["ended_ms"],
+        row["language"],
         row["sealed_with"],
         ask,
     )

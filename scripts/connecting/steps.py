@@ -23,6 +23,7 @@ from scripts.connecting import (
     by_hand,
     choosing_embeddings,
     choosing_model,
+    choosing_token_key,
     env_file,
     listening,
     registering,
@@ -80,6 +81,8 @@ def _run(talk: Talk, given: argparse.Namespace) -> int:
         talk.check(found)
     if embeddings := choosing_embeddings.choose(talk, given.embeddings, _kept()):
         _write(talk, embeddings)
+    if key := choosing_token_key.choose(talk, _kept()):
+        _write(talk, key)
     return _first_events(talk, given, app, kept, is_new=is_new)
 
 

@@ -67,10 +67,11 @@ as $$
     'scopes', t.scopes, 'granted_ms', (extract(epoch from t.granted_at) * 1000)::bigint,
     'access_until_ms', (extract(epoch from t.access_until) * 1000)::bigint,
     'refresh_until_ms', (extract(epoch from t.refresh_until) * 1000)::bigint,
-    'sealed_with', t.sealed_with, 'ended', t.ended,
+    'sealed_with', t.sealed_with, 'ended', t.ended, 'language', t.language,
+    'ended_ms', (extract(epoch from t.ended_at) * 1000)::bigint,
     'ask', t.ask, 'ask_scopes', t.ask_scopes, 'ask_until_ms', (extract(epoch from t.ask_until) * 1000)::bigint,
     'ask_interval_s', t.ask_interval_s, 'ask_sealed_with', t.ask_sealed_with, 'ask_outcome', t.ask_outcome,
-    'ask_card', t.ask_card, 'ask_place', t.ask_place)
+    'ask_card', t.ask_card, 'ask_aside', t.ask_aside, 'ask_place', t.ask_place)
 $$;
 
 -- What the person granted and is asked for; null: nothing.
@@ -109,13 +110,14 @@ declare
   v_open_id constant text := bot_private.require_own_place();
 begin
   insert into public.user_tokens as t
-    (tenant_key, open_id, ask, ask_scopes, ask_until, ask_interval_s, ask_sealed_with, ask_place)
+    (tenant_key, open_id, ask, ask_scopes, ask_until, ask_interval_s, ask_sealed_with, ask_place, language)
   values (public.claim('tenant_key'), v_open_id, p_ask, p_scopes, now() + make_interval(secs => p_life_s),
-          greatest(p_interval_s, 1), p_key, p_place::jsonb)
+          greatest(p_interval_s, 1), p_key, p_place::jsonb, coalesce(p_place::jsonb ->> 'language', ''))
   on conflict (tenant_key, open_id) do update set
     ask = excluded.ask, ask_scopes = excluded.ask_scopes, ask_until = excluded.ask_until,
     ask_interval_s = excluded.ask_interval_s, ask_sealed_with = excluded.ask_sealed_with,
-    ask_outcome = '', ask_card = '', ask_place = excluded.ask_place, updated_at = now();
+    ask_outcome = '', ask_card = '', ask_aside = false, ask_place = excluded.ask_place,
+    language = excluded.language, updated_at = now();
   perform bot_private.keep_seal('device', p_sealed);
   return public.get_user_tokens();
 end
@@ -123,7 +125,7 @@ $$;
 
 -- Notes the card with the link, and how often may be looked; null: as before.
 create or replace function public.note_user_ask(
-  p_ask text, p_card text default null, p_interval_s integer default null
+  p_ask text, p_card text default null, p_aside boolean default null, p_interval_s integer default null
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $$
@@ -133,7 +135,8 @@ declare
   v_open_id constant text := bot_private.require_own_place();
 begin
   update public.user_tokens t
-  set ask_card = coalesce(p_card, t.ask_card), ask_interval_s = coalesce(p_interval_s, t.ask_interval_s),
+  set ask_card = coalesce(p_card, t.ask_card), ask_aside = coalesce(p_aside, t.ask_aside),
+      ask_interval_s = coalesce(p_interval_s, t.ask_interval_s),
       updated_at = now()
   where t.tenant_key = public.claim('tenant_key') and t.open_id = v_open_id and t.ask = p_ask;
 end
@@ -176,7 +179,7 @@ begin
   update public.user_tokens t
   set scopes = p_scopes, granted_at = now(), access_until = now() + make_interval(secs => p_access_s),
       refresh_until = case when p_refresh is not null then now() + make_interval(secs => p_refresh_s) end,
-      sealed_with = p_key, refreshed_by = '', refresh_began_at = null, ended = '',
+      sealed_with = p_key, refreshed_by = '', refresh_began_at = null, ended = '', ended_at = null,
       ask_outcome = 'connected', updated_at = now()
   where t.tenant_key = public.claim('tenant_key') and t.open_id = v_open_id and t.ask = p_ask
     and t.ask_outcome = '';
@@ -202,7 +205,7 @@ declare
 begin
   update public.user_tokens t
   set ask = '', ask_scopes = '', ask_until = null, ask_sealed_with = '', ask_outcome = '', ask_card = '',
-      ask_place = '{}', updated_at = now()
+      ask_aside = false, ask_place = '{}', updated_at = now()
   where t.tenant_key = public.claim('tenant_key') and t.open_id = v_open_id and t.ask = p_ask
     and t.ask_outcome <> '';
   if found then
@@ -223,7 +226,8 @@ declare
 begin
   update public.user_tokens t
   set scopes = '', granted_at = null, access_until = null, refresh_until = null, sealed_with = '',
-      refreshed_by = '', refresh_began_at = null, ended = p_ended, updated_at = now()
+      refreshed_by = '', refresh_began_at = null, ended = p_ended,
+      ended_at = case when p_ended <> '' then now() end, updated_at = now()
   where t.tenant_key = public.claim('tenant_key') and t.open_id = v_open_id;
   perform bot_private.drop_seals('{access,refresh}');
   delete from public.user_tokens t
@@ -248,6 +252,9 @@ declare
   v_why text := '';
   t public.user_tokens;
 begin
+  if coalesce(p_holder, '') = '' then
+    raise exception 'p_holder is required: who refreshes has a name' using errcode = 'PT400';
+  end if;
   select * into t from public.user_tokens u where u.tenant_key = v_tenant_key and u.open_id = v_open_id;
   if t.granted_at is not null and t.access_until <= now() + make_interval(secs => p_least_s) then
     select * into t from public.user_tokens u
@@ -376,7 +383,7 @@ as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
 begin
-  update public.user_tokens t set ended = '', updated_at = now()
+  update public.user_tokens t set ended = '', ended_at = null, updated_at = now()
   where t.tenant_key = public.claim('tenant_key') and t.open_id = v_open_id and t.granted_at is null;
   delete from public.user_tokens t
   where t.tenant_key = public.claim('tenant_key') and t.open_id = v_open_id and t.granted_at is null

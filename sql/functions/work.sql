@@ -348,6 +348,33 @@ begin
 end
 $$;
 
+-- Queues what is next for a person's own tokens, in p_wait_s; one that waits already goes when the sooner of the two
+-- would. p_if_idle: only if none waits or runs. Returns whether there is a new one.
+create or replace function feishu_bot.queue_connect(
+  p_task text, p_whose text, p_args text, p_wait_s double precision default 0, p_if_idle boolean default false
+) returns boolean
+language plpgsql volatile security invoker set search_path = feishu_bot
+as $$
+declare
+  v_key constant text := 'connect ' || p_whose;
+  v_new boolean;
+begin
+  if p_if_idle and exists (
+    select from jobs j where j.lock = v_key and j.status in ('waiting', 'running')) then
+    return false;
+  end if;
+  insert into jobs as j (task, lock, unique_key, args, scheduled_at)
+  values (p_task, v_key, v_key, p_args::jsonb,
+          case when p_wait_s > 0 then now() + make_interval(secs => p_wait_s) end)
+  on conflict (unique_key) where status = 'waiting' do update set
+    scheduled_at = case when j.scheduled_at is not null and excluded.scheduled_at is not null
+      then least(j.scheduled_at, excluded.scheduled_at) end
+  returning j.xmax = 0 into v_new;
+  perform tell_workers();
+  return v_new;
+end
+$$;
+
 -- Queues a job unless one with its key waits already.
 create or replace function feishu_bot.queue_once(
   p_task text, p_priority integer, p_lock text, p_key text, p_args jsonb

@@ -75,7 +75,7 @@ async def test_what_is_asked_for_is_there_until_it_is_answered(
     store: UserTokenStore, ann: FeishuPerson, bob: FeishuPerson
 ) -> None:
     await ask(store, ann)
-    await store.note_card(ann, "ask-1", "om_card")
+    await store.note_card(ann, "ask-1", "om_card", aside=True)
     await store.note_interval(ann, "ask-1", 10)
     found = await store.get(ann)
 

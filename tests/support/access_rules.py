@@ -551,7 +551,8 @@ TABLES: Mapping[str, Table] = {
         may_change=(
             "updated_at", "scopes", "granted_at", "access_until", "refresh_until", "sealed_with",
             "refreshed_by", "refresh_began_at", "ended", "ask", "ask_scopes", "ask_until",
-            "ask_interval_s", "ask_sealed_with", "ask_outcome", "ask_card", "ask_place",
+            "ask_interval_s", "ask_sealed_with", "ask_outcome", "ask_card", "ask_aside",
+            "ask_place", "ended_at", "language",
         ),
         tried="ended",
         changed="lost",

@@ -32,6 +32,7 @@ class SetUp:
     proactive: bool = False
     offline: bool = False
     hears: bool = True
+    connects: bool = False
 
     @property
     def in_group(self) -> bool:
@@ -60,6 +61,7 @@ def set_up(
         proactive=settings.proactive,
         offline=not settings.openai_api_key,
         hears=hears,
+        connects=bool(settings.user_token_key),
     )
 
 
@@ -99,6 +101,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("command-settings-in-p2p", lambda here: not here.in_group),
     Capability("command-import", lambda here: here.in_group and here.imports),
     Capability("command-import-in-p2p", lambda here: not here.in_group and here.imports),
+    Capability("command-connect", lambda here: here.connects),
 )
 
 _WORD = re.compile(r"`(/[^`\s]+)`")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from bot.agents.operator_files import check_files
 from bot.operations.doctor import (
+    accounts,
     database,
     feishu,
     health,
@@ -131,6 +132,7 @@ def _database(settings: Settings, wishes: Wishes) -> Sequence[Check]:
         checks.append(database.isolation(settings, url))
     if found := database.without_vectors(settings, url):
         checks.append(found)
+    checks.append(accounts.accounts(settings, url))
     if wishes.running:
         checks += map(_elsewhere, health.look(url, settings.zone))
     if settings.feishu_app_id and not settings.sandbox:

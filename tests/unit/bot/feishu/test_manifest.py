@@ -16,7 +16,7 @@ from bot.intake import acceptance
 from lab.doubles.processes import ROOT
 from memory.text import has_han
 from sandbox.api import ENDPOINTS
-from sandbox.world import scopes
+from sandbox.world import scopes, user_scopes
 from sandbox.world.app_console import decoded
 from scripts.connecting import by_hand
 from scripts.connecting.talk import Talk
@@ -88,7 +88,8 @@ def test_setup_by_hand_says_every_scope_and_event() -> None:
 def test_what_opens_a_call_is_what_the_stand_in_read_from_the_same_pages() -> None:
     as_app = [one for one in ENDPOINTS if one.tokens == ("tenant",)]
     theirs = {frozenset(one.scopes) for one in as_app if one.scopes}
-    theirs |= {frozenset(any_of) for any_of in scopes.EVENTS.values()}
+    events_of_both = (scopes.EVENTS, user_scopes.USER_EVENTS)
+    theirs |= {frozenset(any_of) for one in events_of_both for any_of in one.values()}
     received = (
         scopes.PRIVATE_MESSAGES, scopes.MENTIONS, scopes.GROUP_MESSAGES,
         (scopes.MENTIONS_BY_BOTS,), (scopes.ALL_GROUP_MESSAGES,),

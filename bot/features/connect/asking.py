@@ -1,0 +1,96 @@
+"""Asks a person to let the bot act as them, by a link that they alone see. What is said here is not
+stored: a link belongs into nobody's history.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import structlog
+
+from bot.features.connect import texts
+from bot.feishu.authorization import NotGranted
+from bot.feishu.errors import FeishuFailure
+from bot.feishu.user_scopes import DOCUMENTS
+from bot.outbox.delivery import Aside, Undeliverable
+from bot.outbox.notices import say
+from bot.people.personal_access import PersonalAccess
+from bot.queue.inbox import QueueUnavailable
+from bot.services import Services
+from memory.identity import FeishuPerson
+from memory.tables.user_tokens import AskPlace, DeviceCode
+
+log = structlog.get_logger()
+
+# beside: the link stands where they asked; in_p2p: elsewhere. The others say why there is none.
+Asked = Literal["beside", "in_p2p", "not-now", "app-may-not", "not-sent-privately"]
+
+
+async def ask(
+    services: Services,
+    access: PersonalAccess,
+    person: FeishuPerson,
+    ask_id: str,
+    place: AskPlace,
+) -> Asked:
+    """Shows the link and queues the look at what comes of it. After a crash it is the same link.
+    Raises `StoreError`."""
+    try:
+        device, life_s, interval_s = await _device(services, access, person, ask_id, place)
+        minutes = max(life_s // 60, 1)
+        sent = await say(
+            services,
+            Aside(person.open_id, place.beside),
+            texts.asked(DOCUMENTS, device.link, minutes, place.language),
+            key=f"connect:{ask_id}",
+        )
+    except NotGranted as exc:
+        log.warning("connect.not_begun", kind=exc.kind, code=exc.code)
+        return "not-now" if exc.kind == "later" else "app-may-not"
+    except Undeliverable as exc:
+        log.warning("connect.not_shown", reason=exc.reason)
+        return "not-sent-privately"
+    except FeishuFailure as exc:
+        log.warning("connect.not_begun", error=type(exc).__name__)
+        return "not-now"
+    await access.store.note_card(person, ask_id, sent.message_id, aside=sent.aside)
+    await queue_step(services, person, interval_s)
+    log.info("connect.asked", aside=sent.aside)
+    return "beside" if sent.aside or place.chat_type == "p2p" else "in_p2p"
+
+
+async def queue_step(services: Services, person: FeishuPerson, wait_s: float = 0.0) -> None:
+    """What is next for them. Where the queue is away the maintenance does it within a minute."""
+    if services.queue_connect is None:
+        return
+    try:
+        await services.queue_connect(person, wait_s)
+    except QueueUnavailable as exc:
+        log.warning("connect.not_queued", error=str(exc))
+
+
+async def _device(
+    services: Services,
+    access: PersonalAccess,
+    person: FeishuPerson,
+    ask_id: str,
+    place: AskPlace,
+) -> tuple[DeviceCode, int, int]:
+    """The link, how long it is valid and how often to look, in seconds."""
+    known = await access.store.get(person)
+    if known and known.ask and known.ask.id == ask_id and not known.ask.outcome:
+        left_s = int(known.ask.until_ms / 1000 - services.clock())
+        if device := await access.store.device(person, known.ask):
+            return device, max(left_s, 0), known.ask.interval_s
+    link = await access.authorization.begin(DOCUMENTS)
+    device = DeviceCode(link.device_code, link.link)
+    await access.store.ask(
+        person,
+        ask_id,
+        scopes=DOCUMENTS,
+        device=device,
+        life_s=link.life_s,
+        interval_s=link.interval_s,
+        place=place,
+    )
+    return device, link.life_s, link.interval_s

@@ -1,0 +1,198 @@
+"""The next step for a person's own tokens, as a job that may be killed at any moment: looking
+whether they have approved, telling what came of it, telling that it has ended.
+
+What was found is in the table before it is told, and is told until that is noted there.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Literal
+
+import structlog
+
+from bot.features.connect import texts
+from bot.features.connect.asking import queue_step
+from bot.features.private_answers.ephemeral_answer import take_away
+from bot.feishu import cards
+from bot.feishu.authorization import NotGranted
+from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
+from bot.outbox.delivery import Aside, Undeliverable
+from bot.outbox.notices import say
+from bot.people.personal_access import PersonalAccess
+from bot.queue.consumer import Lease
+from bot.services import Services
+from bot.text.languages import Language
+from memory.identity import FeishuPerson
+from memory.tables.user_tokens import Ask, Connection, Outcome, RefreshTurn, TokenPair
+
+log = structlog.get_logger()
+
+_SLOWER_BY_S = 5  # RFC 8628, 3.5
+_TRIES = 3
+
+
+async def handle_connect(services: Services, lease: Lease) -> None:
+    """Does what is next. Raises `StoreError` and, where a card could not be sent,
+    `FeishuFailure`."""
+    access, args = services.access, lease.job.args
+    if access is None:
+        return
+    person = FeishuPerson(args["tenant_key"], args["user_id"])
+    if args.get("why") == "stale":
+        await _give_up_stale(access, person)
+    found = await access.store.get(person)
+    if found is None:
+        return
+    if found.ended:
+        await _tell_ending(services, access, person, found, lease)
+    if found.ask and not found.ask.outcome:
+        await _look(services, access, person, found.ask, lease)
+    elif found.ask and found.ask.outcome:
+        await _tell_answer(services, access, person, found.ask, found.ask.outcome, lease)
+    elif found.granted_ms and args.get("why") == "key":
+        resealed = await access.store.reseal(person, found)
+        log.info("connect.resealed", done=resealed)
+
+
+async def _give_up_stale(access: PersonalAccess, person: FeishuPerson) -> None:
+    """Whoever refreshed is gone: the database ends the grant, unless it was only slow."""
+    holder = secrets.token_hex(8)
+    found = await access.store.use(person, holder)
+    if isinstance(found, RefreshTurn) and found.refresh:
+        await access.store.end_refresh(person, holder, "")
+
+
+async def _look(
+    services: Services, access: PersonalAccess, person: FeishuPerson, ask: Ask, lease: Lease
+) -> None:
+    """Asks Feishu whether they have decided, and looks again later where they have not."""
+    wait_s = ask.interval_s
+    outcome = await _outcome(services, access, person, ask)
+    if outcome == "slow_down":
+        wait_s += _SLOWER_BY_S
+        await access.store.note_interval(person, ask.id, wait_s)
+    if outcome == "pending" or outcome == "slow_down":
+        await queue_step(services, person, wait_s)
+        return
+    if outcome is not None:
+        log.info("connect.answered", outcome=outcome)
+        await _tell_answer(services, access, person, ask, outcome, lease)
+
+
+async def _outcome(
+    services: Services, access: PersonalAccess, person: FeishuPerson, ask: Ask
+) -> Outcome | Literal["pending", "slow_down"] | None:
+    """What came of it; pending or slow_down: nothing yet; None: it is not asked for any more."""
+    device = await access.store.device(person, ask)
+    if device is None:
+        return await _refuse(access, person, ask, "failed")
+    try:
+        pair = await access.authorization.poll(device.code)
+    except NotGranted as exc:
+        if exc.kind in ("pending", "slow_down", "later"):
+            if services.clock() * 1000 > ask.until_ms:
+                return await _refuse(access, person, ask, "expired")
+            return "pending" if exc.kind == "pending" else "slow_down"
+        log.info("connect.not_granted", kind=exc.kind, code=exc.code)
+        known: Outcome = exc.kind if exc.kind in ("denied", "expired") else "failed"
+        return await _refuse(access, person, ask, known)
+    except Unreachable as exc:
+        log.info("connect.not_looked", error=type(exc).__name__)
+        return "slow_down"
+    return await _keep(access, person, ask, pair)
+
+
+async def _keep(
+    access: PersonalAccess, person: FeishuPerson, ask: Ask, pair: TokenPair
+) -> Outcome | None:
+    """Keeps the tokens if it was the person who approved."""
+    for attempt in range(_TRIES):
+        try:
+            who = await access.authorization.who(pair.access)
+            break
+        except FeishuFailure as exc:
+            log.warning("connect.who_unknown", error=type(exc).__name__, attempt=attempt + 1)
+    else:
+        return await _refuse(access, person, ask, "failed")
+    if who != person.open_id:
+        log.warning("connect.somebody_else")
+        return await _refuse(access, person, ask, "somebody_else")
+    return "connected" if await access.store.connect(person, ask.id, pair) else None
+
+
+async def _refuse(
+    access: PersonalAccess, person: FeishuPerson, ask: Ask, outcome: Outcome
+) -> Outcome | None:
+    return outcome if await access.store.answer(person, ask.id, outcome) else None
+
+
+async def _tell_answer(
+    services: Services,
+    access: PersonalAccess,
+    person: FeishuPerson,
+    ask: Ask,
+    outcome: Outcome,
+    lease: Lease,
+) -> None:
+    """On the card with the link, which goes; beside a group such a card cannot be changed."""
+    found = await access.store.get(person)
+    scopes = found.scopes if found else ()
+    text = texts.answered(outcome, scopes, ask.place.language)
+    if not ask.card or ask.aside or not await _patched(services, ask.card, text):
+        beside = ask.place.beside if ask.aside else ""
+        await _say(services, person, text, key=f"connected:{ask.id}", lease=lease, beside=beside)
+        if ask.card and ask.aside:
+            await take_away(services, ask.card)
+    await access.store.close_ask(person, ask.id)
+
+
+async def _patched(services: Services, card: str, text: str) -> bool:
+    """Whether the card shows the text now. Raises `FeishuFailure` where another attempt helps."""
+    try:
+        await services.feishu.patch_card(card, cards.card_content(cards.answer_card(text)))
+    except FeishuError as exc:
+        if exc.action.may_pass:
+            raise
+        log.info("connect.card_stays", code=exc.code)
+        return False
+    return True
+
+
+async def _tell_ending(
+    services: Services,
+    access: PersonalAccess,
+    person: FeishuPerson,
+    found: Connection,
+    lease: Lease,
+) -> None:
+    language = await _language(services, found)
+    text = texts.ended(found.ended, language)
+    await _say(services, person, text, key=f"ended:{person.open_id}:{found.ended_ms}", lease=lease)
+    await access.store.note_told(person)
+    log.info("connect.ending_told", ended=found.ended)
+
+
+async def _language(services: Services, found: Connection) -> Language:
+    return found.language or ("en" if "larksuite" in services.settings.domain else "zh")
+
+
+async def _say(
+    services: Services,
+    person: FeishuPerson,
+    text: str,
+    *,
+    key: str,
+    lease: Lease,
+    beside: str = "",
+) -> None:
+    """To them alone. Whoever does not take messages of ours finds it in `/connect`."""
+    try:
+        await say(services, Aside(person.open_id, beside), text, key=key, lease=lease)
+    except Undeliverable as exc:
+        log.warning("connect.not_told", reason=exc.reason)
+    except FeishuError as exc:
+        if exc.action.may_pass:
+            raise
+        log.warning("connect.not_told", code=exc.code)
+    lease.unsure = False
