@@ -7,47 +7,58 @@ next question. If it no longer stands for what the asker may read, the memory te
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.listening.transcript import ChannelConversation, MessageRecord
 
-_MOST_CHARACTERS = 3_000_000  # of all transcripts: about as many bytes of memory
+_MOST_BYTES = 3_000_000  # of all transcripts, about
 _OF_A_RECORD = 500  # beside its words
 
 
 @dataclass(frozen=True, slots=True)
 class HeldTranscript:
-    """The messages of one chat, oldest first, and what the memory said of them. None: nothing."""
+    """The messages of one chat, oldest first, and what the memory said of them. None: nothing.
+    `answered` are the ids of those that the memory named as such, `size` about how many bytes they
+    take."""
 
     mark: Mapping[str, Any] | None = None
     messages: tuple[MessageRecord, ...] = ()
-
-    @property
-    def characters(self) -> int:
-        """About how much it takes."""
-        return sum(_OF_A_RECORD + len(one.content) for one in self.messages)
+    answered: frozenset[str] = frozenset()
+    size: int = 0
 
     def extended(self, row: Mapping[str, Any]) -> HeldTranscript:
         """After what the SQL functions tell in short to somebody who holds this."""
-        topics, answered = row["topics"], frozenset(row["answered"])
-        told = [_record(message, topics, answered) for message in row["messages"]]
-        if not row.get("goes_on"):
-            return HeldTranscript(row.get("mark"), tuple(told))
-        known = [_known(one, topics, answered) for one in self.messages]
-        if known and told and _order(told[0]) < _order(known[-1]):
-            return HeldTranscript(row["mark"], tuple(sorted([*known, *told], key=_order)))
-        return HeldTranscript(row["mark"], (*known, *told))
+        before = self if row.get("goes_on") else HeldTranscript()
+        topics, named = row["topics"], frozenset(row["answered"])
+        told = [_record(message, topics, named) for message in row["messages"]]
+        messages = (*before._changed(topics, named - before.answered), *told)
+        if before.messages and told and _order(told[0]) < _order(before.messages[-1]):
+            messages = tuple(sorted(messages, key=_order))
+        size = before.size + sum(_OF_A_RECORD + len(one.content) for one in told)
+        return HeldTranscript(row.get("mark"), messages, named | before.answered, size)
+
+    def _changed(
+        self, topics: Mapping[str, int], answered: frozenset[str]
+    ) -> Iterable[MessageRecord]:
+        """The messages with what has become of some of them."""
+        if not (topics or answered):
+            return self.messages
+        touched = answered.union(topics)
+        return (
+            _known(one, topics, answered) if one.message_id in touched else one
+            for one in self.messages
+        )
 
 
 class HeldTranscripts:
     """Those of the chats that were heard last, by tenant and chat."""
 
-    def __init__(self, most_characters: int = _MOST_CHARACTERS) -> None:
-        self._most = most_characters
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most = most_bytes
         self._held: OrderedDict[tuple[str, str], HeldTranscript] = OrderedDict()
-        self._characters = 0
+        self._size = 0
 
     def of(self, tenant_key: str, chat_id: str) -> HeldTranscript:
         """What is held of a chat."""
@@ -70,17 +81,17 @@ class HeldTranscripts:
 
     def _drop(self, place: tuple[str, str]) -> None:
         if gone := self._held.pop(place, None):
-            self._characters -= gone.characters
+            self._size -= gone.size
 
     def _keep(self, place: tuple[str, str], now: HeldTranscript) -> None:
         self._drop(place)
         if now.mark is None:
             return
         self._held[place] = now
-        self._characters += now.characters
-        while self._characters > self._most:
+        self._size += now.size
+        while self._size > self._most:
             _, oldest = self._held.popitem(last=False)
-            self._characters -= oldest.characters
+            self._size -= oldest.size
 
 
 def _record(
