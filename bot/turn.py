@@ -111,6 +111,7 @@ async def _take_turn(
             answer = await _made(services, turn, opened, showing, stream, answering)
             await room_to_go_on()
             forgets, foot, means = answer.forgets, answer.foot, answer.means
+            looking.found(withheld=answer.withheld)
             reply = await store_reply(services, turn, answer, showing.language)
         pressed_question = turn.question if answering is None and turn.by_click else None
         turn = replace(turn, foot=foot, asked=pressed_question)

@@ -209,7 +209,7 @@ def _manager(
         models.main(),
         model_name=settings.openai_model,
         stores=stores,
-        tools=TOOLS,
+        tools=[one for one in TOOLS if one.kept or settings.user_token_key],
         specialists=specialists(settings, servers),
         mcp=mcp,
         model_named=models.named,

@@ -41,6 +41,7 @@ from bot.operations.maintenance.history_imports import tend_imports
 from bot.operations.maintenance.janitor import keep_order
 from bot.operations.maintenance.membership_refresh import learn_members
 from bot.operations.maintenance.person_rates import share_person_rates, tell_first
+from bot.operations.maintenance.told_documents import tend_told_documents
 from bot.operations.maintenance.turn_records import record_turns
 from bot.operations.maintenance.user_tokens import tend_user_tokens
 from bot.operations.maintenance.worker_presence import Standing
@@ -265,6 +266,7 @@ def _tending(
         partial(tend_imports, services, table),
         partial(tend_user_tokens, services, table),
         partial(tend_withdrawals, services),
+        partial(tend_told_documents, services),
         partial(record_turns, table, services),
         partial(share_person_rates, table, services),
         partial(sweep_forever, services, table),

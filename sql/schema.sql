@@ -1791,6 +1791,26 @@ create table bot_private.talk_terms (
 alter table bot_private.talk_terms enable row level security;
 grant truncate on bot_private.talk_terms to service_role;
 
+-- A document that a person had read in a chat; `doc:<id>` is what their answers there were given.
+-- What was read is not kept, but what tells it is (bot_private.source_terms), as for files.
+create table bot_private.told_documents (
+  id bigint generated always as identity primary key,
+  tenant_key text not null,
+  chat_id text not null,
+  chat_type text not null,
+  kind text not null,  -- and its token, as the link names them
+  token text not null,
+  actor_id text not null,
+  actor_tenant text not null default '',
+  told_at timestamptz not null default now(),
+  looked_at timestamptz not null default now(),
+  constraint told_documents_tenant_key_chat_id_actor_id_kind_token_key unique (tenant_key, chat_id,
+    actor_id, kind, token)
+);
+create index told_documents_looked_idx on bot_private.told_documents (looked_at);
+alter table bot_private.told_documents enable row level security;
+grant select, insert, update, delete, truncate on bot_private.told_documents to service_role;
+
 -- What recall searches: the words of every turn as numbers. No token and no API reaches it;
 -- functions that run as its owner apply the rule of the messages.
 create table bot_private.turn_words (

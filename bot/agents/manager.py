@@ -36,6 +36,7 @@ from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import recorded
 from bot.agents.tools.tool_calls import Hands, offered
 from bot.agents.tools.toolkit import Toolkit
+from bot.documents.turn_documents import TurnDocuments
 from bot.text.languages import Language
 from memory.outcomes import STOPPED as STOPPED_TURN
 from memory.outcomes import TurnOutcome, apologised
@@ -125,6 +126,7 @@ class Manager:
         flows_for_s: float = 0.0,
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
+        documents: TurnDocuments | None = None,
     ) -> AgentAnswer:
         """The reply to `prompt`. Raises `ModelUnavailable` when nothing has begun after
         `timeout_s`; once something has, the whole may take `flows_for_s`, if that is longer.
@@ -132,9 +134,10 @@ class Manager:
         An answer that is cut short stays as far as it came; `ended` says why. When there is nothing
         of it and a limit is hit, or the model fails after tools have worked, the reply says so
         honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
-        each step; the model streams without it too. `stop` ends it at any moment.
+        each step; the model streams without it too. `stop` ends it at any moment. `documents` are
+        what its tools may read.
         """
-        turn = self._turn(prompt, WrittenSoFar(on_progress))
+        turn = self._turn(prompt, WrittenSoFar(on_progress), documents)
         try:
             async with time_limit(timeout_s) as limit:
                 with _ended_by(stop, limit), _flowing(turn.written, stop, limit, flows_for_s):
@@ -212,7 +215,9 @@ class Manager:
             await offered(wish.calls, hands)
         return None
 
-    def _turn(self, prompt: Prompt, written: WrittenSoFar) -> _Turn:
+    def _turn(
+        self, prompt: Prompt, written: WrittenSoFar, documents: TurnDocuments | None = None
+    ) -> _Turn:
         spent = Spent(self._limits)
         if self._stores is None or prompt.context is None:
             return _Turn(prompt, spent, None, written)
@@ -231,6 +236,7 @@ class Manager:
             own_words=prompt.own_words,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
+            documents=documents,
             spent=spent,
             on_progress=written,
         )

@@ -18,6 +18,7 @@ from bot.answering import material
 from bot.answering.apologies import apology
 from bot.answering.attachments import limits_of
 from bot.answering.deduplication import Quoted, untold, without_commands
+from bot.answering.documents import documents_of
 from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, language, people_of
@@ -25,6 +26,7 @@ from bot.answering.recall import recalled
 from bot.answering.request_rate import asker_of, too_many
 from bot.answering.texts import say_both
 from bot.answering.usage_limits import used_up
+from bot.documents.turn_documents import TurnDocuments
 from bot.feishu import markup
 from bot.files.refusals import not_read
 from bot.listening.chat_rules import rules_of, told_by_owner
@@ -35,6 +37,7 @@ from bot.outbox.foot import Foot, RecalledSource, Where
 from bot.people.names import Names
 from bot.process import metrics, timing
 from bot.process.timing import stage
+from bot.queue.jobs import Later
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
@@ -75,7 +78,8 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     agent_answer, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
     reply = reply_of(agent_answer, chat_type=turn.chat_type, language=spoken)
-    reply = replace(reply, given=given)
+    told = agent_answer.documents
+    reply = replace(reply, given=given, withheld=agent_answer.withheld, documents=told)
     seconds = services.clock() - turn.received_ms / 1000
     foot = _foot(turn, agent_answer, earlier, seconds, spoken)
     if opened.degraded:  # no button would work without the memory
@@ -139,7 +143,12 @@ async def _answer(
         if opened.degraded:
             note_sources(map(read_source, {*came.read, *came.texts}))
         prompt, earlier = await _prompt(services, turn, opened, came)
-        answer = await _asked(services, turn, opened, prompt)
+        documents = None if opened.degraded else documents_of(services, turn)
+        answer = await _asked(services, turn, opened, prompt, documents)
+    if documents:
+        if not await documents.may_still_be_told():
+            raise Later("a document that was read is no longer open to everybody")
+        answer = replace(answer, withheld=documents.withheld, documents=documents.told)
     return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
 
 
@@ -158,7 +167,13 @@ async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Mate
         return True
 
 
-async def _asked(services: Services, turn: Turn, opened: OpenTurn, prompt: Prompt) -> AgentAnswer:
+async def _asked(
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    prompt: Prompt,
+    documents: TurnDocuments | None,
+) -> AgentAnswer:
     """The model's answer, or an apology when it fails or takes too long."""
     begins_s, flows_for_s = _times(services, turn, opened)
     try:
@@ -169,6 +184,7 @@ async def _asked(services: Services, turn: Turn, opened: OpenTurn, prompt: Promp
                 flows_for_s=flows_for_s,
                 on_progress=turn.on_progress,
                 stop=turn.stop,
+                documents=documents,
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, language(services, turn, opened))

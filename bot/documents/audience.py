@@ -6,17 +6,20 @@ A rule (pure), and the question as the person who asks. What Feishu does not say
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import structlog
 
-from bot.documents.refusals import unread
+from bot.documents.refusals import Reason, unread
 from bot.feishu.documents import DocumentCalls
-from bot.feishu.errors import FeishuFailure
+from bot.feishu.errors import FeishuError, FeishuFailure
 
 _TO_EVERYBODY = frozenset({"anyone_readable", "anyone_editable"})
 _TO_THE_TENANT = frozenset({"tenant_readable", "tenant_editable"})
+
+_MAY_NOT_SEE = frozenset({1063002, 1063004})
+_GONE: frozenset[Reason] = frozenset({"not_found", "deleted", "forbidden"})
 
 _Told = TypeVar("_Told")
 
@@ -34,11 +37,13 @@ class GroupListener:
 @dataclass(frozen=True, slots=True)
 class Sharing:
     """With whom a document is shared, as far as Feishu told the asker. `is_open_to_asker`: they can
-    open it themselves; `link` and `collaborators` are empty where they may not look at them."""
+    open it themselves; `link` and `collaborators` are empty where they may not look at them.
+    `is_sure`: Feishu answered all of it."""
 
     is_open_to_asker: bool = False
     link: str = ""
     collaborators: frozenset[tuple[str, str]] = frozenset()
+    is_sure: bool = field(default=True, compare=False)
 
 
 def everybody_can_open(
@@ -69,16 +74,26 @@ def _can_open(sharing: Sharing, chat_id: str, listener: GroupListener) -> bool:
 async def sharing_of(calls: DocumentCalls, token: str, kind: str, as_user: str) -> Sharing:
     """With whom the document is shared now, asked as the person whose access token it is. `kind` is
     docx, sheet or bitable. Never raises FeishuFailure, and remembers nothing."""
-    if not await _told(calls.may_view(token, kind, as_user), False):
-        return Sharing()
-    link = await _told(calls.link_sharing(token, kind, as_user), "")
-    members = await _told(calls.collaborators(token, kind, as_user), [])
-    return Sharing(True, link, frozenset(members))
+    failures: list[FeishuFailure] = []
+    can_view = await _told(calls.may_view(token, kind, as_user), False, failures)
+    link, members = "", list[tuple[str, str]]()
+    if can_view:
+        link = await _told(calls.link_sharing(token, kind, as_user), "", failures)
+        members = await _told(calls.collaborators(token, kind, as_user), [], failures)
+    return Sharing(can_view, link, frozenset(members), is_sure=all(map(_says_no, failures)))
 
 
-async def _told(answer: Awaitable[_Told], otherwise: _Told) -> _Told:
+async def _told(answer: Awaitable[_Told], otherwise: _Told, failures: list[FeishuFailure]) -> _Told:
     try:
         return await answer
     except FeishuFailure as failure:
+        failures.append(failure)
         _log.info("documents.sharing_untold", reason=unread(failure).reason)
         return otherwise
+
+
+def _says_no(failure: FeishuFailure) -> bool:
+    """Whether it is an answer: the person may not see that, or there is no such document."""
+    if isinstance(failure, FeishuError) and failure.code in _MAY_NOT_SEE:
+        return True
+    return unread(failure).reason in _GONE

@@ -6,6 +6,7 @@ from bot.features.chat_settings.feature import CHAT_SETTINGS
 from bot.features.commands.feature import COMMANDS
 from bot.features.connect.feature import CONNECT
 from bot.features.digests.feature import DIGESTS
+from bot.features.documents.feature import DOCUMENTS
 from bot.features.feature import Feature
 from bot.features.files.feature import FILES
 from bot.features.help.feature import HELP
@@ -28,6 +29,7 @@ FEATURES: tuple[Feature, ...] = (
     DIGESTS,
     UNASKED,
     FILES,
+    DOCUMENTS,
 )
 
 COMMAND_FUNCTIONS = {

@@ -119,6 +119,8 @@ begin
   update public.chat_imports set started_by = ''
   where started_by = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
   delete from bot_private.import_members where open_id = p_user_id;
+  delete from bot_private.told_documents
+  where actor_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
   -- whose imported messages an answer used stands below it by name
   update public.agent_turns t set shown = t.shown - 'imported'
   where t.shown ? 'imported' and exists (

@@ -23,11 +23,16 @@ def calls(source: str) -> Iterator[str]:
             yield called
 
 
+# Its turns are nobody's, and their transaction is rolled back.
+_UNDONE = "operations/maintenance/first_answers.py"
+
+
 def test_only_the_outbox_sends_and_marks() -> None:
     found = {
         str(path.relative_to(_BOT)): list(calls(path.read_text(encoding="utf-8")))
         for path in _BOT.rglob("*.py")
     }
+    assert found.pop(_UNDONE) == ["store.mark_sent_and_tell"]
     outside = {path: here for path, here in found.items() if here and path[:7] != "outbox/"}
     assert outside == {}
     sends = {path for path, here in found.items() if any("mark" not in one for one in here)}

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Group = Literal["clock", "files", "specialists", "reminders", "notes"]
+Group = Literal["clock", "files", "documents", "specialists", "reminders", "notes"]
 
 GROUP_OF: dict[str, Group] = {
     "current_time": "clock",
     "send_file": "files",
+    "read_document": "documents",
+    "search_documents": "documents",
     "ask_specialist": "specialists",
     "set_reminder": "reminders",
     "list_reminders": "reminders",
@@ -125,6 +127,13 @@ CUES: dict[Group, Cues] = {
             r"\bsend ((it|that|this|them) to )?(me|us)\b|\b(hand|print)out",
             r"\bqr-?code|文件|表格|导出|输出|下载|附件|文档|二维码|扫码|扫一扫",
             r"报表|报告|打包|打印(?!机)|发(给)?我|发(一)?份|给(我|我们)(一)?份|一份|做成|生成",
+        )
+    ),
+    "documents": Cues(
+        _cue(
+            r"https://\S+/(?:docx|docs|wiki|sheets|base)/",
+            r"\bdoc(?:ument|x|s)?s?\b|\bwikis?\b|\bsheets?\b|\bspreadsheet|\bknowledge base",
+            r"文档|知识库|云文档|表格|多维",
         )
     ),
     "reminders": Cues(

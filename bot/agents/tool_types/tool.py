@@ -57,7 +57,8 @@ Call = Callable[[Any, dict[str, Any]], Awaitable[Any]]
 @dataclass(frozen=True, slots=True)
 class Tool:
     """`parameters` is a JSON schema. A sequential tool never runs beside another call. A tool that
-    only `reads` changes nothing that outlives the answer; where nobody says so, it may.
+    only `reads` changes nothing that outlives the answer; where nobody says so, it may. What one
+    gives that is not `kept` is for this answer alone, and is stored nowhere.
 
     `valid` gives the arguments to call with, or raises `ArgumentsInvalid`. `call` returns what can
     be written as JSON or a `ToolOutcome`, or raises `ToolFailed`. `wording` tells people of it.
@@ -71,6 +72,7 @@ class Tool:
     sequential: bool = False
     reads: bool = False
     wording: Wording = COMMON
+    kept: bool = True
 
     def described(self) -> dict[str, Any]:
         """The tool as Chat Completions wants it. `strict` is left out: it would forbid optional
@@ -130,6 +132,7 @@ def tool(
     sequential: bool = False,
     reads: bool = False,
     wording: Wording = COMMON,
+    kept: bool = True,
 ) -> Tool:
     """A tool that calls `function` with the turn's deps and its arguments.
 
@@ -150,6 +153,7 @@ def tool(
         sequential,
         reads,
         wording,
+        kept,
     )
 
 

@@ -10,7 +10,7 @@ from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
 from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
-from bot.documents.person_documents import PersonDocuments
+from bot.documents.turn_documents import TurnDocuments
 from memory.models import Likeness
 from memory.recall.passages import Passage
 from memory.recall.reading import Recalled
@@ -57,7 +57,7 @@ class ToolDeps:
     own_words: str | None = None
     words_of_model: bool = False
     confirmed: bool = False
-    documents: PersonDocuments | None = None
+    documents: TurnDocuments | None = None
     reads_only: bool = False
     spent: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None

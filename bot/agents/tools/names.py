@@ -23,5 +23,7 @@ TOOL_NAMES = frozenset(
         "suggest_follow_ups",
         "current_time",
         "send_file",
+        "read_document",
+        "search_documents",
     }
 )

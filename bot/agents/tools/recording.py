@@ -27,6 +27,7 @@ from memory.errors import (
 from memory.text import storable
 
 _LONGEST_RESULT = 24_000
+NOT_KEPT = "It was for that answer alone and is not kept. Call the tool again where it is needed."
 
 
 async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> ToolOutcome:
@@ -46,7 +47,8 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Too
     started = time.perf_counter()
     try:
         outcome = await _outcome(tool, arguments, deps)
-        record |= {"result": as_stored(outcome.result), "ok": outcome.ok}
+        result = outcome.result if tool.kept or not outcome.ok else NOT_KEPT
+        record |= {"result": as_stored(result), "ok": outcome.ok}
     finally:
         record["ms"] = round((time.perf_counter() - started) * 1000)
     return outcome

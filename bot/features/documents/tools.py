@@ -1,7 +1,6 @@
 """The tools that read and search documents as the person who asks.
 
-They are in no toolbox yet: an answer in a group may tell only of what everybody there can open, so
-they wait for what asks who can.
+In a group they give what everybody there can open (`bot.documents.turn_documents`).
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from bot.documents.contents import (
     comment_lines,
     outline,
 )
-from bot.documents.person_documents import PersonDocuments
 from bot.documents.refusals import UnreadDocument, left_out, not_read, say
+from bot.documents.turn_documents import TurnDocuments
 from bot.feishu.documents import FoundDocument
 from memory.text import one_line
 
@@ -28,7 +27,10 @@ _NAMES: Mapping[str, str] = {}
 
 
 def document_tools() -> list[Tool]:
-    return [tool(read_document, reads=True), tool(search_documents, reads=True)]
+    return [
+        tool(read_document, reads=True, kept=False),
+        tool(search_documents, reads=True, kept=False),
+    ]
 
 
 async def read_document(deps: ToolDeps, url: str, section: str = "") -> str:
@@ -61,7 +63,7 @@ async def search_documents(deps: ToolDeps, query: str) -> str:
     return "\n".join(map(_found_line, found)) or "No document was found."
 
 
-def _documents(deps: ToolDeps) -> PersonDocuments:
+def _documents(deps: ToolDeps) -> TurnDocuments:
     if deps.documents is None:
         raise ToolFailed(not_read(UnreadDocument("not_connected"), "en"))
     return deps.documents

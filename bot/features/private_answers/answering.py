@@ -6,13 +6,15 @@ they may read elsewhere. What is shared is the text of the shown cards and nothi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from bot.agents.prompts.drawn_on import noting_sources
 from bot.answering.answering import answer as answer_question
+from bot.answering.documents import audience_of, note_document
 from bot.answering.question import Turn, language
+from bot.documents.links import DocumentLink, document_link
 from bot.features.feature import PressTurn
 from bot.features.private_answers import texts
 from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
@@ -68,8 +70,27 @@ async def publish(services: Services, pressed: PressTurn) -> Reply:
         actor_tenant=context.actor_tenant,
     )
     shown = await PrivateStore(services.rpc).shown(place, press.payload["answer_id"])
-    gone = texts.say("gone", pressed.language)
-    return Reply("" if shown else gone, cards=shown)
+    if not shown:
+        return Reply(texts.say("gone", pressed.language))
+    with noting_sources() as sources:
+        links = list(filter(None, map(document_link, press.payload.get("documents", ()))))
+        if not await _may_tell(services, pressed, links, "\n".join(shown)):
+            return Reply(texts.say("closed-document", pressed.language))
+    return Reply("", cards=shown, given=tuple(sources))
+
+
+async def _may_tell(
+    services: Services, pressed: PressTurn, links: Sequence[DocumentLink], text: str
+) -> bool:
+    """Whether everybody in the group can open all of them now; then it goes with them. Raises
+    `StoreError`."""
+    audience = audience_of(services, pressed.context)
+    for link in links:
+        if not await audience.is_open(link):
+            return False
+        if not await note_document(services, pressed.context, pressed.turn_id, link, text):
+            return False
+    return True
 
 
 async def _answered(
@@ -83,7 +104,7 @@ async def _answered(
     await PrivateStore(services.rpc).draw_on(
         turn.context, turn.id, sorted(sources), with_notes=with_notes
     )
-    share = _share(turn, shown, language(services, turn, opened))
+    share = _share(turn, shown, answer.documents, language(services, turn, opened))
     foot = replace(answer.foot, bare=True) if answer.foot and answer.foot.ended else None
     return replace(
         Reply(answer.text, (share,), answer.tool_calls, foot=foot, given=answer.given),
@@ -91,7 +112,10 @@ async def _answered(
     )
 
 
-def _share(turn: Turn, shown: AnswerPlace, tongue: Language) -> NewButton:
+def _share(
+    turn: Turn, shown: AnswerPlace, documents: Sequence[DocumentLink], tongue: Language
+) -> NewButton:
     label = texts.say("share-here" if shown.beside else "share-there", tongue)
-    payload = {**shown.where, "answer_id": turn.id}
+    links = {"documents": [one.url for one in documents]} if documents else {}
+    payload = {**shown.where, "answer_id": turn.id, **links}
     return NewButton(label, "share", payload, "p2p", FOLLOW_UP_LIVES_S)

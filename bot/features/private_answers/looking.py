@@ -34,6 +34,8 @@ class Looking:
         self._asked: Asked | None = None
         self._task: asyncio.Task[bool] | None = None
         self._means = ANSWERED
+        self._withheld = False
+        self._asking: Asked | None = None  # where a document is offered
 
     def __enter__(self) -> Self:
         return self
@@ -47,6 +49,7 @@ class Looking:
     def begin(self, turn: Turn, opened: OpenTurn) -> None:
         """Looks in the background, if the turn is one that anything is offered after. What was
         answered before and is only sent now is left to the job."""
+        self._asking = asked_of(self._services, turn, opened, document=True)
         self._asked = asked_of(self._services, turn, opened)
         if self._asked and opened.state == "open":
             self._task = asyncio.create_task(self._helps(self._asked, turn.question))
@@ -55,9 +58,17 @@ class Looking:
         """How the turn ends: nothing is offered beside an apology, a refusal or a command."""
         self._means = means
 
+    def found(self, *, withheld: bool) -> None:
+        """What the answer was not told of: a document that the person alone may be told of."""
+        self._withheld = withheld
+
     def after(self) -> Statement | None:
         """What queues the job; None where there is nothing to offer."""
-        if self._asked is None or self._means != ANSWERED:
+        if self._means != ANSWERED:
+            return None
+        if self._withheld and self._asking:
+            return queued(self._asking)
+        if self._asked is None:
             return None
         known = self._task is not None and self._task.done() and not self._task.cancelled()
         nothing = known and self._task is not None and not self._task.result()

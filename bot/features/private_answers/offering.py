@@ -47,7 +47,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question of `actor_id` that was answered in a group: the arguments of the job."""
+    """A question of `actor_id` that was answered in a group: the arguments of the job. `document`:
+    they can open one that not everybody there can."""
 
     turn_id: str
     conversation_id: str
@@ -55,6 +56,7 @@ class Asked:
     actor_id: str
     tenant_key: str
     actor_tenant: str = ""
+    document: bool = False
 
     @classmethod
     def of_job(cls, args: Mapping[str, Any]) -> Asked:
@@ -82,7 +84,10 @@ class Asked:
 
     @property
     def thread(self) -> str:
-        """In which there is one offer an hour: the main chat of a group counts as one."""
+        """In which there is one offer an hour: the main chat of a group counts as one. A document
+        is asked for outright, and offered each time."""
+        if self.document:
+            return self.turn_id
         return self.conversation_id if self.in_thread else self.group.chat_id
 
     @property
@@ -93,15 +98,23 @@ class Asked:
 
 def is_offered(services: Services, turn: Turn) -> bool:
     """Whether the turn is one that anything may be offered after."""
+    return _by_person(services, turn) and asks(turn.question)
+
+
+def _by_person(services: Services, turn: Turn) -> bool:
     if not services.settings.private_answers or not turn.in_group:
         return False
-    by_person = turn.request.sender_type == "user" and not turn.by_click
-    return by_person and asks(turn.question)
+    return turn.request.sender_type == "user" and not turn.by_click
 
 
-def asked_of(services: Services, turn: Turn, opened: OpenTurn) -> Asked | None:
-    """The question of a turn that an offer may follow; None where there is nothing to look for."""
-    if opened.degraded or opened.elsewhere is False or not is_offered(services, turn):
+def asked_of(
+    services: Services, turn: Turn, opened: OpenTurn, *, document: bool = False
+) -> Asked | None:
+    """The question of a turn that an offer may follow; None where there is nothing to look for.
+    `document`: it was about a document that may be offered."""
+    if opened.degraded or not _by_person(services, turn):
+        return None
+    if not document and (opened.elsewhere is False or not asks(turn.question)):
         return None
     context = turn.context
     return Asked(
@@ -111,6 +124,7 @@ def asked_of(services: Services, turn: Turn, opened: OpenTurn) -> Asked | None:
         actor_id=context.actor_id,
         tenant_key=context.tenant_key,
         actor_tenant=context.actor_tenant,
+        document=document,
     )
 
 
@@ -149,7 +163,7 @@ async def look_up(services: Services, asked: Asked) -> str:
         return "gone"
     private = PrivateStore(services.rpc)
     chat_id = asked.group.chat_id
-    if not await _says_more(services, private, asked, said.content):
+    if not asked.document and not await _says_more(services, private, asked, said.content):
         return "nothing"
     place = await private.place(asked.own_place)
     language = language_of([said.content])
@@ -157,7 +171,7 @@ async def look_up(services: Services, asked: Asked) -> str:
     if not await private.offer(place, asked.turn_id, button, thread=asked.thread):
         return "again"
     aside = not (asked.in_thread or await _is_topic_group(services, chat_id))
-    text = texts.offer(said.content, language, in_p2p=not aside)
+    text = texts.offer(said.content, language, in_p2p=not aside, document=asked.document)
     target = Aside(asked.actor_id, chat_id if aside else "")
     sent = await _send(services, asked, target, text, button)
     return await _keep(services, private, asked, place, sent) if sent else "refused"

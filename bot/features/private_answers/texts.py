@@ -12,9 +12,12 @@ _QUESTION_CHARS = 60
 say = Catalogue(__file__).say
 
 
-def offer(question: str, language: Language, *, in_p2p: bool = False) -> str:
-    """The card that offers a private answer, as Markdown; in p2p it says where the question was."""
-    key = "offer-in-p2p" if in_p2p else "offer"
+def offer(
+    question: str, language: Language, *, in_p2p: bool = False, document: bool = False
+) -> str:
+    """The card that offers a private answer, as Markdown; in p2p it says where the question was.
+    `document`: it is one that not everybody there can open."""
+    key = ("offer-document" if document else "offer") + ("-in-p2p" if in_p2p else "")
     return markup.card_markdown(say(key, language, question=_short(question)))
 
 

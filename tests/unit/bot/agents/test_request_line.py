@@ -38,7 +38,7 @@ async def model_server(at_once: int | None = None) -> AsyncIterator[tuple[ModelS
 
 async def test_what_is_refused_waits_and_everybody_is_answered_within_time_for_one() -> None:
     async with model_server(at_once=5) as (server, endpoint):
-        model = ChatModel(endpoint, "m", first_s=5)
+        model = ChatModel(endpoint, "m", first_s=20)
         answers = await asyncio.gather(*(model.respond(ASKED) for _ in range(60)))
 
         assert all(answer.text for answer in answers)

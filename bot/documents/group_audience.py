@@ -1,0 +1,89 @@
+"""Whether everybody in a group can open a document: asked as the person who asks, for one turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Literal
+
+import structlog
+
+from bot.documents.audience import GroupListener, everybody_can_open, sharing_of
+from bot.documents.links import DocumentLink
+from bot.feishu.documents import DocumentCalls
+from bot.feishu.errors import FeishuFailure
+from memory.identity import FeishuPerson
+
+log = structlog.get_logger()
+
+FRESH_S = 60.0
+
+Seen = Literal["open", "closed", "unknown"]
+
+AccessToken = Callable[[], Awaitable[str | None]]
+Members = Callable[[], Awaitable[Collection[FeishuPerson]]]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedGroup:
+    """A group, and who asks in it. `members` gives who is there now; raises FeishuFailure."""
+
+    chat_id: str
+    tenant_key: str
+    asker: FeishuPerson
+    members: Members
+
+
+class GroupAudience:
+    """What it found open holds for a minute."""
+
+    def __init__(
+        self,
+        group: AskedGroup,
+        calls: DocumentCalls,
+        access_token: AccessToken,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._group = group
+        self._calls = calls
+        self._access_token = access_token
+        self._clock = clock
+        self._proven = {group.asker.open_id}  # only counts where they can open it now
+        self._open: dict[DocumentLink, float] = {}  # and when that was found
+
+    async def is_open(self, link: DocumentLink) -> bool:
+        """Whether everybody there can open it, at most a minute ago. What nobody says is closed."""
+        found_at = self._open.get(link)
+        if found_at is not None and self._clock() - found_at < FRESH_S:
+            return True
+        asked_at = self._clock()
+        if await self.look(link) != "open":
+            return False
+        self._open[link] = asked_at
+        return True
+
+    async def all_open(self) -> bool:
+        """Whether all that was open still is."""
+        return all([await self.is_open(link) for link in list(self._open)])
+
+    async def look(self, link: DocumentLink) -> Seen:
+        """What Feishu says now. Raises `StoreError`."""
+        try:
+            token = await self._access_token()
+            members = await self._group.members()
+        except FeishuFailure as failure:
+            log.info("documents.audience_unknown", error=type(failure).__name__)
+            return "unknown"
+        if token is None:
+            return "unknown"
+        sharing = await sharing_of(self._calls, link.token, str(link.kind), token)
+        if everybody_can_open(
+            sharing, self._group.chat_id, list(map(self._listener, members)), self._proven
+        ):
+            return "open"
+        return "closed" if sharing.is_sure else "unknown"
+
+    def _listener(self, member: FeishuPerson) -> GroupListener:
+        return GroupListener(member.open_id, member.tenant_key == self._group.tenant_key)

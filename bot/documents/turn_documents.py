@@ -1,0 +1,85 @@
+"""What one turn may tell of documents: read as the person who asks, told to whom can open it.
+
+In a group a document that somebody there cannot open is as if it did not exist; `withheld` then
+says that the person may be told alone. What a turn is given is noted before a model sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from bot.documents.contents import ReadDocument
+from bot.documents.group_audience import GroupAudience
+from bot.documents.links import DocumentLink, document_link
+from bot.documents.person_documents import PersonDocuments
+from bot.documents.refusals import Reason, UnreadDocument
+from bot.feishu.documents import FoundDocument
+
+_MOST_FOUND = 5
+NOT_THERE = UnreadDocument("not_found")
+# That it is there, and what is with it, is for those who can open it.
+_OF_A_DOCUMENT: frozenset[Reason] = frozenset({"forbidden", "deleted", "empty", "size", "kind"})
+
+Note = Callable[[DocumentLink, str], Awaitable[bool]]
+"""Notes with the turn that it is given a text of a document. False: the turn is over. Raises
+`StoreError`."""
+
+
+class TurnDocuments:
+    """Made anew for each turn. `audience` None: only the person reads the answer."""
+
+    def __init__(
+        self, own: PersonDocuments, note: Note, audience: GroupAudience | None = None
+    ) -> None:
+        self._own = own
+        self._note = note
+        self._audience = audience
+        self._told: dict[DocumentLink, None] = {}
+        self.withheld = False
+
+    @property
+    def told(self) -> tuple[DocumentLink, ...]:
+        """What the turn was given."""
+        return tuple(self._told)
+
+    async def read(self, url: str) -> ReadDocument | UnreadDocument:
+        """The document behind a link. Raises `StoreError`."""
+        document = await self._own.read(url)
+        if isinstance(document, UnreadDocument):
+            told = self._audience is None or document.reason not in _OF_A_DOCUMENT
+            return document if told else NOT_THERE
+        link = document_link(document.url)
+        if link is None or not await self._may_tell(link):
+            self.withheld = True
+            return NOT_THERE
+        text = "\n".join(f"{one.title}\n{one.text}" for one in document.sections)
+        comments = "\n".join(one.text for one in document.comments)
+        if not await self._give(link, f"{document.title}\n{text}\n{comments}"):
+            return UnreadDocument("unavailable")
+        return document
+
+    async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:
+        """The best of the documents that may be told of. Raises `StoreError`."""
+        found = await self._own.search(query)
+        if isinstance(found, UnreadDocument):
+            return found
+        told = []
+        for one in found[:_MOST_FOUND]:
+            link = document_link(one.url)
+            if link and await self._may_tell(link):
+                if not await self._give(link, f"{one.title}\n{one.summary}"):
+                    return UnreadDocument("unavailable")
+                told.append(one)
+        self.withheld = self.withheld or bool(found and not told)
+        return told
+
+    async def may_still_be_told(self) -> bool:
+        """Whether everybody can open all that was read, asked again where a minute has passed."""
+        return self._audience is None or await self._audience.all_open()
+
+    async def _give(self, link: DocumentLink, text: str) -> bool:
+        self._told[link] = None
+        return await self._note(link, text)
+
+    async def _may_tell(self, link: DocumentLink) -> bool:
+        return self._audience is None or await self._audience.is_open(link)

@@ -1,0 +1,75 @@
+"""Looks again at the documents that answers told of: at each within an hour.
+
+It asks as the person who had it read. Where not everybody in the group can open it any more, or the
+person in p2p, the answers go that told of it, like those to a message that was taken back. Where
+nobody says so, because Feishu is away or the person is no longer connected, they stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import structlog
+
+from bot.answering.documents import token_of
+from bot.documents.audience import sharing_of
+from bot.documents.group_audience import AskedGroup, GroupAudience, Seen
+from bot.documents.links import DocumentLink
+from bot.feishu.errors import FeishuFailure
+from bot.outbox.withdrawing import withdraw_cards
+from bot.services import Services
+from memory.errors import StoreError, StoreUnavailable
+from memory.tables.told_documents import ToldDocument, ToldDocumentStore
+
+log = structlog.get_logger()
+
+_EVERY_S = 30.0
+_AFTER_S = 3000.0
+_AT_ONCE = 20
+
+
+async def tend_told_documents(services: Services) -> None:
+    """Twice a minute, for as long as the worker works."""
+    while services.access is not None:
+        try:
+            while await look_again(services, after_s=_AFTER_S) == _AT_ONCE:
+                pass
+        except StoreUnavailable as exc:
+            log.warning("documents.memory_away", error=type(exc).__name__)
+        except StoreError as exc:
+            log.error("documents.refused", error=type(exc).__name__, code=exc.code)
+        await asyncio.sleep(_EVERY_S)
+
+
+async def look_again(services: Services, *, after_s: float) -> int:
+    """Looks at some that nobody has looked at for so long. Returns at how many. Raises
+    `StoreError`."""
+    store = ToldDocumentStore(services.rpc)
+    due = await store.take_due(after_s, _AT_ONCE)
+    for document in due:
+        if await _seen(services, document) == "closed":
+            await services.store.take_back(document.source, document.chat_id)
+            await store.drop(document)
+            log.info("documents.taken_back", chat_id=document.chat_id)
+            await withdraw_cards(services)
+    return len(due)
+
+
+async def _seen(services: Services, document: ToldDocument) -> Seen:
+    link = DocumentLink(document.kind, document.token, "")  # type: ignore[arg-type]
+    token, calls = token_of(services, document.actor), services.feishu.documents
+    if document.chat_type != "p2p":
+        members = partial(services.feishu.chat_members, document.chat_id)
+        group = AskedGroup(document.chat_id, document.tenant_key, document.actor, members)
+        return await GroupAudience(group, calls, token).look(link)
+    try:
+        access_token = await token()
+    except FeishuFailure:
+        return "unknown"
+    if access_token is None:
+        return "unknown"
+    sharing = await sharing_of(calls, link.token, str(link.kind), access_token)
+    if sharing.is_open_to_asker:
+        return "open"
+    return "closed" if sharing.is_sure else "unknown"

@@ -1,0 +1,68 @@
+"""Which documents answers told of, and where. What was read is not kept, but keyed hashes of its
+telling words are: they show what else tells it. Methods raise the errors of `memory.errors`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory.identity import FeishuPerson
+from memory.rpc import Rpc, call_as
+from memory.scope import AgentMemoryContext, ChatType
+
+_MOST = 30_000  # characters of a document whose words are noted
+
+
+@dataclass(frozen=True, slots=True)
+class ToldDocument:
+    """A document that `actor` had read in a chat: its `kind` and `token` as its link names them."""
+
+    id: int
+    tenant_key: str
+    chat_id: str
+    chat_type: ChatType
+    kind: str
+    token: str
+    actor_id: str
+    actor_tenant: str = ""
+
+    @property
+    def source(self) -> str:
+        """The id by which answers were given it, and are taken back."""
+        return f"doc:{self.id}"
+
+    @property
+    def actor(self) -> FeishuPerson:
+        return FeishuPerson(self.actor_tenant or self.tenant_key, self.actor_id)
+
+
+class ToldDocumentStore:
+    """Documents over the memory's transports."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def note(
+        self, context: AgentMemoryContext, turn_id: str, kind: str, token: str, text: str
+    ) -> str | None:
+        """The turn, not answered yet, is given it. Returns the id by which it is taken back; None:
+        the turn is over."""
+        source: str | None = await call_as(
+            self._rpc,
+            "note_document",
+            context,
+            p_turn_id=turn_id,
+            p_kind=kind,
+            p_token=token,
+            p_text=text[:_MOST],
+        )
+        return source
+
+    async def take_due(self, after_s: float, limit: int) -> list[ToldDocument]:
+        """Those that nobody has looked at for so long; this counts as a look."""
+        params = {"p_after_s": after_s, "p_limit": limit}
+        rows = await self._rpc.call("take_told_documents", params, None)
+        return [ToldDocument(**row) for row in rows]
+
+    async def drop(self, document: ToldDocument) -> None:
+        """No answer tells of it any more."""
+        await self._rpc.call("drop_told_document", {"p_id": document.id}, None)

@@ -1,0 +1,69 @@
+-- Purpose: documents that answers tell of: noted before a model reads them, looked at again, forgotten.
+
+-- The row of a document that the token's person reads in the token's chat; its id.
+create or replace function bot_private.told_document(p_kind text, p_token text) returns bigint
+language sql volatile security definer set search_path = ''
+as $$
+  insert into bot_private.told_documents as d
+    (tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant)
+  values (
+    coalesce(public.claim('tenant_key'), ''), public.claim('chat_id'), coalesce(public.claim('chat_type'), 'group'),
+    p_kind, p_token, public.claim('actor'), coalesce(public.claim('actor_tenant'), ''))
+  on conflict (tenant_key, chat_id, actor_id, kind, token) do update set told_at = now(), looked_at = now()
+  returning d.id
+$$;
+
+-- The turn p_turn_id, not answered yet, is to be given a document (p_kind and p_token as its link names them). p_text:
+-- what was read of it; it is not kept, but what tells it is. Returns the id by which it is taken back, null where the
+-- turn is not open any more.
+create or replace function public.note_document(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_kind text, p_token text, p_text text
+) returns text
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_kind', p_kind, 32)
+    and bot_private.require_size('p_token', p_token, 256) and bot_private.require_size('p_text', p_text, 131072);
+  v_identity constant boolean := bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_source text;
+begin
+  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
+  perform from public.agent_turns t
+  where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id and t.state = 'open';
+  if not found then
+    return null;
+  end if;
+  v_source := 'doc:' || bot_private.told_document(p_kind, p_token);
+  update public.agent_turns t set read_messages = t.read_messages || v_source
+  where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
+    and not v_source = any (t.read_messages);
+  perform bot_private.keep_source_terms(p_turn_id, jsonb_build_array(v_source), jsonb_build_object(v_source, p_text));
+  return v_source;
+end
+$$;
+
+-- Documents that nobody has looked at for p_after_s, p_limit at most, the oldest first; the next look is due as long
+-- after this. JSON array of {id, tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant}.
+create or replace function public.take_told_documents(p_after_s double precision, p_limit integer) returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  with due as (
+    update bot_private.told_documents d set looked_at = now()
+    where d.id in (
+      select o.id from bot_private.told_documents o
+      where o.looked_at < now() - p_after_s * interval '1 second'
+      order by o.looked_at limit p_limit for update skip locked)
+    returning d.*
+  )
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'id', d.id, 'tenant_key', d.tenant_key, 'chat_id', d.chat_id, 'chat_type', d.chat_type, 'kind', d.kind,
+    'token', d.token, 'actor_id', d.actor_id, 'actor_tenant', d.actor_tenant) order by d.id), '[]')
+  from due d
+$$;
+
+-- Nothing tells of it any more.
+create or replace function public.drop_told_document(p_id bigint) returns void
+language sql volatile security invoker set search_path = ''
+as $$
+  delete from bot_private.told_documents where id = p_id
+$$;

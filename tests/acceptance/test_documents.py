@@ -1,0 +1,179 @@
+"""Documents in a group: told of where everybody there can open them, else to who asks alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lab.doubles.processes import eventually
+from memory.sealing import new_key
+from tests.acceptance.conftest import World, markdown, prompt_of
+from tests.acceptance.test_connect import connected
+from tests.acceptance.test_private_answers import (
+    looked_up,
+    press,
+    shown_to,
+)
+
+SECRET = "Quillfeather seventy-seven"
+
+
+@pytest.fixture(scope="module")
+def bot_options() -> dict[str, str]:
+    return {"USER_TOKEN_KEY": new_key(), "FEISHU_CALLS_PER_SECOND": "200"}
+
+
+@pytest.fixture
+def alice(world: World) -> World:
+    """The world with Alice connected."""
+    chats = world.platform.state()["chats"]
+    person = world.people["Alice"]
+    chat = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and person in c["members"])
+    if not world.rows("select from user_tokens where open_id = %s", person):
+        connected(world, chat, "Alice")
+    world.model.forget()
+    return world
+
+
+def document(world: World, **sharing: Any) -> dict[str, Any]:
+    blocks = [
+        {"kind": "heading", "level": 1, "text": "Launch"},
+        {"kind": "text", "text": f"The launch code is {SECRET}."},
+    ]
+    body = {"as": world.people["Alice"], "title": "Launch plan", "blocks": blocks, **sharing}
+    return dict(world.platform.post("/documents", **body))
+
+
+def asked(world: World, url: str) -> tuple[str, str]:
+    """Alice asks about it in the group; the model reads it and says what it holds, if it can."""
+    read = {"tool_calls": [{"name": "read_document", "arguments": {"url": url}}]}
+    world.model.control("mode", {"mode": "rules"})
+    rules = [
+        {"when": {"in": "last", "regex": SECRET}, "reply": {"text": f"It is {SECRET}."}},
+        {"reply": read, "after_tool": False},
+        {"reply": {"text": "I don't know."}},
+    ]
+    world.model.control("script", {"rules": rules})
+    return world.ask("Alice", f"what is the launch code in {url} ?")
+
+
+def tool_results(world: World) -> list[str]:
+    return [text for role, text in prompt_of(world.model.requests()[-1]) if role == "tool"]
+
+
+def in_group(world: World) -> str:
+    """What everybody in the group reads now."""
+    found = world.platform.messages(world.group)
+    shown = [one for one in found if not one["visible_to"] and not one["deleted"]]
+    return json.dumps([one["card"] or one["content"] for one in shown], ensure_ascii=False)
+
+
+def look_again(world: World, token: str) -> None:
+    """An hour has passed since anybody looked who can open it."""
+    world.rows(
+        "update bot_private.told_documents set looked_at = looked_at - interval '1 hour'"
+        " where token = %s returning 1",
+        token,
+    )
+
+
+def test_what_everybody_in_the_group_can_open_is_told_there(alice: World) -> None:
+    plan = document(alice, link="tenant_readable")
+    question, said = asked(alice, plan["url"])
+    assert SECRET in said
+    (row,) = alice.settled(question)
+    assert "read_document" in json.dumps(row["tool_calls"])
+    assert SECRET not in json.dumps(row["tool_calls"]), "what it gave is for that answer alone"
+    looked_up(alice, question)
+    assert not [one for one in shown_to(alice, "Alice") if "a document for" in markdown(one)]
+
+
+def test_a_group_that_it_is_shared_with_is_told(alice: World) -> None:
+    here = {"member_type": "openchat", "member_id": alice.group, "perm": "view"}
+    assert SECRET in asked(alice, document(alice, members=[here])["url"])[1]
+
+
+def alone(world: World, question: str, known: set[str]) -> dict[str, Any]:
+    """The private answer that Alice is offered after a question, and shown when she presses."""
+    looked_up(world, question)
+    (offer,) = new_to_alice(world, known)
+    assert "a document for" in markdown(offer)
+    assert "Launch plan" not in markdown(offer)
+    known.add(offer["message_id"])
+    press(world, "Alice", offer)
+    eventually(lambda: new_to_alice(world, known), what="the private answer")
+    (shown,) = new_to_alice(world, known)
+    return shown
+
+
+def new_to_alice(world: World, known: set[str]) -> list[dict[str, Any]]:
+    return [one for one in shown_to(world, "Alice") if one["message_id"] not in known]
+
+
+@pytest.fixture
+def known(alice: World) -> set[str]:
+    """What only Alice sees already."""
+    return {one["message_id"] for one in shown_to(alice, "Alice")}
+
+
+def test_what_somebody_there_cannot_open_is_as_if_it_did_not_exist(
+    alice: World, known: set[str]
+) -> None:
+    closed = document(alice)
+    question, said = asked(alice, closed["url"])
+    refused = tool_results(alice)[-1]
+    assert SECRET not in json.dumps(alice.model.requests(), ensure_ascii=False)
+    assert SECRET in markdown(alone(alice, question, known))
+    missing = closed["url"].replace(closed["token"], "x" * 27)
+    _, about_nothing = asked(alice, missing)
+    assert (said, refused) == (about_nothing, tool_results(alice)[-1])
+
+
+def test_it_is_shared_when_everybody_can_open_it_and_withdrawn_when_it_is_gone(
+    alice: World, known: set[str]
+) -> None:
+    before = in_group(alice).count(SECRET)
+    closed = document(alice)
+    shown = alone(alice, asked(alice, closed["url"])[0], known)
+    press(alice, "Alice", shown)
+    eventually(lambda: "I didn't share that" in in_group(alice), what="it is not shared")
+    assert in_group(alice).count(SECRET) == before
+
+    known.add(shown["message_id"])
+    plan = document(alice)
+    shown = alone(alice, asked(alice, plan["url"])[0], known)
+    alice.platform.post("/documents/change", token=plan["token"], link="tenant_readable")
+    press(alice, "Alice", shown)
+    eventually(lambda: in_group(alice).count(SECRET) > before, what="it is shared")
+    alice.platform.post("/documents/change", token=plan["token"], deleted=True)
+    look_again(alice, plan["token"])
+    eventually(lambda: in_group(alice).count(SECRET) == before, what="it is withdrawn", within_s=90)
+
+
+def test_whoever_is_not_connected_is_told_so_and_nothing_is_read_for_them(alice: World) -> None:
+    plan = document(alice, link="tenant_readable")
+    read = {"tool_calls": [{"name": "read_document", "arguments": {"url": plan["url"]}}]}
+    alice.model.control("mode", {"mode": "rules"})
+    rules = [{"reply": read, "after_tool": False}, {"reply": {"text": "Please connect."}}]
+    alice.model.control("script", {"rules": rules})
+    alice.ask("Bob", f"what does {plan['url']} say?")
+    assert "send /connect" in tool_results(alice)[-1]
+
+
+def test_answers_go_when_not_everybody_can_open_it_any_more(alice: World) -> None:
+    plan = document(alice, link="tenant_readable")
+    question, said = asked(alice, plan["url"])
+    assert SECRET in said
+    alice.platform.post("/documents/change", token=plan["token"], link="closed")
+    look_again(alice, plan["token"])
+    eventually(
+        lambda: all(one["deleted"] for one in alice.answers(question)),
+        what="the answer is withdrawn",
+        within_s=90,
+    )
+    assert alice.stored(question) == []
+    assert (
+        alice.rows("select from bot_private.told_documents where token = %s", plan["token"]) == []
+    )

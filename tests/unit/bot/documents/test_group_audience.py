@@ -1,0 +1,166 @@
+"""Whether everybody in a group can open a document: asked afresh, and closed where nobody says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.documents.contents import ReadDocument, Section
+from bot.documents.group_audience import FRESH_S, AskedGroup, GroupAudience
+from bot.documents.links import DocumentLink
+from bot.documents.refusals import UnreadDocument
+from bot.documents.turn_documents import NOT_THERE, TurnDocuments
+from bot.feishu.documents import FoundDocument
+from bot.feishu.errors import FeishuError, Unreachable
+from memory.identity import FeishuPerson
+
+pytestmark = pytest.mark.anyio
+
+ANN, BEN = FeishuPerson("t", "ou_ann"), FeishuPerson("t", "ou_ben")
+LINK = DocumentLink("docx", "a" * 27, "acme.feishu.cn")
+
+
+@dataclass
+class Feishu:
+    """What Feishu says of one document; an exception is raised."""
+
+    link: Any = "tenant_readable"
+    view: Any = True
+    people: Any = (ANN, BEN)
+    token: str | None = "u-ann"
+    now: float = 0.0
+    asked: list[str] = field(default_factory=list)
+
+    async def may_view(self, *asked: str) -> bool:
+        self.asked.append(asked[-1])
+        return bool(_said(self.view))
+
+    async def link_sharing(self, *_: str) -> str:
+        return str(_said(self.link))
+
+    async def collaborators(self, *_: str) -> list[tuple[str, str]]:
+        return [("openid", "ou_ann")]
+
+    async def members(self) -> list[FeishuPerson]:
+        return list(_said(self.people))
+
+    async def access_token(self) -> str | None:
+        return self.token
+
+    def audience(self) -> GroupAudience:
+        group = AskedGroup("oc_1", "t", ANN, self.members)
+        calls: Any = self
+        return GroupAudience(group, calls, self.access_token, clock=lambda: self.now)
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, Exception):
+        raise value
+    return value
+
+
+def refused(code: int) -> FeishuError:
+    return FeishuError(code, "no", http_status=403)
+
+
+async def test_it_is_asked_as_who_asks_and_holds_for_a_minute() -> None:
+    feishu = Feishu()
+    audience = feishu.audience()
+    assert await audience.is_open(LINK)
+    feishu.now, feishu.link = FRESH_S - 1, "closed"
+    assert await audience.is_open(LINK)
+    assert await audience.all_open()
+    feishu.now = FRESH_S
+    assert not await audience.all_open()
+    assert feishu.asked == ["u-ann", "u-ann"]
+
+
+async def test_what_was_closed_is_asked_each_time() -> None:
+    feishu = Feishu(link="closed")
+    audience = feishu.audience()
+    assert not await audience.is_open(LINK)
+    feishu.link = "tenant_readable"
+    assert await audience.is_open(LINK)
+
+
+@pytest.mark.parametrize(
+    ("seen", "changed"),
+    [
+        ("open", {}),
+        ("open", {"link": "closed", "people": (ANN,)}),
+        ("closed", {"link": "closed"}),
+        ("closed", {"view": False}),
+        ("closed", {"people": ()}),
+        ("closed", {"link": refused(1063004)}),
+        ("closed", {"view": refused(1063005)}),
+        ("unknown", {"token": None}),
+        ("unknown", {"view": Unreachable("away")}),
+        ("unknown", {"link": Unreachable("away")}),
+        ("unknown", {"people": Unreachable("away")}),
+        ("unknown", {"view": refused(99991679)}),
+    ],
+)
+async def test_what_is_seen_of_it(seen: str, changed: dict[str, Any]) -> None:
+    feishu = Feishu(**changed)
+    assert await feishu.audience().look(LINK) == seen
+    assert await feishu.audience().is_open(LINK) is (seen == "open")
+
+
+@dataclass
+class Own:
+    """What the person can open."""
+
+    document: ReadDocument | UnreadDocument
+    found: tuple[FoundDocument, ...] = ()
+
+    async def read(self, url: str) -> ReadDocument | UnreadDocument:
+        return self.document
+
+    async def search(self, query: str) -> list[FoundDocument]:
+        return list(self.found)
+
+
+PLAN = ReadDocument(LINK.url, LINK.token, "docx", "Plan", (Section("Launch", 1, "On Friday"),))
+
+
+def turn(own: Own, feishu: Feishu | None, noted: list[str]) -> TurnDocuments:
+    async def note(link: DocumentLink, text: str) -> bool:
+        noted.append(text)
+        return "Friday" not in text or not isinstance(own.document, UnreadDocument)
+
+    person: Any = own
+    return TurnDocuments(person, note, feishu.audience() if feishu else None)
+
+
+async def test_in_a_group_what_is_closed_is_not_there_and_is_not_noted() -> None:
+    noted: list[str] = []
+    documents = turn(Own(PLAN), Feishu(link="closed"), noted)
+    assert await documents.read(LINK.url) == NOT_THERE
+    assert (documents.withheld, documents.told, noted) == (True, (), [])
+    opened = turn(Own(PLAN), Feishu(), noted)
+    assert await opened.read(LINK.url) == PLAN
+    assert (opened.withheld, len(opened.told), len(noted)) == (False, 1, 1)
+    assert "On Friday" in noted[0]
+
+
+@pytest.mark.parametrize("reason", ["forbidden", "deleted", "empty", "size", "kind"])
+async def test_what_is_with_a_document_is_for_who_can_open_it(reason: Any) -> None:
+    own = Own(UnreadDocument(reason))
+    assert await turn(own, Feishu(), []).read(LINK.url) == NOT_THERE
+    assert await turn(own, None, []).read(LINK.url) == UnreadDocument(reason)
+
+
+async def test_of_what_is_found_a_group_is_told_what_everybody_can_open() -> None:
+    own = Own(PLAN, (FoundDocument(LINK.url, "Plan", "on Friday", "Ann", 1),))
+    closed = turn(own, Feishu(link="closed"), [])
+    assert await closed.search("plan") == []
+    assert closed.withheld
+    noted: list[str] = []
+    opened = turn(own, Feishu(), noted)
+    assert [one.title for one in await opened.search("plan")] == ["Plan"]  # type: ignore[union-attr]
+    assert (opened.withheld, noted) == (False, ["Plan\non Friday"])
+    alone = turn(own, None, noted)
+    assert len(await alone.search("plan")) == 1  # type: ignore[arg-type]
+    assert await alone.may_still_be_told()
