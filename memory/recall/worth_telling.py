@@ -14,7 +14,7 @@ MOST_TOLD = 10
 # weights of the words in common: in a chat of hundreds of turns, of one rare word and of another.
 _LIKELY_ANSWERED = 11.0
 # Below this even the best shares a common word at most, and the answer is probably not there.
-_HARDLY_ANSWERED = 4.0
+_HARDLY_ANSWERED = 3.5
 # Tokens: of what is told then, and where the answer is more likely not there.
 _ROOM, _LITTLE_ROOM = 1500, 180
 _LEAST, _LEAST_LIKELY = 5, 4
