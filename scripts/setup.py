@@ -42,6 +42,10 @@ def _arguments() -> argparse.Namespace:
         "--no-optional", dest="optional", action="store_false",
         help="leave out the scopes that an administrator may decline",
     )  # fmt: skip
+    app.add_argument(
+        "--connect", default="", choices=("yes", "no"),
+        help="whether people can connect their account, so that documents are read as them",
+    )  # fmt: skip
     model = options.add_argument_group("the model")
     model.add_argument("--api-key", default="", metavar="…", help="of the endpoint")
     model.add_argument("--model", default="", metavar="NAME", help="its name")

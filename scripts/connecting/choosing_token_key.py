@@ -15,12 +15,13 @@ _WHETHER = Sentence(
 )
 
 
-def choose(talk: Talk, kept: Mapping[str, str]) -> dict[str, str]:
-    """The variable to write down; none to leave all as it is. Nobody there to ask: no key."""
-    if kept.get("USER_TOKEN_KEY") or not talk.asks:
+def choose(talk: Talk, given: str, kept: Mapping[str, str]) -> dict[str, str]:
+    """The variable to write down; none to leave all as it is. `given`: yes or no, "" to ask; nobody
+    there to be asked: no."""
+    if kept.get("USER_TOKEN_KEY") or not (given or talk.asks):
         return {}
     try:
-        wanted = talk.confirmed(_WHETHER)
+        wanted = given == "yes" if given else talk.confirmed(_WHETHER)
     except Unanswered:
         return {}
     return {"USER_TOKEN_KEY": new_key()} if wanted else {}

@@ -81,7 +81,7 @@ def _run(talk: Talk, given: argparse.Namespace) -> int:
         talk.check(found)
     if embeddings := choosing_embeddings.choose(talk, given.embeddings, _kept()):
         _write(talk, embeddings)
-    if key := choosing_token_key.choose(talk, _kept()):
+    if key := choosing_token_key.choose(talk, given.connect, _kept()):
         _write(talk, key)
     return _first_events(talk, given, app, kept, is_new=is_new)
 

