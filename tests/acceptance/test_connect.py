@@ -19,6 +19,7 @@ from memory.backends.server_account import installed_program
 from memory.identity import FeishuPerson
 from memory.sealing import Sealer, new_key
 from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.acceptance.test_commands import click
 from tests.acceptance.test_own_memory import after, press
 from tests.acceptance.test_seed_scenarios import restart
 from tests.acceptance.test_welcome import newcomer
@@ -143,7 +144,18 @@ def test_in_a_group_the_link_is_for_the_asker_alone(world: World) -> None:
     eventually(told, what="Alice is told", within_s=60)
     assert not any("user_code" in markdown(one) for one in beside())
     assert row(world, "Alice")["granted_at"] is not None
-    world.rows("delete from user_tokens where open_id = %s returning 1", world.people["Alice"])
+
+    known = {one["message_id"] for one in beside()}
+    world.say("Alice", f"@{world.bot_name} /connect")
+
+    def listed() -> list[dict[str, Any]]:
+        return [one for one in beside() if one["message_id"] not in known]
+
+    [shown] = eventually(listed, what="what Alice granted")
+    assert "Your account is connected" in markdown(shown)
+    click(world, "Alice", shown, index=0)
+    eventually(lambda: row(world, "Alice") == {}, what="the row goes")
+    assert world.answers(question) == []
 
 
 def test_feishu_s_revocation_and_forgetting_end_it_within_a_second(
