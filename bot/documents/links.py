@@ -64,6 +64,11 @@ def document_link(url: str) -> DocumentLink | None:
     return DocumentLink(kind, token, host, table if _PART.fullmatch(table) else "")
 
 
+def without_links(text: str) -> str:
+    """`text` without what looks like a link."""
+    return _URL.sub(" ", text)
+
+
 def links_in(text: str) -> list[DocumentLink]:
     """The links to documents in a text, each once, at most five."""
     found = (document_link(one) for one in _URL.findall(text))

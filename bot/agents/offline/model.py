@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
+from typing import cast
 
 from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes, reminders
@@ -20,11 +21,14 @@ from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
 from bot.agents.prompts.quotation import quotations, without_material
 from bot.agents.tool_types.outcomes import COMMON, ToolOutcome
 from bot.agents.tool_types.tool import ERROR
+from bot.documents.links import links_in, without_links
+from bot.documents.refusals import Reason, UnreadDocument, not_read
 from bot.text.languages import Language, join_list, language_said, last_language
 from memory.foreign_text import as_written
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _NEAREST = 2  # passages of which the question need not share a word
+_MOST_LINES = 5
 _FILE = re.compile(r"Text of the file \"(.+?)\"")
 
 
@@ -91,6 +95,8 @@ def next_step(situation: Situation) -> Call | str:
         return reminders.next_step(wish, returned, told_of, situation.language)
     if asked and "create_note" in situation.tools:
         return _with_notes(situation, asked)
+    if "read_document" in situation.tools and (links := links_in(situation.question)):
+        return _from_document(situation, links[0].url)
     return _with_facts(situation)
 
 
@@ -223,6 +229,23 @@ def _from_files(situation: Situation) -> str:
             listed = "\n".join(f"- {line}" for line in lines)
             return say("from-file", situation.language, name=name, lines=listed)
     return ""
+
+
+def _from_document(situation: Situation, url: str) -> Call | str:
+    """The lines of a document that share words with the question, else how it begins."""
+    last, language = situation.last, situation.language
+    if last is None:
+        return Call("read_document", {"url": url})
+    if not last.ok:
+        reason = last.outcome.kind.removeprefix("document-")
+        return not_read(UnreadDocument(cast(Reason, reason)), language)
+    heading, _, text = last.text.partition("\n\n")
+    title = heading.partition("\n")[0].removeprefix("Title: ")
+    asked = without_links(situation.question)
+    lines = facts.lines_about(asked, title, text) or text.splitlines()
+    said = [line.lstrip("# ") for line in lines if line.strip("# ")][:_MOST_LINES]
+    listed = "\n".join(f"- {line}" for line in said)
+    return say("from-file", language, name=title, lines=listed)
 
 
 def _at_a_loss(situation: Situation, key: str) -> str:

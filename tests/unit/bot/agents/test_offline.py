@@ -554,3 +554,26 @@ def test_a_name_in_front_is_whom_it_is_about_unless_it_is_the_bots() -> None:
         "[2026-11-22 13:08] Alice: @Memo remember that @Bob owes the vendor a call",
         "Memo",
     ) == ["Alice (2026-11-22 13:08): @Bob owes the vendor a call"]
+
+
+LINK = f"https://acme.feishu.cn/docx/{'a' * 27}"
+READ = f"Title: Plan\nLink: {LINK}\n\n# Launch\nWe launch on 3 March.\nTea is at four."
+
+
+@pytest.mark.parametrize(
+    ("question", "outcome", "answer"),
+    [
+        (f"when do we launch? {LINK}", ToolOutcome(READ), "We launch on 3 March."),
+        (f"看看 {LINK}", ToolOutcome(READ), "Tea is at four."),
+        (f"看看 {LINK}", ToolOutcome("no", "document-not_connected", ok=False), "/connect"),
+    ],
+)
+def test_it_reads_the_document_that_a_link_leads_to(
+    question: str, outcome: ToolOutcome, answer: str
+) -> None:
+    asked = Situation(question, tools=frozenset({"read_document"}))
+    assert next_step(asked) == Call("read_document", {"url": LINK})
+    told = next_step(replace(asked, returned=(Returned("read_document", outcome),)))
+    assert isinstance(told, str)
+    assert answer in told
+    assert next_step(replace(asked, tools=frozenset())) != next_step(asked)
