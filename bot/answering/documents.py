@@ -24,7 +24,9 @@ def documents_of(services: Services, turn: Turn) -> TurnDocuments | None:
     if services.access is None or turn.unasked or turn.request.sender_type != "user":
         return None
     reader = DocumentReader(services.feishu.documents, zone=services.settings.zone)
-    own = PersonDocuments(reader, token_of(services, _asker(turn.context)))
+    asker = _asker(turn.context)
+    renewed = token_of(services, asker, tried=True)
+    own = PersonDocuments(reader, token_of(services, asker), renewed)
     note = partial(note_document, services, turn.context, turn.id)
     audience = audience_of(services, turn.context) if turn.in_group else None
     return TurnDocuments(own, note, audience)
@@ -53,15 +55,23 @@ def _asker(context: AgentMemoryContext) -> FeishuPerson:
     return FeishuPerson(context.actor_tenant or context.tenant_key, context.actor_id)
 
 
-def token_of(services: Services, person: FeishuPerson) -> Callable[[], Awaitable[str | None]]:
-    """What gives their access token, None where they are not connected. Raises FeishuFailure and
-    `StoreError`."""
+def token_of(
+    services: Services, person: FeishuPerson, *, tried: bool = False
+) -> Callable[[], Awaitable[str | None]]:
+    """What gives their access token, None where they are not connected. `tried`: Feishu is asked
+    whether it takes it; one that it does not is replaced. Raises FeishuFailure and `StoreError`."""
 
     async def access_token() -> str | None:
-        if services.access is None:
+        access = services.access
+        if access is None:
             return None
+
+        async def accepted(token: UserToken) -> str:
+            await access.authorization.who(token.access_token)
+            return token.access_token
+
         try:
-            return await services.access.call(person, _taken)
+            return await access.call(person, accepted if tried else _taken)
         except NotConnected:
             return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from bot.documents.contents import ReadDocument
 from bot.documents.reading import DocumentReader
@@ -10,40 +11,52 @@ from bot.documents.refusals import UnreadDocument, unread
 from bot.feishu.documents import FoundDocument
 from bot.feishu.errors import FeishuFailure
 
+_Read = TypeVar("_Read")
+
+AccessToken = Callable[[], Awaitable[str | None]]
+
 
 class PersonDocuments:
     """Made anew for each turn of a person. `access_token` gives their token, None where they are
-    not connected (it may raise FeishuFailure); what was read is kept until the turn ends, for its
-    further sections."""
+    not connected (it may raise FeishuFailure), and `renewed` one that Feishu takes, where it took
+    that not; what was read is kept until the turn ends, for its further sections."""
 
     def __init__(
-        self, reader: DocumentReader, access_token: Callable[[], Awaitable[str | None]]
+        self, reader: DocumentReader, access_token: AccessToken, renewed: AccessToken | None = None
     ) -> None:
         self._reader = reader
         self._access_token = access_token
+        self._renewed = renewed
         self._read: dict[str, ReadDocument] = {}
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
         """The document behind a link."""
         if known := self._read.get(url):
             return known
-        token = await self._token()
-        if isinstance(token, UnreadDocument):
-            return token
-        document = await self._reader.read(url, token)
+        document = await self._as_person(lambda token: self._reader.read(url, token))
         if isinstance(document, ReadDocument):
             self._read[url] = document
         return document
 
     async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:
         """Documents that the person can open, the best first."""
-        token = await self._token()
-        if isinstance(token, UnreadDocument):
-            return token
-        return await self._reader.search(query, token)
+        return await self._as_person(lambda token: self._reader.search(query, token))
 
-    async def _token(self) -> str | UnreadDocument:
+    async def _as_person(
+        self, make: Callable[[str], Awaitable[_Read | UnreadDocument]]
+    ) -> _Read | UnreadDocument:
+        """What `make` gives with their token, and once more with another where Feishu does not take
+        that."""
+        found: _Read | UnreadDocument = await self._made(make, self._access_token)
+        if isinstance(found, UnreadDocument) and found.reason == "token" and self._renewed:
+            return await self._made(make, self._renewed)
+        return found
+
+    async def _made(
+        self, make: Callable[[str], Awaitable[_Read | UnreadDocument]], source: AccessToken
+    ) -> _Read | UnreadDocument:
         try:
-            return await self._access_token() or UnreadDocument("not_connected")
+            token = await source()
         except FeishuFailure as failure:
             return unread(failure)
+        return UnreadDocument("not_connected") if token is None else await make(token)

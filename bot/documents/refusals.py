@@ -30,7 +30,8 @@ _REASONS: dict[int, Reason] = {
     **dict.fromkeys((99991400, 90217, 1063006, 1254290, 1277001), "busy"),
 }
 
-say = Catalogue(__file__).say
+TEXTS = Catalogue(__file__)
+say = TEXTS.say
 
 
 @dataclass(frozen=True, slots=True)

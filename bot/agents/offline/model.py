@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import cast
 
 from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes, reminders
@@ -22,7 +21,6 @@ from bot.agents.prompts.quotation import quotations, without_material
 from bot.agents.tool_types.outcomes import COMMON, ToolOutcome
 from bot.agents.tool_types.tool import ERROR
 from bot.documents.links import links_in, without_links
-from bot.documents.refusals import Reason, UnreadDocument, not_read
 from bot.text.languages import Language, join_list, language_said, last_language
 from memory.foreign_text import as_written
 
@@ -237,8 +235,7 @@ def _from_document(situation: Situation, url: str) -> Call | str:
     if last is None:
         return Call("read_document", {"url": url})
     if not last.ok:
-        reason = last.outcome.kind.removeprefix("document-")
-        return not_read(UnreadDocument(cast(Reason, reason)), language)
+        return last.told(language)
     heading, _, text = last.text.partition("\n\n")
     title = heading.partition("\n")[0].removeprefix("Title: ")
     asked = without_links(situation.question)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bot.agents.tool_types.outcomes import Wording
 from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.documents.contents import (
@@ -16,20 +17,21 @@ from bot.documents.contents import (
     comment_lines,
     outline,
 )
-from bot.documents.refusals import UnreadDocument, left_out, not_read, say
+from bot.documents.refusals import TEXTS, UnreadDocument, left_out, not_read, say
 from bot.documents.turn_documents import TurnDocuments
 from bot.feishu.documents import FoundDocument
 from memory.text import one_line
 
 MOST_CHARACTERS = 12_000  # of one result
 MOST_COMMENT_LINES = 40
+WORDING = Wording(TEXTS)
 _NAMES: Mapping[str, str] = {}
 
 
 def document_tools() -> list[Tool]:
     return [
-        tool(read_document, reads=True, kept=False),
-        tool(search_documents, reads=True, kept=False),
+        tool(read_document, reads=True, kept=False, wording=WORDING),
+        tool(search_documents, reads=True, kept=False, wording=WORDING),
     ]
 
 
@@ -42,7 +44,7 @@ async def read_document(deps: ToolDeps, url: str, section: str = "") -> str:
     """
     document = await _documents(deps).read(url)
     if isinstance(document, UnreadDocument):
-        raise ToolFailed(not_read(document, "en"))
+        raise _failed(document)
     if not section:
         return _shown(document)
     chosen = chosen_section(document, section)
@@ -59,13 +61,18 @@ async def search_documents(deps: ToolDeps, query: str) -> str:
     """
     found = await _documents(deps).search(query)
     if isinstance(found, UnreadDocument):
-        raise ToolFailed(not_read(found, "en"))
+        raise _failed(found)
     return "\n".join(map(_found_line, found)) or "No document was found."
+
+
+def _failed(refusal: UnreadDocument) -> ToolFailed:
+    scopes = ", ".join(refusal.scopes)
+    return ToolFailed(not_read(refusal, "en"), f"why-{refusal.reason}", scopes=scopes)
 
 
 def _documents(deps: ToolDeps) -> TurnDocuments:
     if deps.documents is None:
-        raise ToolFailed(not_read(UnreadDocument("not_connected"), "en"))
+        raise _failed(UnreadDocument("not_connected"))
     return deps.documents
 
 

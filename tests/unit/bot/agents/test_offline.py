@@ -565,7 +565,7 @@ READ = f"Title: Plan\nLink: {LINK}\n\n# Launch\nWe launch on 3 March.\nTea is at
     [
         (f"when do we launch? {LINK}", ToolOutcome(READ), "We launch on 3 March."),
         (f"看看 {LINK}", ToolOutcome(READ), "Tea is at four."),
-        (f"看看 {LINK}", ToolOutcome("no", "document-not_connected", ok=False), "/connect"),
+        (f"看看 {LINK}", ToolOutcome("no: /connect", ok=False), "/connect"),
     ],
 )
 def test_it_reads_the_document_that_a_link_leads_to(
