@@ -26,6 +26,8 @@ from bot.answering.recall import at_once, vector_of
 from bot.answering.request_rate import asker_of, is_stop
 from bot.answering.stopping import stoppable
 from bot.answering.storing import store_reply
+from bot.documents.outcome import NO_DOCUMENTS
+from bot.features.connect.offering import offer_connection
 from bot.features.dispatch import answer as answer_question
 from bot.features.private_answers.looking import Looking
 from bot.features.private_answers.offering import is_offered, queue_look_up
@@ -104,14 +106,15 @@ async def _take_turn(
         if not turn.unasked:
             looking.begin(turn, opened)
         reply, foot = opened.reply, Foot.of_row(opened.shown)
-        forgets, means = False, opened.means
+        forgets, means, documents = False, opened.means, NO_DOCUMENTS
         showing = Showing(services, turn, language(services, turn, opened))
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
             answer = await _made(services, turn, opened, showing, stream, answering)
             await room_to_go_on()
             forgets, foot, means = answer.forgets, answer.foot, answer.means
-            looking.found(withheld=answer.withheld)
+            documents = answer.documents
+            looking.found(withheld=documents.withheld)
             reply = await store_reply(services, turn, answer, showing.language)
         pressed_question = turn.question if answering is None and turn.by_click else None
         turn = replace(turn, foot=foot, asked=pressed_question)
@@ -127,6 +130,8 @@ async def _take_turn(
     _report(services, turn, opened, means if means == ELSEWHERE else sent.ended(means))
     if sent.state in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
+    if documents.unconnected:
+        await offer_connection(services, turn, showing.language)
     await tend_later(services, turn.context, opened)
 
 

@@ -78,8 +78,7 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     agent_answer, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
     reply = reply_of(agent_answer, chat_type=turn.chat_type, language=spoken)
-    told = agent_answer.documents
-    reply = replace(reply, given=given, withheld=agent_answer.withheld, documents=told)
+    reply = replace(reply, given=given, documents=agent_answer.documents)
     seconds = services.clock() - turn.received_ms / 1000
     foot = _foot(turn, agent_answer, earlier, seconds, spoken)
     if opened.degraded:  # no button would work without the memory
@@ -148,7 +147,7 @@ async def _answer(
     if documents:
         if not await documents.may_still_be_told():
             raise Later("a document that was read is no longer open to everybody")
-        answer = replace(answer, withheld=documents.withheld, documents=documents.told)
+        answer = replace(answer, documents=documents.outcome)
     return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
 
 

@@ -1,6 +1,6 @@
 """What one turn may tell of documents: read as the person who asks, told to whom can open it.
 
-In a group a document that somebody there cannot open is as if it did not exist; `withheld` then
+In a group a document that somebody there cannot open is as if it did not exist; its outcome then
 says that the person may be told alone. What a turn is given is noted before a model sees it.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from bot.documents.contents import ReadDocument
 from bot.documents.group_audience import GroupAudience
 from bot.documents.links import DocumentLink, document_link
+from bot.documents.outcome import DocumentsOutcome
 from bot.documents.person_documents import PersonDocuments
 from bot.documents.refusals import Reason, UnreadDocument
 from bot.feishu.documents import FoundDocument
@@ -35,22 +36,22 @@ class TurnDocuments:
         self._note = note
         self._audience = audience
         self._told: dict[DocumentLink, None] = {}
-        self.withheld = False
+        self._withheld = self._unconnected = False
 
     @property
-    def told(self) -> tuple[DocumentLink, ...]:
-        """What the turn was given."""
-        return tuple(self._told)
+    def outcome(self) -> DocumentsOutcome:
+        return DocumentsOutcome(tuple(self._told), self._withheld, self._unconnected)
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
         """The document behind a link. Raises `StoreError`."""
         document = await self._own.read(url)
         if isinstance(document, UnreadDocument):
+            self._note_refusal(document)
             told = self._audience is None or document.reason not in _OF_A_DOCUMENT
             return document if told else NOT_THERE
         link = document_link(document.url)
         if link is None or not await self._may_tell(link):
-            self.withheld = True
+            self._withheld = True
             return NOT_THERE
         text = "\n".join(f"{one.title}\n{one.text}" for one in document.sections)
         comments = "\n".join(one.text for one in document.comments)
@@ -62,6 +63,7 @@ class TurnDocuments:
         """The best of the documents that may be told of. Raises `StoreError`."""
         found = await self._own.search(query)
         if isinstance(found, UnreadDocument):
+            self._note_refusal(found)
             return found
         told = []
         for one in found[:_MOST_FOUND]:
@@ -70,12 +72,16 @@ class TurnDocuments:
                 if not await self._give(link, f"{one.title}\n{one.summary}"):
                     return UnreadDocument("unavailable")
                 told.append(one)
-        self.withheld = self.withheld or bool(found and not told)
+        self._withheld = self._withheld or bool(found and not told)
         return told
 
     async def may_still_be_told(self) -> bool:
         """Whether everybody can open all that was read, asked again where a minute has passed."""
         return self._audience is None or await self._audience.all_open()
+
+    def _note_refusal(self, refusal: UnreadDocument) -> None:
+        if refusal.reason == "not_connected":
+            self._unconnected = True
 
     async def _give(self, link: DocumentLink, text: str) -> bool:
         self._told[link] = None

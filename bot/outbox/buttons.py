@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from bot.agents.prompts.prompt import AgentAnswer, PendingAction
-from bot.documents.links import DocumentLink
+from bot.documents.outcome import NO_DOCUMENTS, DocumentsOutcome
 from bot.feishu import cards, markup
 from bot.feishu.events import CardAction
 from bot.feishu.fields import as_text
@@ -62,8 +62,8 @@ class Reply:
     and nothing is said here. `forgets`: something was forgotten, or shown from what is kept; then
     the turn keeps no words once it is over. `files` (`bot.files.writing`) follow the cards.
     `given`: the messages that its prompt showed besides the question; not stored where one was
-    taken back meanwhile. `means`: how the turn ends with it. `withheld`: who asked may be told
-    alone of a document. `documents`: those that it was made with.
+    taken back meanwhile. `means`: how the turn ends with it. `documents`: what came of
+    those that it asked for.
     """
 
     text: str
@@ -77,8 +77,7 @@ class Reply:
     files: tuple[Mapping[str, str], ...] = ()
     given: tuple[str, ...] = ()
     means: TurnOutcome = ANSWERED
-    withheld: bool = False
-    documents: tuple[DocumentLink, ...] = ()
+    documents: DocumentsOutcome = NO_DOCUMENTS
 
 
 def reply_of(answer: AgentAnswer, *, chat_type: ChatType, language: Language) -> Reply:

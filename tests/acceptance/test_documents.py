@@ -10,7 +10,7 @@ import pytest
 from lab.doubles.processes import eventually
 from memory.sealing import new_key
 from tests.acceptance.conftest import World, markdown, prompt_of
-from tests.acceptance.test_connect import connected
+from tests.acceptance.test_connect import LINK, connected, decide
 from tests.acceptance.test_private_answers import (
     looked_up,
     press,
@@ -46,8 +46,8 @@ def document(world: World, **sharing: Any) -> dict[str, Any]:
     return dict(world.platform.post("/documents", **body))
 
 
-def asked(world: World, url: str) -> tuple[str, str]:
-    """Alice asks about it in the group; the model reads it and says what it holds, if it can."""
+def asked(world: World, url: str, who: str = "Alice") -> tuple[str, str]:
+    """Somebody asks about it in the group; the model reads it and says what it holds, if it can."""
     read = {"tool_calls": [{"name": "read_document", "arguments": {"url": url}}]}
     world.model.control("mode", {"mode": "rules"})
     rules = [
@@ -56,7 +56,7 @@ def asked(world: World, url: str) -> tuple[str, str]:
         {"reply": {"text": "I don't know."}},
     ]
     world.model.control("script", {"rules": rules})
-    return world.ask("Alice", f"what is the launch code in {url} ?")
+    return world.ask(who, f"what is the launch code in {url} ?")
 
 
 def tool_results(world: World) -> list[str]:
@@ -160,6 +160,16 @@ def test_whoever_is_not_connected_is_told_so_and_nothing_is_read_for_them(alice:
     alice.model.control("script", {"rules": rules})
     alice.ask("Bob", f"what does {plan['url']} say?")
     assert "send /connect" in tool_results(alice)[-1]
+    eventually(lambda: shown_to(alice, "Bob"), what="Bob alone is shown how to connect")
+    (card,) = shown_to(alice, "Bob")
+    [link] = LINK.findall(markdown(card))
+    decide(alice, "Bob", link)
+    eventually(
+        lambda: alice.rows("select from user_tokens where open_id = %s and granted_at is not null",
+                           alice.people["Bob"]),
+        what="Bob is connected",
+    )  # fmt: skip
+    assert SECRET in asked(alice, plan["url"], who="Bob")[1]
 
 
 def test_answers_go_when_not_everybody_can_open_it_any_more(alice: World) -> None:

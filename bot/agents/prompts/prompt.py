@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from bot.documents.links import DocumentLink
+from bot.documents.outcome import NO_DOCUMENTS, DocumentsOutcome
 from bot.text.address_template import AutoMention
 from bot.text.languages import Language, language_of
 from bot.text.roster import NOBODY, Roster
@@ -197,9 +197,8 @@ class AgentAnswer:
     `cut_short` is why an honest sentence stands in place of an answer (a limit, for logs), or "".
     `ended`: the text is the answer as far as it came, and why it came no further.
     `files` (`bot.files.writing`) are sent after it. `passages`: what its tools found of what was
-    said earlier. `means`: how the turn ends with it. `withheld`: there is a document that not
-    everybody who reads the answer can open, and that who asked may be told of alone. `documents`:
-    those that it was given.
+    said earlier. `means`: how the turn ends with it. `documents`: what came of those
+    that it asked for.
     """
 
     text: str
@@ -215,8 +214,7 @@ class AgentAnswer:
     files: tuple[Mapping[str, str], ...] = ()
     passages: tuple[Passage, ...] = ()
     means: TurnOutcome = ANSWERED
-    withheld: bool = False
-    documents: tuple[DocumentLink, ...] = ()
+    documents: DocumentsOutcome = NO_DOCUMENTS
 
 
 def own_rules(prompt: Prompt) -> str:

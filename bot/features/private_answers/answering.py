@@ -104,7 +104,7 @@ async def _answered(
     await PrivateStore(services.rpc).draw_on(
         turn.context, turn.id, sorted(sources), with_notes=with_notes
     )
-    share = _share(turn, shown, answer.documents, language(services, turn, opened))
+    share = _share(turn, shown, answer.documents.told, language(services, turn, opened))
     foot = replace(answer.foot, bare=True) if answer.foot and answer.foot.ended else None
     return replace(
         Reply(answer.text, (share,), answer.tool_calls, foot=foot, given=answer.given),

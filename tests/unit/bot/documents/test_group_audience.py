@@ -10,6 +10,7 @@ import pytest
 from bot.documents.contents import ReadDocument, Section
 from bot.documents.group_audience import FRESH_S, AskedGroup, GroupAudience
 from bot.documents.links import DocumentLink
+from bot.documents.outcome import DocumentsOutcome
 from bot.documents.refusals import UnreadDocument
 from bot.documents.turn_documents import NOT_THERE, TurnDocuments
 from bot.feishu.documents import FoundDocument
@@ -138,10 +139,10 @@ async def test_in_a_group_what_is_closed_is_not_there_and_is_not_noted() -> None
     noted: list[str] = []
     documents = turn(Own(PLAN), Feishu(link="closed"), noted)
     assert await documents.read(LINK.url) == NOT_THERE
-    assert (documents.withheld, documents.told, noted) == (True, (), [])
+    assert (documents.outcome, noted) == (DocumentsOutcome(withheld=True), [])
     opened = turn(Own(PLAN), Feishu(), noted)
     assert await opened.read(LINK.url) == PLAN
-    assert (opened.withheld, len(opened.told), len(noted)) == (False, 1, 1)
+    assert (opened.outcome.withheld, len(opened.outcome.told), len(noted)) == (False, 1, 1)
     assert "On Friday" in noted[0]
 
 
@@ -152,15 +153,21 @@ async def test_what_is_with_a_document_is_for_who_can_open_it(reason: Any) -> No
     assert await turn(own, None, []).read(LINK.url) == UnreadDocument(reason)
 
 
+async def test_that_somebody_is_not_connected_is_known_after_the_turn() -> None:
+    documents = turn(Own(UnreadDocument("not_connected")), Feishu(), [])
+    assert await documents.read(LINK.url) == UnreadDocument("not_connected")
+    assert documents.outcome == DocumentsOutcome(unconnected=True)
+
+
 async def test_of_what_is_found_a_group_is_told_what_everybody_can_open() -> None:
     own = Own(PLAN, (FoundDocument(LINK.url, "Plan", "on Friday", "Ann", 1),))
     closed = turn(own, Feishu(link="closed"), [])
     assert await closed.search("plan") == []
-    assert closed.withheld
+    assert closed.outcome.withheld
     noted: list[str] = []
     opened = turn(own, Feishu(), noted)
     assert [one.title for one in await opened.search("plan")] == ["Plan"]  # type: ignore[union-attr]
-    assert (opened.withheld, noted) == (False, ["Plan\non Friday"])
+    assert (opened.outcome.withheld, noted) == (False, ["Plan\non Friday"])
     alone = turn(own, None, noted)
     assert len(await alone.search("plan")) == 1  # type: ignore[arg-type]
     assert await alone.may_still_be_told()
