@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
+from memory.text import HAN
+
 LinkKind = Literal["docx", "sheet", "bitable", "wiki", "other"]
 
 MOST_LINKS = 5
@@ -21,7 +23,7 @@ _KINDS: dict[str, LinkKind] = {
     **dict.fromkeys(("docs", "file", "mindnotes", "slides", "minutes", "board"), "other"),
 }
 _DOMAINS = (".feishu.cn", ".larksuite.com", ".larkoffice.com")
-_URL = re.compile(r"https://[^\s<>\"'()\[\]{}|，。；、！？（）《》【】“”]{1,500}")
+_URL = re.compile(rf"https://[^\s<>\"'()\[\]{{}}|，。；、！？（）《》【】“”{HAN}]{{1,500}}")
 _TOKEN = re.compile(r"[A-Za-z0-9]{10,64}")
 _PART = re.compile(r"[A-Za-z0-9]{1,64}")
 

@@ -13,9 +13,10 @@ from memory.text import HAN, has_han
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
+_LINK = r"[^\s<>\"'|，。；、！？（）《》【】“”]{1,2000}"  # no space stands around it in Chinese
 _NOT_SAID = re.compile(
     r"```.{0,20000}?(?:```|\Z)|`[^`\n]{1,300}`"  # code
-    r"|(?<!\S)\S+://\S+|\bwww\.\S+"
+    rf"|(?<![a-zA-Z0-9])(?:[a-zA-Z][a-zA-Z0-9+.-]{{0,20}}://|www\.){_LINK}"
     r"|\[[a-z ]+(?::[^\[\]]*)?\]"  # "[image]", "[file: a.pdf]"
     r"|(?<![^\W_])@\S+"
     r"|^[>＞][^\n]*"  # what is quoted

@@ -12,6 +12,7 @@ from bot.text.languages import Language
 from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import stop
 from lab.illustrations.browser import Browser
+from lab.illustrations.documents import document_pictures
 from lab.illustrations.imports import import_pictures
 
 
@@ -92,6 +93,10 @@ class Everyday:
     def imports(self) -> Iterator[Taken]:
         """Those of an import."""
         yield from import_pictures(self.sandbox, self.browser, self.language)
+
+    def documents(self) -> Iterator[Taken]:
+        """Those of documents."""
+        yield from document_pictures(self.sandbox, self.browser, self.language)
 
     def _chat(self) -> Iterator[Taken]:
         with self._opened(height=720) as page:

@@ -17,7 +17,10 @@ def offer(
 ) -> str:
     """The card that offers a private answer, as Markdown; in p2p it says where the question was.
     `document`: it is one that not everybody there can open."""
-    key = ("offer-document" if document else "offer") + ("-in-p2p" if in_p2p else "")
+    if document:
+        key = "offer-document-in-p2p" if in_p2p else "offer-document"
+    else:
+        key = "offer-in-p2p" if in_p2p else "offer"
     return markup.card_markdown(say(key, language, question=_short(question)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.documents.links import MOST_LINKS, DocumentLink, document_link, links_in
+from bot.documents.links import MOST_LINKS, DocumentLink, document_link, links_in, without_links
 
 TOKEN = "AbCdEfGhIjKlMnOpQrStUvWxYz1"
 HOST = "acme.feishu.cn"
@@ -45,6 +45,8 @@ def test_links_are_found_in_text_each_once() -> None:
     one, two = f"https://{HOST}/docx/{TOKEN}", f"https://{HOST}/wiki/{TOKEN}"
     text = f"看一下（{one}），还有 [计划]({two})。{one}"
     assert [found.kind for found in links_in(text)] == ["docx", "wiki"]
+    assert [found.token for found in links_in(f"{one}说了什么？")] == [TOKEN]
+    assert without_links(f"看看{one}说了什么？").split() == ["看看", "说了什么？"]
     many = " ".join(f"https://{HOST}/docx/{TOKEN}{number}" for number in range(9))
     assert len(links_in(many)) == MOST_LINKS
     assert links_in("no links, https://example.com/docx/x") == []

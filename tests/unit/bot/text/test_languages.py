@@ -49,6 +49,7 @@ CHINESE = [
     "“thank you very much” 是什么意思？",
     '翻译一下："see you tomorrow at the office"',
     "看看 https://example.com/a/very/long/path/of/english/words",
+    "预算是多少？https://acme.feishu.cn/docx/AbCdEfGhIjKlMnOpQrStUvWxYz1",
     "`docker compose up -d` 报错了",
     "下面的代码有什么问题：\n```\nprint('hello world, this is the end')\n```",
     "> when is our launch?\n这是什么意思？",
