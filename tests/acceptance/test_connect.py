@@ -144,6 +144,7 @@ def test_in_a_group_the_link_is_for_the_asker_alone(world: World) -> None:
     eventually(told, what="Alice is told", within_s=60)
     assert not any("user_code" in markdown(one) for one in beside())
     assert row(world, "Alice")["granted_at"] is not None
+    eventually(lambda: row(world, "Alice")["ask"] == "", what="all is told")
 
     known = {one["message_id"] for one in beside()}
     world.say("Alice", f"@{world.bot_name} /connect")

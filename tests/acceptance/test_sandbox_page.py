@@ -244,7 +244,7 @@ def test_the_composer_is_a_few_keys_away(page: Any) -> None:
     page.reload()
     page.wait_for_selector(".message")
     stops = []
-    while "text" not in stops and len(stops) < 20:
+    while "text" not in stops and len(stops) < 24:
         page.keyboard.press("Tab")
         stops.append(page.evaluate(f"{HERE}.id"))
     assert stops[-1] == "text"

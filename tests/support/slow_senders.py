@@ -63,7 +63,7 @@ class SlowSenders:
 
     def close(self) -> None:
         self._stop.set()
-        for one in self._open:
+        for one in list(self._open):
             one.close()
 
 

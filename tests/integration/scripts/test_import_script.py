@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,13 +142,25 @@ async def test_what_is_missing_is_said(operator: Operator, arguments: tuple[str,
     assert "give " in done.stderr
 
 
+@contextlib.contextmanager
+def ended_within(process: subprocess.Popen[str], seconds: float) -> Iterator[None]:
+    """Kills a process that goes on: who waits for it fails, and does not wait for ever."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 async def test_ctrl_c_ends_the_looking_and_not_the_import(operator: Operator) -> None:
     with operator.follow("--chat", operator.scene.chat[1], "--since", "all", "--yes") as process:
         assert process.stdout
         assert "messages since" in await asyncio.to_thread(process.stdout.readline)
         assert "chat: 0 messages" in await asyncio.to_thread(process.stdout.readline)
         process.send_signal(signal.SIGINT)
-        rest = await asyncio.to_thread(process.stdout.read)
+        with ended_within(process, 60):
+            rest = await asyncio.to_thread(process.stdout.read)
     assert "It goes on without this" in rest
     assert process.returncode == 0
     await operator.scene.work()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from psycopg import sql
 
 from bot.agents.manager import own_tools
 from bot.agents.prompts.prompt import Prompt
-from bot.agents.tool_types.tool import Tool, tool
+from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
@@ -59,13 +60,16 @@ class Desk:
             "recall": {"query": "pasta"},
             "suggest_follow_ups": {"questions": ["Shall I go on?"]},
             "send_file": {"name": "list.txt", "kind": "text", "content": "pasta"},
+            "read_document": {"url": "https://acme.feishu.cn/docx/" + "a" * 27},
+            "search_documents": {"query": "pasta"},
         }
         return by_name.get(one.name, {})
 
     async def changed_by(self, one: Tool) -> str:
         """What is said of a tool that writes although it is marked as one that reads."""
         before = dict(self._tables())
-        await one.call(self.deps, one.valid(self.arguments(one)))
+        with contextlib.suppress(ToolFailed):  # nobody is connected
+            await one.call(self.deps, one.valid(self.arguments(one)))
         changed = [name for name, rows in self._tables() if rows != before[name]]
         if not changed:
             return ""

@@ -84,6 +84,7 @@ class Worker:
 
     clock = staticmethod(time.time)
     now = Services.now
+    at = Services.at
 
     async def sweep(self) -> int:
         return await sweep(cast(Services, self), self.table, older_s=600)
