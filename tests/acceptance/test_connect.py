@@ -19,7 +19,7 @@ from memory.backends.server_account import installed_program
 from memory.identity import FeishuPerson
 from memory.sealing import Sealer, new_key
 from tests.acceptance.conftest import World, is_from_bot, markdown
-from tests.acceptance.test_commands import click
+from tests.acceptance.test_commands import buttons, click
 from tests.acceptance.test_own_memory import after, press
 from tests.acceptance.test_seed_scenarios import restart
 from tests.acceptance.test_welcome import newcomer
@@ -150,9 +150,9 @@ def test_in_a_group_the_link_is_for_the_asker_alone(world: World) -> None:
     world.say("Alice", f"@{world.bot_name} /connect")
 
     def listed() -> list[dict[str, Any]]:
-        return [one for one in beside() if one["message_id"] not in known]
+        return [one for one in beside() if one["message_id"] not in known and buttons(one)]
 
-    [shown] = eventually(listed, what="what Alice granted")
+    [shown] = eventually(listed, what="what Alice granted, with its button")
     assert "Your account is connected" in markdown(shown)
     click(world, "Alice", shown, index=0)
     eventually(lambda: row(world, "Alice") == {}, what="the row goes")
