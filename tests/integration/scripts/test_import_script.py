@@ -154,13 +154,13 @@ def ended_within(process: subprocess.Popen[str], seconds: float) -> Iterator[Non
 
 
 async def test_ctrl_c_ends_the_looking_and_not_the_import(operator: Operator) -> None:
-    with operator.follow("--chat", operator.scene.chat[1], "--since", "all", "--yes") as process:
+    following = operator.follow("--chat", operator.scene.chat[1], "--since", "all", "--yes")
+    with following as process, ended_within(process, 120):
         assert process.stdout
         assert "messages since" in await asyncio.to_thread(process.stdout.readline)
         assert "chat: 0 messages" in await asyncio.to_thread(process.stdout.readline)
         process.send_signal(signal.SIGINT)
-        with ended_within(process, 60):
-            rest = await asyncio.to_thread(process.stdout.read)
+        rest = await asyncio.to_thread(process.stdout.read)
     assert "It goes on without this" in rest
     assert process.returncode == 0
     await operator.scene.work()
@@ -169,7 +169,7 @@ async def test_ctrl_c_ends_the_looking_and_not_the_import(operator: Operator) ->
 
 async def test_who_waits_sees_the_import_to_its_end(operator: Operator) -> None:
     arguments = ("--chat", operator.scene.chat[1], "--since", "all", "--yes")
-    with operator.follow(*arguments) as process:
+    with operator.follow(*arguments) as process, ended_within(process, 120):
         assert process.stdout
         await asyncio.to_thread(process.stdout.readline)
         await asyncio.to_thread(process.stdout.readline)
