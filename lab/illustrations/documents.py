@@ -16,7 +16,7 @@ _OWNER = "Alice"
 
 
 @dataclass(frozen=True)
-class _Words:
+class _DocumentWords:
     """`group`: a new one; `language`: the command that chooses it; an `open` and a `closed`
     document with a line of theirs and a question each; `show`: the offer's button."""
 
@@ -29,8 +29,8 @@ class _Words:
     show: str
 
 
-_WORDS: dict[Language, _Words] = {
-    "en": _Words(
+_WORDS: dict[Language, _DocumentWords] = {
+    "en": _DocumentWords(
         group="Launch documents",
         language="/settings language en",
         connect="/connect",
@@ -39,7 +39,7 @@ _WORDS: dict[Language, _Words] = {
         asks=("when is the launch? {url}", "what is the budget? {url}"),
         show="Show me",
     ),
-    "zh": _Words(
+    "zh": _DocumentWords(
         group="发布文档",
         language="/设置 语言 中文",
         connect="/连接",
@@ -88,7 +88,7 @@ def document_pictures(
 
 
 def _asked(
-    page: Any, browser: Browser, sandbox: Sandbox, group: str, words: _Words, number: int
+    page: Any, browser: Browser, sandbox: Sandbox, group: str, words: _DocumentWords, number: int
 ) -> bytes:
     """The answer to a question about one of the two documents."""
     title, line = (words.open, words.closed)[number]
