@@ -284,6 +284,7 @@ class _Errand:
         changed_s = time.monotonic()
         now: HistoryImport | None = found
         while (now := await self._store.get(found.id)) and now.state in ("running", "removing"):
+            _heed_cancelling()
             line = _progress(now, page_s).said(self._language)
             if line != last:
                 self._line(line)
@@ -375,6 +376,14 @@ def _progress(found: HistoryImport, page_s: float) -> Sentence:
         f"{found.phase}: {found.messages} messages, {found.pages} pages{ends}",
         f"{found.phase}：{found.messages} 条消息，{found.pages} 页{ends_zh}",
     )
+
+
+def _heed_cancelling() -> None:
+    """A cancelling that comes with an answer of Postgres is lost: `asyncio.wait_for` returns the
+    answer instead, up to Python 3.11."""
+    task = asyncio.current_task()
+    if task and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _told(found: HistoryImport) -> Sentence:
