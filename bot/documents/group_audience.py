@@ -27,7 +27,8 @@ Members = Callable[[], Awaitable[Collection[FeishuPerson]]]
 
 @dataclass(frozen=True, slots=True)
 class AskedGroup:
-    """A group, and who asks in it. `members` gives who is there now; raises FeishuFailure."""
+    """A group, or a p2p chat with its one person, and who asks there. `members` gives who reads it
+    now; raises FeishuFailure."""
 
     chat_id: str
     tenant_key: str

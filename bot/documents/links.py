@@ -31,11 +31,12 @@ _PART = re.compile(r"[A-Za-z0-9]{1,64}")
 @dataclass(frozen=True, slots=True)
 class DocumentLink:
     """`kind` is that of the link's path; a `wiki` page leads to a document of another kind, and
-    `other` are those that cannot be read. `table`: the table or sheet that the link opens."""
+    `other` are those that cannot be read. `host` is "" where only the document is known. `table`:
+    the table or sheet that the link opens."""
 
     kind: LinkKind
     token: str
-    host: str
+    host: str = ""
     table: str = ""
 
     @property

@@ -35,15 +35,15 @@ class TurnDocuments:
         self._own = own
         self._note = note
         self._audience = audience
-        self._told: dict[DocumentLink, None] = {}
         self._withheld = self._unconnected = False
 
     @property
     def outcome(self) -> DocumentsOutcome:
-        return DocumentsOutcome(tuple(self._told), self._withheld, self._unconnected)
+        return DocumentsOutcome(self._withheld, self._unconnected)
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
-        """The document behind a link. Raises `StoreError`."""
+        """The document behind a link, of which a model sees what `give` was called with. Raises
+        `StoreError`."""
         document = await self._own.read(url)
         if isinstance(document, UnreadDocument):
             self._note_refusal(document)
@@ -53,11 +53,13 @@ class TurnDocuments:
         if link is None or not await self._may_tell(link):
             self._withheld = True
             return NOT_THERE
-        text = "\n".join(f"{one.title}\n{one.text}" for one in document.sections)
-        comments = "\n".join(one.text for one in document.comments)
-        if not await self._give(link, f"{document.title}\n{text}\n{comments}"):
-            return UnreadDocument("unavailable")
         return document
+
+    async def give(self, document: ReadDocument, text: str) -> bool:
+        """Notes that the turn is given this text of a document that was read. False: the turn is
+        over. Raises `StoreError`."""
+        link = document_link(document.url)
+        return link is not None and await self._note(link, text)
 
     async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:
         """The best of the documents that may be told of. Raises `StoreError`."""
@@ -69,7 +71,7 @@ class TurnDocuments:
         for one in found[:_MOST_FOUND]:
             link = document_link(one.url)
             if link and await self._may_tell(link):
-                if not await self._give(link, f"{one.title}\n{one.summary}"):
+                if not await self._note(link, f"{one.title}\n{one.summary}"):
                     return UnreadDocument("unavailable")
                 told.append(one)
         self._withheld = self._withheld or bool(found and not told)
@@ -82,10 +84,6 @@ class TurnDocuments:
     def _note_refusal(self, refusal: UnreadDocument) -> None:
         if refusal.reason == "not_connected":
             self._unconnected = True
-
-    async def _give(self, link: DocumentLink, text: str) -> bool:
-        self._told[link] = None
-        return await self._note(link, text)
 
     async def _may_tell(self, link: DocumentLink) -> bool:
         return self._audience is None or await self._audience.is_open(link)

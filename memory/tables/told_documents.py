@@ -57,6 +57,16 @@ class ToldDocumentStore:
         )
         return source
 
+    async def behind(
+        self, context: AgentMemoryContext, turn_id: str, text: str
+    ) -> list[tuple[str, str]]:
+        """Kind and token of the documents that an answer of the person tells of in `text`: those
+        that its turn read, and of those that earlier turns read whose words it says."""
+        rows = await call_as(
+            self._rpc, "documents_behind", context, p_turn_id=turn_id, p_text=text[:_MOST]
+        )
+        return [(row["kind"], row["token"]) for row in rows]
+
     async def take_due(self, after_s: float, limit: int) -> list[ToldDocument]:
         """Those that nobody has looked at for so long; this counts as a look."""
         params = {"p_after_s": after_s, "p_limit": limit}

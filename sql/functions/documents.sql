@@ -42,6 +42,57 @@ begin
 end
 $$;
 
+-- The documents that the answer p_turn_id of the token's person tells of in p_text: those that its turn read, and of
+-- those that turns read from which it was made, however long ago, those of which it says a telling word.
+create or replace function bot_private.documents_told(p_turn_id text, p_text text) returns jsonb
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_terms constant text[] := array(select bot_private.telling_terms(p_text));
+  most constant integer := 2000;  -- turns that are followed
+begin
+  return (
+    with recursive behind (id) as (
+      select t.id from public.agent_turns t
+      where t.id = p_turn_id and t.user_id = public.claim('actor') and t.actor_id = public.claim('actor')
+        and t.tenant_key = coalesce(public.claim('tenant_key'), '')
+      union
+      select x.id from behind b join public.agent_turns t on t.id = b.id
+      cross join lateral unnest(bot_private.sources_of(t)) s (id)
+      cross join lateral (
+        select case when starts_with(s.id, 'answer:') then substr(s.id, 8) else s.id end as id
+        where not starts_with(s.id, 'thread:')
+        union all
+        select o.id from public.agent_turns o
+        where starts_with(s.id, 'thread:') and o.conversation_id = regexp_replace(substr(s.id, 8), ':[^:]*$', '')
+          and o.tenant_key = t.tenant_key and o.created_at <= t.created_at) x
+    ), followed as materialized (
+      select id from behind limit most
+    )
+    select coalesce(jsonb_agg(distinct jsonb_build_object('kind', d.kind, 'token', d.token)), '[]')
+    from followed f join bot_private.told_documents d on f.id = 'doc:' || d.id
+    where exists (
+        select from public.agent_turns t where t.id = p_turn_id and f.id = any (t.read_messages))
+      or exists (
+        select from bot_private.source_terms s
+        where s.source = f.id and s.terms && bot_private.keyed_hashes(f.id, v_terms)));
+end
+$$;
+
+-- JSON array of {kind, token}, as documents_told says.
+create or replace function public.documents_behind(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_text text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_text', p_text, 131072);
+  v_identity constant boolean := bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+begin
+  return bot_private.documents_told(p_turn_id, p_text);
+end
+$$;
+
 -- Documents that nobody has looked at for p_after_s, p_limit at most, the oldest first; the next look is due as long
 -- after this. JSON array of {id, tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant}.
 create or replace function public.take_told_documents(p_after_s double precision, p_limit integer) returns jsonb

@@ -12,9 +12,11 @@ import requests
 
 from bot.agents.tool_types.tool import Toolbox, ToolFailed
 from bot.documents.contents import MOST_BYTES, MOST_ROWS, Cut, ReadDocument
+from bot.documents.links import DocumentLink
 from bot.documents.person_documents import PersonDocuments
 from bot.documents.reading import DocumentReader
 from bot.documents.refusals import Reason, UnreadDocument, left_out, not_read
+from bot.documents.turn_documents import TurnDocuments
 from bot.features.documents.tools import MOST_CHARACTERS, document_tools
 from bot.feishu.client import FeishuClient
 from memory.text import has_han
@@ -286,7 +288,13 @@ def deps(reader: DocumentReader | None, token: str | None = None) -> Any:
     async def access_token() -> str | None:
         return token
 
-    return SimpleNamespace(documents=reader and PersonDocuments(reader, access_token))
+    async def note(link: DocumentLink, text: str) -> bool:
+        noted.append(text)
+        return True
+
+    own = reader and PersonDocuments(reader, access_token)
+    noted: list[str] = []
+    return SimpleNamespace(documents=own and TurnDocuments(own, note), noted=noted)
 
 
 TOOLS = Toolbox(document_tools())
@@ -313,6 +321,7 @@ async def test_the_tool_shows_a_short_document_whole_and_of_a_long_one_the_secti
     assert len(shown) <= MOST_CHARACTERS
     chosen = await call("read_document", alice, url=long["url"], section="part 5")
     assert "Section: Part 5\n\nword" in chosen
+    assert alice.noted == [short, shown, chosen]  # what the model sees, and nothing else
     assert len(town.calls()) - before == 3  # the section comes from what was read already
     with pytest.raises(ToolFailed, match="no such section"):
         await call("read_document", alice, url=long["url"], section="99")

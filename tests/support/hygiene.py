@@ -31,6 +31,7 @@ RUN_AS_OWNER: dict[str, str] = {
         ("keep_seal", "seal_of", "drop_seals"),
         "no role reads the sealed tokens: they give and take those of the token's own person",
     ),
+    "documents_told": "no token reads the hashes: it names documents behind its own answer",
     "told_document": "no token writes told_documents: it notes one of its chat and person",
     "imports_that_help": "as turns_that_help: it gives ids, which are read under the policies",
     "index_imported": "only the service imports, and nobody writes turn_words",

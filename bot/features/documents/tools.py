@@ -42,15 +42,22 @@ async def read_document(deps: ToolDeps, url: str, section: str = "") -> str:
         url: Its link, as somebody wrote it or as search_documents found it.
         section: The number or heading of a section of a long document; its outline lists them.
     """
-    document = await _documents(deps).read(url)
+    documents = _documents(deps)
+    document = await documents.read(url)
     if isinstance(document, UnreadDocument):
         raise _failed(document)
-    if not section:
-        return _shown(document)
-    chosen = chosen_section(document, section)
-    if chosen is None:
-        raise ToolFailed(f"{say('why-section', 'en')} Its sections:\n{outline(document)}")
-    return "\n".join([*_heading(document), f"Section: {chosen.title}", "", chosen.text])
+    chosen = chosen_section(document, section) if section else None
+    if chosen:
+        text = "\n".join([*_heading(document), f"Section: {chosen.title}", "", chosen.text])
+    elif section:
+        text = f"{say('why-section', 'en')} Its sections:\n{outline(document)}"
+    else:
+        text = _shown(document)
+    if not await documents.give(document, text):
+        raise _failed(UnreadDocument("unavailable"))
+    if section and not chosen:
+        raise ToolFailed(text)
+    return text
 
 
 async def search_documents(deps: ToolDeps, query: str) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 from bot.agents.prompts.drawn_on import noting_sources
 from bot.answering.answering import answer as answer_question
 from bot.answering.documents import audience_of, note_document
 from bot.answering.question import Turn, language
-from bot.documents.links import DocumentLink, document_link
+from bot.documents.links import DocumentLink, LinkKind
 from bot.features.feature import PressTurn
 from bot.features.private_answers import texts
 from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
@@ -27,6 +28,7 @@ from memory.models import OpenTurn
 from memory.scope import memory_context
 from memory.tables.buttons import NewButton
 from memory.tables.private import PrivateStore
+from memory.tables.told_documents import ToldDocumentStore
 
 SHARE = "private.share"
 
@@ -73,19 +75,22 @@ async def publish(services: Services, pressed: PressTurn) -> Reply:
     if not shown:
         return Reply(texts.say("gone", pressed.language))
     with noting_sources() as sources:
-        links = list(filter(None, map(document_link, press.payload.get("documents", ()))))
-        if not await _may_tell(services, pressed, links, "\n".join(shown)):
+        text = "\n".join(shown)
+        told = ToldDocumentStore(services.rpc)
+        documents = await told.behind(place, press.payload["answer_id"], text)
+        if not await _may_tell(services, pressed, documents, text):
             return Reply(texts.say("closed-document", pressed.language))
     return Reply("", cards=shown, given=tuple(sources))
 
 
 async def _may_tell(
-    services: Services, pressed: PressTurn, links: Sequence[DocumentLink], text: str
+    services: Services, pressed: PressTurn, documents: Sequence[tuple[str, str]], text: str
 ) -> bool:
-    """Whether everybody in the group can open all of them now; then it goes with them. Raises
-    `StoreError`."""
+    """Whether everybody in the group can open all of the documents (kind and token) now; then what
+    is shared goes with them. Raises `StoreError`."""
     audience = audience_of(services, pressed.context)
-    for link in links:
+    for kind, token in documents:
+        link = DocumentLink(cast(LinkKind, kind), token)
         if not await audience.is_open(link):
             return False
         if not await note_document(services, pressed.context, pressed.turn_id, link, text):
@@ -104,7 +109,7 @@ async def _answered(
     await PrivateStore(services.rpc).draw_on(
         turn.context, turn.id, sorted(sources), with_notes=with_notes
     )
-    share = _share(turn, shown, answer.documents.told, language(services, turn, opened))
+    share = _share(turn, shown, language(services, turn, opened))
     foot = replace(answer.foot, bare=True) if answer.foot and answer.foot.ended else None
     return replace(
         Reply(answer.text, (share,), answer.tool_calls, foot=foot, given=answer.given),
@@ -112,10 +117,7 @@ async def _answered(
     )
 
 
-def _share(
-    turn: Turn, shown: AnswerPlace, documents: Sequence[DocumentLink], tongue: Language
-) -> NewButton:
+def _share(turn: Turn, shown: AnswerPlace, tongue: Language) -> NewButton:
     label = texts.say("share-here" if shown.beside else "share-there", tongue)
-    links = {"documents": [one.url for one in documents]} if documents else {}
-    payload = {**shown.where, "answer_id": turn.id, **links}
+    payload = {**shown.where, "answer_id": turn.id}
     return NewButton(label, "share", payload, "p2p", FOLLOW_UP_LIVES_S)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import cast
 
 import structlog
 
 from bot.answering.documents import token_of
-from bot.documents.audience import sharing_of
 from bot.documents.group_audience import AskedGroup, GroupAudience, Seen
-from bot.documents.links import DocumentLink
-from bot.feishu.errors import FeishuFailure
+from bot.documents.links import DocumentLink, LinkKind
 from bot.outbox.withdrawing import withdraw_cards
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
+from memory.identity import FeishuPerson
 from memory.tables.told_documents import ToldDocument, ToldDocumentStore
 
 log = structlog.get_logger()
@@ -57,19 +57,16 @@ async def look_again(services: Services, *, after_s: float) -> int:
 
 
 async def _seen(services: Services, document: ToldDocument) -> Seen:
-    link = DocumentLink(document.kind, document.token, "")  # type: ignore[arg-type]
-    token, calls = token_of(services, document.actor), services.feishu.documents
-    if document.chat_type != "p2p":
-        members = partial(services.feishu.chat_members, document.chat_id)
-        group = AskedGroup(document.chat_id, document.tenant_key, document.actor, members)
-        return await GroupAudience(group, calls, token).look(link)
-    try:
-        access_token = await token()
-    except FeishuFailure:
-        return "unknown"
-    if access_token is None:
-        return "unknown"
-    sharing = await sharing_of(calls, link.token, str(link.kind), access_token)
-    if sharing.is_open_to_asker:
-        return "open"
-    return "closed" if sharing.is_sure else "unknown"
+    async def alone() -> list[FeishuPerson]:
+        return [document.actor]
+
+    members = partial(services.feishu.chat_members, document.chat_id)
+    group = AskedGroup(
+        document.chat_id,
+        document.tenant_key,
+        document.actor,
+        alone if document.chat_type == "p2p" else members,
+    )
+    token = token_of(services, document.actor)
+    audience = GroupAudience(group, services.feishu.documents, token)
+    return await audience.look(DocumentLink(cast(LinkKind, document.kind), document.token))

@@ -1,0 +1,92 @@
+"""Documents that answers tell of: known behind an answer, however it came to know them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext, private_context
+from memory.store import MemoryStore
+from memory.tables.told_documents import ToldDocumentStore
+from tests.support.backends import Backend
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+TOLD = "Bob earns quillfeather marks a year."
+
+
+@pytest.fixture
+async def rpc(backend: Backend) -> AsyncIterator[Rpc]:
+    async with backend.rpc() as opened:
+        yield opened
+
+
+async def answered(
+    rpc: Rpc, here: AgentMemoryContext, turn: str, answer: str, given: Sequence[str] = ()
+) -> None:
+    await MemoryStore(rpc).record_reply(here, turn_id=turn, cards=[answer], given=given)
+    message_id = f"{turn}_card"
+    await MemoryStore(rpc).mark_sent(
+        here, turn_id=turn, chunk=0, content=answer, message_id=message_id
+    )
+
+
+async def asked(rpc: Rpc, here: AgentMemoryContext, turn: str) -> None:
+    await MemoryStore(rpc).open_turn(here, turn_id=turn, content="How much does Bob earn?")
+
+
+async def test_a_document_stands_behind_what_was_said_of_it_later(rpc: Rpc, group: Group) -> None:
+    store, ann = ToldDocumentStore(rpc), group.person("ann")
+    here = private_context(ann)
+    first, second, third = (group.message(name) for name in ("first", "second", "third"))
+    await asked(rpc, here, first)
+    source = await store.note(here, first, "docx", "token1", TOLD)
+    assert source
+    await answered(rpc, here, first, "quillfeather marks", [source])
+    await asked(rpc, here, second)
+    await answered(rpc, here, second, "As I said.", [first])
+    await asked(rpc, here, third)
+    await answered(rpc, here, third, "It is quillfeather.", [second])
+
+    assert await store.behind(here, first, "Nothing of it.") == [("docx", "token1")]
+    assert await store.behind(here, third, "It is quillfeather.") == [("docx", "token1")]
+    assert await store.behind(here, third, "Tea is at four.") == []
+    bob = private_context(group.person("bob"))
+    assert await store.behind(bob, third, "It is quillfeather.") == []
+
+
+async def test_no_text_of_a_turn_that_is_over_is_noted(rpc: Rpc, group: Group) -> None:
+    here, turn = private_context(group.person("ann")), group.message("over")
+    await asked(rpc, here, turn)
+    await answered(rpc, here, turn, "Done.")
+    assert await ToldDocumentStore(rpc).note(here, turn, "docx", "token2", TOLD) is None
+
+
+async def test_nobody_notes_for_somebody_else(rpc: Rpc, group: Group) -> None:
+    ann, bob = group.person("ann"), private_context(group.person("bob"))
+    turn = group.message("foreign")
+    await asked(rpc, private_context(ann), turn)
+    assert await ToldDocumentStore(rpc).note(bob, turn, "docx", "token3", TOLD) is None
+
+
+async def test_what_is_looked_at_is_due_again_later(rpc: Rpc, group: Group) -> None:
+    store, here, turn = (
+        ToldDocumentStore(rpc),
+        private_context(group.person("cid")),
+        group.message("due"),
+    )
+    await asked(rpc, here, turn)
+    source = await store.note(here, turn, "wiki", "token4", TOLD)
+    [due] = [one for one in await store.take_due(-1, 1000) if one.source == source]
+    assert (due.kind, due.token, due.actor_id, due.chat_type) == (
+        "wiki",
+        "token4",
+        here.actor_id,
+        "p2p",
+    )
+    assert source not in [one.source for one in await store.take_due(60, 1000)]
+    await store.drop(due)
+    assert source not in [one.source for one in await store.take_due(-1, 1000)]
