@@ -44,7 +44,7 @@ declare
     recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, recall_likeness, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
     told_document, documents_told,
-    refuse_own_place, require_own_place, keep_seal, seal_of, drop_seals, user_tokens_json, end_grant,
+    refuse_own_place, require_own_place, keep_seal, seal_of, drop_seals, keep_pair, user_tokens_json, end_grant,
     import_place, import_json, require_manager, imports_that_help, drop_words_of, own_imported,
     add_to_transcript, keep_topics, transcript_marks, conversation_in_short, extend_conversation, most_messages, trim_transcript, note_asked,
     tell_conversation,

@@ -60,6 +60,19 @@ begin
 end
 $$;
 
+-- The two tokens take the place of those before; p_refresh null: there is none.
+create or replace function bot_private.keep_pair(p_access text, p_refresh text) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.drop_seals('{refresh}');
+  perform bot_private.keep_seal('access', p_access);
+  if p_refresh is not null then
+    perform bot_private.keep_seal('refresh', p_refresh);
+  end if;
+end
+$$;
+
 create or replace function bot_private.user_tokens_json(t public.user_tokens) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
@@ -186,11 +199,8 @@ begin
   if not found then
     return false;
   end if;
-  perform bot_private.drop_seals('{device,refresh}');
-  perform bot_private.keep_seal('access', p_access);
-  if p_refresh is not null then
-    perform bot_private.keep_seal('refresh', p_refresh);
-  end if;
+  perform bot_private.drop_seals('{device}');
+  perform bot_private.keep_pair(p_access, p_refresh);
   return true;
 end
 $$;
@@ -314,11 +324,7 @@ begin
   if not found then
     return false;
   end if;
-  perform bot_private.drop_seals('{refresh}');
-  perform bot_private.keep_seal('access', p_access);
-  if p_refresh is not null then
-    perform bot_private.keep_seal('refresh', p_refresh);
-  end if;
+  perform bot_private.keep_pair(p_access, p_refresh);
   return true;
 end
 $$;

@@ -18,6 +18,7 @@ from tests.acceptance.test_private_answers import (
 )
 
 SECRET = "Quillfeather seventy-seven"
+OTHER, HIDDEN = "Marlinspike ninety", "Oxbow lantern"
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +38,21 @@ def alice(world: World) -> World:
     return world
 
 
-def document(world: World, **sharing: Any) -> dict[str, Any]:
+def document(world: World, secret: str = SECRET, **sharing: Any) -> dict[str, Any]:
     blocks = [
         {"kind": "heading", "level": 1, "text": "Launch"},
-        {"kind": "text", "text": f"The launch code is {SECRET}."},
+        {"kind": "text", "text": f"The launch code is {secret}."},
     ]
     body = {"as": world.people["Alice"], "title": "Launch plan", "blocks": blocks, **sharing}
     return dict(world.platform.post("/documents", **body))
 
 
-def asked(world: World, url: str, who: str = "Alice") -> tuple[str, str]:
+def asked(world: World, url: str, who: str = "Alice", secret: str = SECRET) -> tuple[str, str]:
     """Somebody asks about it in the group; the model reads it and says what it holds, if it can."""
     read = {"tool_calls": [{"name": "read_document", "arguments": {"url": url}}]}
     world.model.control("mode", {"mode": "rules"})
     rules = [
-        {"when": {"in": "last", "regex": SECRET}, "reply": {"text": f"It is {SECRET}."}},
+        {"when": {"in": "last", "regex": secret}, "reply": {"text": f"It is {secret}."}},
         {"reply": read, "after_tool": False},
         {"reply": {"text": "I don't know."}},
     ]
@@ -142,14 +143,40 @@ def test_it_is_shared_when_everybody_can_open_it_and_withdrawn_when_it_is_gone(
     assert in_group(alice).count(SECRET) == before
 
     known.add(shown["message_id"])
-    plan = document(alice)
-    shown = alone(alice, asked(alice, plan["url"])[0], known)
+    plan = document(alice, OTHER)
+    shown = alone(alice, asked(alice, plan["url"], secret=OTHER)[0], known)
     alice.platform.post("/documents/change", token=plan["token"], link="tenant_readable")
     press(alice, "Alice", shown)
-    eventually(lambda: in_group(alice).count(SECRET) > before, what="it is shared")
+    eventually(lambda: OTHER in in_group(alice), what="it is shared")
     alice.platform.post("/documents/change", token=plan["token"], deleted=True)
     look_again(alice, plan["token"])
-    eventually(lambda: in_group(alice).count(SECRET) == before, what="it is withdrawn", within_s=90)
+    eventually(lambda: OTHER not in in_group(alice), what="it is withdrawn", within_s=90)
+
+
+def test_what_an_earlier_private_answer_told_is_not_shared_without_its_document(
+    alice: World, known: set[str]
+) -> None:
+    closed = document(alice, HIDDEN)
+    first = alone(alice, asked(alice, closed["url"], secret=HIDDEN)[0], known)
+    known.add(first["message_id"])
+    plan = document(alice, OTHER)
+    question, _ = asked(alice, plan["url"], secret=f"{OTHER}|{HIDDEN}")
+    looked_up(alice, question)
+    (offer,) = new_to_alice(alice, known)
+    known.add(offer["message_id"])
+    says = {"text": f"{OTHER}, and the other one was {HIDDEN}."}
+    rules = [{"when": {"in": "last", "regex": OTHER}, "reply": says}]
+    read = {"tool_calls": [{"name": "read_document", "arguments": {"url": plan["url"]}}]}
+    alice.model.control("script", {"rules": [*rules, {"reply": read, "after_tool": False}]})
+    press(alice, "Alice", offer)
+    eventually(lambda: new_to_alice(alice, known), what="the private answer")
+    (shown,) = new_to_alice(alice, known)
+    assert HIDDEN in markdown(shown)
+    alice.platform.post("/documents/change", token=plan["token"], link="tenant_readable")
+    before = in_group(alice).count("I didn't share that")
+    press(alice, "Alice", shown)
+    eventually(lambda: in_group(alice).count("I didn't share that") > before, what="it is refused")
+    assert HIDDEN not in in_group(alice)
 
 
 def test_whoever_is_not_connected_is_told_so_and_nothing_is_read_for_them(alice: World) -> None:

@@ -11,18 +11,14 @@ from bot.features.commands import texts as command_texts
 from bot.features.connect import texts
 from bot.features.connect.asking import ask
 from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
-from bot.features.private_answers.ephemeral_answer import answer_alone, as_private
+from bot.features.private_answers.ephemeral_answer import show_alone
 from bot.feishu.user_scopes import DOCUMENTS
 from bot.outbox.buttons import Reply, decision
-from bot.outbox.delivery import Aside
 from bot.people.personal_access import PersonalAccess
-from bot.queue.jobs import Later
 from bot.services import Services
 from bot.text.languages import Language
-from memory.errors import StoreUnavailable
 from memory.identity import FeishuPerson
 from memory.models import OpenTurn
-from memory.origins import Origin
 from memory.outcomes import ELSEWHERE, apologised
 from memory.scope import AgentMemoryContext
 from memory.tables.buttons import NewButton, new_id
@@ -100,18 +96,9 @@ async def _show_alone(
     services: Services, turn: Turn, language: Language, found: Connection
 ) -> Reply:
     """In a group: beside what is said there, or in p2p."""
-    beside = "" if turn.request.in_thread else turn.request.chat_id
-    try:
-        shown = await answer_alone(
-            services,
-            await as_private(services, turn.request, Origin("private_answer", turn.id)),
-            turn.received_ms,
-            Aside(turn.context.actor_id, beside),
-            partial(_listed, tongue=language, beside=beside, found=found),
-        )
-    except StoreUnavailable as exc:  # they may see it already, so nothing else can be said
-        raise Later(type(exc).__name__) from exc
-    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
+    shown = await show_alone(
+        services, turn, lambda beside: partial(_listed, tongue=language, beside=beside, found=found)
+    )
     if shown.outcome == "failed":
         return Reply(texts.say("not-sent-privately", language))
     if shown.in_p2p:

@@ -5,25 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import structlog
-
 from bot.agents.tools.note_outcomes import listed
 from bot.answering.question import Turn
 from bot.features.commands import texts
 from bot.features.feature import CommandTurn, FeatureTurn
 from bot.features.own_memory import texts as item_texts
 from bot.features.own_memory.items import show_items
-from bot.features.private_answers.ephemeral_answer import answer_alone, as_private
+from bot.features.private_answers.ephemeral_answer import show_alone
 from bot.feishu import markup
 from bot.outbox.buttons import Reply
-from bot.outbox.delivery import Aside
-from bot.queue.jobs import Later
 from bot.services import Services
 from bot.text.card_names import from_card
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, StoredMessage
-from memory.origins import Origin
 from memory.outcomes import ELSEWHERE, apologised
 from memory.scope import AgentMemoryContext
 from memory.tables.imports import ImportStore
@@ -56,23 +51,12 @@ async def show_notes(services: Services, asked: CommandTurn) -> Reply:
 
 
 async def _show_alone(services: Services, turn: Turn, language: Language) -> Reply:
-    """What the group is told once it is shown: nothing, unless it went elsewhere.
-
-    A card that one person sees stands in no thread, so there it goes to p2p, where they are told of
-    it. The turn has an id of its own, so that this can be repeated.
-    """
-    beside = "" if turn.request.in_thread else turn.request.chat_id
-    try:
-        shown = await answer_alone(
-            services,
-            await as_private(services, turn.request, Origin("private_answer", turn.id)),
-            turn.received_ms,
-            Aside(turn.context.actor_id, beside),
-            partial(_listed, group=turn.context, tongue=language, beside=beside),
-        )
-    except StoreUnavailable as exc:  # they may see it already, so nothing else can be said
-        raise Later(type(exc).__name__) from exc
-    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
+    """What the group is told once it is shown: nothing, unless it went elsewhere."""
+    shown = await show_alone(
+        services,
+        turn,
+        lambda beside: partial(_listed, group=turn.context, tongue=language, beside=beside),
+    )
     if shown.outcome == "failed":
         return Reply(item_texts.say("not-sent-privately", language))
     if shown.in_p2p:

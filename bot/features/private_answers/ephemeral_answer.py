@@ -6,6 +6,7 @@ where only they see it; where Feishu does not do that, in p2p.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import structlog
@@ -96,6 +97,28 @@ async def answer_alone(
     metrics.TURNS.labels(outcome=kind).inc()
     log.info("turn", turn_id=turn.id, outcome=kind, attempt=opened.attempts, private=True)
     return ShownOutcome(sent.state, in_p2p=bool(sent.sent and not sent.sent.aside))
+
+
+async def show_alone(
+    services: Services, turn: Turn, answering: Callable[[str], Answering]
+) -> ShownOutcome:
+    """Answers a command of a group where only who gave it reads. `answering` is called with the
+    group beside which the card is to stand: one that one person sees stands in no thread, so there
+    it goes to p2p (""). The turn has an id of its own, so that this can be repeated. Raises `Later`
+    where the memory is away: they may see it already, so nothing else can be said."""
+    beside = "" if turn.request.in_thread else turn.request.chat_id
+    try:
+        shown = await answer_alone(
+            services,
+            await as_private(services, turn.request, Origin("private_answer", turn.id)),
+            turn.received_ms,
+            Aside(turn.context.actor_id, beside),
+            answering(beside),
+        )
+    except StoreUnavailable as exc:
+        raise Later(type(exc).__name__) from exc
+    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
+    return shown
 
 
 async def take_away(services: Services, card_id: str) -> None:
