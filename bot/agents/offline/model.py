@@ -26,7 +26,7 @@ from memory.foreign_text import as_written
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _NEAREST = 2  # passages of which the question need not share a word
-_MOST_LINES = 5
+_MOST_LINES, _LINE_CHARS = 5, 300
 _FILE = re.compile(r"Text of the file \"(.+?)\"")
 
 
@@ -240,7 +240,7 @@ def _from_document(situation: Situation, url: str) -> Call | str:
     title = heading.partition("\n")[0].removeprefix("Title: ")
     asked = without_links(situation.question)
     lines = facts.lines_about(asked, title, text) or text.splitlines()
-    said = [line.lstrip("# ") for line in lines if line.strip("# ")][:_MOST_LINES]
+    said = [line.lstrip("# ")[:_LINE_CHARS] for line in lines if line.strip("# ")][:_MOST_LINES]
     listed = "\n".join(f"- {line}" for line in said)
     return say("from-file", language, name=title, lines=listed)
 
