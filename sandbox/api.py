@@ -22,6 +22,7 @@ from sandbox.http import (
     refused,
 )
 from sandbox.views import (
+    agendas,
     authentication,
     cards,
     directory,
@@ -111,8 +112,17 @@ def _document(
     return ApiMethod(method, rule, view, any_of, any_of, (TENANT, USER))
 
 
+def _personal(
+    method: str, rule: str, view: Callable[..., Any], any_of: tuple[str, ...]
+) -> ApiMethod:
+    """A call that is played for people's tokens alone."""
+    return ApiMethod(method, rule, view, user_scopes=any_of, tokens=(USER,))
+
+
 _DOCX = "/docx/v1/documents/<document_id>"
 _SHEET, _BASE = "/spreadsheets/<spreadsheet_token>", "/bitable/v1/apps/<app_token>/tables"
+_CALENDARS, _TASKS = "/calendar/v4/calendars", "/task/v2/tasks"
+_EVENTS = _CALENDARS + "/<calendar_id>/events"
 _MESSAGES, _CARDS = "/im/v1/messages", "/cardkit/v1/cards"
 
 
@@ -211,5 +221,21 @@ ENDPOINTS = (
         user_scopes=user_scopes.SEARCH,
         tokens=(USER,),
     ),
+    _personal(
+        "POST", _CALENDARS + "/primary", agendas.primary_calendar, user_scopes.PRIMARY_CALENDAR
+    ),
+    _personal("POST", "/calendar/v4/freebusy/list", agendas.free_busy, user_scopes.FREE_BUSY),
+    _personal("GET", _EVENTS + "/instance_view", agendas.instance_view, user_scopes.READ_EVENTS),
+    _personal("POST", _EVENTS, agendas.create_event, user_scopes.CREATE_EVENTS),
+    _personal(
+        "POST",
+        _EVENTS + "/<event_id>/attendees",
+        agendas.add_attendees,
+        user_scopes.CHANGE_EVENTS,
+    ),
+    _personal("DELETE", _EVENTS + "/<event_id>", agendas.delete_event, user_scopes.DELETE_EVENTS),
+    _personal("POST", _TASKS, agendas.create_task, user_scopes.WRITE_TASKS),
+    _personal("GET", _TASKS, agendas.list_tasks, user_scopes.READ_TASKS),
+    _personal("DELETE", _TASKS + "/<task_guid>", agendas.delete_task, user_scopes.DELETE_TASKS),
 )
 _METHODS = {f"open_apis.{one.name}": one for one in ENDPOINTS}

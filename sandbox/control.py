@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 
-from sandbox import experiments, grants, registration, shelf
+from sandbox import agendas, experiments, grants, registration, shelf
 from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.extras import Extras
 from sandbox.http import current_platform, json_response
@@ -88,6 +88,11 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/documents", shelf.add_document),
         ("POST", "/documents/change", shelf.change_document),
         ("POST", "/documents/comment", shelf.comment),
+        ("GET", "/agendas", agendas.agendas),
+        ("POST", "/agendas/events", agendas.add_event),
+        ("POST", "/agendas/tasks", agendas.add_task),
+        ("POST", "/agendas/remove", agendas.remove),
+        ("POST", "/agendas/resign", agendas.resign),
         ("GET", "/resources/<key>", resource),
         ("GET", "/stream", stream),
         ("GET", "/inspect", inspect),

@@ -3,6 +3,7 @@
 from sandbox.config import SandboxConfig
 from sandbox.faults import Switchboard
 from sandbox.world.actors import Actors
+from sandbox.world.agendas import Agendas
 from sandbox.world.cardkit import CardKit
 from sandbox.world.clicks import Clicks
 from sandbox.world.ephemeral import Ephemeral
@@ -35,6 +36,7 @@ class SandboxPlatform:
         self.tokens = Tokens(config)
         self.user_tokens = UserTokens(config)
         self.library = Library(self.world)
+        self.agendas = Agendas(self.world)
         self.cardkit = CardKit(self.world, limiter)
         self.messenger = Messenger(self.world, limiter)
         self.ephemeral = Ephemeral(self.world, self.messenger, limiter)

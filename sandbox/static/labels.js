@@ -35,6 +35,8 @@ const WORDS = {
     noDocuments: "No documents yet.", documentTitle: "Title", documentText: "Text", documentOwner: "Owner", write: "Write",
     readers: "Can read:", documentDeleted: "Deleted.", restore: "Restore", linkSharing: "Link sharing", shareWith: "Share with…",
     link_closed: "Link: collaborators only", link_tenant_readable: "Link: everybody in the company", link_anyone_readable: "Link: everybody",
+    agendas: "Calendars and tasks", agendasHint: "What everybody has in their calendar and their tasks. People see one another's calendar as free or busy only.",
+    nothingPlanned: "Nothing yet.", dueOn: "due", eventTitle: "Title", eventStart: "Starts, for an hour", eventZone: "Time zone", eventOwner: "Whose",
     connected: "People who have connected", nobodyConnected: "Nobody has connected.", revoke: "Revoke",
   },
   zh: {
@@ -71,6 +73,8 @@ const WORDS = {
     noDocuments: "还没有文档。", documentTitle: "标题", documentText: "正文", documentOwner: "所有者", write: "新建",
     readers: "可阅读：", documentDeleted: "已删除。", restore: "恢复", linkSharing: "链接分享", shareWith: "分享给…",
     link_closed: "链接：仅协作者", link_tenant_readable: "链接：企业内所有人", link_anyone_readable: "链接：所有人",
+    agendas: "日历和任务", agendasHint: "每个人的日程和任务。成员之间只能看到对方是忙是闲。",
+    nothingPlanned: "暂无安排。", dueOn: "截止", eventTitle: "标题", eventStart: "开始时间（1 小时）", eventZone: "时区", eventOwner: "所属成员",
     connected: "已授权的成员", nobodyConnected: "还没有人授权。", revoke: "撤销授权",
   },
 };

@@ -9,6 +9,7 @@ import { inLanguage, label, locale, say, showTimesIn, switchLanguage } from "./l
 import { deliveries, sections } from "./panel.js";
 import { draftOf, keepDraft, keepPlace, placeOf } from "./place.js";
 import { listenToPlatform } from "./platform.js";
+import { listenToAgendas } from "./agendas.js";
 import { listenToShelf } from "./shelf.js";
 import { redraw } from "./redraw.js";
 import { Search } from "./search.js";
@@ -310,6 +311,7 @@ function listen() {
   byId("reply-cancel").addEventListener("click", () => { aim(null); composer.focus(); });
   listenToPlatform();
   listenToShelf();
+  listenToAgendas();
   byId("earlier").addEventListener("click", showEarlier);
   byId("add-past").addEventListener("click", (event) => addPast(event.currentTarget));
   byId("show-chats").addEventListener("click", () => showChats(!document.body.classList.contains("chats-open")));

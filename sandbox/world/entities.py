@@ -19,7 +19,8 @@ def new_id(prefix: str, length: int = 32) -> str:
 @dataclass(frozen=True)
 class SandboxPerson:
     """Somebody. `kind` is `user` or `bot`; the app's own bot is a person too. `tenant_key` is ""
-    for members of the app's tenant. `online`: their client shows what is sent to them alone."""
+    for members of the app's tenant. `online`: their client shows what is sent to them alone.
+    `resigned`: they have left the company."""
 
     open_id: str
     name: str
@@ -29,6 +30,7 @@ class SandboxPerson:
     user_id: str = ""
     tenant_key: str = ""
     online: bool = True
+    resigned: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,52 @@ class SandboxDocument:
     revision: int = 1
 
 
-Entity = SandboxPerson | Chat | SandboxMessage | Card | Resource | SandboxDocument
+@dataclass(frozen=True)
+class SandboxEvent:
+    """An event in the primary calendar of `owner`; times in seconds since the epoch, `zone` as IANA
+    names it. `attendees` are open ids besides the owner's. `free`: it keeps nobody busy. `key`: the
+    idempotency key that it was made with."""
+
+    event_id: str
+    owner: str
+    summary: str
+    start_s: int
+    end_s: int
+    zone: str = "Asia/Shanghai"
+    attendees: tuple[str, ...] = ()
+    location: str = ""
+    free: bool = False
+    deleted: bool = False
+    key: str = ""
+    create_ms: int = 0
+
+
+@dataclass(frozen=True)
+class SandboxTask:
+    """A task; `due_ms` is 0 without one, `members` as Feishu lists them: `{id, type, role}`."""
+
+    guid: str
+    summary: str
+    creator: str
+    members: tuple[dict[str, Any], ...] = ()
+    due_ms: int = 0
+    all_day: bool = False
+    completed_ms: int = 0
+    deleted: bool = False
+    client_token: str = ""
+    create_ms: int = 0
+
+
+Entity = (
+    SandboxPerson
+    | Chat
+    | SandboxMessage
+    | Card
+    | Resource
+    | SandboxDocument
+    | SandboxEvent
+    | SandboxTask
+)
 
 KINDS: dict[str, type[Entity]] = {
     "person": SandboxPerson,
@@ -164,6 +211,8 @@ KINDS: dict[str, type[Entity]] = {
     "card": Card,
     "resource": Resource,
     "document": SandboxDocument,
+    "event": SandboxEvent,
+    "task": SandboxTask,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -181,7 +230,7 @@ def to_record(entity: Entity) -> dict[str, Any]:
 def from_record(kind: str, record: dict[str, Any]) -> Entity:
     """The inverse of `to_record`. Raises KeyError for an unknown kind, TypeError for a bad one."""
     values = dict(record)
-    for name in ("members", "uuids", "forwarded", "comments"):
+    for name in ("members", "uuids", "forwarded", "comments", "attendees"):
         if name in values:
             values[name] = tuple(values[name])
     if "mentions" in values:

@@ -20,6 +20,8 @@ PACES = {  # calls a second where the page says otherwise
     "open_apis.base_tables": 20,
     "open_apis.base_fields": 20,
     "open_apis.base_records": 20,
+    "open_apis.create_task": 10,
+    "open_apis.delete_task": 10,
 }
 MINUTE_PACES = {  # calls a minute where the page says otherwise
     "open_apis.get_node": 100,

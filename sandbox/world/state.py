@@ -20,8 +20,10 @@ from sandbox.world.entities import (
     Entity,
     Resource,
     SandboxDocument,
+    SandboxEvent,
     SandboxMessage,
     SandboxPerson,
+    SandboxTask,
     new_id,
 )
 from sandbox.world.history import Container
@@ -54,6 +56,8 @@ class World:
         self.cards: dict[str, Card] = {}
         self.resources: dict[str, Resource] = {}
         self.documents: dict[str, SandboxDocument] = {}
+        self.events: dict[str, SandboxEvent] = {}
+        self.tasks: dict[str, SandboxTask] = {}
         self.by_chat: dict[str, list[str]] = {}
         self.containers: dict[str, Container] = {}  # what is listed, by chat and by thread
         self._listeners: list[Listener] = []
@@ -109,6 +113,10 @@ class World:
             self.resources[entity.key] = entity
         elif isinstance(entity, SandboxDocument):
             self.documents[entity.token] = entity
+        elif isinstance(entity, SandboxEvent):
+            self.events[entity.event_id] = entity
+        elif isinstance(entity, SandboxTask):
+            self.tasks[entity.guid] = entity
         else:
             self._index(entity)
 
@@ -116,7 +124,7 @@ class World:
         """Everything but the app's own bot, which the configuration describes."""
         people = [one for one in self.people.values() if one != self.bot]
         things: list[Entity] = [*people, *self.chats.values(), *self.resources.values()]
-        things += self.documents.values()
+        things += [*self.documents.values(), *self.events.values(), *self.tasks.values()]
         return [*things, *self.cards.values(), *self.messages.values()]
 
     def change(self, message: SandboxMessage, **changes: object) -> SandboxMessage:

@@ -29,9 +29,16 @@ USER_SCOPES: dict[str, tuple[str, str]] = {
     "base:field:read": ("View the fields of a Base", "获取字段信息"),
     "base:record:retrieve": ("View the records of a Base", "根据条件搜索记录"),
     "search:docs:read": ("Search documents", "搜索云文档"),
-    "calendar:calendar:readonly": ("View calendars", "获取日历、日程及忙闲信息"),
+    "calendar:calendar:readonly": (
+        "View calendars, events and free/busy",
+        "获取日历、日程及忙闲信息",
+    ),
+    "calendar:calendar.free_busy:read": ("View free/busy", "读取日历忙闲信息"),
+    "calendar:calendar.event:create": ("Create events", "创建日程"),
+    "calendar:calendar.event:update": ("Change events", "更新日程"),
+    "calendar:calendar.event:delete": ("Delete events", "删除日程"),
     "task:task:read": ("View tasks", "查看任务信息"),
-    "task:task:write": ("Create and change tasks", "创建、修改任务"),
+    "task:task:write": ("View, create, change and delete tasks", "查看、创建、更新、删除任务"),
     "contact:user.employee_id:readonly": ("See your user ID", "获取用户 user ID"),
 }
 
@@ -63,6 +70,17 @@ OWN_PERMISSION = (
     "sheets:spreadsheet", "bitable:bitable",
 )  # fmt: skip
 SEARCH = ("search:docs:read",)
+PRIMARY_CALENDAR = ("calendar:calendar:read", "calendar:calendar:readonly")
+FREE_BUSY = (
+    "calendar:calendar", "calendar:calendar.free_busy:read", "calendar:calendar:readonly",
+)  # fmt: skip
+READ_EVENTS = ("calendar:calendar", "calendar:calendar.event:read", "calendar:calendar:readonly")
+CREATE_EVENTS = ("calendar:calendar", "calendar:calendar.event:create")
+CHANGE_EVENTS = ("calendar:calendar", "calendar:calendar.event:update")
+DELETE_EVENTS = ("calendar:calendar", "calendar:calendar.event:delete")
+READ_TASKS = ("task:task:read", "task:task:write")
+WRITE_TASKS = ("task:task:write", "task:task:writeonly")
+DELETE_TASKS = ("task:task:write",)
 
 # Events of people's tokens, with the scopes of the app of which they need one.
 USER_EVENTS: dict[str, tuple[str, ...]] = {

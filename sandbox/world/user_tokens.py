@@ -131,7 +131,7 @@ class UserTokens:
         if made.outcome == WAITING:
             raise GrantRefused(self._pace(made))
         made.outcome = FETCHED
-        grant = UserGrant(made.open_id, made.scopes, self._now())
+        grant = UserGrant(made.open_id, self._with_earlier(made), self._now())
         return self._issue(grant, grant.scopes)
 
     def refreshed(self, token: str, scope: str = "") -> GrantAnswer:
@@ -181,6 +181,12 @@ class UserTokens:
         ]
         unique = {id(one): one for one in living}
         return sorted(unique.values(), key=lambda one: one.since)
+
+    def _with_earlier(self, made: DeviceRequest) -> tuple[str, ...]:
+        """What a person grants adds up: the newest token has all of it (obtain-oauth-code)."""
+        mine = (one for one in self.grants() if one.open_id == made.open_id)
+        earlier = [scope for one in mine for scope in one.scopes]
+        return tuple(dict.fromkeys((*earlier, *made.scopes)))
 
     def _now(self) -> float:
         return self.config.clock()

@@ -76,11 +76,13 @@ class Driver:
         request = getattr(model, f"{name}Request").builder()
         for key, value in fields.items():
             request = getattr(request, key)(value)
-        if body is not None:
+        if isinstance(body, dict):
             made = getattr(model, f"{name}RequestBody").builder()
             for key, value in body.items():
                 made = getattr(made, key)(value)
-            request = request.request_body(made.build())
+            body = made.build()
+        if body is not None:
+            request = request.request_body(body)
         answer = method(request.build(), *([self.as_user] if self.as_user else []))
         assert answer.success(), f"{name}: {answer.code} {answer.msg}"
         self._look(name, answer)
@@ -237,6 +239,42 @@ def tables(drive: Driver, written: Callable[..., Any]) -> None:
                **of_table)  # fmt: skip
 
 
+def agendas(drive: Driver, platform: PlatformDouble) -> None:
+    """Events and tasks, as Alice, who has connected."""
+    people = {one["name"]: one["open_id"] for one in platform.state()["people"]}
+    v4 = drive.client.calendar.v4
+    build = importlib.import_module("lark_oapi.api.calendar.v4.model")
+    primary = drive.call("calendar.v4", "PrimaryCalendar", v4.calendar.primary)
+    mine = {"calendar_id": primary.calendars[0].calendar.calendar_id}
+    drive.call("calendar.v4", "ListFreebusy", v4.freebusy.list,
+               body={"time_min": "2026-12-03T00:00:00Z", "time_max": "2026-12-04T00:00:00Z",
+                     "user_id": people["Bob"]})  # fmt: skip
+
+    def time_of(seconds: str) -> Any:
+        return build.TimeInfo.builder().timestamp(seconds).timezone("Europe/Berlin").build()
+
+    event = build.CalendarEvent.builder().summary("launch")
+    event = event.start_time(time_of("1796306400")).end_time(time_of("1796310000")).build()
+    made = drive.call("calendar.v4", "CreateCalendarEvent", v4.calendar_event.create,
+                      idempotency_key="25fdf41b-8c80-2ce1-e94c-de8b5e7aa7e6", body=event,
+                      **mine)  # fmt: skip
+    bob = build.CalendarEventAttendee.builder().type("user").user_id(people["Bob"]).build()
+    one = {**mine, "event_id": made.event.event_id}
+    drive.call("calendar.v4", "CreateCalendarEventAttendee", v4.calendar_event_attendee.create,
+               body={"attendees": [bob]}, **one)  # fmt: skip
+    drive.call("calendar.v4", "InstanceViewCalendarEvent", v4.calendar_event.instance_view,
+               start_time="1796300000", end_time="1796400000", **mine)  # fmt: skip
+    drive.call("calendar.v4", "DeleteCalendarEvent", v4.calendar_event.delete, **one)
+
+    v2, build = drive.client.task.v2, importlib.import_module("lark_oapi.api.task.v2.model")
+    due = build.Due.builder().timestamp("1796306400000").is_all_day(True).build()
+    member = build.Member.builder().id(people["Alice"]).type("user").role("assignee").build()
+    task = build.InputTask.builder().summary("slides").due(due).members([member]).build()
+    kept = drive.call("task.v2", "CreateTask", v2.task.create, body=task).task
+    drive.call("task.v2", "ListTask", v2.task.list, page_size=50)
+    drive.call("task.v2", "DeleteTask", v2.task.delete, task_guid=kept.guid)
+
+
 def connected(platform: PlatformDouble, open_id: str, scope: str) -> str:
     """The access token of somebody who has approved these scopes."""
     app_id, secret = APP["FEISHU_APP_ID"], APP["FEISHU_APP_SECRET"]
@@ -261,7 +299,7 @@ def test_the_official_client_uses_every_call_of_the_platform(
     lark: Any, platform: PlatformDouble
 ) -> None:
     drive = Driver(lark, platform)
-    for part in (messages, files, directory, cards, people, documents):
+    for part in (messages, files, directory, cards, people, documents, agendas):
         part(drive, platform)
 
     rules = {f"{one.method} {one.rule}" for one in ENDPOINTS}

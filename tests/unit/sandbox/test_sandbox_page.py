@@ -245,3 +245,18 @@ def test_documents_are_written_shared_and_deleted_in_the_page(page, tenant):
     assert (plan["title"], plan["groups"]) == ("Plan <b>", ["Kitchen"])
     page.click(".document button")
     page.wait_for_selector(".document.gone")
+
+
+def test_calendars_and_tasks_are_shown_and_an_event_is_written_in_the_page(page, tenant):
+    task = {"as": tenant.people["Bob"], "summary": "slides <b>", "due": "2026-12-04"}
+    tenant.control("POST", "agendas/tasks", task)
+    page.click("#show-agendas")
+    page.wait_for_selector("#agendas li:has-text('☑ slides <b>')")
+    page.fill("#agendas-name", "launch")
+    page.fill("#agendas-start", "2026-12-03T15:00")
+    page.select_option("#agendas-owner", label="Alice")
+    page.click("#agendas-form button")
+    page.wait_for_selector("#agendas li:has-text('📅 launch')")
+    alice = next(one for one in tenant.control("GET", "agendas")["items"] if one["name"] == "Alice")
+    start, end = (int(alice["events"][0][name]["timestamp"]) for name in ("start_time", "end_time"))
+    assert end - start == 3600
