@@ -25,6 +25,7 @@ from sandbox.views import (
     agendas,
     authentication,
     cards,
+    comments,
     directory,
     documents,
     messages,
@@ -120,6 +121,8 @@ def _personal(
 
 
 _DOCX = "/docx/v1/documents/<document_id>"
+_COMMENTS = "/drive/v1/files/<file_token>/comments"
+_REPLIES = _COMMENTS + "/<comment_id>/replies"
 _SHEET, _BASE = "/spreadsheets/<spreadsheet_token>", "/bitable/v1/apps/<app_token>/tables"
 _CALENDARS, _TASKS = "/calendar/v4/calendars", "/task/v2/tasks"
 _EVENTS = _CALENDARS + "/<calendar_id>/events"
@@ -177,11 +180,15 @@ ENDPOINTS = (
     _document("GET", _DOCX, documents.get_document, user_scopes.DOCX),
     _document("GET", _DOCX + "/raw_content", documents.raw_content, user_scopes.DOCX),
     _document("GET", "/wiki/v2/spaces/get_node", documents.get_node, user_scopes.WIKI),
+    _document("GET", _COMMENTS, comments.list_comments, user_scopes.COMMENTS),
+    _document("POST", _COMMENTS, comments.create_comment, user_scopes.COMMENT),
     _document(
-        "GET",
-        "/drive/v1/files/<file_token>/comments",
-        documents.list_comments,
-        user_scopes.COMMENTS,
+        "POST", _COMMENTS + "/batch_query", comments.query_comments, user_scopes.COMMENT_THREADS
+    ),
+    _document("GET", _REPLIES, comments.list_replies, user_scopes.COMMENT_THREADS),
+    _document("POST", _REPLIES, comments.create_reply, user_scopes.COMMENT),
+    _document(
+        "DELETE", _REPLIES + "/<reply_id>", comments.delete_reply, user_scopes.DELETE_COMMENT
     ),
     _document("GET", "/sheets/v3" + _SHEET, tables.get_spreadsheet, user_scopes.SHEETS),
     _document(

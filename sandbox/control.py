@@ -88,6 +88,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/documents", shelf.add_document),
         ("POST", "/documents/change", shelf.change_document),
         ("POST", "/documents/comment", shelf.comment),
+        ("POST", "/documents/solve", shelf.solve),
         ("GET", "/agendas", agendas.agendas),
         ("POST", "/agendas/events", agendas.add_event),
         ("POST", "/agendas/tasks", agendas.add_task),

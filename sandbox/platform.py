@@ -6,6 +6,7 @@ from sandbox.world.actors import Actors
 from sandbox.world.agendas import Agendas
 from sandbox.world.cardkit import CardKit
 from sandbox.world.clicks import Clicks
+from sandbox.world.comments import Comments
 from sandbox.world.ephemeral import Ephemeral
 from sandbox.world.feed import Feed
 from sandbox.world.groups import Groups
@@ -36,6 +37,7 @@ class SandboxPlatform:
         self.tokens = Tokens(config)
         self.user_tokens = UserTokens(config)
         self.library = Library(self.world)
+        self.comments = Comments(self.world, self.library, self.pusher)
         self.agendas = Agendas(self.world)
         self.cardkit = CardKit(self.world, limiter)
         self.messenger = Messenger(self.world, limiter)

@@ -1,6 +1,6 @@
-"""The part of the control interface for documents: writing, sharing and deleting them.
+"""The part of the control interface for documents: writing, sharing and deleting them, comments.
 
-People do this in Feishu itself; no app hears of it.
+People do this in Feishu itself; no app hears of it, but of comments that concern it.
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ from flask import Response
 from sandbox.control_body import control_body, text_of
 from sandbox.http import current_platform, json_response
 from sandbox.world.actors import ControlRefused
+from sandbox.world.comments import Comment, elements_of
 from sandbox.world.entities import SandboxDocument
 from sandbox.world.library import (
     BASE,
@@ -20,6 +21,7 @@ from sandbox.world.library import (
     PERMS,
     SHEET,
     new_token,
+    plain_text,
 )
 
 _BLOCKS = ("heading", "text", "bullet", "ordered", "quote", "code", "table", "markdown")
@@ -62,9 +64,7 @@ def change_document() -> Response:
     them; `members` replaces all collaborators."""
     platform, body = current_platform(), control_body()
     with platform.world.lock:
-        document = platform.world.documents.get(text_of(body, "token"))
-        if document is None:
-            raise ControlRefused("there is no such document")
+        document = _wanted(body)
         changes = _sharing(body)
         if "title" in body:
             changes["title"] = text_of(body, "title")
@@ -77,24 +77,47 @@ def change_document() -> Response:
 
 
 def comment() -> Response:
-    """`{as, token, text, quote}`: somebody comments on a passage, or on all of it."""
+    """`{as, token, text, quote, solved}`: somebody comments on a passage, or on all of it; with
+    `comment_id` they reply. `@Name` of the tenant's people and bots in `text` mentions them."""
     platform, body = current_platform(), control_body()
     with platform.world.lock:
-        document = platform.world.documents.get(text_of(body, "token"))
-        if document is None:
-            raise ControlRefused("there is no such document")
-        made = {
-            "comment_id": str(7_000_000_000_000_000_000 + len(document.comments)),
-            "user_id": platform.actors.person(text_of(body, "as")).open_id,
-            "create_time": platform.world.now_ms() // 1000,
-            "is_solved": bool(body.get("solved")),
-            "quote": text_of(body, "quote", ""),
-            "is_whole": not body.get("quote"),
-            "text": text_of(body, "text"),
-        }
-        return json_response(
-            _view(platform.library.put(document, comments=(*document.comments, made)))
-        )
+        document, world = _wanted(body), platform.world
+        people = [(one.name, one.open_id) for one in world.people.values()]
+        elements = elements_of(text_of(body, "text"), sorted(people, key=lambda one: -len(one[0])))
+        author = platform.actors.person(text_of(body, "as")).open_id
+        if comment_id := text_of(body, "comment_id", ""):
+            found = _thread(document, comment_id)
+            said = platform.comments.reply(document, found, author, elements)
+            ids = {"comment_id": comment_id, "reply_id": said["reply_id"]}
+        else:
+            quote, solved = text_of(body, "quote", ""), bool(body.get("solved"))
+            made = platform.comments.add(document, author, elements, quote=quote, solved=solved)
+            ids = {"comment_id": made["comment_id"], "reply_id": made["comment_id"]}
+        return json_response({**_view(world.documents[document.token]), **ids})
+
+
+def solve() -> Response:
+    """`{token, comment_id, solved}`"""
+    platform, body = current_platform(), control_body()
+    with platform.world.lock:
+        document = _wanted(body)
+        found = _thread(document, text_of(body, "comment_id"))
+        platform.comments.solve(document, found, solved=bool(body.get("solved", True)))
+        return json_response(_view(platform.world.documents[document.token]))
+
+
+def _wanted(body: dict[str, Any]) -> SandboxDocument:
+    document = current_platform().world.documents.get(text_of(body, "token"))
+    if document is None:
+        raise ControlRefused("there is no such document")
+    return document
+
+
+def _thread(document: SandboxDocument, comment_id: str) -> Comment:
+    found = (one for one in document.comments if one["comment_id"] == comment_id)
+    if (comment := next(found, None)) is None:
+        raise ControlRefused("there is no such comment")
+    return comment
 
 
 def _sharing(body: dict[str, Any]) -> dict[str, Any]:
@@ -155,4 +178,32 @@ def _view(document: SandboxDocument) -> dict[str, Any]:
         "groups": names,
         "readers": [{"open_id": one, "name": people[one].name} for one in readers],
         "deleted": document.deleted,
+        "text": plain_text(document),
+        "comments": [_shown(one) for one in document.comments],
     }
+
+
+def _shown(comment: Comment) -> dict[str, Any]:
+    """A thread as the page shows it."""
+    names = ("comment_id", "quote", "is_solved")
+    replies = [
+        {
+            "reply_id": one["reply_id"],
+            "author": _name(one["user_id"]),
+            "open_id": one["user_id"],
+            "text": "".join(map(_words, one["elements"])),
+        }
+        for one in comment["replies"]
+    ]
+    return {**{name: comment[name] for name in names}, "replies": replies}
+
+
+def _words(element: dict[str, Any]) -> str:
+    if element["type"] == "person":
+        return f"@{_name(element['person']['user_id'])}"
+    return str(element.get("text_run", {}).get("text") or element["docs_link"]["url"])
+
+
+def _name(open_id: str) -> str:
+    person = current_platform().world.people.get(open_id)
+    return person.name if person else open_id

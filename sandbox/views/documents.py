@@ -1,5 +1,5 @@
-"""REST views that read documents, comments and the wiki, and that search (open.feishu.cn, docs-v1,
-docx-v1, wiki-v2, drive-v1 file-comment, search-v2 doc_wiki). `g.user` is whose token it is."""
+"""REST views that read documents and the wiki, and that search (open.feishu.cn, docs-v1,
+docx-v1, wiki-v2, search-v2 doc_wiki). `g.user` is whose token it is."""
 
 import re
 from typing import Any
@@ -14,8 +14,6 @@ from sandbox.world.library import BASE, DOCX, SHEET, WIKI, Library, markdown, pl
 MOST_BYTES = 10 * 1024 * 1024
 MOST_RESULTS = 20
 MOST_QUERY = 50
-COMMENTS_PER_PAGE = 50
-MOST_COMMENTS_PER_PAGE = 100
 DOC_TYPES = frozenset(
     "DOC SHEET BITABLE MINDNOTE FILE WIKI DOCX FOLDER CATALOG SLIDES SHORTCUT".split()
 )
@@ -86,27 +84,6 @@ def get_node() -> Response:
     return done({"node": shape})
 
 
-def list_comments(file_token: str) -> Response:
-    """GET /drive/v1/files/:token/comments"""
-    query = request.args
-    size, kind = query.get("page_size", str(COMMENTS_PER_PAGE)), query.get("file_type", "")
-    if kind not in (DOCX, SHEET, "doc", "file", "slides"):
-        raise ApiError(1069302)
-    if not (size.isdigit() and 1 <= int(size) <= MOST_COMMENTS_PER_PAGE):
-        raise ApiError(1069302)
-    refusals = (ApiError(1069307, status=404), ApiError(1069304), ApiError(1069303, status=403))
-    document = readable(file_token, kind, refusals)
-    wanted = [
-        one
-        for one in document.comments
-        if all(
-            query.get(name) in (None, str(one[name]).lower()) for name in ("is_whole", "is_solved")
-        )
-    ]
-    start, end = page_bounds(query.get("page_token", ""), int(size), len(wanted), ApiError(1069302))
-    return done(page_shape([_comment(one) for one in wanted[start:end]], end, len(wanted)))
-
-
 def search_documents() -> Response:
     """POST /search/v2/doc_wiki/search, as the person whose token it is."""
     body = json_body()
@@ -173,28 +150,6 @@ def _docx(document_id: str) -> SandboxDocument:
         raise ApiError(1770001)
     refusals = (ApiError(1770002, status=404), ApiError(1770003), ApiError(1770032, status=403))
     return readable(document_id, DOCX, refusals)
-
-
-def _comment(comment: dict[str, Any]) -> dict[str, Any]:
-    element = {"type": "text_run", "text_run": {"text": comment["text"]}}
-    replies = [
-        {
-            "content": {"elements": [element]},
-            "reply_id": comment["comment_id"],
-            "user_id": comment["user_id"],
-            "create_time": comment["create_time"],
-            "update_time": comment["create_time"],
-        }
-    ]
-    shape = {name: comment[name] for name in ("comment_id", "user_id", "create_time", "is_solved")}
-    return {
-        **shape,
-        "update_time": comment["create_time"],
-        "has_more": False,
-        "is_whole": comment["is_whole"],
-        "quote": comment["quote"],
-        "reply_list": {"replies": replies},
-    }
 
 
 def _result(library: Library, document: SandboxDocument, query: str) -> dict[str, Any]:

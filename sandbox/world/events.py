@@ -1,19 +1,27 @@
 """Event envelopes (schema 2.0) as the platform pushes them. Pure but for fresh ids and the clock.
 
 Sources: open.feishu.cn, event subscription guide; im-v1 message, reaction and chat member events;
-cardkit-v1 "card callback communication" (whose create_time is in microseconds).
+drive-v1 notice; cardkit-v1 "card callback communication" (whose create_time is in microseconds).
 """
 
 import secrets
 from typing import Any
 
-from sandbox.world.entities import Chat, SandboxMessage, SandboxPerson, SandboxReaction, new_id
+from sandbox.world.entities import (
+    USER,
+    Chat,
+    SandboxMessage,
+    SandboxPerson,
+    SandboxReaction,
+    new_id,
+)
 from sandbox.world.state import World, stable_id
 from sandbox.world.wire import event_message, user_ids
 
 Envelope = dict[str, Any]
 
 RECEIVED = "im.message.receive_v1"
+COMMENTED = "drive.notice.comment_add_v1"
 TOKEN_REVOKED = "auth.user_access_token.revoked_v4"  # noqa: S105 (an event's name)
 
 
@@ -134,6 +142,35 @@ def renamed(world: World, before: Chat, after: Chat) -> Envelope:
         "before_change": {"name": before.name},
     }
     return envelope(world, "im.chat.updated_v1", event)
+
+
+def commented(
+    world: World,
+    person: SandboxPerson,
+    *,
+    file: tuple[str, str],
+    comment: tuple[str, str],
+    notice_type: str,
+    is_mentioned: bool,
+) -> Envelope:
+    """drive.notice.comment_add_v1: token and kind of the `file`, ids of the `comment` and of what
+    was said in it."""
+    (token, kind), (comment_id, reply_id) = file, comment
+    notice = {
+        "file_type": kind,
+        "file_token": token,
+        "from_user_id": user_ids(person),
+        "from_user_type": "user" if person.kind == USER else "bot",
+        "to_user_id": user_ids(world.bot),
+        "notice_type": notice_type,
+    }
+    event = {
+        "notice_meta": notice,
+        "comment_id": comment_id,
+        "reply_id": reply_id,
+        "is_mentioned": is_mentioned,
+    }
+    return envelope(world, COMMENTED, event)
 
 
 def token_revoked(world: World, person: SandboxPerson, kind: str, reason: str) -> Envelope:

@@ -24,6 +24,8 @@ PACES = {  # calls a second where the page says otherwise
     "open_apis.delete_task": 10,
 }
 MINUTE_PACES = {  # calls a minute where the page says otherwise
+    "open_apis.query_comments": 100,
+    "open_apis.list_replies": 100,
     "open_apis.get_node": 100,
     "open_apis.get_spreadsheet": 100,
     "open_apis.list_sheets": 100,

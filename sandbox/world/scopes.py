@@ -43,6 +43,15 @@ SCOPES: dict[str, tuple[str, str]] = {
         "Hear who revoked their approval",
         "接收用户撤销授权的事件",
     ),
+    "docs:document.comment:read": (
+        "Hear of and read comments in documents",
+        "接收和读取云文档中的评论",
+    ),
+    "docs:document.comment:create": ("Reply to comments in documents", "回复云文档中的评论"),
+    "docs:document.comment:delete": ("Delete its comments", "删除自己的评论"),
+    "docs:document.content:read": ("Read the content of documents", "查看云文档内容"),
+    "docx:document:readonly": ("Read documents", "查看新版文档"),
+    "sheets:spreadsheet:readonly": ("Read sheets", "查看、评论和导出电子表格"),
     "im:message": ("Send and read messages (broad)", "收发消息（包含其他消息权限）"),
     "im:chat:read": ("Read groups", "读取群信息"),
     "im:chat": ("Read and change groups (broad)", "读取和修改群（包含其他群权限）"),
@@ -89,6 +98,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "im.chat.member.user.withdrawn_v1": MEMBER_EVENTS,
     "im.chat.updated_v1": CHAT,
     "im.chat.disbanded_v1": CHAT,
+    "drive.notice.comment_add_v1": ("docs:document.comment:read",),
 }
 
 

@@ -50,6 +50,16 @@ COMMENTS = (
     "docs:doc", "docs:doc:readonly", "docs:document.comment:read", "drive:drive",
     "drive:drive:readonly", "sheets:spreadsheet", "sheets:spreadsheet:readonly",
 )  # fmt: skip
+COMMENT_THREADS = ("docs:document.comment:read", "drive:drive", "drive:drive:readonly")
+COMMENT = (
+    "docs:doc", "docs:doc:readonly", "docs:document.comment:create", "drive:drive",
+    "drive:drive:readonly", "sheets:spreadsheet", "sheets:spreadsheet:readonly",
+)  # fmt: skip
+DELETE_COMMENT = (
+    "docs:doc", "docs:doc:readonly", "docs:document.comment:delete",
+    "docs:document.comment:write_only", "drive:drive", "drive:drive:readonly",
+    "sheets:spreadsheet", "sheets:spreadsheet:readonly",
+)  # fmt: skip
 SHEETS = (
     "drive:drive", "drive:drive:readonly", "sheets:spreadsheet", "sheets:spreadsheet:readonly",
 )  # fmt: skip

@@ -70,7 +70,7 @@ class Driver:
         self.as_user = option.user_access_token(user_access_token).build()
 
     def call(self, service: str, name: str, method: Callable[..., Any], **fields: Any) -> Any:
-        """Makes the request `name` of these fields; `body` are those of its body."""
+        """Makes the request `name` of these fields; `body` are those of its body, or the body."""
         model = importlib.import_module(f"lark_oapi.api.{service}.model")
         body = fields.pop("body", None)
         request = getattr(model, f"{name}Request").builder()
@@ -202,7 +202,8 @@ def documents(drive: Driver, platform: PlatformDouble) -> None:
         return platform.post("/documents", **about, **contents)
 
     docx = written("docx", markdown="# Plan")
-    platform.post("/documents/comment", **{"as": alice, "token": docx["token"], "text": "Good"})
+    comment = {"as": alice, "token": docx["token"], "text": "Good", "quote": "Plan"}
+    thread = platform.post("/documents/comment", **comment)["comment_id"]
     client = drive.client
     drive.call("docs.v1", "GetContent", client.docs.v1.content.get, doc_token=docx["token"],
                doc_type="docx", content_type="markdown")  # fmt: skip
@@ -212,6 +213,7 @@ def documents(drive: Driver, platform: PlatformDouble) -> None:
     drive.call("wiki.v2", "GetNodeSpace", client.wiki.v2.space.get_node, token=docx["node_token"])
     drive.call("drive.v1", "ListFileComment", client.drive.v1.file_comment.list,
                file_token=docx["token"], file_type="docx")  # fmt: skip
+    comments(drive, {"file_token": docx["token"], "file_type": "docx"}, thread)
     shared = {"token": docx["token"], "type": "docx"}
     drive.call("drive.v2", "GetPermissionPublic", client.drive.v2.permission_public.get, **shared)
     members = client.drive.v1.permission_member
@@ -221,6 +223,26 @@ def documents(drive: Driver, platform: PlatformDouble) -> None:
     drive.call("search.v2", "SearchDocWiki", client.search.v2.doc_wiki.search,
                body={"query": "plan", "doc_filter": filters, "wiki_filter": filters})  # fmt: skip
     tables(drive, written)
+
+
+def comments(drive: Driver, of_file: dict[str, str], thread: str) -> None:
+    v1, models = drive.client.drive.v1, importlib.import_module("lark_oapi.api.drive.v1.model")
+    run = models.TextRun.builder().text("Thanks").build()
+    element = models.ReplyElement.builder().type("text_run").text_run(run).build()
+    content = models.ReplyContent.builder().elements([element]).build()
+    reply = models.FileCommentReply.builder().content(content).build()
+    replies = models.ReplyList.builder().replies([reply]).build()
+    drive.call("drive.v1", "CreateFileComment", v1.file_comment.create,
+               body=models.FileComment.builder().reply_list(replies).build(),
+               **of_file)  # fmt: skip
+    drive.call("drive.v1", "BatchQueryFileComment", v1.file_comment.batch_query,
+               body={"comment_ids": [thread]}, **of_file)  # fmt: skip
+    of_thread = {**of_file, "comment_id": thread}
+    drive.call("drive.v1", "ListFileCommentReply", v1.file_comment_reply.list, **of_thread)
+    made = drive.call("drive.v1", "CreateFileCommentReply", v1.file_comment_reply.create,
+                      body={"content": content}, **of_thread)  # fmt: skip
+    drive.call("drive.v1", "DeleteFileCommentReply", v1.file_comment_reply.delete,
+               reply_id=made.reply_id, **of_thread)  # fmt: skip
 
 
 def tables(drive: Driver, written: Callable[..., Any]) -> None:

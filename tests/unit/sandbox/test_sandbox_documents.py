@@ -253,6 +253,7 @@ def test_the_app_s_own_token_searches_nothing_and_reads_nothing_without_a_scope(
     tenant.token = tenant.fresh_token()
     search = tenant.call("POST", "/search/v2/doc_wiki/search", {"query": "x", "doc_filter": {}})
     assert code(search) == (400, 99991663)
+    tenant.platform.world.console.granted.discard("docx:document:readonly")
     path = f"/docx/v1/documents/{plan['token']}"
     assert code(tenant.call("GET", path)) == (400, 99991672)
     tenant.platform.world.console.granted.add("docx:document:readonly")
@@ -326,4 +327,5 @@ def test_documents_survive_a_restart_with_a_journal(make_tenant, tmp_path):
     again = Shelf(make_tenant(journal=journal))
     assert code(again.content("Bob", plan["token"])) == (200, 0)
     (kept,) = again.tenant.platform.world.documents.values()
-    assert [one["text"] for one in kept.comments] == ["Good"]
+    said = [one["replies"][0]["elements"][0]["text_run"]["text"] for one in kept.comments]
+    assert said == ["Good"]
