@@ -74,7 +74,8 @@ async def handle_request(
     services.people.meet(request, bot)
     await services.people.look_up_sender(request)
     if heard is None:
-        first = request.written is not None and (lease is None or lease.job.attempt == 1)
+        asks = request.written is not None or not request.hangs_under  # or pressed in the menu
+        first = asks and (lease is None or lease.job.attempt == 1)
         asked_at_s = received_ms / 1000 if first else None
         heard = await listen(services, request, bot, asked_at_s=asked_at_s, lease=lease)
     if not heard.decision.respond or _unreadable_in_group(request):
@@ -157,7 +158,7 @@ def _at_work(
     """Shows that the answer is being made, unless nobody waits for it."""
     if stream:
         return stream.running()
-    if turn.unasked:
+    if turn.unasked or not turn.reply_to:
         return contextlib.nullcontext()
     return showing_work(services.feishu, turn.reply_to)
 
@@ -197,7 +198,7 @@ async def _stream(
     services: Services, turn: Turn, opened: OpenTurn, showing: Showing
 ) -> CardStream | None:
     """The card that shows the answer while it is written. None: only the finished one is shown."""
-    if turn.unasked:
+    if turn.unasked or not turn.reply_to:
         return None
     opening = Opening(turn.context, turn.id, turn.target)
     button = new_id()

@@ -24,6 +24,7 @@ import structlog
 from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import handle_click
+from bot.card_actions.menu import handle_menu_press
 from bot.card_actions.reactions import handle_reaction
 from bot.features.connect.revoking import handle_revocation
 from bot.features.connect.stepping import handle_connect
@@ -33,7 +34,7 @@ from bot.features.registry import TIMERS
 from bot.features.timers.due import tend_timers
 from bot.features.timers.firing import handle_timer
 from bot.features.welcome.first_words import WELCOMED, welcome
-from bot.feishu import chat_events, events, reactions
+from bot.feishu import chat_events, events, menu, reactions
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.listening.turn_request import TurnRequest
 from bot.operations.maintenance.first_answers import rehearse
@@ -150,6 +151,9 @@ async def handle_event(services: Services, lease: Lease) -> None:
         elif envelope.event_type in reactions.KINDS:
             reaction = reactions.parse_reaction(envelope)
             await handle_reaction(services, reaction, received_ms, lease)
+        elif envelope.event_type == menu.MENU_PRESSED:
+            press = menu.parse_menu_press(envelope)
+            await handle_menu_press(services, press, received_ms, lease)
         elif envelope.event_type == events.CARD_ACTION:
             await _click(services, events.parse_card_action(envelope), received_ms, lease)
         elif envelope.event_type == events.TOKEN_REVOKED:

@@ -29,9 +29,10 @@ class Origin:
     """A turn's origin. An `again` is a second answer that somebody pressed for, a `retry` one that
     an operator wanted after the word that there is none.
 
-    `parent_id` is the turn that it came from, of a reminder or digest the timer; "" where it
-    answers a message as it was written. `cause` is what of the parent led to it: the button, the
-    time of the timer, the number of the retry; "" where the parent leads to one only.
+    `parent_id` is the turn that it came from, of a reminder or digest the timer, of a button in the
+    bot's menu the item; "" where it answers a message as it was written. `cause` is what of the
+    parent led to it: the button, the time of the timer or of the press in the menu, the number of
+    the retry; "" where the parent leads to one only.
     """
 
     kind: Kind = "message"

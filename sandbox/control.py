@@ -72,6 +72,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/chats", experiments.add_chat),
         ("POST", "/pasts", experiments.add_past),
         ("POST", "/enter", experiments.enter),
+        ("POST", "/menu", experiments.press_menu),
         ("POST", "/tell-again", experiments.tell_again),
         ("GET", "/switches", experiments.switches),
         ("POST", "/switches", experiments.switch),

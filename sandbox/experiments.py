@@ -152,6 +152,19 @@ def enter() -> Response:
     return json_response(chat_view(current_platform().groups.enter(text_of(control_body(), "as"))))
 
 
+def press_menu() -> Response:
+    """`{as, event_key, times, new_event_ids}`; somebody presses an item of the bot's menu, once:
+    the app is told so often."""
+    body = control_body()
+    current_platform().groups.press_menu(
+        text_of(body, "as"),
+        text_of(body, "event_key"),
+        count_of(body, "times"),
+        new_event_ids=bool(body.get("new_event_ids")),
+    )
+    return json_response({})
+
+
 def tell_again() -> Response:
     """`{chat_id, event_type, times, new_event_id}`; an event about a chat is delivered again."""
     body = control_body()

@@ -18,6 +18,13 @@ class Offered(TypedDict):
     about: BothLanguages
 
 
+class ShownMenuItem(TypedDict):
+    """An item of the bot's menu."""
+
+    key: str
+    name: BothLanguages
+
+
 class Link(TypedDict):
     """A page beside the sandbox."""
 
@@ -27,7 +34,8 @@ class Link(TypedDict):
 
 @dataclass(frozen=True)
 class Extras:
-    """`commands`: by kind of chat, `group` or `p2p`."""
+    """`commands`: by kind of chat, `group` or `p2p`. `menu`: that of the bot's private chats."""
 
     commands: dict[str, list[Offered]] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
+    menu: list[ShownMenuItem] = field(default_factory=list)

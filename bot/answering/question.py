@@ -34,8 +34,8 @@ class Turn:
     """One message and what it means; `context` says whose memory and which thread.
 
     `id` is the message's, or that of its `origin`. `reply_to` is the Feishu message the answer
-    hangs under. `by_click`: the question stood on a button that somebody pressed, so they did not
-    write it.
+    hangs under; "" where it stands in the chat by itself. `by_click`: the question stood on a
+    button that somebody pressed, so they did not write it.
     `private`: only the person who asked sees the answer, which draws on all they may read.
     `names` are those of its tenant. `asked` is the question that was pressed, shown with the
     answer, and `foot` what stands below it. `stop` says when the answer is to end where it is;
@@ -121,7 +121,7 @@ def begin(
         question=question,
         bot=bot,
         received_ms=received_ms,
-        reply_to=request.reply_to or request.message_id,
+        reply_to=request.hangs_under,
         names=services.people.of(request.tenant_key),
         by_click=request.origin.is_pressed,
     )

@@ -1,4 +1,4 @@
-"""What stands in a chat's history for a reaction. Pure."""
+"""What stands in a chat's history for a reaction, and the answer to an unknown menu item. Pure."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 from bot.feishu.user_scopes import DOCUMENTS
 from bot.text.languages import Sentence
+from bot.text.slash_commands import CommandName
 
 # required: nothing goes without; wanted: people miss something; optional: an admin may decline it.
 Level = Literal["required", "wanted", "optional"]
@@ -255,6 +256,12 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         "optional",
         Sentence("User access token revoked", "撤销用户授权事件"),
     ),
+    Subscription(
+        "application.bot.menu_v6",
+        "event",
+        "wanted",
+        Sentence("Bot menu event", "机器人自定义菜单事件"),
+    ),
     Subscription("im.chat.disbanded_v1", "event", "wanted", Sentence("Group disbanded", "群解散")),
     Subscription(
         "card.action.trigger",
@@ -262,6 +269,23 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         "required",
         Sentence("Card action", "卡片回传交互"),
     ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MenuItem:
+    """An item of the menu in the bot's private chats; its event key is the command it starts."""
+
+    key: CommandName
+    name: Sentence
+
+
+MENU: tuple[MenuItem, ...] = (
+    MenuItem(CommandName.HELP, Sentence("Help", "帮助")),
+    MenuItem(CommandName.MEMORY, Sentence("What you remember", "我的记忆")),
+    MenuItem(CommandName.SETTINGS, Sentence("Settings", "设置")),
+    MenuItem(CommandName.QUIET, Sentence("Quiet", "安静")),
+    MenuItem(CommandName.CONNECT, Sentence("Connect my account", "连接账号")),
 )
 
 MESSAGE = SUBSCRIPTIONS[0]

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from bot.feishu import chat_events, events, reactions
+from bot.feishu import chat_events, events, menu, reactions
 from bot.intake.presses import Presses, PressUnavailable
 from bot.outbox.buttons import Toast, click_of, toast, touch_of
 from bot.process import metrics
@@ -32,6 +32,7 @@ HANDLED = {
     events.MESSAGE_RECEIVED,
     events.MESSAGE_RECALLED,
     events.TOKEN_REVOKED,
+    menu.MENU_PRESSED,
     *chat_events.HAPPENINGS,
     *reactions.KINDS,
 }
@@ -78,10 +79,11 @@ class Intake:
             log.info("webhook.ignored", event_type=delivery.event_type, event_id=delivery.event_id)
             return Accepted("ignored")
         started = time.perf_counter()
-        fresh = self._enqueue(delivery.key, payload, *self._locks(delivery))
+        key = _key(delivery, payload)
+        fresh = self._enqueue(key, payload, *self._locks(delivery))
         log.info(
             "webhook.accepted",
-            key=delivery.key,
+            key=key,
             event_type=delivery.event_type,
             duplicate=not fresh,
             ack_ms=round((time.perf_counter() - started) * 1000, 1),
@@ -212,6 +214,15 @@ class Intake:
             topic_group=topic_group,
         )
         return conversation_id(delivery.chat_id, root)
+
+
+def _key(delivery: events.Delivery, payload: dict[str, Any]) -> str:
+    """What makes a delivery the same one. Of a press in the menu it is who pressed what and when:
+    Feishu may tell of one thing under two event ids. Raises `MalformedEvent`."""
+    if delivery.event_type != menu.MENU_PRESSED:
+        return delivery.key
+    press = menu.parse_menu_press(events.parse_envelope(payload))
+    return f"{press.item}:{press.cause}"
 
 
 def _is_wanted(delivery: events.Delivery, payload: dict[str, Any]) -> bool:

@@ -85,6 +85,11 @@ class TurnRequest:
         return self.written.message_id if self.written else self.id
 
     @property
+    def hangs_under(self) -> str:
+        """The message under which the answer hangs; "" where nobody wrote or pressed any."""
+        return self.reply_to or (self.written.message_id if self.written else "")
+
+    @property
     def message_type(self) -> str:
         return self.written.message_type if self.written else "text"
 

@@ -12,6 +12,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from bot.features.help.capabilities import offered, set_up
 from bot.features.help.why_texts import in_short
 from bot.features.own_memory.item_names import line_of
+from bot.feishu.manifest import MENU
 from bot.settings import Settings
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Sentence, join_list
@@ -65,7 +66,9 @@ def _extras(settings: Settings) -> Extras:
         for kind in kinds
     }
     return Extras(
-        commands, [{"title": _both(_TEXTS.both(key)), "href": page} for key, page in _LINKS]
+        commands,
+        [{"title": _both(_TEXTS.both(key)), "href": page} for key, page in _LINKS],
+        [{"key": one.key.value, "name": _both(one.name)} for one in MENU],
     )
 
 

@@ -25,6 +25,7 @@ log = structlog.get_logger()
 
 REPLACING = 10  # beyond the versions that the steps below count up to
 _STEPS = 9
+_PERSON = "ou_"
 _FINAL = frozenset(
     {
         Action.TERMINAL_MESSAGE,
@@ -44,7 +45,8 @@ _PASSING = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The message to reply to; "" where the card stands in the chat by itself."""
+    """The message to reply to; "" where the card stands in the chat by itself. The `chat_id` of
+    somebody whose p2p chat is not known is their open_id."""
 
     message_id: str
     chat_id: str
@@ -189,8 +191,9 @@ async def _send(
         )
         return alone.message_id
     if not target.message_id:
+        kind = "open_id" if target.chat_id.startswith(_PERSON) else "chat_id"
         alone = await feishu.send(
-            target.chat_id, "chat_id", msg_type=attempt.msg_type, content=content, uuid=uuid
+            target.chat_id, kind, msg_type=attempt.msg_type, content=content, uuid=uuid
         )
         return alone.message_id
     sent = await feishu.reply(

@@ -20,7 +20,7 @@ const byId = (id) => document.getElementById(id);
 
 const world = {
   people: new Map(), chats: new Map(), messages: new Map(), pushes: new Map(), open: new Map(),
-  bot: null, commands: {}, whole: new Set(), chatId: null, speaker: null, target: null, seen: 0, unread: new Map(), arrived: [], epoch: 0,
+  bot: null, commands: {}, menu: [], whole: new Set(), chatId: null, speaker: null, target: null, seen: 0, unread: new Map(), arrived: [], epoch: 0,
 };
 
 const name = (openId) => (openId === "all" ? say("everyone") : world.people.get(openId)?.name ?? openId);
@@ -139,7 +139,17 @@ function drawHeader() {
   if (!people.some((one) => one.open_id === world.speaker)) world.speaker = people[0]?.open_id ?? null;
   redraw(byId("speaker"), people.map((one) => ({ key: one.open_id, state: one.name, make: () => el("option", { value: one.open_id }, one.name) })));
   byId("speaker").value = world.speaker;
+  drawMenu(isP2p(chat) ? world.menu : []);
   keepPlace(world.chatId, world.speaker);
+}
+
+// The menu of the bot, which only private chats have.
+function drawMenu(items) {
+  byId("bot-menu").hidden = !items.length;
+  byId("bot-menu").replaceChildren(...items.map((one) => el("button", {
+    type: "button", class: "quiet",
+    onclick: () => attempt(() => post("menu", { as: world.speaker, event_key: one.key })),
+  }, inLanguage(one.name))));
 }
 
 let inspecting = 0;
@@ -276,6 +286,7 @@ async function load() {
   world.epoch += 1;
   world.bot = state.bot.open_id;
   world.commands = state.commands;
+  world.menu = state.menu;
   world.links = state.links;
   world.people = new Map(state.people.map((one) => [one.open_id, one]));
   world.chats = new Map(state.chats.map((one) => [one.chat_id, one]));

@@ -15,6 +15,7 @@ const EVENTS = {
   "im.chat.member.user.deleted_v1": { en: "Somebody left", zh: "有人退群" },
   "im.chat.updated_v1": { en: "The chat was changed", zh: "群信息变更" },
   "im.chat.disbanded_v1": { en: "The chat was dissolved", zh: "群解散" },
+  "application.bot.menu_v6": { en: "The menu was used", zh: "点击了菜单" },
   "auth.user_access_token.revoked_v4": { en: "Somebody revoked their approval", zh: "有人撤销了授权" },
   "card.action.trigger": { en: "A button was pressed", zh: "按下了按钮" },
 };

@@ -22,6 +22,7 @@ Envelope = dict[str, Any]
 
 RECEIVED = "im.message.receive_v1"
 COMMENTED = "drive.notice.comment_add_v1"
+MENU_PRESSED = "application.bot.menu_v6"
 TOKEN_REVOKED = "auth.user_access_token.revoked_v4"  # noqa: S105 (an event's name)
 
 
@@ -171,6 +172,17 @@ def commented(
         "is_mentioned": is_mentioned,
     }
     return envelope(world, COMMENTED, event)
+
+
+def menu_pressed(world: World, person: SandboxPerson, event_key: str) -> Envelope:
+    """application.bot.menu_v6: somebody presses an item of the bot's menu. No chat is named; the
+    person's name needs a scope that the app does not have; the time is in seconds."""
+    event = {
+        "operator": {"operator_id": user_ids(person)},
+        "event_key": event_key,
+        "timestamp": world.now_ms() // 1000,
+    }
+    return envelope(world, MENU_PRESSED, event)
 
 
 def token_revoked(world: World, person: SandboxPerson, kind: str, reason: str) -> Envelope:

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from sandbox.world import events
 from sandbox.world.actors import Actors, ControlRefused
-from sandbox.world.entities import GROUP, TOPIC, Chat, Entity, SandboxMessage, new_id
+from sandbox.world.entities import GROUP, TOPIC, USER, Chat, Entity, SandboxMessage, new_id
 from sandbox.world.events import Envelope
 from sandbox.world.push import Pusher
 from sandbox.world.state import World, new_message_id
 from sandbox.world.system_messages import INVITED, LEFT, system_content
+
+MOST_KEY_CHARS = 30
 
 
 class Groups:
@@ -71,6 +73,22 @@ class Groups:
             envelope = events.p2p_entered(self._world, chat, person)
         self._tell(envelope)
         return chat
+
+    def press_menu(
+        self, open_id: str, event_key: str, times: int = 1, *, new_event_ids: bool = False
+    ) -> None:
+        """Somebody presses an item of the menu in their chat with the bot, once; the app is told
+        so often."""
+        if not 1 <= len(event_key) <= MOST_KEY_CHARS:
+            raise ControlRefused(f"an event key has 1 to {MOST_KEY_CHARS} characters")
+        with self._world.lock:
+            person = self._actors.person(open_id)
+            if person.kind != USER:
+                raise ControlRefused("only a person has a menu")
+            envelope = events.menu_pressed(self._world, person, event_key)
+        for number in range(times):
+            again = events.with_new_event_id(envelope) if number and new_event_ids else envelope
+            self._pusher.push(again)
 
     def tell_again(
         self, chat_id: str, event_type: str, times: int, *, new_event_id: bool = False

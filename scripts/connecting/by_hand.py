@@ -30,10 +30,24 @@ def subscribe(talk: Talk, app: AppCredentials) -> None:
             talk.say(Sentence(f"{one.purpose.en}  {one.name}", f"{one.purpose.zh}  {one.name}"),
                      indent="    ")  # fmt: skip
     talk.say(_CALLBACKS)
+    tell_menu(talk)
     talk.say(_PUBLISH)
     talk.raw(f"  {manifest.console_url(origin, app.app_id, 'version')}")
 
 
+def tell_menu(talk: Talk) -> None:
+    """The menu of the private chat, which no app can set up by itself."""
+    talk.say(_MENU)
+    for one in manifest.MENU:
+        talk.say(Sentence(f"{one.key}  {one.name.en}", f"{one.key}  {one.name.zh}"), indent="    ")
+
+
+_MENU = Sentence(
+    "Bot, Bot custom menu (only the console can do it): switch it on and add these items, each "
+    "with the action “Push event” and this key, and publish a version:",
+    "“机器人”→“机器人自定义菜单”（只能在后台设置）：开启并添加以下菜单项，响应动作选“推送事件”，"
+    "填写对应的 key，然后发布版本：",
+)
 _CREATE = Sentence(
     "1. Create a custom app and add the feature Bot:",
     "1. 创建企业自建应用，并添加“机器人”能力：",

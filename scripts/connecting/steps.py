@@ -173,6 +173,8 @@ def _first_events(
         talk.say(_not_open(heard.failure), indent="  ✗ ")
     if given.by_hand and (heard.failure or not wait_s):
         by_hand.subscribe(talk, app)
+    if is_new and not given.by_hand:
+        by_hand.tell_menu(talk)
     print()
     checklist.show(checks, talk.language)
     broken = [check for check in findings(checks) if check.state == "fail"]

@@ -60,7 +60,8 @@ as $$
            j.lock as conversation_id, j.scheduled_at,
            j.args #>> '{payload,event,message,message_id}' as message_id,
            coalesce(j.args #>> '{payload,event,sender,sender_id,open_id}',
-                    j.args #>> '{payload,event,operator,open_id}', j.args ->> 'user_id') as person,
+                    j.args #>> '{payload,event,operator,open_id}',
+                    j.args #>> '{payload,event,operator,operator_id,open_id}', j.args ->> 'user_id') as person,
            coalesce(to_timestamp((j.args ->> 'received_ms')::bigint / 1000.0),
                     j.queued_at) as since
     from jobs j where j.status in ('waiting', 'running')

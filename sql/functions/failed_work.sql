@@ -16,7 +16,8 @@ as $$
              j.lock as conversation_id,
              j.args #>> '{payload,event,message,message_id}' as message_id,
              coalesce(j.args #>> '{payload,event,sender,sender_id,open_id}',
-                      j.args #>> '{payload,event,operator,open_id}', j.args ->> 'user_id') as person,
+                      j.args #>> '{payload,event,operator,open_id}',
+                      j.args #>> '{payload,event,operator,operator_id,open_id}', j.args ->> 'user_id') as person,
              to_timestamp((j.args ->> 'received_ms')::bigint / 1000.0) as asked_at,
              (j.events #>> '{-1,at}')::timestamptz as failed_at,
              coalesce((j.args ->> 'excused')::boolean, false) as excused

@@ -108,6 +108,7 @@ as $$
     p_args #>> '{payload,event,sender,sender_id,open_id}',
     p_args #>> '{payload,event,operator,open_id}',
     p_args #>> '{payload,event,operator_id,open_id}',
+    p_args #>> '{payload,event,operator,operator_id,open_id}',
     p_args ->> 'user_id', p_args ->> 'actor_id'), false)
 $$;
 

@@ -48,7 +48,7 @@ class Scene:
         """Somebody says it; the bot gets the event with the next `settle` or death."""
         speech = Speech(who or self.alice, chat or self.group, text, **more)
         message_id = self.town.platform.actors.say(speech).message_id
-        self._queue()
+        self.take()
         return str(message_id)
 
     def press(self, message_id: str, label: str) -> None:
@@ -62,13 +62,14 @@ class Scene:
             if label in button["text"]["content"]
         ]
         platform.clicks.click(self.alice, message_id, value=value, index=None)
-        self._queue()
+        self.take()
 
     def react(self, message_id: str) -> None:
         self.town.platform.actors.react(message_id, self.alice, "THUMBSUP")
-        self._queue()
+        self.take()
 
-    def _queue(self) -> None:
+    def take(self) -> None:
+        """The bot takes what happened."""
         while self.town.events:
             event = self.town.events.pop(0)
             key = event["header"]["event_id"]
@@ -124,6 +125,12 @@ async def message(scene: Scene) -> None:
 
 async def button(scene: Scene) -> None:
     scene.press(await scene.answered("@Memo when is the launch?"), "What about the budget?")
+
+
+async def menu(scene: Scene) -> None:
+    await scene.answered("when is the launch?", chat=scene.p2p)
+    scene.town.platform.groups.press_menu(scene.alice, "help")
+    scene.take()
 
 
 async def again(scene: Scene) -> None:
@@ -228,6 +235,7 @@ ORIGINS = {
     "message, first seen": Origin(message, streams=True),
     "message, last word": Origin(message, streams=True, sends=LAST_WORD),
     "button": Origin(button),
+    "menu": Origin(menu),
     "again": Origin(again),
     "reaction": Origin(reaction, "Shall I write it down?"),
     "reminder": Origin(reminder),
