@@ -140,6 +140,8 @@ class OpenTurn:
 
     `elsewhere`: whether the sender can read in other places than this group; None: not known.
 
+    `documents`: whether answers told of documents where the sender may read.
+
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
 
     `turn_id`: its id; one that an earlier version began keeps that.
@@ -164,6 +166,7 @@ class OpenTurn:
     shown: Mapping[str, Any] | None = None
     recalled: tuple[Mapping[str, Any], ...] | None = None
     elsewhere: bool | None = None
+    documents: bool = False
     degraded: bool = False
     turn_id: str = ""
     means: TurnOutcome = ANSWERED

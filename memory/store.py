@@ -430,6 +430,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         shown=row.get("shown"),
         recalled=None if (rows := row.get("recalled")) is None else tuple(rows),
         elsewhere=row.get("elsewhere"),
+        documents=row.get("documents", False),
         turn_id=row.get("turn_id", ""),
         means=TurnOutcome.from_row(row.get("intended")),
     )

@@ -43,7 +43,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, recall_places,
     recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, recall_likeness, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
-    told_document, documents_told,
+    told_document, documents_told, documents_were_told, keep_given_documents,
     refuse_own_place, require_own_place, keep_seal, seal_of, drop_seals, keep_pair, user_tokens_json, end_grant,
     import_place, import_json, require_manager, imports_that_help, drop_words_of, own_imported,
     add_to_transcript, keep_topics, transcript_marks, conversation_in_short, extend_conversation, most_messages, trim_transcript, note_asked,
@@ -96,7 +96,7 @@ declare
     inspect_chat, card_asked, measure_conversations,
     import_by_id, list_imports, store_import_page, next_import_thread, finish_import, fail_import,
     remove_import_messages,
-    take_told_documents, drop_told_document,
+    take_told_documents, drop_told_document, documents_behind_sources, note_document_open,
     user_tokens_to_tend, count_user_tokens, drop_tokens_of_leavers
   }';
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.

@@ -1804,6 +1804,7 @@ create table bot_private.told_documents (
   actor_tenant text not null default '',
   told_at timestamptz not null default now(),
   looked_at timestamptz not null default now(),
+  open_at timestamptz,  -- null: not since it was told
   constraint told_documents_tenant_key_chat_id_actor_id_kind_token_key unique (tenant_key, chat_id,
     actor_id, kind, token)
 );

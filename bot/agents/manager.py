@@ -30,7 +30,7 @@ from bot.agents.running_turns import STOPPED, Stop
 from bot.agents.specialists import Specialist
 from bot.agents.tool_types.tool import NO_TOOLS, Tool, Toolbox
 from bot.agents.tools.conversation import conversation_tools
-from bot.agents.tools.deps import Liken, Recall, ToolDeps
+from bot.agents.tools.deps import Liken, MayBeTold, Recall, ToolDeps
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import recorded
@@ -127,6 +127,7 @@ class Manager:
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
         documents: TurnDocuments | None = None,
+        may_be_told: MayBeTold | None = None,
     ) -> AgentAnswer:
         """The reply to `prompt`. Raises `ModelUnavailable` when nothing has begun after
         `timeout_s`; once something has, the whole may take `flows_for_s`, if that is longer.
@@ -135,9 +136,9 @@ class Manager:
         of it and a limit is hit, or the model fails after tools have worked, the reply says so
         honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
         each step; the model streams without it too. `stop` ends it at any moment. `documents` are
-        what its tools may read.
+        what its tools may read; `may_be_told` says whether what they give may be told.
         """
-        turn = self._turn(prompt, WrittenSoFar(on_progress), documents)
+        turn = self._turn(prompt, WrittenSoFar(on_progress), documents, may_be_told)
         try:
             async with time_limit(timeout_s) as limit:
                 with _ended_by(stop, limit), _flowing(turn.written, stop, limit, flows_for_s):
@@ -216,7 +217,11 @@ class Manager:
         return None
 
     def _turn(
-        self, prompt: Prompt, written: WrittenSoFar, documents: TurnDocuments | None = None
+        self,
+        prompt: Prompt,
+        written: WrittenSoFar,
+        documents: TurnDocuments | None = None,
+        may_be_told: MayBeTold | None = None,
     ) -> _Turn:
         spent = Spent(self._limits)
         if self._stores is None or prompt.context is None:
@@ -237,6 +242,7 @@ class Manager:
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
             documents=documents,
+            may_be_told=may_be_told,
             spent=spent,
             on_progress=written,
         )

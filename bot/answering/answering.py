@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -18,7 +18,8 @@ from bot.answering import material
 from bot.answering.apologies import apology
 from bot.answering.attachments import limits_of
 from bot.answering.deduplication import Quoted, untold, without_commands
-from bot.answering.documents import documents_of
+from bot.answering.documents import asker, documents_of
+from bot.answering.documents_behind import DocumentsBehind
 from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, language, people_of
@@ -26,6 +27,7 @@ from bot.answering.recall import recalled
 from bot.answering.request_rate import asker_of, too_many
 from bot.answering.texts import say_both
 from bot.answering.usage_limits import used_up
+from bot.answering.without_sources import without_sources
 from bot.documents.turn_documents import TurnDocuments
 from bot.feishu import markup
 from bot.files.refusals import not_read
@@ -134,6 +136,9 @@ async def _answer(
         return AgentAnswer(refusal, means=refused("used_up")), (), ()
     came = await material.gather(services, _source(turn, opened))
     services.rates.count(asker_of(turn.request), services.clock(), came.files)
+    behind = _behind(services, turn, opened)
+    if behind and not await behind.may_be_told([*came.read, *came.texts]):
+        came = material.TAKEN_BACK
     if not await _may_tell(services, turn, opened, came):
         came = material.TAKEN_BACK
     if refusal := _only_unread(services, turn, opened, came):
@@ -142,13 +147,49 @@ async def _answer(
         if opened.degraded:
             note_sources(map(read_source, {*came.read, *came.texts}))
         prompt, earlier = await _prompt(services, turn, opened, came)
+        if behind:
+            prompt, earlier = await _tellable(
+                services, turn, opened, came, behind, source_ids, (prompt, earlier)
+            )
         documents = None if opened.degraded else documents_of(services, turn)
-        answer = await _asked(services, turn, opened, prompt, documents)
+        answer = await _asked(services, turn, opened, prompt, documents, behind)
+        note_sources(behind.sources if behind else ())
     if documents:
         if not await documents.may_still_be_told():
             raise Later("a document that was read is no longer open to everybody")
         answer = replace(answer, documents=documents.outcome)
+    if behind and not await behind.still_open():
+        raise Later("a document that was told of is no longer open to everybody")
     return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
+
+
+def _behind(services: Services, turn: Turn, opened: OpenTurn) -> DocumentsBehind | None:
+    """None: answers told of no document, as far as is known."""
+    if services.access is None or opened.degraded or not opened.documents:
+        return None
+    context = turn.context
+    own = {turn.id, turn.request.message_id}
+    return DocumentsBehind(services, context.tenant_key, asker(context), own=own)
+
+
+async def _tellable(
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    came: Material,
+    behind: DocumentsBehind,
+    source_ids: set[str],
+    made: tuple[Prompt, tuple[Passage, ...]],
+) -> tuple[Prompt, tuple[Passage, ...]]:
+    """The prompt `made` of `source_ids`, or one without what tells of a document that not everybody
+    there can open; `source_ids` are then those that it is made of."""
+    hidden: frozenset[str] = frozenset()
+    while more := await behind.untellable(source_ids) - hidden:
+        hidden |= more
+        source_ids.clear()
+        told = without_sources(opened, hidden, turn.context)
+        made = await _prompt(services, turn, told, came, hidden)
+    return made
 
 
 async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> bool:
@@ -172,6 +213,7 @@ async def _asked(
     opened: OpenTurn,
     prompt: Prompt,
     documents: TurnDocuments | None,
+    behind: DocumentsBehind | None,
 ) -> AgentAnswer:
     """The model's answer, or an apology when it fails or takes too long."""
     begins_s, flows_for_s = _times(services, turn, opened)
@@ -184,6 +226,7 @@ async def _asked(
                 on_progress=turn.on_progress,
                 stop=turn.stop,
                 documents=documents,
+                may_be_told=behind.may_be_told if behind else None,
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, language(services, turn, opened))
@@ -235,14 +278,19 @@ def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Materia
 
 
 async def _prompt(
-    services: Services, turn: Turn, opened: OpenTurn, came: Material
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    came: Material,
+    hidden: Collection[str] = (),
 ) -> tuple[Prompt, tuple[Passage, ...]]:
-    talk = _talk(turn, opened, came.quoted)
+    """The prompt without what comes from `hidden`, and the earlier passages in it."""
+    talk = [one for one in _talk(turn, opened, came.quoted) if one.message_id not in hidden]
     lines = _lines(talk, turn.names)
     shown = talk[len(talk) - len(lines) :]
     turns = {message.message_id for message in opened.told if message.role == "user"}
     turns.update(one.message_id for one in shown if one.answered)
-    earlier = await recalled(services, turn, opened, turns)
+    earlier = await recalled(services, turn, opened, turns, hidden)
     _keep(services, opened, shown, came, turn.bot.name)
     note_sources(_given(turn, opened, shown))
     prompt = build_prompt(

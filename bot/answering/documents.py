@@ -24,9 +24,9 @@ def documents_of(services: Services, turn: Turn) -> TurnDocuments | None:
     if services.access is None or turn.unasked or turn.request.sender_type != "user":
         return None
     reader = DocumentReader(services.feishu.documents, zone=services.settings.zone)
-    asker = _asker(turn.context)
-    renewed = token_of(services, asker, tried=True)
-    own = PersonDocuments(reader, token_of(services, asker), renewed)
+    who = asker(turn.context)
+    renewed = token_of(services, who, tried=True)
+    own = PersonDocuments(reader, token_of(services, who), renewed)
     note = partial(note_document, services, turn.context, turn.id)
     audience = audience_of(services, turn.context) if turn.in_group else None
     return TurnDocuments(own, note, audience)
@@ -34,10 +34,10 @@ def documents_of(services: Services, turn: Turn) -> TurnDocuments | None:
 
 def audience_of(services: Services, context: AgentMemoryContext) -> GroupAudience:
     """That of the group of `context`, asked as its actor."""
-    asker = _asker(context)
+    who = asker(context)
     members = partial(services.feishu.chat_members, context.chat_id)
-    group = AskedGroup(context.chat_id, context.tenant_key, asker, members)
-    return GroupAudience(group, services.feishu.documents, token_of(services, asker))
+    group = AskedGroup(context.chat_id, context.tenant_key, who, members)
+    return GroupAudience(group, services.feishu.documents, token_of(services, who))
 
 
 async def note_document(
@@ -51,7 +51,8 @@ async def note_document(
     return source is not None
 
 
-def _asker(context: AgentMemoryContext) -> FeishuPerson:
+def asker(context: AgentMemoryContext) -> FeishuPerson:
+    """Who asks."""
     return FeishuPerson(context.actor_tenant or context.tenant_key, context.actor_id)
 
 

@@ -32,27 +32,32 @@ log = structlog.get_logger()
 
 
 async def recalled(
-    services: Services, turn: Turn, opened: OpenTurn, told: Collection[str | None]
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    told: Collection[str | None],
+    hidden: Collection[str] = (),
 ) -> Recalled:
     """What was said earlier, where the thread as told does not hold the question's words: in this
     chat (in p2p, where nobody else reads the answer, everywhere).
 
-    `told` are the ids of the turns that the prompt has already.
+    `told` are the ids of the turns that the prompt has already; nothing comes from `hidden`.
     """
+    most = MOST_TOLD + len(told) + len(hidden)
     if opened.recalled is not None:
-        found = said(passages(opened.recalled), MOST_TOLD + len(told))
+        found = said(passages(opened.recalled), most)
     elif _is_wanted(services, turn, opened):
-        found = await _found(services, turn, opened, MOST_TOLD + len(told))
+        found = await _found(services, turn, opened, most)
     else:
         found = ()
     earlier = worth_telling(
-        [passage for passage in found if passage.turn_id not in told],
+        [one for one in found if one.turn_id not in told and not set(one.ids) & set(hidden)],
         by_meaning=services.embedder is not None,
     )
     timing.keep(recalled=[passage.turn_id for passage in earlier])
     names, now = turn.names, services.now()
     lines = told_passages(earlier, turn.context, now, names.known, names.label, turn.question)
-    former = await _former(services, turn, opened)
+    former = [one for one in await _former(services, turn, opened) if one.turn_id not in hidden]
     note_sources(one.turn_id for one in former)
     subject = names.label(turn.context.user_id, "")
     return with_former(lines, former, question=turn.question, subject=subject, now=now)

@@ -3,11 +3,13 @@ telling words are: they show what else tells it. Methods raise the errors of `me
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from memory.identity import FeishuPerson
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext, ChatType
+from memory.text import as_json
 
 _MOST = 30_000  # characters of a document whose words are noted
 
@@ -33,6 +35,16 @@ class ToldDocument:
     @property
     def actor(self) -> FeishuPerson:
         return FeishuPerson(self.actor_tenant or self.tenant_key, self.actor_id)
+
+
+@dataclass(frozen=True, slots=True)
+class BehindSource:
+    """`document` is told of by `source`, an id of what a prompt is made of. `age_s`: how long ago
+    Feishu last said that everybody there can open it; None: not since it was told."""
+
+    source: str
+    document: ToldDocument
+    age_s: float | None = None
 
 
 class ToldDocumentStore:
@@ -72,6 +84,20 @@ class ToldDocumentStore:
         params = {"p_after_s": after_s, "p_limit": limit}
         rows = await self._rpc.call("take_told_documents", params, None)
         return [ToldDocument(**row) for row in rows]
+
+    async def behind_sources(self, tenant_key: str, sources: Collection[str]) -> list[BehindSource]:
+        """The documents that these tell of, ids as an answer notes what it was given."""
+        params = {"p_tenant_key": tenant_key, "p_sources": as_json(sorted(sources))}
+        rows = await self._rpc.call("documents_behind_sources", params, None)
+        return [
+            BehindSource(row.pop("source"), age_s=row.pop("age_s"), document=ToldDocument(**row))
+            for row in rows
+        ]
+
+    async def found_open(self, document: ToldDocument, ago_s: float) -> None:
+        """Feishu said so long ago that everybody there can open it."""
+        params = {"p_id": document.id, "p_ago_s": ago_s}
+        await self._rpc.call("note_document_open", params, None)
 
     async def drop(self, document: ToldDocument) -> None:
         """No answer tells of it any more."""

@@ -118,3 +118,90 @@ language sql volatile security invoker set search_path = ''
 as $$
   delete from bot_private.told_documents where id = p_id
 $$;
+
+-- Whether answers told of documents where the token's place may read: in its group; for p2p, anywhere.
+create or replace function bot_private.documents_were_told() returns boolean
+language sql stable security definer set search_path = ''
+as $$
+  select exists (
+    select from bot_private.told_documents d
+    where d.tenant_key = coalesce(public.claim('tenant_key'), '')
+      and (public.claim('chat_type') = 'p2p' or d.chat_id = public.claim('chat_id')))
+$$;
+
+-- An answer that was given documents by what earlier ones told is noted with those that it tells of, or keeps: those
+-- that were told where the token may read, for with others the words of an answer would show what they hold.
+create or replace function bot_private.keep_given_documents(p_turn_id text) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_terms constant text[] := array(
+    select distinct w
+    from (select bot_private.told_by(p_turn_id) union all select bot_private.kept_by(array[p_turn_id]) union all
+          select bot_private.words_of_call(c.value)
+          from public.agent_messages m cross join jsonb_array_elements(m.tool_calls) c
+          where m.turn_id = p_turn_id) t (words),
+      bot_private.telling_terms(t.words) w);
+begin
+  update public.agent_turns t
+  set given = array(
+    select g from unnest(t.given) g
+    where not starts_with(g, 'doc:') or g = any (t.read_messages) or exists (
+      select from bot_private.told_documents d join bot_private.source_terms s on s.source = g
+      where 'doc:' || d.id = g and d.tenant_key = t.tenant_key
+        and (d.chat_id = t.chat_id or public.readable_chats() ? d.chat_id)
+        and s.terms && bot_private.keyed_hashes(g, v_terms)))
+  where t.id = p_turn_id;
+end
+$$;
+
+-- Documents that these told of which a prompt is made of (p_sources: JSON array, as in agent_turns.given): JSON array
+-- of {source, age_s, id, tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant}. age_s: since Feishu last
+-- said that everybody there can open it, null where it did not yet.
+create or replace function public.documents_behind_sources(p_tenant_key text, p_sources text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  with asked as materialized (
+    select distinct id from jsonb_array_elements_text(p_sources::jsonb) a (id)
+  ), named (source, turn_id) as (
+    select a.id, case when starts_with(a.id, 'answer:') then substr(a.id, 8) else a.id end from asked a
+    union
+    select a.id, m.turn_id from asked a join public.agent_messages m on m.message_id = a.id and m.role = 'assistant'
+    union
+    select a.id, x.id
+    from asked a join public.agent_notes n on n.id = substr(a.id, 6) and n.tenant_key = p_tenant_key
+    cross join lateral (
+      select n.turn_id as id union select s.value ->> 'turn' from jsonb_each(n.sources) s) x
+    where starts_with(a.id, 'note:')
+    union
+    select a.id, t.id
+    from asked a join public.agent_turns t
+      on t.conversation_id = regexp_replace(substr(a.id, 8), ':[^:]*$', '') and t.tenant_key = p_tenant_key
+    where starts_with(a.id, 'thread:')
+  ), behind (source, turn_id) as (  -- a press, and a digest, tell what they came from
+    select * from named
+    union
+    select n.source, t.parent_id from named n join public.agent_turns t on t.id = n.turn_id
+    where t.origin = 'button'
+    union
+    select n.source, coalesce(m.turn_id, s.message_id)
+    from named n join public.agent_digest_sources s on s.turn_id = n.turn_id
+    left join public.agent_messages m on m.message_id = s.message_id and m.role = 'assistant'
+  )
+  select coalesce(jsonb_agg(distinct jsonb_build_object(
+    'source', b.source, 'age_s', extract(epoch from now() - d.open_at), 'id', d.id, 'tenant_key', d.tenant_key,
+    'chat_id', d.chat_id, 'chat_type', d.chat_type, 'kind', d.kind, 'token', d.token, 'actor_id', d.actor_id,
+    'actor_tenant', d.actor_tenant)), '[]')
+  from behind b join public.agent_turns t on t.id = b.turn_id and t.tenant_key = p_tenant_key
+  cross join lateral unnest(t.read_messages || t.given) g
+  join bot_private.told_documents d on d.id = substr(g, 5)::bigint and d.tenant_key = p_tenant_key
+  where g ~ '^doc:[0-9]{1,18}$'
+$$;
+
+-- Feishu said p_ago_s ago that everybody can open it.
+create or replace function public.note_document_open(p_id bigint, p_ago_s double precision) returns void
+language sql volatile security invoker set search_path = ''
+as $$
+  update bot_private.told_documents set open_at = greatest(open_at, now() - p_ago_s * interval '1 second')
+  where id = p_id
+$$;

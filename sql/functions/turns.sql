@@ -264,7 +264,7 @@ $$;
 -- as "recent" what recent_exchanges finds of the last p_recent_s seconds (0: nothing), as many messages
 -- as the history shows beside the question. p_recall: as recalled_at_once takes it, whose result is
 -- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
--- says of the sender. p_short: {"turn": all but the conversation, "conversation": in short}.
+-- says of the sender. "documents": whether answers there told of any. p_short: {"turn": all but the conversation, "conversation": in short}.
 drop function if exists public.begin_turn(
   text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer, text,
   boolean, boolean);
@@ -318,7 +318,8 @@ begin
   v_opened := public.open_turn(
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
     p_tenant_key, p_content, p_history_limit, p_fold_after, p_origin);
-  v_more := jsonb_build_object('rules', public.get_chat_rules(p_chat_id, p_tenant_key));
+  v_more := jsonb_build_object('rules', public.get_chat_rules(p_chat_id, p_tenant_key),
+                               'documents', bot_private.documents_were_told());
   if v_opened ->> 'state' = 'open' then
     if p_recent_s > 0 then
       v_more := v_more || jsonb_build_object('recent', bot_private.recent_exchanges(
@@ -393,6 +394,9 @@ begin
   if found then
     v_reply := bot_private.keep_cards(v_turn, v_cards, p_tool_calls);
     perform bot_private.keep_told_terms(p_turn_id);
+    if strpos(p_given, '"doc:') > 0 then
+      perform bot_private.keep_given_documents(p_turn_id);
+    end if;
     return jsonb_build_object('state', v_turn.state, 'reply', v_reply);
   end if;
   select * into v_turn from public.agent_turns t

@@ -18,6 +18,7 @@ from tests.acceptance.test_private_answers import (
 )
 
 SECRET = "Quillfeather seventy-seven"
+ONCE = "Tallowmere sixty"
 OTHER, HIDDEN = "Marlinspike ninety", "Oxbow lantern"
 
 
@@ -213,4 +214,32 @@ def test_answers_go_when_not_everybody_can_open_it_any_more(alice: World) -> Non
     assert alice.stored(question) == []
     assert (
         alice.rows("select from bot_private.told_documents where token = %s", plan["token"]) == []
+    )
+
+
+def test_what_was_told_of_a_closed_document_is_not_told_again(alice: World) -> None:
+    plan = document(alice, ONCE, link="tenant_readable")
+    question, said = asked(alice, plan["url"], secret=ONCE)
+    assert ONCE in said
+    repeats = [
+        {"when": {"in": "prompt", "regex": ONCE}, "reply": {"text": f"It was {ONCE}."}},
+        {"reply": {"text": "I don't know."}},
+    ]
+    alice.model.control("script", {"rules": repeats})
+    again, said = alice.ask("Alice", "what was the launch code?")
+    assert ONCE in said, "it is known as long as everybody can open it"
+
+    alice.platform.post("/documents/change", token=plan["token"], link="closed")
+    alice.rows(
+        "update bot_private.told_documents set open_at = open_at - interval '61 seconds'"
+        " where token = %s returning 1",
+        plan["token"],
+    )
+    alice.model.forget()
+    for who in ("Alice", "Bob"):
+        assert ONCE not in alice.ask(who, "which launch code was it?")[1]
+    assert ONCE not in json.dumps(alice.model.requests(), ensure_ascii=False)
+    eventually(
+        lambda: all(one["deleted"] for q in (question, again) for one in alice.answers(q)),
+        what="what told of it is withdrawn",
     )

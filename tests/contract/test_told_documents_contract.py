@@ -9,6 +9,7 @@ import pytest
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore, note_source
 from memory.tables.told_documents import ToldDocumentStore
 from tests.support.backends import Backend
 from tests.support.people import Group
@@ -56,6 +57,53 @@ async def test_a_document_stands_behind_what_was_said_of_it_later(rpc: Rpc, grou
     assert await store.behind(here, third, "Tea is at four.") == []
     bob = private_context(group.person("bob"))
     assert await store.behind(bob, third, "It is quillfeather.") == []
+
+
+async def test_an_answer_that_tells_what_it_was_given_of_a_document_is_known_to_tell_it(
+    rpc: Rpc, group: Group
+) -> None:
+    store, memory, here = ToldDocumentStore(rpc), MemoryStore(rpc), group.turn("ann")
+    read, told, silent = (group.message(name) for name in ("read", "told", "silent"))
+    await asked(rpc, here, read)
+    source = await store.note(here, read, "docx", "token5", TOLD)
+    assert source
+    await answered(rpc, here, read, "quillfeather marks", [source])
+    await asked(rpc, here, told)
+    note = await NoteStore(rpc).create(here, title="Bob", body="quillfeather", turn_id=told)
+    await answered(rpc, here, told, "As I said.", [read, source])
+    await asked(rpc, here, silent)
+    await answered(rpc, here, silent, "Tea is at four.", [read, source])
+
+    asked_about = [read, f"{told}_card", silent, note_source(note.id), here.thread_source]
+    behind = await store.behind_sources(here.tenant_key, asked_about)
+    assert {one.source for one in behind} == set(asked_about) - {silent}
+    assert {one.document.source for one in behind} == {source}
+    assert {one.age_s for one in behind} == {None}
+    assert await store.behind_sources("another", asked_about) == []
+
+    await store.found_open(behind[0].document, 5.0)
+    await store.found_open(behind[0].document, 50.0)
+    [one] = await store.behind_sources(here.tenant_key, [read])
+    assert one.age_s is not None
+    assert 5.0 <= one.age_s < 50.0
+    opened = await memory.begin_turn(here, turn_id=group.message("next"), content="So?")
+    assert opened.documents
+    elsewhere = group.turn("ann", chat="elsewhere")
+    opened = await memory.begin_turn(elsewhere, turn_id=group.message("there"), content="So?")
+    assert not opened.documents
+
+
+async def test_whoever_names_a_document_of_another_group_learns_nothing_of_it(
+    rpc: Rpc, group: Group
+) -> None:
+    store, here, there = ToldDocumentStore(rpc), group.turn("ann"), group.turn("bob", chat="there")
+    read, guess = group.message("read"), group.message("guess")
+    await asked(rpc, here, read)
+    source = await store.note(here, read, "docx", "token6", TOLD)
+    assert source
+    await asked(rpc, there, guess)
+    await answered(rpc, there, guess, "quillfeather marks", [source])
+    assert await store.behind_sources(here.tenant_key, [guess]) == []
 
 
 async def test_no_text_of_a_turn_that_is_over_is_noted(rpc: Rpc, group: Group) -> None:

@@ -32,6 +32,8 @@ RUN_AS_OWNER: dict[str, str] = {
         "no role reads the sealed tokens: they give and take those of the token's own person",
     ),
     "documents_told": "no token reads the hashes: it names documents behind its own answer",
+    "documents_were_told": "no token reads told_documents: it gives yes or no of the token's place",
+    "keep_given_documents": "no token reads the hashes: it narrows what a turn says it was given",
     "told_document": "no token writes told_documents: it notes one of its chat and person",
     "imports_that_help": "as turns_that_help: it gives ids, which are read under the policies",
     "index_imported": "only the service imports, and nobody writes turn_words",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,6 +27,10 @@ asks, which does not count as earlier.
 Raises `StoreError`.
 """
 
+MayBeTold = Callable[[Collection[str]], Awaitable[bool]]
+"""Whether what comes from these ids (`bot.agents.prompts.drawn_on`) may be told to its readers.
+Raises `StoreError`."""
+
 Liken = Callable[[str], Awaitable[Likeness | None]]
 """What finds by meaning: that of a query; None when it cannot be had in time."""
 
@@ -42,7 +46,7 @@ class ToolDeps:
     has changed something. `own_words`, `words_of_model` and `reads_only` are those of the `Prompt`;
     `confirmed`: the person pressed the button for exactly this call. `ended` says why the answer
     that a specialist gives to the person is not complete. `documents` are those of the person who
-    asks, for this turn.
+    asks, for this turn; `may_be_told` is asked of what a tool gives before a model sees it.
     """
 
     context: AgentMemoryContext
@@ -58,6 +62,7 @@ class ToolDeps:
     words_of_model: bool = False
     confirmed: bool = False
     documents: TurnDocuments | None = None
+    may_be_told: MayBeTold | None = None
     reads_only: bool = False
     spent: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None

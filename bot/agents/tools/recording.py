@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from bot.agents.prompts.drawn_on import noting_sources
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Tool, ToolFailed, as_error
 from bot.agents.tools.confirming import wait_for_confirmation
@@ -27,6 +28,7 @@ from memory.errors import (
 from memory.text import storable
 
 _LONGEST_RESULT = 24_000
+_NOT_TOLD = "What this gives cannot be told here now. Answer without it."
 NOT_KEPT = "It was for that answer alone and is not kept. Call the tool again where it is needed."
 
 
@@ -46,12 +48,26 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Too
     deps.calls.append(record)
     started = time.perf_counter()
     try:
-        outcome = await _outcome(tool, arguments, deps)
+        outcome = await _tellable(tool, arguments, deps)
         result = outcome.result if tool.kept or not outcome.ok else NOT_KEPT
         record |= {"result": as_stored(result), "ok": outcome.ok}
     finally:
         record["ms"] = round((time.perf_counter() - started) * 1000)
     return outcome
+
+
+async def _tellable(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> ToolOutcome:
+    """What the call gives, as far as it may be told."""
+    passages = len(deps.passages)
+    with noting_sources() as sources:
+        outcome = await _outcome(tool, arguments, deps)
+    try:
+        if not sources or deps.may_be_told is None or await deps.may_be_told(sources):
+            return outcome
+    except StoreError as exc:
+        return refused(exc)
+    del deps.passages[passages:]
+    return ToolOutcome(_NOT_TOLD, ok=outcome.ok)
 
 
 async def _outcome(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> ToolOutcome:

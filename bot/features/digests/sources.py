@@ -14,6 +14,7 @@ from typing import Literal
 
 import structlog
 
+from bot.answering.documents_behind import DocumentsBehind
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.denials import is_refused
 from bot.feishu.errors import FeishuError, FeishuFailure
@@ -56,6 +57,15 @@ class Gathered:
 
 async def gathered(services: Services, context: AgentMemoryContext, span: DigestSpan) -> Gathered:
     """What there is to tell. Raises `StoreError`."""
+    found = await _gathered(services, context, span)
+    answers = [one.message_id for one in found.said if one.card]
+    if services.access is None or not answers:
+        return found
+    hidden = await DocumentsBehind(services, context.tenant_key).untellable(answers)
+    return replace(found, said=tuple(one for one in found.said if one.message_id not in hidden))
+
+
+async def _gathered(services: Services, context: AgentMemoryContext, span: DigestSpan) -> Gathered:
     span = await _as_far_as_told(services, context, span)
     digests = DigestStore(services.rpc)
     stored = await digests.material(context, since=span.since, until=span.until, root=span.root)

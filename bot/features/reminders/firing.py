@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from bot.answering.documents_behind import DocumentsBehind
 from bot.features.feature import Firing
 from bot.features.timers import texts
 from bot.features.timers.posting import post
@@ -12,16 +13,27 @@ from bot.outbox.delivery import Target
 from bot.services import Services
 from bot.text.dates.recurrence import next_after
 from memory.scope import MAIN_ROOT
-from memory.tables.timers import DueTimer, Timer
+from memory.tables.timers import DueTimer, Timer, TimerStore
 
 LATE_S = 300.0
 
 
 async def fire_reminder(services: Services, firing: Firing) -> str:
+    """Shows it, unless it tells of a document that is closed now, and goes with it."""
+    timer = firing.due.timer
+    if services.access is not None:
+        behind = DocumentsBehind(services, timer.context.tenant_key)
+        if await behind.untellable([timer.turn_id]) and not await _is_due(services, timer):
+            return "taken_back"
+
     async def written(turn_id: str) -> list[str]:
         return [_card(services, firing.due)]
 
     return await post(services, firing, _target(firing.due), written)
+
+
+async def _is_due(services: Services, timer: Timer) -> bool:
+    return await TimerStore(services.rpc).due(timer.id, timer.plan.due_ms) is not None
 
 
 def missed(timer: Timer, now: datetime) -> int:

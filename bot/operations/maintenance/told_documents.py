@@ -8,19 +8,13 @@ nobody says so, because Feishu is away or the person is no longer connected, the
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from typing import cast
 
 import structlog
 
-from bot.answering.documents import token_of
-from bot.documents.group_audience import AskedGroup, GroupAudience, Seen
-from bot.documents.links import DocumentLink, LinkKind
-from bot.outbox.withdrawing import withdraw_cards
+from bot.answering.documents_behind import look
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
-from memory.identity import FeishuPerson
-from memory.tables.told_documents import ToldDocument, ToldDocumentStore
+from memory.tables.told_documents import ToldDocumentStore
 
 log = structlog.get_logger()
 
@@ -48,25 +42,5 @@ async def look_again(services: Services, *, after_s: float) -> int:
     store = ToldDocumentStore(services.rpc)
     due = await store.take_due(after_s, _AT_ONCE)
     for document in due:
-        if await _seen(services, document) == "closed":
-            await services.store.take_back(document.source, document.chat_id)
-            await store.drop(document)
-            log.info("documents.taken_back", chat_id=document.chat_id)
-            await withdraw_cards(services)
+        await look(services, document)
     return len(due)
-
-
-async def _seen(services: Services, document: ToldDocument) -> Seen:
-    async def alone() -> list[FeishuPerson]:
-        return [document.actor]
-
-    members = partial(services.feishu.chat_members, document.chat_id)
-    group = AskedGroup(
-        document.chat_id,
-        document.tenant_key,
-        document.actor,
-        alone if document.chat_type == "p2p" else members,
-    )
-    token = token_of(services, document.actor)
-    audience = GroupAudience(group, services.feishu.documents, token)
-    return await audience.look(DocumentLink(cast(LinkKind, document.kind), document.token))
