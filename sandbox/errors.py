@@ -12,6 +12,7 @@ MESSAGES: dict[int, str] = {
     10002: "Your request contains an invalid request parameter.",
     10003: "invalid param",
     10014: "app secret invalid",
+    11235: "This group is set to only admin can mention @All.",
     18051: "message has been deleted",
     18053: "chat can not be thread",
     40001: "param is invalid",

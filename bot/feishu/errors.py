@@ -99,6 +99,7 @@ ACTIONS: Mapping[int, Action] = {
     **dict.fromkeys((230019, 230071, 230072, 230073), Action.WITHOUT_THREAD),
     **dict.fromkeys((230022, 230028), Action.NEUTRAL_TEXT),
     **dict.fromkeys((230025, 200860), Action.SPLIT),
+    11235: Action.DEGRADE,  # only its owner and administrators mention everybody there
     **dict.fromkeys((230099, 230054, 200220, 300301, 300302, 300303, 300305), Action.DEGRADE),
     **dict.fromkeys((300307, 300310, 300313), Action.DEGRADE),
     **dict.fromkeys((200850, 300309), Action.CARD_CLOSED),

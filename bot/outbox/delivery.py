@@ -18,6 +18,7 @@ from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
 from bot.files.writing import is_image, written
+from bot.outbox import mentioning_all
 from bot.outbox.texts import say_both
 from bot.process import metrics
 
@@ -222,6 +223,8 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
             name = attempt.content.strip("[]").removeprefix("file: ")
             said = say_both("file-not-sent", name=name)
             return replace(changed(said, "text"), resource="")
+        case _ if mentioning_all.is_forbidden(attempt.content, error):
+            return changed(mentioning_all.without_all(attempt.content), attempt.msg_type)
         case action if degrading.drops_foot(error) and (attempt.foot or attempt.asked):
             return replace(attempt, foot=None, asked=None, version=attempt.version + 1)
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.msg_type == "interactive":

@@ -16,6 +16,7 @@ import structlog
 from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
+from bot.outbox import mentioning_all
 from bot.outbox.delivery import Delivered, Undeliverable
 from bot.outbox.texts import say_both
 from bot.process import metrics
@@ -105,6 +106,8 @@ class LiveCard:
                     raise
                 if error.action is Action.OUT_OF_SEQUENCE:
                     await self._renumber()
+                elif mentioning_all.is_forbidden(content, error):
+                    content = mentioning_all.without_all(content)
                 elif degrading.drops_foot(error) and (self._foot or self._asked):
                     self._asked = self._foot = None
                 else:

@@ -74,7 +74,14 @@ def get_chat(chat_id: str) -> Response:
             "bot_count": str(kinds.count("bot")),
             "chat_status": "dissolved" if chat.dissolved else "normal",
         }
+        if chat.mode != P2P:
+            shape["at_all_permission"] = _at_all(world)
     return done(shape)
+
+
+def _at_all(world: World) -> str:
+    """Who may mention everybody in a group."""
+    return "only_owner" if world.switches.all_by_owner else "all_members"
 
 
 def list_members(chat_id: str) -> Response:

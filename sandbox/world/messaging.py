@@ -13,7 +13,7 @@ from sandbox.cards.card_check import notified_by, parse_card
 from sandbox.errors import ApiError, card_refused, invalid, scope_missing_for_group
 from sandbox.world.cardkit import sendable_card
 from sandbox.world.content import CheckedContent, Known, check_outgoing
-from sandbox.world.entities import P2P, Chat, SandboxMessage, SandboxReaction, new_id
+from sandbox.world.entities import P2P, Card, Chat, SandboxMessage, SandboxReaction, new_id
 from sandbox.world.history import Container, HistoryQuery, read_query
 from sandbox.world.limits import Limiter
 from sandbox.world.scopes import ALL_GROUP_MESSAGES
@@ -214,6 +214,7 @@ class Messenger:
         card = sendable_card(self._world, outgoing.card_id) if outgoing.card_id else None
         if card is not None:
             self._check_mentions(card.body, known)
+        self._check_mention_of_all(chat, str(draft.msg_type), outgoing, card)
         self._limit("chat", chat.chat_id, PER_CHAT)
         message = compose(
             self._world,
@@ -230,6 +231,18 @@ class Messenger:
         if card is not None:
             self._world.put(replace(card, message_id=message.message_id))
         return message
+
+    def _check_mention_of_all(
+        self, chat: Chat, msg_type: str, outgoing: CheckedContent, card: Card | None
+    ) -> None:
+        """Where only a group's owner mentions everybody, who is whoever came first."""
+        if not self._world.switches.all_by_owner or chat.mode == P2P:
+            return
+        body = card.body if card else json.loads(outgoing.content)
+        called = notified_by(body) if msg_type == "interactive" else []
+        everybody = "all" in called or "@_all" in outgoing.content
+        if everybody and chat.members[:1] != (self._world.bot.open_id,):
+            raise ApiError(11235)
 
     @staticmethod
     def _check_mentions(card: dict[str, Any], known: Known) -> None:

@@ -59,6 +59,10 @@ class Switches:
         "话题群的消息带有 thread_id（有应用见过只带 root_id 的）",
         on=True,
     )
+    all_by_owner: bool = switch(
+        "Let only the owner and administrators of a group mention everybody (11235)",
+        "仅群主和群管理员可 @所有人（11235）",
+    )
     viewers_online: bool = switch(
         "Keep everybody's client online (a card for one person is never seen by who is offline)",
         "所有人的客户端都在线（离线的人看不到仅自己可见的卡片）",

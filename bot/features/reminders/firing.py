@@ -60,6 +60,7 @@ def _card(services: Services, due: DueTimer) -> str:
         [people.person(one) for one in timer.plan.for_people],
         author=people.name(timer.context.actor_id),
         now=now,
+        mentions_all=services.settings.allow_mention_all,
         late_since=moment if late else None,
         missed=missed(timer, now) if late else 0,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bot.feishu import markup
+from bot.outbox.mentioning_all import AT_ALL
 from bot.text.catalogues import Catalogue
 from bot.text.dates import spoken
 from bot.text.languages import Language
@@ -28,6 +29,7 @@ def card(
     *,
     author: str,
     now: datetime,
+    mentions_all: bool = False,
     late_since: datetime | None = None,
     missed: int = 0,
 ) -> str:
@@ -35,6 +37,8 @@ def card(
     who did not set it themselves. Times are in the zone of `now`."""
     tongue, context = language(timer), timer.context
     tags = [tag for one in people if (tag := one.at_tag)] if context.chat_type != "p2p" else []
+    if mentions_all and timer.plan.for_all and context.chat_type != "p2p":
+        tags = [AT_ALL]
     text = say("reminder", tongue, text=markup.card_markdown(timer.plan.content))
     if context.chat_type != "p2p" and list(timer.plan.for_people) != [context.actor_id]:
         text += say("by", tongue, name=markup.escape(author))

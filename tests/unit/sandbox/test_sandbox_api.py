@@ -589,3 +589,18 @@ def test_only_that_person_presses_the_button_of_a_card_for_one_person(tenant):
     (event,) = tenant.pushed("card.action.trigger")
     context = {"open_message_id": card, "open_chat_id": tenant.group}
     assert event["event"]["context"] == context
+
+
+def test_where_only_the_owner_mentions_everybody_the_app_does_not(tenant):
+    message_id = tenant.say("hello")
+    everybody = '<at user_id="all">all</at> hi'
+    assert code(tenant.reply(message_id, everybody)) == (200, 0)
+    chat = f"/im/v1/chats/{tenant.group}"
+    assert tenant.call("GET", chat).json["data"]["at_all_permission"] == "all_members"
+
+    tenant.control("POST", "switches", {"all_by_owner": True})
+
+    assert tenant.call("GET", chat).json["data"]["at_all_permission"] == "only_owner"
+    assert code(tenant.reply(message_id, everybody)) == (400, 11235)
+    assert code(tenant.reply(message_id, "hi")) == (200, 0)
+    assert code(tenant.reply_card(message_id, "<at id=all></at>")) == (400, 11235)
