@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bot.agents.llm.embedder import Embedder
+from bot.agents.llm.sight import Sight
 from bot.agents.llm.token_metering import Meter
 from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionResult
@@ -50,6 +51,7 @@ class Services:
     manager: Manager
     rpc: Rpc
     meter: Meter = field(default_factory=Meter)
+    sight: Sight = field(default_factory=Sight)  # of the model that answers
     files: FileReader = field(default_factory=FileReader)
     judge: Judge | None = None
     summarise: Summarise = extractive

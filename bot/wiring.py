@@ -118,6 +118,7 @@ async def open_services(
             ),
             rpc=rpc,
             meter=meter,
+            sight=models.sight(),
             judge=build_judge(models.judge()),
             summarise=build_summariser(settings, models),
             embedder=embedder,

@@ -277,6 +277,7 @@ def _tending(
         partial(tend_left_cards, services),
         partial(learn_members, services),
         partial(keep_order, table, services),
+        services.sight.keep,
     ]
     if isinstance(services.store, SpoolingStore):
         works.insert(2, partial(services.store.drain_forever, stop))

@@ -341,7 +341,7 @@ async def _images(
     """The pictures that the model will see, and remarks on those that it will not."""
     if not pictures:
         return (), []
-    if not services.settings.openai_vision:
+    if not services.sight.sees:
         return (), [remark(f"{len(pictures)} image(s) not shown: you cannot see images; say so")]
     images: list[Image] = []
     remarks: list[str] = []

@@ -310,6 +310,7 @@ def running_bot(
     folder: Path, port: int, environment: Mapping[str, str], *, workers: int = 1, webs: int = 1
 ) -> Iterator[BotUnderTest]:
     usual = {**APP, "PORT": str(port), "DATA_DIR": str(folder), "REQUESTS_PER_MINUTE": "0"}
+    usual["OPENAI_VISION"] = "false"  # or each worker asks, and tests count requests
     bot = BotUnderTest(folder, port, {**usual, **environment}, webs)
     try:
         bot.start(workers)

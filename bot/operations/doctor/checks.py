@@ -153,7 +153,7 @@ def _supabase(settings: Settings, _: Wishes) -> Sequence[Check]:
 def _models(settings: Settings, _: Wishes) -> Sequence[Check]:
     found = model.models(settings)
     works = bool(settings.openai_api_key) and found[0].state == "ok"
-    can = model.abilities(settings) if works else []
+    can = [*model.abilities(settings), model.pictures(settings)] if works else []
     return [*found, *can, model.embeddings(settings)]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 
+from bot.agents.llm import sight
 from bot.agents.llm.embedding_inputs import inputs_of
 from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.refusals import refused_feature
@@ -81,17 +82,63 @@ def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Chec
     return [_takes_tools(name, tools), _streams(name) if _is_streamed(stream) else _whole(name)]
 
 
-def _one_token(settings: Settings, name: str, timeout_s: float, **more: object) -> HttpAnswer:
-    """What the endpoint says to a short request, its limit called as it wants that. Raises
-    `Silent`."""
+def pictures(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
+    """Whether the model that answers is shown pictures, and why."""
+    name, set_to = settings.openai_model, settings.openai_vision
+    if set_to is not None:
+        value, what, what_zh = ("true", "is", "会") if set_to else ("false", "isn't", "不会")
+        return ok(
+            "pictures",
+            f"{name} {what} shown pictures (OPENAI_VISION={value}).",
+            f"{what_zh}把图片给 {name} 看（OPENAI_VISION={value}）。",
+        )
+    try:
+        answer = _one_token(
+            settings, name, timeout_s, most=sight.MOST_TOKENS, messages=[sight.question()]
+        )
+    except Silent as exc:
+        said = exc.sentence
+        return unknown("pictures", f"Not checked: {said.en}.", f"无法检查：{said.zh}。")
+    if _is_answered(answer) and sight.is_right(_said(answer)):
+        return ok(
+            "pictures",
+            f"{name} sees pictures: it was asked what is in one.",
+            f"{name} 能看到图片：已用一张图片问过它。",
+        )
+    if not _is_answered(answer) and not refused_feature(answer.status, answer.raw, {"images"}):
+        return unknown(
+            "pictures",
+            f"Unknown: {name} answered a request with a picture with HTTP {answer.status}.",
+            f"未知：{name} 对带图片的请求返回 HTTP {answer.status}。",
+        )
+    return ok(
+        "pictures",
+        f"{name} doesn't see pictures; who sends one is told so. If it should, set OPENAI_VISION.",
+        f"{name} 看不到图片，有人发图片时机器人会说明。如果它应该能看到，请设置 OPENAI_VISION。",
+    )
+
+
+def _said(answer: HttpAnswer) -> str:
+    """What the model wrote; "" where the answer has another form."""
+    try:
+        return str(answer.body["choices"][0]["message"]["content"])
+    except (KeyError, IndexError, TypeError):
+        return ""
+
+
+def _one_token(
+    settings: Settings, name: str, timeout_s: float, *, most: int = 1, **more: object
+) -> HttpAnswer:
+    """What the endpoint says to a short request for `most` tokens, its limit called as it wants
+    that. Raises `Silent`."""
     url = f"{(settings.openai_base_url or _OPENAI).rstrip('/')}/chat/completions"
     headers = {"Authorization": f"Bearer {settings.openai_api_key}"}
     body = {"model": name, "messages": [{"role": "user", "content": "Say ok."}], **more}
-    limited = {**body, "max_tokens": 1}
+    limited = {**body, "max_tokens": most}
     answer = ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
     if not _is_about_the_limit(answer):
         return answer
-    limited = {**body, "max_completion_tokens": 16}
+    limited = {**body, "max_completion_tokens": max(most, 16)}
     return ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
 
 

@@ -14,6 +14,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.agents.llm.sight import Sight
 from bot.agents.prompts.quotation import LONGEST, quotation, remark, with_material, without_material
 from bot.answering.material import (
     MOST_BYTES,
@@ -142,8 +143,8 @@ class World:
         self.store = Memory(self.said)
         self.denials = Denials()
         self.files = FileReader()
+        self.sight = Sight(self.vision)
         self.settings = Settings(
-            openai_vision=self.vision,
             feishu_app_id="cli_ours",
         )
 
