@@ -280,6 +280,10 @@ create table public.agent_turns (
   outcome_reason text not null default '',
   -- Of an offer the thread of the question, or the group in whose main chat it stands.
   offered_in text,
+  -- Of what the answer was given the messages whose ids are om_ and 32 digits, as these digits;
+  -- `given` has what else there is, and of answers from before this column everything.
+  -- bot_private.given_ids tells both.
+  given_messages uuid[] not null default '{}'::uuid[],
   constraint agent_turns_origin_known check (origin = any
     ('{message,button,again,retry,reaction,reminder,digest,unasked,offer,private_answer}')),
   constraint agent_turns_origin_parent check ((origin in ('message', 'unasked')) = (parent_id is
@@ -288,18 +292,18 @@ create table public.agent_turns (
     ('{answered,apologised,refused,stopped,silent,undelivered,taken_back,offer}')),
   constraint agent_turns_chat_fkey foreign key (tenant_key, conversation_id, user_id) references
     public.agent_chats (tenant_key, id, user_id) on delete cascade
-);
+) with (autovacuum_vacuum_scale_factor=0.05);
 create index agent_turns_actor_idx on public.agent_turns (actor_id);
 create index agent_turns_again_idx on public.agent_turns (again_of) where again_of is not null;
 create index agent_turns_command_idx on public.agent_turns (id) where (intended ->> 'reason') =
   'command';
-create index agent_turns_conversation_idx on public.agent_turns (conversation_id);
+create index agent_turns_conversation_idx on public.agent_turns using hash (conversation_id);
 create index agent_turns_created_idx on public.agent_turns (created_at);
 create index agent_turns_drawn_on_idx on public.agent_turns using gin (drawn_on) where drawn_on <>
   '{}';
 create index agent_turns_forgets_idx on public.agent_turns (id) where forgets;
 create index agent_turns_given_idx on public.agent_turns (hashtextextended(chat_id, 0::bigint),
-  created_at) where given <> '{}';
+  created_at);
 create index agent_turns_kept_card_idx on public.agent_turns using gin (kept_cards) where kept_cards
   <> '{}';
 create index agent_turns_kept_cards_idx on public.agent_turns (tenant_key, user_id) where kept_cards
@@ -317,6 +321,8 @@ create index agent_turns_unfinished_idx on public.agent_turns (updated_at) where
   'pending');
 alter table public.agent_turns add constraint agent_turns_drawn_on_private check (drawn_on = '{}' or
   chat_id = actor_id or origin = 'private_answer' and user_id = actor_id) not valid;
+alter table public.agent_turns add constraint agent_turns_given_messages_check check
+  (cardinality(given_messages) <= 200) not valid;
 alter table public.agent_turns add constraint agent_turns_place check (starts_with(conversation_id,
   'feishu:' || chat_id || ':')) not valid;
 alter table public.agent_turns add constraint agent_turns_state_check check (state = any
@@ -351,7 +357,8 @@ create policy agent_turns_of_a_tenant on public.agent_turns
     and tenant_key = coalesce((select public.claim('tenant_key')), ''));
 create policy agent_turns_console on public.agent_turns for select to bot_console using (true);
 grant select, insert, update (state, attempts, error, updated_at, forgets, drawn_on, kept_cards,
-  read_messages, shown, done, given, intended), delete on public.agent_turns to authenticated;
+  read_messages, shown, done, given, intended, given_messages), delete on public.agent_turns to
+  authenticated;
 grant select on public.agent_turns to bot_console;
 grant select, insert, update, delete on public.agent_turns to service_role;
 -- trigger agent_turns_end before insert or update of state, error, intended on public.agent_turns
@@ -530,11 +537,12 @@ create table public.agent_decisions (
   -- When a person wrote it to this bot or another (ms since epoch, as Feishu's), and whether to
   -- both at once.
   request_ms bigint,
-  shared boolean not null default false
+  shared boolean not null default false,
+  constraint agent_decisions_message_key exclude using hash ((tenant_key || ' ' || chat_id || ' ' ||
+    message_id) with =)
 );
 create index agent_decisions_chat_idx on public.agent_decisions (chat_id, id desc);
-create unique index agent_decisions_message_key on public.agent_decisions (tenant_key, chat_id,
-  message_id);
+create index agent_decisions_message_idx on public.agent_decisions using hash (message_id);
 create index agent_decisions_time_idx on public.agent_decisions (created_at);
 alter table public.agent_decisions enable row level security;
 create policy agent_decisions_select on public.agent_decisions
@@ -610,8 +618,8 @@ create table public.agent_messages (
 );
 create index agent_messages_author_idx on public.agent_messages (actor_id, id desc) where actor_id
   <> user_id;
-create index agent_messages_card_idx on public.agent_messages (message_id) where role = 'assistant'
-  and message_id is not null;
+create index agent_messages_card_idx on public.agent_messages using hash (message_id) where role =
+  'assistant' and message_id is not null;
 create index agent_messages_conversation_idx on public.agent_messages (conversation_id);
 create index agent_messages_thread_author_idx on public.agent_messages (conversation_id, actor_id,
   id desc) where actor_id <> user_id;
@@ -1111,9 +1119,14 @@ grant select, insert, update, delete on public.agent_timers to service_role;
 create table public.agent_turn_records (
   turn_id text primary key references public.agent_turns (id) on delete cascade,
   at timestamptz not null default now(),
-  record jsonb not null check (jsonb_typeof(record) = 'object' and length(record::text) <= 65536)
+  record jsonb check (jsonb_typeof(record) = 'object' and length(record::text) <= 65536),
+  short text
 );
 create index agent_turn_records_at_idx on public.agent_turn_records (at);
+alter table public.agent_turn_records add constraint agent_turn_records_one_form check ((record is
+  null) <> (short is null)) not valid;
+alter table public.agent_turn_records add constraint agent_turn_records_short_size check
+  (length(short) <= 65536) not valid;
 alter table public.agent_turn_records enable row level security;
 create policy agent_turn_records_console on public.agent_turn_records
   for select to bot_console using (true);
@@ -1888,10 +1901,11 @@ alter table feishu_bot.console_sessions enable row level security;
 
 -- Events that were accepted, so that one that is delivered again is accepted once.
 create table feishu_bot.inbox (
-  key text primary key,  -- message:{message_id} or event:{event_id}
-  received_at timestamptz not null default now()
+  key text not null,  -- message:{message_id} or event:{event_id}
+  received_at timestamptz not null default now(),
+  constraint inbox_key exclude using hash (key with =)
 );
-create index inbox_received_idx on feishu_bot.inbox (received_at);
+create index inbox_received_idx on feishu_bot.inbox using brin (received_at);
 alter table feishu_bot.inbox enable row level security;
 
 create table feishu_bot.jobs (

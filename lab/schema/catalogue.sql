@@ -39,8 +39,8 @@ select c.oid::regclass::text as table, quote_ident(k.conname) as name, k.contype
        ) as beside
 from pg_class c join pg_constraint k on k.conrelid = c.oid
 where c.relnamespace::regnamespace::text in ('public', 'bot_private', 'feishu_bot')
-  and c.relkind in ('r', 'p') and k.contype in ('p', 'u', 'c', 'f')
-order by position(k.contype in 'pucf'), k.conname;
+  and c.relkind in ('r', 'p') and k.contype in ('p', 'u', 'x', 'c', 'f')
+order by position(k.contype in 'puxcf'), k.conname;
 
 -- index
 select c.oid::regclass::text as table, pg_get_indexdef(i.indexrelid, 0, true) as definition

@@ -149,7 +149,7 @@ begin
   returning * into v_card;
   return jsonb_build_object(
     'turn_id', v_turn.id, 'chunk', v_message.chunk, 'content', v_message.content,
-    'card_id', v_card.card_id, 'number', v_card.sequence, 'shown', v_turn.shown,
+    'card_id', v_card.card_id, 'number', v_card.sequence, 'shown', bot_private.told_foot(v_turn.shown),
     'is_last', not exists (select from public.agent_messages m where m.turn_id = v_turn.id
                            and m.role = 'assistant' and m.file is null
                            and m.chunk > v_message.chunk),

@@ -445,7 +445,7 @@ begin
   from (
     select m.message_id, m.content
     from (
-      select distinct unnest(t.given) as source from public.agent_turns t
+      select distinct unnest(bot_private.given_ids(t.given_messages, t.given)) as source from public.agent_turns t
       where t.created_at >= v_import.created_at and t.given && array['import:' || p_import_id]) s
     join public.imported_messages m
       on hashtext(m.message_id) = hashtext(s.source) and m.message_id = s.source and m.import_id = p_import_id

@@ -40,6 +40,30 @@ create or replace function bot_private.reader_number(p_turn_id text) returns big
 language sql immutable parallel safe security invoker
 return hashtextextended(p_turn_id, 0);
 
+-- The ids of messages that are om_ and 32 digits, as numbers of 16 bytes; and those of p_ids that are none.
+create or replace function bot_private.given_messages(p_ids text[]) returns uuid[]
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select array(select substr(g.id, 4)::uuid from unnest(p_ids) with ordinality g (id, place)
+               where g.id ~ '^om_[0-9a-f]{32}$' order by g.place)
+$$;
+
+create or replace function bot_private.given_besides(p_ids text[]) returns text[]
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select array(select g.id from unnest(p_ids) with ordinality g (id, place)
+               where g.id !~ '^om_[0-9a-f]{32}$' order by g.place)
+$$;
+
+-- All that an answer was given, by agent_turns.given_messages and agent_turns.given: records name the ids by their places
+-- in this.
+create or replace function bot_private.given_ids(p_messages uuid[], p_given text[]) returns text[]
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select array(select 'om_' || replace(g.id::text, '-', '') from unnest(p_messages) with ordinality g (id, place)
+               order by g.place) || p_given
+$$;
+
 -- Of lines (JSON array of {message_id, content, timestamp}) that go from where their words stand, what tells them is
 -- kept for the turns that were given them. They are the chat's since then, as many as the transcript has room for,
 -- those that followed from them anywhere, and digests.
@@ -54,14 +78,15 @@ as $$
       offset 0) h
     where h.terms <> '{}'
   ), span as materialized (
-    select array_agg(message_id) as ids, to_timestamp(min("timestamp") / 1000 - 60) as since from gone
+    select array_agg(message_id) as ids, bot_private.given_messages(array_agg(message_id)) as messages,
+           to_timestamp(min("timestamp") / 1000 - 60) as since from gone
   ), turns as (
-    select t.id, t.created_at, t.given from span s join public.agent_turns t
+    select t.id, t.created_at, t.given_messages, t.given from span s join public.agent_turns t
       on hashtextextended(t.chat_id, 0) = hashtextextended(p_chat_id, 0) and t.created_at >= s.since
-      and t.given <> '{}' and t.given && s.ids
+      and (t.given_messages && s.messages or t.given && s.ids)
     union
-    select f.id, f.created_at, f.given from turns t cross join lateral (
-      select f.id, f.created_at, f.given from public.agent_turns f where f.parent_id = t.id offset 0) f
+    select f.id, f.created_at, f.given_messages, f.given from turns t cross join lateral (
+      select f.id, f.created_at, f.given_messages, f.given from public.agent_turns f where f.parent_id = t.id offset 0) f
   ), digests as (
     insert into bot_private.source_terms (source, turn_id, terms)
     select g.message_id, d.turn_id, g.terms
@@ -73,7 +98,7 @@ as $$
   select g.message_id, r.first_given, r.readers, g.terms
   from gone g join (
     select s.source, min(t.created_at) as first_given, array_agg(distinct bot_private.reader_number(t.id)) as readers
-    from turns t cross join lateral unnest(t.given) s (source) group by 1) r on r.source = g.message_id
+    from turns t cross join lateral unnest(bot_private.given_ids(t.given_messages, t.given)) s (source) group by 1) r on r.source = g.message_id
   on conflict (source) do update set
     first_given = least(k.first_given, excluded.first_given),
     readers = array(select unnest(k.readers) union select unnest(excluded.readers)),
@@ -112,11 +137,11 @@ as $$
   cross join lateral (
     select min(n.created_at) as first_given, array_agg(bot_private.reader_number(n.id)) as readers
     from (
-      select t.id, t.created_at, t.given from public.agent_turns t
-      where hashtextextended(t.chat_id, 0) = hashtextextended(q.chat_id, 0) and t.given <> '{}'
+      select t.id, t.created_at, t.given_messages, t.given from public.agent_turns t
+      where hashtextextended(t.chat_id, 0) = hashtextextended(q.chat_id, 0)
         and t.created_at >= q.created_at - interval '1 minute'
       order by t.created_at limit 250) n  -- a transcript has at most 225 lines
-    where q.id = any (n.given) and n.id <> all (p_turn_ids)) r
+    where q.id = any (bot_private.given_ids(n.given_messages, n.given)) and n.id <> all (p_turn_ids)) r
   cross join lateral (
     select bot_private.keyed_hashes(q.id, array(select bot_private.telling_terms(m.content))) as terms
     offset 0) h
@@ -136,13 +161,13 @@ begin
   delete from bot_private.talk_terms k
   using (
     select g.source, array_agg(bot_private.reader_number(o.id)) as readers
-    from gone o cross join lateral unnest(o.given) g (source) group by 1) s
+    from gone o cross join lateral unnest(bot_private.given_ids(o.given_messages, o.given)) g (source) group by 1) s
   where k.source = s.source and k.readers <@ s.readers;
   update bot_private.talk_terms k
   set readers = array(select unnest(k.readers) except select unnest(s.readers))
   from (
     select g.source, array_agg(bot_private.reader_number(o.id)) as readers
-    from gone o cross join lateral unnest(o.given) g (source) group by 1) s
+    from gone o cross join lateral unnest(bot_private.given_ids(o.given_messages, o.given)) g (source) group by 1) s
   where k.source = s.source and k.readers && s.readers;
   return null;
 end
@@ -200,7 +225,7 @@ as $$
   select s.turn_id, s.source, s.terms from bot_private.source_terms s where s.turn_id = any (p_turn_ids)
   union all
   select t.id, k.source, k.terms
-  from public.agent_turns t cross join lateral unnest(t.given) g (source)
+  from public.agent_turns t cross join lateral unnest(bot_private.given_ids(t.given_messages, t.given)) g (source)
     join bot_private.talk_terms k on k.source = g.source and bot_private.reader_number(t.id) = any (k.readers)
   where t.id = any (p_turn_ids)
 $$;
@@ -393,7 +418,8 @@ as $$
   with given as (
     select g.id, regexp_replace(g.id, '^answer:', '') as turn_id, g.id = any (p_gone) as gone
     from (
-      select unnest(p_turn.given || p_turn.read_messages || p_turn.drawn_on) as id
+      select unnest(bot_private.given_ids(p_turn.given_messages, p_turn.given)
+        || p_turn.read_messages || p_turn.drawn_on) as id
       union
       select s.id from public.agent_turns s
       where s.conversation_id = p_turn.conversation_id and s.created_at < p_turn.created_at
@@ -519,7 +545,7 @@ $$;
 create or replace function bot_private.sources_of(p_turn public.agent_turns) returns text[]
 language sql stable security invoker set search_path = ''
 as $$
-  select p_turn.given || p_turn.read_messages || p_turn.drawn_on
+  select bot_private.given_ids(p_turn.given_messages, p_turn.given) || p_turn.read_messages || p_turn.drawn_on
     || case when p_turn.origin = 'button' then array['answer:' || p_turn.parent_id] else '{}' end || array(
     select s.message_id from public.agent_digest_sources s where s.turn_id = p_turn.id)
 $$;
@@ -532,7 +558,7 @@ language sql stable security invoker set search_path = ''
 as $$
   select t.* from public.agent_turns t
   where t.created_at >= p_since - interval '1 day' and t.updated_at >= p_since
-    and (t.given && p_sources or t.read_messages && p_sources or t.drawn_on && p_sources
+    and (t.given_messages && (select bot_private.given_messages(p_sources)) or t.given && p_sources or t.read_messages && p_sources or t.drawn_on && p_sources
       or t.origin = 'button' and 'answer:' || t.parent_id = any (p_sources)
       or t.id in (select s.turn_id from public.agent_digest_sources s where s.message_id = any (p_sources)))
   order by t.created_at, t.id
@@ -571,12 +597,12 @@ begin
            bot_private.keyed_hashes(c.message_id, array(select bot_private.telling_terms(c.content)))
     from knows k join public.agent_turns g on g.id = k.by_turn
       join public.chat_transcript c
-        on c.tenant_key = g.tenant_key and c.chat_id = g.chat_id and c.message_id = any (g.given)
+        on c.tenant_key = g.tenant_key and c.chat_id = g.chat_id and c.message_id = any (bot_private.given_ids(g.given_messages, g.given))
     where not c.is_bot
       and not exists (select from read r where r.turn_id = k.by_turn and r.source = c.message_id)
     on conflict do nothing
   )
-  update public.agent_turns t set given = (t.given || n.sources)[:200]
+  update public.agent_turns t set given = (t.given || n.sources)[:200]  -- at the end: places stay
   from (
     select k.turn_id, array_agg(distinct s.id) as sources
     from knows k join public.agent_turns g on g.id = k.by_turn

@@ -5,7 +5,7 @@ create or replace function bot_private.lists_ids(p_field text) returns boolean
 language sql immutable parallel safe security invoker
 return p_field = any ('{history_ids,recent_ids,transcript_ids,recalled}');
 
--- A record as it is stored: ids as words of one text, by their place in p_given (agent_turns.given) where they
+-- A record as it is stored: ids as words of one text, by their place in p_given (bot_private.given_ids) where they
 -- stand there; what is null, false or empty is left out.
 create or replace function bot_private.packed_record(p_record jsonb, p_given text[]) returns jsonb
 language sql immutable security invoker set search_path = ''
@@ -37,6 +37,48 @@ as $$
   from jsonb_each(p_record) e
 $$;
 
+-- The names of a record's fields. A stored record names them by their places: no place ever changes, a new name
+-- goes to the end. At most 62.
+create or replace function bot_private.record_fields() returns text[]
+language sql immutable parallel safe security invoker
+return '{
+  bot, model, budget, attempt, outcome, seconds, send_ms, model_ms, recall_ms, memory_load_ms, memory_save_ms, tokens_in,
+  tokens_out, tools, specialists, cut_short, limit, recalled, history_ids, recent_ids, transcript_ids, summary, came_along
+}'::text[];
+
+-- A packed record as it is stored: which of those fields it has, as a number of bits, then their values, then an object
+-- of its other fields, if it has any.
+create or replace function bot_private.short_record(p_record jsonb) returns text
+language sql immutable security invoker set search_path = ''
+as $$
+  select format('[%s]', concat_ws(',', coalesce(sum(1::bigint << n.place::integer), 0),
+    string_agg((p_record -> n.name)::text, ',' order by n.place),
+    nullif(p_record - bot_private.record_fields(), '{}')))
+  from unnest(bot_private.record_fields()) with ordinality n (name, place)
+  where p_record ? n.name
+$$;
+
+-- The same as it was packed.
+create or replace function bot_private.whole_record(p_short text) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $$
+  with had as (
+    select n.name, row_number() over (order by n.place)::integer as at
+    from unnest(bot_private.record_fields()) with ordinality n (name, place)
+    where (p_short::jsonb ->> 0)::bigint >> n.place::integer & 1 = 1
+  )
+  select coalesce(jsonb_object_agg(h.name, p_short::jsonb -> h.at), '{}')
+    || coalesce(p_short::jsonb -> (count(*)::integer + 1), '{}')
+  from had h
+$$;
+
+-- The fields of a row, whichever form it has.
+create or replace function bot_private.fields_of(p_row public.agent_turn_records) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $$
+  select case when p_row.short is null then p_row.record else bot_private.whole_record(p_row.short) end
+$$;
+
 -- Keeps records (JSON array of {turn_id, day, record}) of turns that are there, and adds their tokens
 -- to the day of who asked. A record that comes again, after an attempt that failed, replaces what it
 -- has anew. p_keep: whether records are kept, or only counted.
@@ -62,19 +104,19 @@ begin
         tokens_out = u.tokens_out + excluded.tokens_out;
   if p_keep then
     with there as materialized (
-      select t.id, t.given from public.agent_turns t
+      select t.id, bot_private.given_ids(t.given_messages, t.given) as given from public.agent_turns t
       where t.id = any (v_turns)
         and exists (select from public.agent_messages m where m.turn_id = t.id and m.role = 'user')
     )
-    insert into public.agent_turn_records (turn_id, record)
-    select distinct on (there.id) there.id, bot_private.packed_record(
-      coalesce(bot_private.told_record(k.record, there.given), '{}') || (r -> 'record'), there.given)
+    insert into public.agent_turn_records (turn_id, short)
+    select distinct on (there.id) there.id, bot_private.short_record(bot_private.packed_record(
+      coalesce(bot_private.told_record(bot_private.fields_of(k), there.given), '{}') || (r -> 'record'), there.given))
     from jsonb_array_elements(p_records) with ordinality e (r, place)
     join there on there.id = r ->> 'turn_id'
     left join public.agent_turn_records k on k.turn_id = there.id
     where length((r -> 'record')::text) <= 65536
     order by there.id, place desc
-    on conflict (turn_id) do update set record = excluded.record, at = now();
+    on conflict (turn_id) do update set record = null, short = excluded.short, at = now();
   end if;
 end
 $$;

@@ -107,6 +107,18 @@ as $$
   where m.turn_id = p_turn_id and m.role = 'assistant'
 $$;
 
+-- What stands below an answer as agent_turns.shown keeps it, without the two lists that are mostly empty, and told.
+create or replace function bot_private.kept_foot(p_foot jsonb) returns jsonb
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select case when p_foot -> 'tools' = '[]' then f.foot - 'tools' else f.foot end
+  from (select case when p_foot -> 'recalled' = '[]' then p_foot - 'recalled' else p_foot end as foot) f
+$$;
+
+create or replace function bot_private.told_foot(p_shown jsonb) returns jsonb
+language sql immutable parallel safe security invoker
+return '{"tools": [], "recalled": []}'::jsonb || p_shown;
+
 -- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id. A turn of
 -- that origin keeps the id under which it was begun, which is returned.
 drop function if exists public.open_turn(
@@ -178,7 +190,7 @@ begin
 
   if v_turn.state <> 'open' then
     return jsonb_build_object('turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts,
-                              'reply', bot_private.turn_reply(p_turn_id), 'shown', v_turn.shown,
+                              'reply', bot_private.turn_reply(p_turn_id), 'shown', bot_private.told_foot(v_turn.shown),
                               'intended', v_turn.intended);
   end if;
   if p_turn_id = p_root_id and v_turn.attempts = 1 then  -- nothing was said in the thread it begins
@@ -347,7 +359,7 @@ $$;
 
 -- Stores the reply before it is sent. The first writer wins; everyone gets what is stored.
 -- p_cards: JSON array of card texts, after them of files: {content, file}; none: nothing is said here.
--- p_tool_calls: JSON array. p_shown: agent_turns.shown. p_given: JSON array, agent_turns.given; if one of those
+-- p_tool_calls: JSON array. p_shown: agent_turns.shown. p_given: JSON array of what given_ids tells; if one of those
 -- was taken back meanwhile nothing is stored, and the turn stays open: the answer is to be made without it.
 -- p_intended: agent_turns.intended.
 drop function if exists public.record_reply(text, text, text, text, text, text, text, text);
@@ -379,8 +391,9 @@ begin
   -- what was answered in another place is over here, and keeps no words; and the wait is not for ever:
   -- a prompt that is given the same again is not what it is for
   update public.agent_turns t
-  set state = case when v_cards = '[]' then 'sent' else 'pending' end, shown = p_shown::jsonb,
-      given = v_given, intended = p_intended::jsonb, forgets = t.forgets or v_cards = '[]', updated_at = now()
+  set state = case when v_cards = '[]' then 'sent' else 'pending' end, shown = bot_private.kept_foot(p_shown::jsonb),
+      given_messages = bot_private.given_messages(v_given), given = bot_private.given_besides(v_given),
+      intended = p_intended::jsonb, forgets = t.forgets or v_cards = '[]', updated_at = now()
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
     and t.state = 'open' and (t.attempts > 3 or not exists (
       select from public.recalled_messages r
@@ -705,15 +718,18 @@ begin
     perform bot_private.keep_source_terms(p_turn_id, v_read, '{}');
     v_read := v_read - p_turn_id;
     update public.agent_turns t
-    set given = bot_private.given_sources(p_given::jsonb),
+    set given_messages = bot_private.given_messages(bot_private.given_sources(p_given::jsonb)),
+        given = bot_private.given_besides(bot_private.given_sources(p_given::jsonb)),
         read_messages = case when t.read_messages = '{}' then (array(
           select jsonb_array_elements_text(v_read)
           union select unnest(bot_private.noted_sources(v_read, 50))))[:50] else t.read_messages end
     where t.id = p_turn_id;
     if exists (
-      select from public.agent_turns t join public.recalled_messages r
+      select from public.agent_turns t
+      cross join lateral bot_private.given_ids(t.given_messages, t.given) g (ids)
+      join public.recalled_messages r
         on v_read ? r.message_id
-        or r.message_id = any (t.given || array(select 'answer:' || g from unnest(t.given) g))
+        or r.message_id = any (g.ids || array(select 'answer:' || i from unnest(g.ids) i))
         and r.created_at > p_asked_at
       where t.id = p_turn_id) then
       perform bot_private.withdraw_own(array(

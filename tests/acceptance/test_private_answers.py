@@ -172,7 +172,10 @@ def test_offered_shown_and_shared(world: World) -> None:
     person = world.people["Alice"]
     assert (stored["chat_id"], stored["user_id"]) == (alone, person)
     assert stored["conversation_id"] == f"feishu:{alone}:main"
-    given = "select given && drawn_on as noted from agent_turns where id = %s"
+    given = (
+        "select bot_private.given_ids(given_messages, given) && drawn_on as noted"
+        " from agent_turns where id = %s"
+    )
     assert world.rows(given, shown) == [{"noted": True}], "taking back finds what it was given"
     assert button_of(card)["text"]["content"] == "Share here"
     again, _ = world.ask("Alice", "And what did I ask?", root_id=question)

@@ -114,7 +114,11 @@ def test_an_answer_that_was_given_a_file_and_tells_nothing_of_it_stays(
     world.model.control("script", {"rules": [{"reply": {"text": "The room is on floor three."}}]})
     question, _ = world.ask("Bob", "which floor?")
     world.settled(question)
-    (turn,) = world.rows("select given from agent_turns where id = %s", question)
+    (turn,) = world.rows(
+        "select bot_private.given_ids(given_messages, given) as given"
+        " from agent_turns where id = %s",
+        question,
+    )
     assert file in turn["given"]
 
     take_back(world, "Alice", file)

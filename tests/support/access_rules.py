@@ -208,7 +208,7 @@ TABLES: Mapping[str, Table] = {
         key="id",
         may_change=(
             "updated_at", "state", "attempts", "error", "forgets", "drawn_on", "read_messages",
-            "shown", "done", "given", "kept_cards", "intended",
+            "shown", "done", "given", "given_messages", "kept_cards", "intended",
         ),
     ),
     "agent_messages": Table(
@@ -415,7 +415,7 @@ TABLES: Mapping[str, Table] = {
         tried="at",
         changed=TAKEN,
         key="turn_id",
-        unread=("turn_id", "at", "record"),
+        unread=("turn_id", "at", "record", "short"),
     ),
     "agent_decisions": Table(
         lambda r, k: {

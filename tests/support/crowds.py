@@ -14,7 +14,13 @@ _TELLS_APART = (
 _UNIQUE = """
     select array_agg(a.attname::text order by a.attnum)
     from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
-    where i.indrelid = %s::regclass and i.indisunique and a.attgenerated = ''
+    where i.indrelid = %(table)s::regclass and i.indisunique and a.attgenerated = ''
+    group by i.indexrelid
+    union all  -- one that excludes rows may be of an expression
+    select array_agg(a.attname::text order by a.attnum)
+    from pg_index i join pg_depend d on d.objid = i.indexrelid
+    join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+    where i.indrelid = %(table)s::regclass and d.refobjid = i.indrelid and i.indisexclusion
     group by i.indexrelid
 """
 _COLUMNS = """
@@ -29,7 +35,7 @@ def copy_rows(connection: psycopg.Connection, table: str, count: int) -> None:
     name = f"public.{table}"
     varied = {"root_id"} | {  # a conversation is named by its root
         next((one for one in _TELLS_APART if one in key), "")
-        for (key,) in connection.execute(_UNIQUE, [name]).fetchall()
+        for (key,) in connection.execute(_UNIQUE, {"table": name}).fetchall()
     }
     columns = connection.execute(_COLUMNS, [name]).fetchall()
     in_chats = any(column == "chat_id" for column, _ in columns)

@@ -272,8 +272,11 @@ class History:
         }])  # fmt: skip
 
     def new(self, kind: str = "om", chat: str = "") -> Item:
+        number = len(self.items)
+        as_of_feishu = kind == "om" and number % 3 > 0  # such ids are kept as numbers
+        id = f"om_{number:022x}{self.mark}" if as_of_feishu else f"{kind}_{number}_{self.mark}"
         return Item(
-            f"{kind}_{len(self.items)}_{self.mark}", chat or self.dice.choice(CHATS),
+            id, chat or self.dice.choice(CHATS),
             self.dice.choice("rs"), chat or self.dice.choice(PEOPLE),
         )  # fmt: skip
 

@@ -15,9 +15,11 @@ from tests.support.actors import BOB, HERE, TENANT
 _BACKFILL = migrations.FOLDER / "backfills" / "0610_talk_terms.batches.sql"
 NOW_MS = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
 _TURNS = """
-insert into agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state, given)
+insert into agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state,
+                         given_messages)
 select 'om_' || %(chat)s || n, %(thread)s, %(person)s, %(person)s, %(tenant)s, %(chat)s, 'sent',
-       array(select 'om_line_' || %(chat)s || l from generate_series(1, 20) l)
+       bot_private.given_messages(array(
+         select 'om_' || lpad(l::text, 32, '0') from generate_series(1, 20) l))
 from generate_series(1, %(turns)s) n
 """
 
@@ -74,7 +76,7 @@ def readers(database: psycopg.Connection, source: str) -> int | None:
 
 
 def blocks_read(database: psycopg.Connection) -> int:
-    gone = [{"message_id": f"om_line_{HERE}{n}", "content": "falcon", "is_bot": False,
+    gone = [{"message_id": f"om_{n:032}", "content": "falcon", "is_bot": False,
              "timestamp": one(database, f"select {NOW_MS}")} for n in range(1, 21)]  # fmt: skip
     database.execute("truncate bot_private.talk_terms")
     plan = one(
@@ -120,16 +122,21 @@ def test_a_turn_keeps_a_line_of_its_prompt_however_long_ago_that_was(
     assert readers(chat, "om_0") == 5
 
 
+@pytest.mark.parametrize("line", ["om_0", f"om_{7:032x}"])
 def test_a_line_is_kept_once_and_goes_with_the_last_turn_that_was_given_it(
-    chat: psycopg.Connection,
+    chat: psycopg.Connection, line: str
 ) -> None:
-    chat.execute("update agent_turns set given = '{om_0}' where chat_id = %s", [HERE])
-    hear(chat, *(f"om_{n}" for n in range(10)))
+    chat.execute(
+        "update agent_turns set given = bot_private.given_besides(%(lines)s),"
+        " given_messages = bot_private.given_messages(%(lines)s) where chat_id = %(chat)s",
+        {"lines": [line], "chat": HERE},
+    )
+    hear(chat, line, *(f"om_{n}" for n in range(1, 10)))
     turns = [id for (id,) in chat.execute("select id from agent_turns order by id").fetchall()]
 
     for left, turn in zip((4, 3, 2, 1, None), turns, strict=True):
         chat.execute("delete from agent_turns where id = %s", [turn])
-        assert readers(chat, "om_0") == left
+        assert readers(chat, line) == left
     assert one(chat, "select count(*) from bot_private.source_terms") == 0
 
 

@@ -49,9 +49,10 @@ def keep(turn: psycopg.Connection, **record: Any) -> None:
 
 
 def told(turn: psycopg.Connection) -> tuple[dict[str, Any], int]:
-    """The record as readers get it, and its bytes as it is stored."""
+    """The record as readers get it, and the bytes of its row."""
     row = turn.execute(
-        "select bot_private.told_record(r.record, t.given), pg_column_size(r.record)"
+        "select bot_private.told_record(bot_private.fields_of(r),"
+        " bot_private.given_ids(t.given_messages, t.given)), pg_column_size(r)"
         " from agent_turn_records r join agent_turns t on t.id = r.turn_id"
     ).fetchone()
     assert row
@@ -63,7 +64,7 @@ def test_a_record_is_told_as_it_was_but_for_what_is_empty(turn: psycopg.Connecti
 
     record, size = told(turn)
     assert record == {k: v for k, v in _RECORD.items() if v}
-    assert size < 450  # of 1,100
+    assert size < 300  # of 1,100
 
 
 def test_a_record_that_comes_again_replaces_what_it_has_anew(turn: psycopg.Connection) -> None:
@@ -84,3 +85,48 @@ def test_a_record_from_before_is_told_as_it_is(turn: psycopg.Connection) -> None
         [json.dumps(_RECORD)],
     )
     assert told(turn)[0] == _RECORD
+
+
+def test_a_record_from_before_is_replaced_as_any_other(turn: psycopg.Connection) -> None:
+    turn.execute(
+        "insert into agent_turn_records (turn_id, record) values ('om_1', %s)",
+        [json.dumps({"attempt": 1, "seconds": 2})],
+    )
+    keep(turn, attempt=2)
+
+    assert told(turn)[0] == {"attempt": 2, "seconds": 2}
+
+
+def test_a_field_without_a_place_is_kept_by_its_name(turn: psycopg.Connection) -> None:
+    record = {"seconds": 1.5, "model": 'x, "y"]', "mood_ms": 3, "of": {"day": [1, 2]}}
+    keep(turn, **record)
+
+    assert told(turn)[0] == record
+
+
+def test_a_stored_record_is_read_by_places_that_never_change(turn: psycopg.Connection) -> None:
+    turn.execute(
+        "insert into agent_turn_records (turn_id, short) values ('om_1', %s)",
+        ['[8388610,"Memo",true]'],
+    )
+
+    assert told(turn)[0] == {"bot": "Memo", "came_along": True}
+
+
+def test_a_foot_is_kept_without_its_empty_lists_and_told_with_them(
+    database: psycopg.Connection,
+) -> None:
+    foots = [
+        {"language": "en", "seconds": 1.5, "tools": [], "recalled": []},
+        {"language": "zh", "seconds": 2, "tools": [["search", True]], "recalled": []},
+        {"language": "zh", "seconds": 2, "tools": [], "recalled": [["2026-11-20", "chat"]]},
+        None,
+    ]
+    for foot in foots:
+        row = database.execute(
+            "select bot_private.told_foot(k), k from bot_private.kept_foot(%s) k",
+            [json.dumps(foot) if foot else None],
+        ).fetchone()
+        assert row
+        assert row[0] == foot
+        assert [] not in (row[1] or {}).values()
