@@ -167,9 +167,8 @@ def _behind(services: Services, turn: Turn, opened: OpenTurn) -> DocumentsBehind
     """None: answers told of no document, as far as is known."""
     if services.access is None or opened.degraded or not opened.documents:
         return None
-    context = turn.context
     own = {turn.id, turn.request.message_id}
-    return DocumentsBehind(services, context.tenant_key, asker(context), own=own)
+    return DocumentsBehind(services, turn.context, asker(turn.context), own=own)
 
 
 async def _tellable(

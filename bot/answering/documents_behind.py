@@ -21,6 +21,7 @@ from bot.documents.links import DocumentLink, LinkKind
 from bot.outbox.withdrawing import withdraw_cards
 from bot.services import Services
 from memory.identity import FeishuPerson
+from memory.scope import AgentMemoryContext
 from memory.tables.told_documents import ToldDocument, ToldDocumentStore
 
 log = structlog.get_logger()
@@ -36,16 +37,16 @@ class DocumentsBehind:
     def __init__(
         self,
         services: Services,
-        tenant_key: str,
+        here: AgentMemoryContext,
         asker: FeishuPerson | None = None,
         *,
         own: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`own`: ids of the answer itself, which tell nothing yet."""
+        """`here`: where it is read; `own`: ids of the answer itself, which tell nothing yet."""
         self._services = services
         self._store = ToldDocumentStore(services.rpc)
-        self._tenant_key = tenant_key
+        self._here = here
         self._asker = asker
         self._own = frozenset(own)
         self._clock = clock
@@ -60,7 +61,9 @@ class DocumentsBehind:
     async def untellable(self, sources: Iterable[str]) -> frozenset[str]:
         """Those of `sources` (ids as an answer notes what it was given) that must be left out.
         Raises `StoreError`."""
-        behind = await self._store.behind_sources(self._tenant_key, frozenset(sources) - self._own)
+        behind = await self._store.behind_sources(
+            self._here.tenant_key, frozenset(sources) - self._own
+        )
         for one in behind:
             if one.age_s is not None:
                 self._open.setdefault(one.document, self._clock() - one.age_s)
@@ -126,16 +129,14 @@ async def look(
 
 
 async def _seen(services: Services, document: ToldDocument, person: FeishuPerson) -> Seen:
+    """What Feishu says to `person`."""
+
     async def alone() -> list[FeishuPerson]:
         return [document.actor]
 
-    members = partial(services.feishu.chat_members, document.chat_id)
-    group = AskedGroup(
-        document.chat_id,
-        document.tenant_key,
-        person,
-        alone if document.chat_type == "p2p" else members,
-    )
+    chat_id, is_alone = document.chat_id, document.chat_type == "p2p"
+    members = alone if is_alone else partial(services.feishu.chat_members, chat_id)
+    group = AskedGroup(chat_id, document.tenant_key, person, members)
     token = token_of(services, person)
     audience = GroupAudience(group, services.feishu.documents, token)
     return await audience.look(DocumentLink(cast(LinkKind, document.kind), document.token))

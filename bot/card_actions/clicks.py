@@ -80,6 +80,10 @@ async def handle_click(
     if "form" in press.payload:  # drawn anew, it would forget what was chosen
         await answered
         return
+    if press.kind == "share":  # a refusal leaves its button as it was
+        await answered
+        await redraw(services, click.message_id, click.tenant_key)
+        return
     await asyncio.gather(answered, redraw(services, click.message_id, click.tenant_key))
 
 

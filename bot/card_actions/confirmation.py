@@ -12,10 +12,12 @@ from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction, Prompt
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tools.confirming import SHARE_NOTE
-from bot.agents.tools.note_outcomes import shared
+from bot.agents.tools.note_outcomes import of_closed_document, shared
 from bot.agents.tools.note_texts import WORDING
 from bot.agents.tools.recording import refused
 from bot.answering.answering import Answering
+from bot.answering.documents import asker
+from bot.answering.documents_behind import DocumentsBehind
 from bot.answering.question import Turn, language, people_of
 from bot.features.commands import texts
 from bot.features.feature import PressTurn
@@ -27,7 +29,7 @@ from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn, WorkingMemory
 from memory.tables.buttons import Press
-from memory.tables.notes import NoteStore
+from memory.tables.notes import NoteStore, note_source
 
 
 def answering_of(press: Press, action: CardAction) -> Answering | None:
@@ -119,7 +121,11 @@ async def _perform_outside(services: Services, action: PendingAction) -> ActionR
 
 
 async def _share_note(services: Services, turn: Turn, note_id: str) -> ToolOutcome:
-    """Shares a note of whoever pressed with the chat in which they pressed."""
+    """Shares a note of whoever pressed with the chat in which they pressed, if everybody there can
+    open the documents that it tells of."""
+    behind = DocumentsBehind(services, turn.context, asker(turn.context))
+    if services.access and not await behind.may_be_told([note_source(note_id)]):
+        return of_closed_document()
     try:
         note = await NoteStore(services.rpc).share(turn.context, note_id)
     except StoreUnavailable:

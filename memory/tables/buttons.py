@@ -82,9 +82,11 @@ class Press:
 
     def origin(self, click: Click) -> Origin:
         """Of the turn that the click leads to: however often it is pressed, there is one; of a
-        button that can be pressed again, each click its own."""
+        button that can be pressed again, each click its own. What shares can be, where it was
+        refused."""
         kind: Kind = "private_answer" if self.kind == "show" else "button"
-        cause = click.event_id if self.payload.get("again") else click.button_id
+        again = self.payload.get("again") or self.kind == "share"
+        cause = click.event_id if again else click.button_id
         return Origin(kind, self.turn_id, cause)
 
     @property
@@ -101,7 +103,7 @@ class Press:
 class ButtonStore:
     """Buttons over the memory's transports, with the token of the person who clicks.
 
-    Both methods are one round trip and raise `StoreError`.
+    All methods are one round trip and raise `StoreError`.
     """
 
     def __init__(self, rpc: Rpc) -> None:
@@ -114,6 +116,10 @@ class ButtonStore:
     async def press(self, click: Click) -> Press:
         """Presses the button. The same click again gives the same answer."""
         return await self._call(click, only_look=False)
+
+    async def release_share(self, turn_id: str) -> None:
+        """The press that began this turn shared nothing: the button can be pressed again."""
+        await self._rpc.call("release_share", {"p_turn_id": turn_id}, None)
 
     async def _call(self, click: Click, *, only_look: bool) -> Press:
         presser = memory_context(

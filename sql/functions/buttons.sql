@@ -121,3 +121,13 @@ begin
   return bot_private.accepted_press(v_button, p_with_turn);
 end
 $$;
+
+-- The press that began the turn p_turn_id did nothing: what shares a private answer can be pressed again.
+create or replace function public.release_share(p_turn_id text) returns void
+language sql volatile security invoker set search_path = ''
+as $$
+  delete from public.agent_presses p
+  using public.agent_turns t, public.agent_buttons b
+  where t.id = p_turn_id and t.origin = 'button' and p.event_id = t.cause and p.operator_id = t.actor_id
+    and b.id = p.button_id and b.kind = 'share'
+$$;

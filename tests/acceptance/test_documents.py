@@ -18,6 +18,8 @@ from tests.acceptance.test_private_answers import (
 )
 
 SECRET = "Quillfeather seventy-seven"
+SHARED = "Quincunx eleven"
+NOTED = "Pennywhistle forty"
 ONCE = "Tallowmere sixty"
 OTHER, HIDDEN = "Marlinspike ninety", "Oxbow lantern"
 
@@ -136,22 +138,64 @@ def test_what_somebody_there_cannot_open_is_as_if_it_did_not_exist(
 def test_it_is_shared_when_everybody_can_open_it_and_withdrawn_when_it_is_gone(
     alice: World, known: set[str]
 ) -> None:
-    before = in_group(alice).count(SECRET)
-    closed = document(alice)
-    shown = alone(alice, asked(alice, closed["url"])[0], known)
+    closed = document(alice, SHARED)
+    shown = alone(alice, asked(alice, closed["url"], secret=SHARED)[0], known)
     press(alice, "Alice", shown)
     eventually(lambda: "I didn't share that" in in_group(alice), what="it is not shared")
-    assert in_group(alice).count(SECRET) == before
+    assert SHARED not in in_group(alice)
 
-    known.add(shown["message_id"])
-    plan = document(alice, OTHER)
-    shown = alone(alice, asked(alice, plan["url"], secret=OTHER)[0], known)
-    alice.platform.post("/documents/change", token=plan["token"], link="tenant_readable")
+    alice.platform.post("/documents/change", token=closed["token"], link="tenant_readable")
+    eventually(lambda: may_press(alice, shown), what="the button can be pressed again")
     press(alice, "Alice", shown)
-    eventually(lambda: OTHER in in_group(alice), what="it is shared")
-    alice.platform.post("/documents/change", token=plan["token"], deleted=True)
-    look_again(alice, plan["token"])
-    eventually(lambda: OTHER not in in_group(alice), what="it is withdrawn", within_s=90)
+    eventually(lambda: SHARED in in_group(alice), what="it is shared")
+    assert not may_press(alice, shown), "once"
+    alice.platform.post("/documents/change", token=closed["token"], deleted=True)
+    look_again(alice, closed["token"])
+    eventually(lambda: SHARED not in in_group(alice), what="it is withdrawn", within_s=90)
+
+
+def may_press(world: World, card: dict[str, Any]) -> bool:
+    return not world.rows(
+        "select from agent_presses p join agent_buttons b on b.id = p.button_id"
+        " where b.message_id = %s",
+        card["message_id"],
+    )
+
+
+def test_a_note_made_of_a_document_that_is_closed_is_not_shared(alice: World) -> None:
+    plan = document(alice, NOTED, link="tenant_readable")
+    kept = {"name": "create_note", "arguments": {"title": "Launch", "body": NOTED}}
+    read = {"tool_calls": [{"name": "read_document", "arguments": {"url": plan["url"]}}]}
+    when_read = {"when": {"in": "last", "regex": f"code is {NOTED}"}}
+    alice.model.control("mode", {"mode": "rules"})
+    rules = [
+        {**when_read, "reply": {"tool_calls": [kept]}, "after_tool": True},
+        {"reply": read, "after_tool": False},
+        {"reply": {"text": "Noted."}},
+    ]
+    alice.model.control("script", {"rules": rules})
+    alice.ask("Alice", f"make a note of what {plan['url']} says")
+    [note] = alice.rows("select id from agent_notes where body = %s", NOTED)
+    share = {"name": "share_note", "arguments": {"note_id": note["id"]}}
+    rules = [{"reply": {"tool_calls": [share]}, "after_tool": False}, {"reply": {"text": "?"}}]
+    alice.model.control("script", {"rules": rules})
+    question, _ = alice.ask("Alice", "share my note about the launch")
+    [card] = alice.answers(question)
+    close(alice, plan["token"])
+    press(alice, "Alice", card)
+    refused = "not everybody here can open the document"
+    eventually(lambda: refused in in_group(alice), what="it is not shared")
+    assert not alice.rows("select from agent_notes where id = %s", note["id"]), "it goes, too"
+
+
+def close(world: World, token: str) -> None:
+    """Somebody closes the document, of which nobody has asked for a minute."""
+    world.platform.post("/documents/change", token=token, link="closed")
+    world.rows(
+        "update bot_private.told_documents set open_at = open_at - interval '61 seconds'"
+        " where token = %s returning 1",
+        token,
+    )
 
 
 def test_what_an_earlier_private_answer_told_is_not_shared_without_its_document(
@@ -229,12 +273,7 @@ def test_what_was_told_of_a_closed_document_is_not_told_again(alice: World) -> N
     again, said = alice.ask("Alice", "what was the launch code?")
     assert ONCE in said, "it is known as long as everybody can open it"
 
-    alice.platform.post("/documents/change", token=plan["token"], link="closed")
-    alice.rows(
-        "update bot_private.told_documents set open_at = open_at - interval '61 seconds'"
-        " where token = %s returning 1",
-        plan["token"],
-    )
+    close(alice, plan["token"])
     alice.model.forget()
     for who in ("Alice", "Bob"):
         assert ONCE not in alice.ask(who, "which launch code was it?")[1]

@@ -122,3 +122,7 @@ def _described(note: Note) -> str:
 
 def _count(notes: Sequence[Note]) -> str:
     return "1 note" if len(notes) == 1 else f"{len(notes)} notes"
+
+
+def of_closed_document() -> ToolOutcome:
+    return ToolOutcome("Not everybody here can open its document.", "closed-document", ok=False)

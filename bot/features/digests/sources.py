@@ -61,7 +61,7 @@ async def gathered(services: Services, context: AgentMemoryContext, span: Digest
     answers = [one.message_id for one in found.said if one.card]
     if services.access is None or not answers:
         return found
-    hidden = await DocumentsBehind(services, context.tenant_key).untellable(answers)
+    hidden = await DocumentsBehind(services, context).untellable(answers)
     return replace(found, said=tuple(one for one in found.said if one.message_id not in hidden))
 
 

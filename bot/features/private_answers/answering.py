@@ -26,7 +26,7 @@ from bot.services import Services
 from bot.text.languages import Language
 from memory.models import OpenTurn
 from memory.scope import memory_context
-from memory.tables.buttons import NewButton
+from memory.tables.buttons import ButtonStore, NewButton
 from memory.tables.private import PrivateStore
 from memory.tables.told_documents import ToldDocumentStore
 
@@ -59,7 +59,7 @@ async def answer_privately(
 
 async def publish(services: Services, pressed: PressTurn) -> Reply:
     """The cards of the private answer that has the button, as they were shown to who shares them
-    now."""
+    now. Where a document behind it is closed it can be pressed again."""
     context, press = pressed.context, pressed.press
     person = context.actor_id
     place = memory_context(
@@ -79,6 +79,7 @@ async def publish(services: Services, pressed: PressTurn) -> Reply:
         told = ToldDocumentStore(services.rpc)
         documents = await told.behind(place, press.payload["answer_id"], text)
         if not await _may_tell(services, pressed, documents, text):
+            await ButtonStore(services.rpc).release_share(pressed.turn_id)
             return Reply(texts.say("closed-document", pressed.language))
     return Reply("", cards=shown, given=tuple(sources))
 

@@ -22,7 +22,7 @@ async def fire_reminder(services: Services, firing: Firing) -> str:
     """Shows it, unless it tells of a document that is closed now, and goes with it."""
     timer = firing.due.timer
     if services.access is not None:
-        behind = DocumentsBehind(services, timer.context.tenant_key)
+        behind = DocumentsBehind(services, timer.context)
         if await behind.untellable([timer.turn_id]) and not await _is_due(services, timer):
             return "taken_back"
 

@@ -85,6 +85,7 @@ REFUSED: tuple[tuple[Wording, str, Fields], ...] = (
     (NOTES, "note-does-not-fit", {}),
     (NOTES, "nothing-to-change", {}),
     (NOTES, "not-the-owner", {}),
+    (NOTES, "closed-document", {}),
     (REMINDERS, "time-past", {"at": "2026-11-20T09:00", "now": "2026-11-20T10:00"}),
     (REMINDERS, "time-far", {}),
     (REMINDERS, "no-time-of-day", {}),
