@@ -23,6 +23,7 @@ from bot.answering.documents_behind import DocumentsBehind
 from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, language, people_of
+from bot.answering.question_source import QuestionSource
 from bot.answering.recall import recalled
 from bot.answering.request_rate import asker_of, too_many
 from bot.answering.texts import say_both
@@ -354,10 +355,10 @@ def _count(answer: AgentAnswer) -> None:
     )
 
 
-def _source(turn: Turn, opened: OpenTurn) -> material.QuestionSource:
+def _source(turn: Turn, opened: OpenTurn) -> QuestionSource:
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
     told_since_ms = opened.rules.get("told_since_ms") or 0
-    return material.QuestionSource(
+    return QuestionSource(
         turn.request,
         turn.context,
         turn.bot,

@@ -120,3 +120,27 @@ def test_a_recalled_message_is_not_quoted(world: World) -> None:
     quoting(world, "Alice", "what did he write?", said)
 
     assert "I regret this" not in json.dumps(world.model.requests()[-1]["body"])
+
+
+def test_a_file_that_a_quoted_message_quotes_is_read(world: World) -> None:
+    words = base64.b64encode(b"ship the zinnias on Friday").decode()
+    file = world.say("Bob", "", message_type="file", file_name="plan.txt", file_base64=words)
+    said = world.say("Carol" if "Carol" in world.people else "Bob", "no way", reply_to=file,
+                     quote=True)  # fmt: skip
+    quoting(world, "Alice", "what is meant?", said)
+
+    assert "> no way" in asked(world)
+    assert "> ship the zinnias on Friday" in asked(world)
+
+
+def test_a_file_sent_just_before_is_read_for_the_question_about_it_and_no_other(
+    world: World,
+) -> None:
+    here = world.in_a_new_group()
+    words = base64.b64encode(b"ship the zinnias on Friday").decode()
+    here.say("Alice", "", message_type="file", file_name="plan.txt", file_base64=words)
+    here.ask("Bob", "what is in this?")
+    assert "zinnias" not in json.dumps(world.model.requests()[-1]["body"])
+
+    here.ask("Alice", "what is in this?")
+    assert "> ship the zinnias on Friday" in asked(world)

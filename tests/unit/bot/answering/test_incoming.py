@@ -20,11 +20,11 @@ from bot.answering.material import (
     MOST_BYTES,
     QUOTING,
     Material,
-    QuestionSource,
     gather,
     media_type,
     stored_text,
 )
+from bot.answering.question_source import QuestionSource
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
 from bot.feishu.content import UNREADABLE_CARD, Attachment
@@ -88,6 +88,10 @@ class Platform(FeishuClient):
     def __init__(self, messages: Mapping[str, Any], pictures: Mapping[str, Any]) -> None:
         self.messages, self.pictures = messages, pictures
         self.asked: list[str] = []
+        self.listed: list[RawMessage] = []
+
+    async def list_messages(self, *_: Any, **__: Any) -> list[RawMessage]:
+        return list(self.listed)
 
     async def granted_scopes(self) -> frozenset[str]:
         return frozenset()
@@ -143,6 +147,7 @@ class World:
         self.store = Memory(self.said)
         self.denials = Denials()
         self.files = FileReader()
+        self.clock = lambda: 1000.0
         self.sight = Sight(self.vision)
         self.settings = Settings(
             feishu_app_id="cli_ours",
@@ -288,6 +293,193 @@ class TestQuotedMessages:
             assert "administrator" in material.text
         assert "budget: 4" in private.text
         assert not world.denials.stands("list_messages", "group")
+
+
+def a_file(message_id: str, key: str, **changes: Any) -> RawMessage:
+    body = {"content": json.dumps({"file_key": key, "file_name": f"{key}.txt"})}
+    return raw(message_id=message_id, msg_type="file", body=body, **changes)
+
+
+class TestQuotesOfQuotes:
+    async def test_three_levels_are_read_with_their_files_and_no_fourth(self) -> None:
+        messages = {
+            "om_said": [raw("see below", parent_id="om_2", root_id="om_4")],
+            "om_2": [raw("Bob says no", message_id="om_2", parent_id="om_3", root_id="om_4")],
+            "om_3": [a_file("om_3", "plan", parent_id="om_4", root_id="om_4")],
+            "om_4": [raw("the very first", message_id="om_4")],
+        }
+        world = World(messages, {"plan": b"ship on Friday"})
+        material = await world.gather(quoting())
+
+        said = [part.split("; ")[0] for part in material.text.split("\n\n")]
+        assert said[:3] == [
+            "[Quoted message of Bob",
+            "[Quoted message of Bob, which the message above quotes",
+            "[Quoted message of Bob, which the message above quotes",
+        ]
+        assert "> ship on Friday" in material.text
+        assert "the very first" not in material.text
+        assert "om_4" not in world.feishu.asked
+        assert material.read == ("om_2", "om_3", "om_said")
+        assert material.texts["om_3"] == "[file: plan.txt]\nship on Friday"
+
+    async def test_a_picture_that_the_quoted_message_quotes_is_shown(self) -> None:
+        image = {"content": json.dumps({"image_key": "a"})}
+        messages = {
+            "om_said": [raw("look", parent_id="om_2")],
+            "om_2": [raw(message_id="om_2", msg_type="image", body=image)],
+        }
+        world = World(messages, {"a": PNG})
+
+        assert len((await world.gather(quoting())).images) == 1
+        assert world.feishu.asked[-1] == "om_2/a"
+
+    async def test_messages_that_quote_each_other_are_read_once(self) -> None:
+        messages = {
+            "om_said": [raw("one", parent_id="om_2")],
+            "om_2": [raw("two", message_id="om_2", parent_id="om_said")],
+        }
+        world = World(messages)
+        material = await world.gather(quoting())
+
+        assert world.feishu.asked == ["om_said", "om_2"]
+        assert material.text.count("> one") == 1
+
+    @pytest.mark.parametrize("gone", [[], FeishuError(230110), Unreachable("cut")])
+    async def test_one_that_cannot_be_read_is_said_to_be_so(self, gone: Any) -> None:
+        world = World({"om_said": [raw("see below", parent_id="om_2")], "om_2": gone})
+        text = (await world.gather(quoting())).text
+
+        assert "> see below" in text
+        assert "[the message that the quoted one quotes could not be read; say so]" in text
+
+    async def test_one_that_was_taken_back_stays_so_and_ends_it(self) -> None:
+        gone = raw(message_id="om_2", deleted=True, parent_id="om_3")
+        world = World({"om_said": [raw("see below", parent_id="om_2")], "om_2": [gone]})
+        text = (await world.gather(quoting())).text
+
+        assert RECALLED in text
+        assert "om_3" not in world.feishu.asked
+
+    async def test_one_of_another_chat_or_from_before_new_members_may_read_is_not_told(
+        self,
+    ) -> None:
+        said = raw("see below", parent_id="om_2", create_time="9")
+        for hidden in (raw("secret", message_id="om_2", chat_id="oc_2", create_time="9"),
+                       raw("secret", message_id="om_2", create_time="3")):  # fmt: skip
+            world = World({"om_said": [said], "om_2": [hidden]})
+            material = await world.gather(quoting(), told_since_ms=5000)
+
+            assert "secret" not in material.text
+            assert "see below" in material.text
+            assert material.read == ("om_said",)
+
+    async def test_what_the_model_sees_anyway_is_not_quoted_again(self) -> None:
+        world = World({"om_said": [raw("see below", parent_id="om_2")]})
+        told = StoredMessage(1, "user", "two", message_id="om_2")
+        text = (await world.gather(quoting(), history=(told,))).text
+
+        assert world.feishu.asked == ["om_said"]
+        assert "could not be read" not in text
+
+    async def test_in_a_thread_the_parent_is_no_quote_but_what_its_first_message_quotes_is(
+        self,
+    ) -> None:
+        root = raw("about this:", parent_id="om_2", root_id="om_2", thread_id="omt_1")
+        first = raw("the file", message_id="om_2", parent_id="om_3", root_id="om_3",
+                    thread_id="omt_2")  # fmt: skip
+        world = World({"om_said": [root], "om_2": [first]})
+        text = (await world.gather(quoting(thread_id="omt_1"))).text
+
+        assert "> about this:" in text
+        assert "> the file" in text
+        assert "om_3" not in world.feishu.asked
+
+
+MINUTE = 60_000
+NOON = 1_800_000_000_000
+
+
+class TestFilesSentJustBefore:
+    def said(self, who: str, content: str, at: int, message_id: str) -> MessageRecord:
+        return MessageRecord(who.title(), f"ou_{who}", content, NOON + at, False, message_id)
+
+    async def read(
+        self, question: str, *said: MessageRecord, heard: bool = True, **changes: Any
+    ) -> list[str]:
+        """The messages whose files the question leads to."""
+        messages = {one.message_id: [a_file(one.message_id, "k")] for one in said}
+        world = World(messages, {"k": b"apples"})
+        asked = event(
+            text=question, template=question, create_time_ms=NOON + 10 * MINUTE, **changes
+        )
+        if heard:
+            await world.gather(asked, talk=said)
+        else:
+            world.feishu.listed = [
+                a_file(one.message_id, "k", create_time=str(one.timestamp),
+                       sender={"id": one.author_id, "id_type": "open_id", "sender_type": "user"})
+                for one in reversed(said)
+            ]  # fmt: skip
+            await world.gather(asked)
+        return [one.split("/")[0] for one in world.feishu.asked if "/" in one]
+
+    @pytest.mark.parametrize("heard", [True, False])
+    async def test_ones_own_is_read_for_a_question_that_points_at_it(self, heard: bool) -> None:
+        own = self.said("alice", "[file: k.txt]", 9 * MINUTE, "om_1")
+
+        assert await self.read("what is in this?", own, heard=heard) == ["om_1"]
+        assert await self.read("这是什么？", own, heard=heard) == ["om_1"]
+
+    @pytest.mark.parametrize(
+        "question",
+        ["remind me this Friday at 9", "is Bob there?", "make a table as a file", "你好"],
+    )
+    async def test_for_a_question_about_something_else_no_file_is_read(self, question: str) -> None:
+        own = self.said("alice", "[file: k.txt]", 9 * MINUTE, "om_1")
+
+        assert await self.read(question, own) == []
+        assert await self.read(question, own, heard=False) == []
+
+    async def test_somebody_elses_is_read_only_if_it_is_named(self) -> None:
+        bobs = self.said("bob", "[file: k.txt]", 9 * MINUTE, "om_1")
+
+        assert await self.read("what is in this?", bobs) == []
+        assert await self.read("what is in the file?", bobs) == ["om_1"]
+        assert await self.read("Bob 的文件写了什么", bobs) == ["om_1"]
+
+    async def test_ones_own_goes_before_somebody_elses(self) -> None:
+        own = self.said("alice", "[file: k.txt]", 8 * MINUTE, "om_1")
+        bobs = self.said("bob", "[image]", 9 * MINUTE, "om_2")
+
+        assert await self.read("summarise the file", own, bobs) == ["om_1"]
+
+    async def test_several_in_a_row_are_meant_together(self) -> None:
+        two = [self.said("alice", "[image]", 9 * MINUTE + n, f"om_{n}") for n in (1, 2)]
+        between = self.said("bob", "nice", 9 * MINUTE + 5, "om_3")
+
+        messages = {one.message_id: [a_file(one.message_id, "k")] for one in two}
+        world = World(messages, {"k": b"apples"})
+        asked = event(text="what are these?", create_time_ms=NOON + 10 * MINUTE)
+        material = await world.gather(asked, talk=[*two, between])
+
+        assert material.read == ("om_1", "om_2")
+
+    async def test_not_one_after_which_they_spoke_of_something_else_nor_an_old_one(self) -> None:
+        own = self.said("alice", "[file: k.txt]", 9 * MINUTE, "om_1")
+        after = self.said("alice", "lunch?", 9 * MINUTE + 1, "om_2")
+        old = self.said("alice", "[file: k.txt]", 4 * MINUTE, "om_1")
+
+        assert await self.read("what is in this?", own, after) == []
+        assert await self.read("what is in this?", old) == []
+
+    async def test_not_one_of_another_thread_nor_where_something_is_quoted(self) -> None:
+        own = replace(self.said("alice", "[file: k.txt]", 9 * MINUTE, "om_1"), root_id="om_root")
+
+        assert await self.read("what is in this?", own) == []
+        main = replace(own, root_id=None)
+        quoted = {"parent_id": "om_9", "root_id": "om_9"}
+        assert await self.read("what is in this?", main, **quoted) == []
 
 
 CARD = {

@@ -1,0 +1,89 @@
+"""The files and pictures of earlier messages that a question without any is about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import takewhile
+
+from bot.answering.earlier_messages import recent_messages
+from bot.answering.question_source import QuestionSource, fetched
+from bot.feishu.content import Attachment, holds_attachment
+from bot.feishu.received import raw_attachments
+from bot.files.refusals import MOST_FILES
+from bot.listening.attachment_reference import reference
+from bot.listening.transcript import MessageRecord
+from bot.listening.turn_request import TurnRequest
+from bot.services import Services
+
+_FILE = "[file: "
+_RECENT = 7  # messages, the question among them
+_JUST_BEFORE_MS = 300_000
+
+
+async def read_first(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
+    """The files and pictures of the messages that the first answer was made from."""
+    found = await asyncio.gather(
+        *(fetched(services, source.request, one) for one in source.first_read)
+    )
+    return [
+        (message_id, attachment)
+        for message_id, raws in zip(source.first_read, found, strict=True)
+        if raws and raws[0].chat_id in ("", source.request.chat_id)
+        if raws[0].create_time_ms >= source.told_since_ms
+        for attachment in raw_attachments(raws[0])
+    ]
+
+
+async def sent_before(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
+    """The files of the newest message in the thread that has any, if it is recent.
+
+    Feishu sends a file without words, so the question about it comes in the next message.
+    """
+    for message in reversed(source.history[-_RECENT:]):
+        if message.role == "user" and message.message_id and message.content.startswith(_FILE):
+            found = await fetched(services, source.request, message.message_id)
+            if found and found[0].chat_id in ("", source.request.chat_id):
+                return [(message.message_id, one) for one in raw_attachments(found[0])]
+            return []
+    return await _just_before(services, source)
+
+
+async def _just_before(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
+    """In a group, the files of what was sent just before the question without a mention, where the
+    question refers to them: the asker's own, else somebody else's if it names them as files."""
+    request = source.request
+    how = reference(request.text) if request.chat_type != "p2p" else ""
+    pointless = request.quotes or request.written is None or request.origin.kind == "unasked"
+    if not how or pointless:
+        return []
+    said = source.talk or await recent_messages(services, request, source.bot)
+    names_others = how == "named" and services.settings.sharing == "chat"
+    before = [one for one in said if _is_just_before(one, request)][-_RECENT:]
+    meant = _files_meant(before, request.sender_open_id, others=names_others)
+    found = await asyncio.gather(*(fetched(services, request, one) for one in meant))
+    return [
+        (raws[0].message_id, attachment)
+        for raws in found
+        if raws and raws[0].chat_id in ("", request.chat_id)
+        if raws[0].create_time_ms >= source.told_since_ms
+        for attachment in raw_attachments(raws[0])
+    ]
+
+
+def _is_just_before(record: MessageRecord, request: TurnRequest) -> bool:
+    before_ms = request.create_time_ms - record.timestamp
+    thread = request.root_of_thread or None
+    here = record.is_in(thread) if thread else record.root_id is None
+    in_time = 0 <= before_ms <= _JUST_BEFORE_MS
+    return here and in_time and not record.ours and record.message_id != request.message_id
+
+
+def _files_meant(before: Sequence[MessageRecord], asker: str, *, others: bool) -> list[str]:
+    """The ids of the messages with the files that are meant, oldest first: those that the asker
+    sent last, with no words after them; else, with `others`, the last that anybody sent."""
+    own = [one for one in before if one.author_id == asker]
+    sent = list(takewhile(lambda one: holds_attachment(one.content), reversed(own)))
+    if not sent and others:
+        sent = [one for one in reversed(before) if holds_attachment(one.content)][:1]
+    return [one.message_id for one in reversed(sent[:MOST_FILES])]

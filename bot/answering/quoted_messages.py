@@ -1,0 +1,187 @@
+"""What a question quotes: a message, what that quotes, and what that quotes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot.agents.prompts.prompt import short_name
+from bot.agents.prompts.quotation import quotation
+from bot.answering.question_source import QuestionSource, fetched, unreadable
+from bot.feishu import markup
+from bot.feishu.content import UNREADABLE_CARD, Attachment, holds_attachment
+from bot.feishu.models import RawMessage
+from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
+from bot.listening.turn_request import TurnRequest
+from bot.people.names import Names
+from bot.services import Services
+from bot.text.card_names import from_card
+from memory.errors import StoreError, StoreUnavailable
+from memory.models import StoredMessage
+from memory.scope import AgentMemoryContext
+
+log = structlog.get_logger()
+
+_MOST_LEVELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedMessage:
+    """`quotes` is the message that this one quotes."""
+
+    label: str
+    text: str
+    message_id: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    quotes: str = ""
+
+
+UNREAD = QuotedMessage("", "")
+
+
+async def quotation_chain(
+    services: Services, source: QuestionSource, deadline: float
+) -> list[QuotedMessage]:
+    """What the question quotes, and what that quotes, as far as it can be read before `deadline`
+    (of the event loop). What the model sees anyway, or may not see, ends it."""
+    quoted = await _first(services, source) if source.request.parent_id else None
+    if quoted is None:
+        return []
+    chain, seen = [quoted], {source.request.message_id, quoted.message_id}
+    while len(chain) < _MOST_LEVELS and (parent := chain[-1].quotes) and parent not in seen:
+        seen.add(parent)
+        try:
+            async with asyncio.timeout_at(deadline):
+                found = await _quoted_further(services, source, parent)
+        except TimeoutError:
+            found = UNREAD
+        if found is None:
+            break
+        chain.append(found)
+    return chain
+
+
+def shown(services: Services, request: TurnRequest, level: int, quoted: QuotedMessage) -> str:
+    """The message as a part of the prompt; `level` 0 is what the question quotes."""
+    if quoted is UNREAD:
+        what = "the message that the quoted one quotes" if level else "the quoted message"
+        return unreadable(services, request, what)
+    label = f"{quoted.label}, which the message above quotes" if level else quoted.label
+    return quotation(label, quoted.text)
+
+
+async def _first(services: Services, source: QuestionSource) -> QuotedMessage | None:
+    """The message that the question replies to: a quoted one, or the first of the thread.
+
+    The first of a thread is left out where the model sees it anyway, or where it belongs to the
+    bot's exchange with somebody else.
+    """
+    request, parent = source.request, source.request.parent_id
+    in_talk = next((record for record in source.talk if record.message_id == parent), None)
+    seen = any(message.message_id == parent for message in source.history)
+    if in_talk and in_talk.content == UNREADABLE_CARD:
+        in_talk = None
+    told = seen or (in_talk and not holds_attachment(in_talk.content))
+    if not request.quotes and told:
+        return None
+    if own := await _own(services, source.context, parent):
+        known = _from_memory(services.people.of(request.tenant_key), own)
+        return await _with_attachments(services, request, known)
+    if in_talk and not in_talk.ours:
+        known = QuotedMessage(
+            _label(in_talk.author), in_talk.content, parent, quotes=in_talk.quotes
+        )
+        return await _with_attachments(services, request, known)
+    messages = await fetched(services, request, parent)
+    if not messages or messages[0].chat_id not in ("", request.chat_id):
+        return UNREAD if request.quotes else None
+    return await _from_feishu(services, source, messages)
+
+
+async def _quoted_further(
+    services: Services, source: QuestionSource, message_id: str
+) -> QuotedMessage | None:
+    """A message that a quoted one quotes. It need not be known to who asks, so what the group keeps
+    from them stays away; None: nothing of it is told."""
+    request = source.request
+    in_talk = next((record for record in source.talk if record.message_id == message_id), None)
+    seen = any(message.message_id == message_id for message in source.history)
+    if seen or (in_talk and not holds_attachment(in_talk.content)):
+        return None
+    if own := await _own(services, source.context, message_id):
+        known = _from_memory(services.people.of(request.tenant_key), own)
+        return await _with_attachments(services, request, known)
+    messages = await fetched(services, request, message_id)
+    if not messages:
+        return UNREAD
+    raw = messages[0]
+    if raw.chat_id not in ("", request.chat_id) or raw.create_time_ms < source.told_since_ms:
+        return None
+    return await _from_feishu(services, source, messages)
+
+
+async def _with_attachments(
+    services: Services, request: TurnRequest, known: QuotedMessage
+) -> QuotedMessage:
+    """The quoted message with its files and pictures. Only Feishu knows their keys."""
+    if not known.message_id or not holds_attachment(known.text):
+        return known
+    messages = await fetched(services, request, known.message_id)
+    if not messages or messages[0].chat_id not in ("", request.chat_id):
+        return known
+    return replace(known, attachments=raw_attachments(messages[0]))
+
+
+async def _own(
+    services: Services, context: AgentMemoryContext, message_id: str
+) -> StoredMessage | None:
+    try:
+        return await services.store.said(context, message_id)
+    except StoreUnavailable as exc:
+        log.warning("incoming.memory_away", error=type(exc).__name__, code=exc.code)
+    except StoreError as exc:
+        log.error("incoming.quote_refused", error=type(exc).__name__, code=exc.code)
+    return None
+
+
+def _from_memory(names: Names, own: StoredMessage) -> QuotedMessage:
+    if own.role == "user":
+        return QuotedMessage(_label(own.actor_name), own.content, own.message_id or "")
+    text = from_card(own.content, names.known, unescape=markup.unescape)
+    return QuotedMessage(_label("", ours=True), text, own.message_id or "")
+
+
+async def _from_feishu(
+    services: Services, source: QuestionSource, messages: Sequence[RawMessage]
+) -> QuotedMessage | None:
+    raw = messages[0]
+    ours = raw.sender_id == services.settings.feishu_app_id
+    to_bot = any(mention.open_id == source.bot.open_id for mention in raw.mentions)
+    untold = raw.create_time_ms < source.told_since_ms
+    first = raw.message_id == source.request.parent_id
+    if first and not source.request.quotes and (ours or to_bot or untold):
+        return None
+    people = {one.sender_id for one in messages if one.sender_type == "user"}
+    names = services.people.of(source.request.tenant_key)
+    await names.look_up(people)
+    label, quotes = _label(names.known.get(raw.sender_id, ""), ours=ours), _quotes(source, raw)
+    if is_forward(raw.message_type):
+        text = forwarded_text(messages, names.known)
+        return QuotedMessage(f"{label}, forwarded", text, raw.message_id, quotes=quotes)
+    text = raw_text(raw, names.known)
+    return QuotedMessage(label, text, raw.message_id, raw_attachments(raw), quotes)
+
+
+def _quotes(source: QuestionSource, raw: RawMessage) -> str:
+    """The message that `raw` quotes. In a thread the parent is the thread's first message; only
+    that one's own parent is a quote."""
+    first = source.request.in_thread and raw.message_id == source.request.parent_id
+    return "" if raw.deleted or (raw.thread_id and not first) else raw.parent_id
+
+
+def _label(author: str, *, ours: bool = False) -> str:
+    name = "yourself" if ours else short_name(author) or "someone"
+    return f"Quoted message of {name}"
