@@ -37,7 +37,7 @@ from bot.features.welcome.first_words import WELCOMED, welcome
 from bot.feishu import chat_events, events, menu, reactions
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.listening.turn_request import TurnRequest
-from bot.operations.maintenance.first_answers import rehearse
+from bot.operations.maintenance.first_answers import prepare, rehearse
 from bot.operations.maintenance.history_imports import tend_imports
 from bot.operations.maintenance.janitor import keep_order
 from bot.operations.maintenance.membership_refresh import learn_members
@@ -265,6 +265,7 @@ def _tending(
     """What a worker does beside its jobs, all but a rehearsal for as long as it lives."""
     works: list[Callable[[], Awaitable[None]]] = [
         standing.keep,
+        partial(prepare, services),
         partial(rehearse, services.settings, pool),
         partial(tend_timers, services, table),
         partial(tend_imports, services, table),
@@ -280,7 +281,7 @@ def _tending(
         services.sight.keep,
     ]
     if isinstance(services.store, SpoolingStore):
-        works.insert(2, partial(services.store.drain_forever, stop))
+        works.insert(3, partial(services.store.drain_forever, stop))
     return works
 
 

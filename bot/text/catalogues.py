@@ -57,6 +57,11 @@ class Catalogue:
         both = self.both(key, **fields)
         return f"{both.zh} / {both.en}"
 
+    def read(self) -> None:
+        """Both languages, so that the first text waits for none of them."""
+        for language in ("en", "zh"):
+            _translations(f"{self._path}.{language}.po")
+
     def template(self, key: str, language: Language, *, n: object = None) -> str:
         """The text before its fields are filled in."""
         translations = _translations(f"{self._path}.{language}.po")

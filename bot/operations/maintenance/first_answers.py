@@ -1,4 +1,6 @@
-"""A worker plays a few turns when it starts: so the first people do not wait for Postgres to plan.
+"""What a worker does when it starts so that the first people do not wait for it.
+
+It reads the texts of cards and asks Feishu who the bot is, and plays a few turns for Postgres.
 
 Postgres keeps the plans of what a turn calls by connection, and the first turn of a connection
 takes five times as long as the tenth. The turns are those of nobody, in a chat that is none, and
@@ -7,6 +9,7 @@ their transaction is rolled back.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from datetime import UTC, datetime
@@ -14,6 +17,9 @@ from datetime import UTC, datetime
 import psycopg
 import structlog
 
+import bot.answering.texts
+import bot.outbox.texts
+from bot.feishu.errors import FeishuFailure
 from bot.listening.conversation_store import (
     ChatConversations,
     decision_args,
@@ -25,6 +31,7 @@ from bot.listening.held_transcripts import HeldTranscripts
 from bot.listening.transcript import MessageRecord
 from bot.queue.jobs import EVENT_TASK, Job
 from bot.queue.table import ending
+from bot.services import Services
 from bot.settings import Settings
 from memory.backends.postgres import Pool
 from memory.backends.rehearsal import UndoneRpc
@@ -39,6 +46,14 @@ log = structlog.get_logger()
 _TURNS = 3  # the second recalls the first; the third goes on in its thread
 _TIMEOUT_MS = 120_000
 _QUESTION = "When does the supplier deliver the samples?"
+
+
+async def prepare(services: Services) -> None:
+    """What the first question would read or ask besides; Feishu may be away."""
+    for texts in (bot.outbox.texts.CATALOGUE, bot.answering.texts.CATALOGUE):
+        texts.read()
+    with contextlib.suppress(FeishuFailure):
+        await services.own_person.look_up()
 
 
 async def rehearse(settings: Settings, pool: Pool) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, cast
 
+import polib
 import psycopg
 import pytest
 
-from bot.operations.maintenance.first_answers import rehearse
+from bot.feishu.errors import Unreachable
+from bot.feishu.models import BotInfo
+from bot.operations.maintenance.first_answers import prepare, rehearse
+from bot.outbox import texts
+from bot.people.own_person import OwnPerson
 from bot.settings import Settings
+from bot.text import catalogues
 from memory.backends.postgres import Pool, PostgresRpc, connection_pool
 from memory.recall.passages import recall_at_once
 from memory.scope import memory_context
@@ -101,3 +109,37 @@ async def test_where_the_memory_is_elsewhere_nothing_is_played(database_url: str
     async with connection_pool(database_url, size=1) as pool:
         await rehearse(Settings(supabase_url="http://127.0.0.1:1"), pool)
         assert await _plans(pool) == 0
+
+
+@dataclass
+class _Platform:
+    is_away: bool
+    asked: int = 0
+
+    async def bot_info(self) -> BotInfo:
+        self.asked += 1
+        if self.is_away:
+            raise Unreachable("away")
+        return BotInfo("ou_bot", "Memo")
+
+
+@dataclass
+class _Services:
+    own_person: OwnPerson
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+async def test_the_first_question_reads_no_texts_and_asks_not_who_the_bot_is(
+    monkeypatch: pytest.MonkeyPatch, is_away: bool
+) -> None:
+    platform = _Platform(is_away)
+    services = _Services(OwnPerson(cast(Any, platform)))
+    catalogues._translations.cache_clear()
+    await prepare(cast(Any, services))
+    monkeypatch.setattr(polib, "pofile", None)
+
+    assert texts.say("again", "zh") != texts.say("again", "en")
+    assert platform.asked == 1
+    platform.is_away = False
+    assert (await services.own_person.look_up()).open_id == "ou_bot"
+    assert platform.asked == 1 + is_away
