@@ -26,6 +26,7 @@ from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import handle_click
 from bot.card_actions.menu import handle_menu_press
 from bot.card_actions.reactions import handle_reaction
+from bot.features.comments.answering import handle_comment
 from bot.features.connect.revoking import handle_revocation
 from bot.features.connect.stepping import handle_connect
 from bot.features.history_import.importing import give_up_import, handle_import
@@ -35,6 +36,7 @@ from bot.features.timers.due import tend_timers
 from bot.features.timers.firing import handle_timer
 from bot.features.welcome.first_words import WELCOMED, welcome
 from bot.feishu import chat_events, events, menu, reactions
+from bot.feishu.comment_events import parse_comment
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.listening.turn_request import TurnRequest
 from bot.operations.maintenance.first_answers import prepare, rehearse
@@ -156,6 +158,8 @@ async def handle_event(services: Services, lease: Lease) -> None:
             await handle_menu_press(services, press, received_ms, lease)
         elif envelope.event_type == events.CARD_ACTION:
             await _click(services, events.parse_card_action(envelope), received_ms, lease)
+        elif envelope.event_type == events.COMMENT_ADDED:
+            await handle_comment(services, parse_comment(envelope), received_ms, lease)
         elif envelope.event_type == events.TOKEN_REVOKED:
             await handle_revocation(services, envelope, received_ms)
         elif envelope.event_type in chat_events.HAPPENINGS and services.membership:

@@ -1,6 +1,8 @@
 """Whose memory, and which thread: pure naming rules.
 
-`conversation_id` is `feishu:{chat_id}:{root}`; `user_scope_id` is `user:{open_id}`.
+`conversation_id` is `feishu:{chat_id}:{root}`; `user_scope_id` is `user:{open_id}`. A thread of
+comments in a document is a place of its own: its chat is `doc:{file_token}:{comment_id}`, and its
+conversation `feishu:doc:{file_token}:{comment_id}`.
 The subject is whose memory a turn uses, the actor is who wrote the message.
 """
 
@@ -13,6 +15,7 @@ from typing import Literal
 ChatType = Literal["group", "p2p"]
 Sharing = Literal["chat", "person"]  # whose words an answer draws on: everybody's, or the asker's
 MAIN_ROOT = "main"
+_DOCUMENT = "doc:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,27 @@ class AgentMemoryContext:
 
 
 def conversation_id(chat_id: str, root: str) -> str:
-    """`feishu:{chat_id}:{root}`."""
-    return f"feishu:{chat_id}:{root}"
+    """`feishu:{chat_id}:{root}`; of a thread of comments `feishu:{chat_id}`."""
+    return f"feishu:{chat_id}" if in_document(chat_id) else f"feishu:{chat_id}:{root}"
+
+
+def document_chat(file_token: str, comment_id: str) -> str:
+    """The chat that a thread of comments is: `doc:{file_token}:{comment_id}`."""
+    return f"{_DOCUMENT}{file_token}:{comment_id}"
+
+
+def in_document(chat_id: str) -> bool:
+    """Whether a chat is a thread of comments in a document."""
+    return chat_id.startswith(_DOCUMENT)
+
+
+def place_of(conversation: str) -> tuple[str, str]:
+    """Chat and root of a conversation_id. Raises ValueError for what is none."""
+    _, place = conversation.split(":", 1)
+    if in_document(place):
+        return place, MAIN_ROOT
+    chat_id, root = place.split(":", 1)
+    return chat_id, root
 
 
 def thread_root(
@@ -141,7 +163,7 @@ def context_of_row(row: Mapping[str, str]) -> AgentMemoryContext:
     `root_id` or `conversation_id`."""
     return memory_context(
         chat_id=row["chat_id"],
-        root=row["root_id"] if "root_id" in row else row["conversation_id"].split(":", 2)[-1],
+        root=row["root_id"] if "root_id" in row else place_of(row["conversation_id"])[1],
         subject=row["user_id"],
         actor=row["actor_id"],
         tenant_key=row["tenant_key"],
@@ -153,7 +175,7 @@ def own_context(conversation: str, person: str, tenant_key: str = "") -> AgentMe
 
     Raises ValueError for what is no conversation_id.
     """
-    _, chat_id, root = conversation.split(":")
+    chat_id, root = place_of(conversation)
     return memory_context(
         chat_id=chat_id, root=root, subject=person, actor=person, tenant_key=tenant_key
     )

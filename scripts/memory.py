@@ -128,10 +128,14 @@ def _may_be_forgotten_already(given: argparse.Namespace) -> bool:
     return bool(forgets_user) and given.person.startswith("ou_")
 
 
+def _is_conversation(given: str) -> bool:
+    return given.count(":") == 2 + given.startswith("feishu:doc:")
+
+
 def _require_target(given: argparse.Namespace) -> None:
     if not given.person and not given.conversation:
         raise NotClear("give --person ou_…, or --conversation feishu:oc_…:om_…, or both")
-    if given.conversation and given.conversation.count(":") != 2:
+    if given.conversation and not _is_conversation(given.conversation):
         raise NotClear(f"{given.conversation!r} is no conversation: it is feishu:oc_…:om_…")
     if given.command == "set":
         given.patch = _patch(sys.stdin.read() if given.patch == "-" else given.patch)

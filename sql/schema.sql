@@ -196,7 +196,7 @@ create index agent_chats_chat_idx on public.agent_chats (chat_id);
 create index agent_chats_from_quote_idx on public.agent_chats (chat_id) where from_quote;
 create index agent_chats_user_idx on public.agent_chats (user_id, updated_at desc);
 alter table public.agent_chats add constraint agent_chats_place check (id = ('feishu:' || chat_id ||
-  ':' || root_id)) not valid;
+  case when starts_with(chat_id, 'doc:') then '' else ':' || root_id end)) not valid;
 alter table public.agent_chats enable row level security;
 create policy agent_chats_select on public.agent_chats
   for select to authenticated using (
@@ -323,8 +323,8 @@ alter table public.agent_turns add constraint agent_turns_drawn_on_private check
   chat_id = actor_id or origin = 'private_answer' and user_id = actor_id) not valid;
 alter table public.agent_turns add constraint agent_turns_given_messages_check check
   (cardinality(given_messages) <= 200) not valid;
-alter table public.agent_turns add constraint agent_turns_place check (starts_with(conversation_id,
-  'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_turns add constraint agent_turns_place check (starts_with(conversation_id
+  || ':', 'feishu:' || chat_id || ':')) not valid;
 alter table public.agent_turns add constraint agent_turns_state_check check (state = any
   ('{open,pending,sent,failed,cancelled}')) not valid;
 alter table public.agent_turns add constraint agent_turns_again_fkey foreign key (thread, again_of)
@@ -628,7 +628,7 @@ create index agent_messages_user_idx on public.agent_messages (user_id);
 alter table public.agent_messages add constraint agent_messages_author check (actor_id <> '') not
   valid;
 alter table public.agent_messages add constraint agent_messages_place check
-  (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+  (starts_with(conversation_id || ':', 'feishu:' || chat_id || ':')) not valid;
 alter table public.agent_messages add constraint agent_messages_role_check check (role = any
   ('{user,assistant}')) not valid;
 alter table public.agent_messages add constraint agent_messages_status_check check (status = any
@@ -1202,7 +1202,8 @@ create index agent_working_memory_place_idx on public.agent_working_memory (chat
 create unique index agent_working_memory_place_key on public.agent_working_memory (tenant_key,
   user_id, actor_id, scope, chat_id, conversation_id);
 alter table public.agent_working_memory add constraint agent_working_memory_place check
-  (conversation_id = '' or starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+  (conversation_id = '' or starts_with(conversation_id || ':', 'feishu:' || chat_id || ':')) not
+  valid;
 alter table public.agent_working_memory enable row level security;
 create policy agent_working_memory_select on public.agent_working_memory
   for select to authenticated using (
@@ -1272,8 +1273,8 @@ create table public.agent_working_memory_history (
 create index agent_working_memory_history_idx on public.agent_working_memory_history
   (working_memory_id, id desc);
 alter table public.agent_working_memory_history add constraint agent_working_memory_history_place
-  check (conversation_id = '' or starts_with(conversation_id, 'feishu:' || chat_id || ':')) not
-  valid;
+  check (conversation_id = '' or starts_with(conversation_id || ':', 'feishu:' || chat_id || ':'))
+  not valid;
 alter table public.agent_working_memory_history enable row level security;
 create policy agent_working_memory_history_select on public.agent_working_memory_history
   for select to authenticated using (

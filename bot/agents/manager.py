@@ -77,6 +77,7 @@ class _Turn:
     spent: Spent
     deps: ToolDeps | None
     written: WrittenSoFar
+    allowed: frozenset[str] | None = None
 
     @property
     def text(self) -> str:
@@ -128,6 +129,7 @@ class Manager:
         stop: Stop | None = None,
         documents: TurnDocuments | None = None,
         may_be_told: MayBeTold | None = None,
+        allowed: frozenset[str] | None = None,
     ) -> AgentAnswer:
         """The reply to `prompt`. Raises `ModelUnavailable` when nothing has begun after
         `timeout_s`; once something has, the whole may take `flows_for_s`, if that is longer.
@@ -136,9 +138,11 @@ class Manager:
         of it and a limit is hit, or the model fails after tools have worked, the reply says so
         honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
         each step; the model streams without it too. `stop` ends it at any moment. `documents` are
-        what its tools may read; `may_be_told` says whether what they give may be told.
+        what its tools may read; `may_be_told` says whether what they give may be told. `allowed`:
+        only these of our tools, and of outside ones those that read.
         """
         turn = self._turn(prompt, WrittenSoFar(on_progress), documents, may_be_told)
+        turn.allowed = allowed
         try:
             async with time_limit(timeout_s) as limit:
                 with _ended_by(stop, limit), _flowing(turn.written, stop, limit, flows_for_s):
@@ -181,6 +185,8 @@ class Manager:
         if turn.deps is None:
             return await self._ask(turn, None)
         tools = self._tools.with_outside(turn.deps.outside)
+        if turn.allowed is not None:
+            tools = tools.part(tuple(_within(tools, turn.allowed, turn.deps.outside)))
         sent = choose(tools, turn.prompt, self._delegation.names)
         hands = Hands(tools, turn.deps, sent)
         try:
@@ -273,6 +279,10 @@ class Manager:
             passages=tuple(deps.passages),
             auto_mention=self._delegation.auto_mention(deps.consulted),
         )
+
+
+def _within(tools: Toolbox, allowed: frozenset[str], outside: Toolbox) -> Iterator[str]:
+    return (one for one in tools if one in allowed or (one in outside and tools[one].reads))
 
 
 def _ended_by(stop: Stop | None, limit: asyncio.Timeout) -> contextlib.AbstractContextManager[None]:

@@ -34,7 +34,7 @@ from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.turn import handle_request
-from memory.scope import MAIN_ROOT, memory_context
+from memory.scope import MAIN_ROOT, memory_context, place_of
 from memory.tables.buttons import ButtonStore, Click, Press
 from memory.tables.handles import HandleStore, Touch
 
@@ -111,7 +111,7 @@ async def _again(
     log.info("again", verdict=found.verdict, turn_id=found.turn_id)
     if found.verdict not in ("accepted", "used") or not found.question:
         return
-    _, chat_id, root = found.conversation_id.split(":", 2)
+    chat_id, root = place_of(found.conversation_id)
     kind = found.chat_type or "group"
     place = in_conversation(services, chat_id, root, kind, touch.message_id)
     saying = said_by(action, touch)

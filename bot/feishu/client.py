@@ -16,6 +16,7 @@ from urllib.parse import quote
 import structlog
 
 from bot.feishu.caller import Caller
+from bot.feishu.comments import CommentCalls
 from bot.feishu.documents import DocumentCalls
 from bot.feishu.errors import Action, FeishuError, Unreachable
 from bot.feishu.fields import as_dict, as_list, as_text
@@ -60,7 +61,8 @@ class FeishuClient:
 
     `clock` is monotonic seconds; `sleep` waits; `jitter` gives numbers in [0, 1). `pace` is what
     the app's workers share of Feishu's limits; `calls_per_second` is the limit of each API; `count`
-    is told the name of each call that Feishu counts. `documents` are the calls as a person.
+    is told the name of each call that Feishu counts. `documents` are the calls as a person,
+    `comments` those of comments in documents.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class FeishuClient:
             count=count,
         )
         self.documents = DocumentCalls(self._caller, pace, clock=clock, sleep=sleep)
+        self.comments = CommentCalls(self._caller, pace, clock=clock, sleep=sleep)
         self._clock = clock
         self._chats = Pacer("chat", 5, pace, clock=clock, sleep=sleep)
         self._edits = Pacer("edit", 5, pace, clock=clock, sleep=sleep)

@@ -85,6 +85,7 @@ ACTIONS: Mapping[int, Action] = {
     **dict.fromkeys((99991400, 230020, 11232, 11233, 11247), Action.RETRY),
     **dict.fromkeys((200810, 300120), Action.RETRY),
     **dict.fromkeys((90217, 1063006, 1254290, 1277001), Action.RETRY),  # documents, too fast
+    **dict.fromkeys((1069301, 1069399, 1064230), Action.RETRY),  # comments: failed, being moved
     2889925: Action.UNSUPPORTED,  # a document too large to be exported, under HTTP 500
     230049: Action.IN_FLIGHT,
     99991663: Action.REFRESH_TOKEN,

@@ -20,9 +20,11 @@ from bot.feishu.mention_keys import (
     render_mentions,
 )
 from bot.text.slash_commands import STOP_WORDS
+from memory.scope import document_chat
 
 MESSAGE_RECEIVED = "im.message.receive_v1"
 MESSAGE_RECALLED = "im.message.recalled_v1"
+COMMENT_ADDED = "drive.notice.comment_add_v1"
 TOKEN_REVOKED = "auth.user_access_token.revoked_v4"  # noqa: S105 - an event
 CARD_ACTION = "card.action.trigger"
 
@@ -61,7 +63,8 @@ class Delivery:
     """What the edge needs to know of a push: its kind, and the ids by which it is routed.
 
     `key` is what makes a delivery the same one. For messages Feishu says to use message_id: a
-    message may come twice under two event ids. The ids of the message are "" for other kinds.
+    message may come twice under two event ids. The ids of the message are "" for other kinds, but
+    `chat_id` is the thread of a comment.
     `stops`: the message may be what ends an answer.
     """
 
@@ -149,6 +152,8 @@ def parse_delivery(payload: object) -> Delivery:
     header = as_dict(top.get("header")) or _first_schema(top, event)
     event_id, event_type = _required(header, "event_id"), _required(header, "event_type")
     app_id = as_text(header.get("app_id"))
+    if event_type == COMMENT_ADDED:
+        return _of_comment(event, event_id, app_id)
     if event_type != MESSAGE_RECEIVED:
         return Delivery(event_type, event_id, f"event:{event_id}", app_id)
     message = as_dict(event.get("message"))
@@ -165,6 +170,16 @@ def parse_delivery(payload: object) -> Delivery:
         chat_type=as_text(message.get("chat_type")),
         stops=_may_stop(message),
     )
+
+
+def _of_comment(event: dict[str, Any], event_id: str, app_id: str) -> Delivery:
+    """A comment may come twice under two event ids, as a message may."""
+    comment_id = _required(event, "comment_id")
+    reply_id = as_text(event.get("reply_id")) or comment_id
+    file_token = _required(as_dict(event.get("notice_meta")), "file_token")
+    place = document_chat(file_token, comment_id)
+    key = f"comment:{file_token}:{comment_id}:{reply_id}"
+    return Delivery(COMMENT_ADDED, event_id, key, app_id, chat_id=place)
 
 
 def _may_stop(message: dict[str, Any]) -> bool:

@@ -47,6 +47,25 @@ _READ_MEMBERS: AnyOf = (
     "im:chat.members:read",
     "im:chat.group_info:readonly",
 )
+_TAKE_BACK_COMMENT: AnyOf = (
+    "docs:doc",
+    "docs:doc:readonly",
+    "docs:document.comment:delete",
+    "docs:document.comment:write_only",
+    "drive:drive",
+    "drive:drive:readonly",
+    "sheets:spreadsheet",
+    "sheets:spreadsheet:readonly",
+)
+_COMMENT: AnyOf = (
+    "docs:doc",
+    "docs:doc:readonly",
+    "docs:document.comment:create",
+    "drive:drive",
+    "drive:drive:readonly",
+    "sheets:spreadsheet",
+    "sheets:spreadsheet:readonly",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +201,45 @@ SCOPES: tuple[Scope, ...] = (
         (("auth:user_access_token:read",),),
     ),
     Scope(
+        "docs:document.comment:read",
+        "optional",
+        Sentence(
+            "hearing and reading comments in documents that mention it",
+            "接收和读取文档里 @它 的评论",
+        ),
+        (
+            ("docs:document.comment:read",),
+            ("docs:document.comment:read", "drive:drive", "drive:drive:readonly"),
+        ),
+    ),
+    Scope(
+        "docs:document.comment:create",
+        "optional",
+        Sentence("answering comments in documents", "回复文档里的评论"),
+        (_COMMENT,),
+    ),
+    Scope(
+        "docs:document.comment:delete",
+        "optional",
+        Sentence("taking back its comments in documents", "撤回它在文档里的评论"),
+        (_TAKE_BACK_COMMENT,),
+    ),
+    Scope(
+        "docs:document.content:read",
+        "optional",
+        Sentence(
+            "reading the document whose comment mentions it",
+            "读取评论所在的文档",
+        ),
+        (("docs:document.content:read",),),
+    ),
+    Scope(
+        "docx:document:readonly",
+        "optional",
+        Sentence("the titles of such documents", "读取这些文档的标题"),
+        (("docx:document", "docx:document:readonly"),),
+    ),
+    Scope(
         "im:message.group_at_msg.include_bot:readonly",
         "optional",
         Sentence("answering other bots that mention it", "回复 @它 的其他机器人"),
@@ -261,6 +319,12 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         "event",
         "wanted",
         Sentence("Bot menu event", "机器人自定义菜单事件"),
+    ),
+    Subscription(
+        "drive.notice.comment_add_v1",
+        "event",
+        "optional",
+        Sentence("Comments and replies in documents", "添加评论、回复通知事件"),
     ),
     Subscription("im.chat.disbanded_v1", "event", "wanted", Sentence("Group disbanded", "群解散")),
     Subscription(

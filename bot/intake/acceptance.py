@@ -21,7 +21,7 @@ from bot.process import metrics
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.queue.person_rates import Asker
-from memory.scope import conversation_id, thread_root
+from memory.scope import MAIN_ROOT, conversation_id, thread_root
 from memory.tables.buttons import Click, Press
 from memory.tables.handles import Touch
 
@@ -33,6 +33,7 @@ HANDLED = {
     events.MESSAGE_RECALLED,
     events.TOKEN_REVOKED,
     menu.MENU_PRESSED,
+    events.COMMENT_ADDED,
     *chat_events.HAPPENINGS,
     *reactions.KINDS,
 }
@@ -197,6 +198,8 @@ class Intake:
 
         Other events have no lock: they must not wait behind a turn, and some of them end it.
         """
+        if delivery.event_type == events.COMMENT_ADDED:
+            return conversation_id(delivery.chat_id, MAIN_ROOT), None
         if delivery.event_type != events.MESSAGE_RECEIVED or delivery.stops:
             return None, None
         lock = self._conversation(delivery)
@@ -226,7 +229,10 @@ def _key(delivery: events.Delivery, payload: dict[str, Any]) -> str:
 
 
 def _is_wanted(delivery: events.Delivery, payload: dict[str, Any]) -> bool:
-    """Whether to queue it. Of removed emoji reactions, only those that were feedback count."""
+    """Whether to queue it. Of removed emoji reactions, only those that were feedback count; of
+    comments, those that mention somebody whom Feishu notifies."""
+    if delivery.event_type == events.COMMENT_ADDED:
+        return events.parse_envelope(payload).event.get("is_mentioned") is True
     if delivery.event_type != reactions.REACTION_REMOVED:
         return True
     return reactions.parse_reaction(events.parse_envelope(payload)).helpful is not None

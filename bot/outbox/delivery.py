@@ -16,6 +16,7 @@ import structlog
 
 from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
+from bot.feishu.comment_events import CommentPlace
 from bot.feishu.errors import Action, FeishuError
 from bot.files.writing import is_image, written
 from bot.outbox import mentioning_all
@@ -61,6 +62,14 @@ class Aside:
 
     open_id: str
     chat_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InComment:
+    """A thread of comments in a document, and in it the reply that is answered."""
+
+    place: CommentPlace
+    reply_id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,16 @@ from typing import Any
 
 import structlog
 
+from bot.feishu.comment_events import place_of_reply
 from bot.feishu.errors import FeishuFailure
-from bot.outbox.delivery import Aside, Target
+from bot.outbox.delivery import Aside, InComment, Target
 from bot.outbox.sending import Outgoing, send
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.errors import StoreError
 from memory.models import StoredCard
-from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context
+from memory.scope import MAIN_ROOT, AgentMemoryContext, in_document, memory_context
 
 log = structlog.get_logger()
 
@@ -77,8 +78,10 @@ def _outgoing(services: Services, row: Mapping[str, Any]) -> Outgoing:
     )
 
 
-def _target(row: Mapping[str, Any], context: AgentMemoryContext) -> Target | Aside:
+def _target(row: Mapping[str, Any], context: AgentMemoryContext) -> Target | Aside | InComment:
     """What was answered in a person's own place goes to them alone."""
+    if in_document(context.chat_id):
+        return InComment(*place_of_reply(row["reply_to"], context.chat_id))
     if context.chat_id == context.actor_id:
         return Aside(context.actor_id)
     return Target(row["reply_to"], context.chat_id, context.root_id != MAIN_ROOT)

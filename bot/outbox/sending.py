@@ -16,7 +16,16 @@ from typing import Literal
 from bot.feishu.applink import applink
 from bot.feishu.errors import Action, FeishuError
 from bot.outbox.buttons import card_buttons
-from bot.outbox.delivery import REPLACING, Aside, Delivered, Target, Undeliverable, deliver
+from bot.outbox.commenting import deliver_comment, find_comment
+from bot.outbox.delivery import (
+    REPLACING,
+    Aside,
+    Delivered,
+    InComment,
+    Target,
+    Undeliverable,
+    deliver,
+)
 from bot.outbox.finding import OutcomeUnknown, doubt_of, find_sent, sending
 from bot.outbox.foot import Foot, card_foot
 from bot.outbox.late_notice import late_note
@@ -48,7 +57,7 @@ class Outgoing:
     context: AgentMemoryContext
     turn_id: str
     cards: Sequence[StoredCard]
-    target: Target | Aside
+    target: Target | Aside | InComment
     names: Mapping[str, str]
     instead: Target | None = None
     since_ms: int = 0
@@ -167,7 +176,7 @@ def _is_gone(refusal: BaseException | None) -> bool:
 async def _at(
     services: Services,
     out: Outgoing,
-    target: Target | Aside,
+    target: Target | Aside | InComment,
     card: StoredCard,
     lease: Lease | None,
     stream: Stream | None,
@@ -177,7 +186,11 @@ async def _at(
         delivered = await find_sent(services.feishu, target, doubt, out.turn_id, card, out.names)
         if delivered:
             return delivered
-    if doubt.is_unsent:
+    if isinstance(target, InComment):
+        found = await find_comment(services, out.context, target, doubt, out.turn_id, card)
+        if found:
+            return found
+    elif doubt.is_unsent:
         card = await _dated(services, out, card)
     with sending(lease):
         return await _give(services, out, target, card, stream)
@@ -195,11 +208,13 @@ async def _dated(services: Services, out: Outgoing, card: StoredCard) -> StoredC
 async def _give(
     services: Services,
     out: Outgoing,
-    target: Target | Aside,
+    target: Target | Aside | InComment,
     card: StoredCard,
     stream: Stream | None,
 ) -> Delivered:
     """Finishes the streamed card with the first one, if there is a stream. Sends the others."""
+    if isinstance(target, InComment):
+        return await deliver_comment(services.feishu, target, card.content)
     buttons, asked = card_buttons(card.buttons), out.asked if card.chunk == 0 else None
     below = out.foot if card.chunk == out.last_chunk else None
     link = applink(services.settings.feishu_domain)

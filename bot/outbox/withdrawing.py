@@ -12,11 +12,13 @@ import structlog
 
 from bot.feishu import cards
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
+from bot.outbox.commenting import withdraw_comment
 from bot.outbox.delivery import Target
 from bot.outbox.finding import doubt_of, find_answers
 from bot.outbox.texts import say_both
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
+from memory.scope import in_document
 from memory.tables.withdrawals import Due, Withdrawals
 
 log = structlog.get_logger()
@@ -50,7 +52,9 @@ async def withdraw_cards(services: Services) -> None:
 
 async def _withdraw(services: Services, store: Withdrawals, due: Due) -> None:
     try:
-        if due.question:
+        if in_document(due.chat_id):
+            is_over = await withdraw_comment(services.feishu, due.id, due.chat_id)
+        elif due.question:
             is_over = await _search(services, due)
         elif is_over := await _is_elsewhere(services, due):
             log.warning("withdrawing.elsewhere", message_id=due.id, chat_id=due.chat_id)

@@ -344,4 +344,5 @@ class Consumer:
 
 def _chat_of(job: Job) -> str:
     """The chat whose share a job takes: locks are `feishu:{chat}:{root}`, or of no chat."""
-    return ":".join((job.lock or "").split(":")[:2])
+    lock = job.lock or ""
+    return lock if lock.startswith("feishu:doc:") else ":".join(lock.split(":")[:2])

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from memory.origins import Kind, Origin
 from memory.rpc import Rpc
-from memory.scope import MAIN_ROOT, ChatType, memory_context
+from memory.scope import MAIN_ROOT, ChatType, memory_context, place_of
 
 ButtonKind = Literal["follow_up", "confirm", "show", "share", "stop"]
 Verdict = Literal["accepted", "used", "expired", "not_yours", "over", "unknown"]
@@ -92,12 +92,12 @@ class Press:
     @property
     def chat_id(self) -> str:
         """The chat of the conversation. The card may stand beside another one."""
-        return self.conversation_id.split(":", 2)[1]
+        return place_of(self.conversation_id)[0]
 
     @property
     def root_id(self) -> str:
         """The root of the conversation, `main` outside threads."""
-        return self.conversation_id.split(":", 2)[-1]
+        return place_of(self.conversation_id)[1]
 
 
 class ButtonStore:

@@ -14,6 +14,7 @@ from typing import Any
 
 from memory.models import Scope
 from memory.rpc import Rpc
+from memory.scope import place_of
 
 _EXPORT_PAGE = 500
 _RETENTION_BATCH = 1000
@@ -178,7 +179,7 @@ class Operations:
         content: Mapping[str, Any] = await self._call(
             "merge_working_memory",
             **_scope_of(user_id, conversation_id, tenant_key),
-            p_chat_id=conversation_id.split(":")[1] if conversation_id else "",
+            p_chat_id=place_of(conversation_id)[0] if conversation_id else "",
             p_patch=json.dumps(patch, ensure_ascii=False),
         )
         return content

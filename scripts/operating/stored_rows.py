@@ -15,8 +15,9 @@ from memory.models import Conversation
 from memory.scope import conversation_id
 from memory.tables.operations import CheckedTurn, Orphan, Table, Unplaced
 
-# An open_id for the chat: a place of the person alone, such as that of a private answer.
-_ID = re.compile(r"feishu:(oc|ou)_[\w-]+:(om_[\w-]+|main)")
+# An open_id for the chat: a place of the person alone, such as that of a private answer. `doc`: a
+# thread of comments in a document.
+_ID = re.compile(r"feishu:((oc|ou)_[\w-]+:(om_[\w-]+|main)|doc:\w+:\d+)")
 _PERSON = re.compile(r"ou_[\w-]+")
 _MENTIONS = re.compile(r"^(?:@\S+\s+)+")
 _PENDING_LIMIT = timedelta(minutes=1)

@@ -48,7 +48,8 @@ as $$
 $$;
 
 -- Chats that the memory knows and this table does not, from before there was one, become known
--- without a type. A person's own place (public.p2p_chats) is none of Feishu's. Returns how many.
+-- without a type. A person's own place (public.p2p_chats) is none of Feishu's, nor is a thread of comments. Returns
+-- how many.
 create or replace function public.find_chats() returns integer
 language sql volatile security invoker set search_path = ''
 as $$
@@ -63,7 +64,7 @@ as $$
     insert into public.chats (tenant_key, chat_id, active_at)
     select u.tenant_key, u.chat_id, max(u.at)
     from used u
-    where u.chat_id <> '' and not exists (
+    where u.chat_id <> '' and not starts_with(u.chat_id, 'doc:') and not exists (
       select from public.chats c where c.tenant_key = u.tenant_key and c.chat_id = u.chat_id)
     group by u.tenant_key, u.chat_id
     order by u.tenant_key, u.chat_id

@@ -277,10 +277,10 @@ language sql volatile security invoker set search_path = ''
 as $$
   with gone as (
     delete from public.chat_transcript t
-    where t.chat_id = split_part(p_conversation_id, ':', 2)
-      and case split_part(p_conversation_id, ':', 3)
+    where t.chat_id = bot_private.chat_of(p_conversation_id)
+      and case bot_private.root_of(p_conversation_id)
             when 'main' then t.root_id is null
-            else split_part(p_conversation_id, ':', 3) in (t.root_id, t.message_id) end
+            else bot_private.root_of(p_conversation_id) in (t.root_id, t.message_id) end
     returning 1
   )
   select count(*)::integer from gone

@@ -91,8 +91,8 @@ create or replace function bot_private.read_along(
 language plpgsql stable security invoker set search_path = ''
 as $$
 declare
-  v_chat constant text := split_part(p_conversation_id, ':', 2);
-  v_root constant text := split_part(p_conversation_id, ':', 3);
+  v_chat constant text := bot_private.chat_of(p_conversation_id);
+  v_root constant text := bot_private.root_of(p_conversation_id);
   v_more bigint[];
 begin
   if v_root = 'main' then

@@ -158,7 +158,7 @@ as $$
       select 'agent_working_memory', conversation_id, chat_id from public.agent_working_memory
       where actor_id is not null and conversation_id <> ''
     ) p
-    where not starts_with(p.conversation_id, 'feishu:' || p.chat_id || ':')
+    where not starts_with(p.conversation_id || ':', 'feishu:' || p.chat_id || ':')
     union all
     select 'turn_words', 'its place is not that of the message', true
     from bot_private.turn_words w join public.agent_messages m on m.id = w.first_id

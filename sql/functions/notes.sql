@@ -95,8 +95,8 @@ create or replace function bot_private.touch_notes(
 language sql volatile security invoker set search_path = ''
 as $$
   insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
-  select p_conversation_id, p_actor_id, p_tenant_key, split_part(p_conversation_id, ':', 2),
-         public.claim('chat_type'), split_part(p_conversation_id, ':', 3)
+  select p_conversation_id, p_actor_id, p_tenant_key, bot_private.chat_of(p_conversation_id),
+         public.claim('chat_type'), bot_private.root_of(p_conversation_id)
   where cardinality(p_notes) > 0
   on conflict (tenant_key, id, user_id) do nothing;
   insert into public.agent_note_uses as u

@@ -254,7 +254,7 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   b constant jsonb := p_button;
-  v_chat_id constant text := split_part(p_conversation_id, ':', 2);
+  v_chat_id constant text := bot_private.chat_of(p_conversation_id);
 begin
   perform pg_advisory_xact_lock(hashtextextended('offers ' || p_tenant_key || ' ' || p_actor_id, 0));
   if exists (
@@ -266,7 +266,7 @@ begin
   end if;
   insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
   values (p_conversation_id, p_actor_id, p_tenant_key, v_chat_id, 'p2p',
-          split_part(p_conversation_id, ':', 3))
+          bot_private.root_of(p_conversation_id))
   on conflict (tenant_key, id, user_id) do nothing;
   insert into public.agent_turns  -- which answers nothing
     (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state, origin, parent_id, offered_in)
@@ -303,7 +303,7 @@ begin
     return true;
   end if;
   perform bot_private.withdraw_own(
-    array[p_message_id], split_part(p_conversation_id, ':', 2), p_tenant_key);
+    array[p_message_id], bot_private.chat_of(p_conversation_id), p_tenant_key);
   return false;
 end
 $$;

@@ -38,7 +38,7 @@ begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   return (
     select coalesce(jsonb_agg(t.id order by t.created_at), '[]') from public.agent_turns t
-    where t.tenant_key = p_tenant_key and t.chat_id = split_part(p_conversation_id, ':', 2)
+    where t.tenant_key = p_tenant_key and t.chat_id = bot_private.chat_of(p_conversation_id)
       and p_actor_id in (t.user_id, t.actor_id) and t.state = 'open' and t.id <> p_turn_id
       and (not p_in_thread or t.conversation_id = p_conversation_id)
       and t.updated_at > now() - interval '15 minutes');

@@ -20,6 +20,18 @@ begin
 end
 $$;
 
+-- The chat of a conversation, and its root. A thread of comments in a document, feishu:doc:{file token}:{comment id},
+-- is a chat of its own: doc:{file token}:{comment id}.
+create or replace function bot_private.chat_of(p_conversation_id text) returns text
+language sql immutable parallel safe security invoker
+return case when starts_with(p_conversation_id, 'feishu:doc:') then substr(p_conversation_id, 8)
+  else split_part(p_conversation_id, ':', 2) end;
+
+create or replace function bot_private.root_of(p_conversation_id text) returns text
+language sql immutable parallel safe security invoker
+return case when starts_with(p_conversation_id, 'feishu:doc:') then 'main'
+  else split_part(p_conversation_id, ':', 3) end;
+
 -- A missing identity fails closed; and under a token it is the token's: nobody names another.
 -- True, so that a function may ask for it where it declares its variables, before any other work.
 -- In this form, as in that of require_size, the planner writes it into its caller's expression.
@@ -33,7 +45,7 @@ return case
        and (current_user <> 'authenticated'
             or nullif(current_setting('request.jwt.claims', true), '')::jsonb @> jsonb_build_object(
               'sub', p_user_id, 'actor', p_actor_id,
-              'chat_id', split_part(p_conversation_id, ':', 2)))
+              'chat_id', bot_private.chat_of(p_conversation_id)))
   then true
   else bot_private.refuse_identity(p_user_id, p_actor_id, p_conversation_id) end;
 
@@ -137,7 +149,7 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_besides constant boolean := bot_private.besides_taking_back();
-  v_root constant text := split_part(p_conversation_id, ':', 3);
+  v_root constant text := bot_private.root_of(p_conversation_id);
   v_origin constant jsonb := p_origin;
   v_turn public.agent_turns;
   v_from bigint;

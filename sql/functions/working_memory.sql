@@ -32,7 +32,7 @@ begin
       'chat', coalesce(jsonb_agg(h.told) filter (
         where h.scope = 'chat' and h.user_id = p_user_id and h.actor_id = p_user_id) -> 0, '{}'),
       'user', coalesce(bot_private.merged_facts(array_agg(h.told order by
-          h.chat_id = split_part(p_conversation_id, ':', 2), h.updated_at, h.id)
+          h.chat_id = bot_private.chat_of(p_conversation_id), h.updated_at, h.id)
         filter (where h.scope = 'user')), '{}'),
       'said', coalesce(jsonb_agg(jsonb_build_object(
           'actor_id', h.actor_id, 'user_id', h.user_id, 'content', h.told) order by h.id)

@@ -197,6 +197,9 @@ async def play(house: House, origin: Origin, point: str, says: str) -> Outcome:
         house.town.platform.switchboard.add(
             PreparedFault("/open-apis/im/v1/messages", method="GET", code=99991672)
         )
+        house.town.platform.switchboard.add(
+            PreparedFault("/open-apis/drive/v1/files/", path_suffix="/batch_query", code=99991672)
+        )
     await resume(scene)
     house.town.platform.switchboard.clear()
     shown = {one: text for one, text in scene.shown().items() if one not in before}

@@ -19,6 +19,7 @@ from tests.support.actors import (
     HERE,
     PRIVATE,
     TENANT,
+    THREAD,
     Actor,
 )
 
@@ -50,6 +51,7 @@ OWN = Row("own")
 ABOUT = Row("about another", author=BOB)
 PRIVATELY = Row("private", chat=PRIVATE, kind="p2p")
 BESIDE = Row("beside the group", chat=PRIVATE, kind="p2p")
+COMMENTED = Row("in a comment", chat=THREAD)
 UNAUTHORED = Row("unauthored", author=None)
 LASTING = Row("lasting", scope="user")
 SHARED = Row("shared", chat=PRIVATE, kind="p2p", shared=HERE)

@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from tests.support.access import (
     ABOUT,
     BESIDE,
+    COMMENTED,
     LASTING,
     MEMBERS,
     ONCE_MEMBERS,
@@ -45,6 +46,7 @@ Columns = dict[str, object]
 NOW = datetime.now(UTC)
 TAKEN = datetime(2027, 1, 1, tzinfo=UTC)
 _THREE = (OWN, ABOUT, PRIVATELY)
+_COMMENTED_TOO = (*_THREE, COMMENTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def _place(r: Row, key: str) -> Columns:
 
 
 def _thread(r: Row, key: str) -> str:
+    if r is COMMENTED:
+        return f"feishu:{r.chat}"
     return f"feishu:{r.chat}:{key}"
 
 
@@ -199,6 +203,7 @@ TABLES: Mapping[str, Table] = {
             delete=both(here, _self_subject),
         ),
         key="root_id",
+        rows=_COMMENTED_TOO,
         may_change=("updated_at", "title", "chat_type", "history_from"),
         unread=("title",),
     ),
@@ -206,6 +211,7 @@ TABLES: Mapping[str, Table] = {
         lambda r, k: {"id": k, **_said(r, k), "created_at": SAID_AT},
         Rules(stored, of_turn, of_turn, both(here, own_words)),
         key="id",
+        rows=_COMMENTED_TOO,
         may_change=(
             "updated_at", "state", "attempts", "error", "forgets", "drawn_on", "read_messages",
             "shown", "done", "given", "given_messages", "kept_cards", "intended",
@@ -218,7 +224,7 @@ TABLES: Mapping[str, Table] = {
         },
         Rules(stored, of_turn, of_either, both(here, own_words)),
         key="turn_id",
-        rows=_UNAUTHORED_TOO,
+        rows=(*_UNAUTHORED_TOO, COMMENTED),
         may_change=(
             "updated_at", "content", "message_id", "status", "error", "tool_calls", "file",
         ),
@@ -248,7 +254,7 @@ TABLES: Mapping[str, Table] = {
             delete=both(own_words, reached),
         ),
         key="content ->> 'k'",
-        rows=(*_UNAUTHORED_TOO, LASTING),
+        rows=(*_UNAUTHORED_TOO, LASTING, COMMENTED),
         may_change=("updated_at", "content", "sources"),
     ),
     "agent_working_memory_history": Table(

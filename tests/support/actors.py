@@ -13,6 +13,8 @@ ALICE, BOB, CARL, DORA, ERIK, FAY = (
     f"ou_{name}" for name in ("alice", "bob", "carl", "dora", "erik", "fay")
 )
 HERE, THERE, PRIVATE = "oc_here", "oc_there", "oc_private"  # two groups; Alice's p2p chat
+# Threads of comments in one document, and in another.
+THREAD, SECOND_THREAD, ELSEWHERE = "doc:tok1:71", "doc:tok1:72", "doc:tok2:71"
 TENANT, OTHER_TENANT = "tenant", "other tenant"
 
 
@@ -83,6 +85,12 @@ ACTORS: dict[str, Actor] = {
     "member in p2p who speaks of the subject": _turn(
         ALICE, by=CARL, chat="oc_p2p_ou_carl", kind="p2p"
     ),
+    "subject in a comment": _turn(ALICE, chat=THREAD),
+    "reader in the same comment": _turn(CARL, chat=THREAD),
+    "subject in another comment of the document": _turn(ALICE, chat=SECOND_THREAD),
+    "subject in a comment of another document": _turn(ALICE, chat=ELSEWHERE),
+    "subject in a comment that says the document alone": _turn(ALICE, chat="doc:tok1"),
+    "subject in a comment of another tenant": _turn(ALICE, chat=THREAD, tenant_key=OTHER_TENANT),
     "left, in p2p": _private(DORA),
     "membership expired, in p2p": _private(ERIK),
     "joined later, in p2p": _private(FAY),

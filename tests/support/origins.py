@@ -18,6 +18,9 @@ from memory.scope import memory_context
 from memory.tables.timers import Plan, TimerStore
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
+from sandbox.world.comments import elements_of
+from sandbox.world.entities import SandboxDocument
+from sandbox.world.library import new_token
 from sandbox.world.wire import card_of
 from tests.support.mortal_worker import LAST_WORD, MESSAGE, Worker
 from tests.support.whole_turns import Town
@@ -94,10 +97,37 @@ class Scene:
         world = self.town.platform.world
         ids = [one for chat in (self.group, self.p2p) for one in world.by_chat.get(chat, [])]
         ours = [world.messages[one] for one in ids]
-        return {
+        return self._commented() | {
             one.message_id: _text(card_of(world, one) or json.loads(one.content))
             for one in ours
             if one.sender == world.bot.open_id and not one.deleted
+        }
+
+    def comment(self, text: str, quote: str = "") -> str:
+        """Alice comments on a new document of hers; the id of the comment."""
+        platform = self.town.platform
+        about = {"kind": "docx", "title": "Plan", "owner": self.alice}
+        text_block = {"kind": "text", "text": "The launch is on 3 March."}
+        document = SandboxDocument(new_token(), **about, body={"blocks": [text_block]})
+        platform.library.put(document)
+        people = [(one.name, one.open_id) for one in (platform.world.bot,)]
+        with platform.world.lock:
+            made = platform.comments.add(
+                platform.world.documents[document.token], self.alice, elements_of(text, people),
+                quote=quote,
+            )  # fmt: skip
+        self.take()
+        return str(made["comment_id"])
+
+    def _commented(self) -> dict[str, str]:
+        """Our comments in documents, as they are kept."""
+        world = self.town.platform.world
+        return {
+            f"comment:{document.kind}:{reply['reply_id']}": "".join(map(_said, reply["elements"]))
+            for document in world.documents.values()
+            for comment in document.comments
+            for reply in comment["replies"]
+            if reply["user_id"] == world.bot.open_id
         }
 
     def run(self, query: str, *params: object) -> list[dict[str, Any]]:
@@ -109,11 +139,21 @@ class Scene:
                         " from feishu_bot.jobs")  # fmt: skip
 
 
+def _said(element: dict[str, Any]) -> str:
+    if element["type"] == "person":
+        return f"<at id={element['person']['user_id']}></at>"
+    return str(element["text_run"]["text"])
+
+
 def _text(card: dict[str, Any]) -> str:
     if "text" in card:
         return str(card["text"])
     elements = card["body"]["elements"]
     return str(next(one["content"] for one in elements if one["tag"] == "markdown"))
+
+
+COMMENTS = r"POST /open-apis/drive/v1/files/\w+/comments"
+REPLY, WHOLE = COMMENTS + r"/\d+/replies", COMMENTS
 
 
 # What a card comes from: each leaves one job to be done
@@ -200,6 +240,14 @@ async def unasked(scene: Scene) -> None:
     await _timer(scene, timer["id"], "0 minutes")
 
 
+async def comment(scene: Scene) -> None:
+    scene.comment("@Memo when is the launch?", quote="3 March")
+
+
+async def comment_on_all(scene: Scene) -> None:
+    scene.comment("@Memo when is the launch?")
+
+
 async def own_memory(scene: Scene) -> None:
     scene.say("@Memo /memory")
 
@@ -241,6 +289,8 @@ ORIGINS = {
     "reminder": Origin(reminder),
     "digest": Origin(digest),
     "unasked": Origin(unasked, "It is on 3 March."),
+    "comment": Origin(comment, sends=REPLY),
+    "comment on all": Origin(comment_on_all, sends=WHOLE),
     "excuse": Origin(excuse),
     "operator's retry": Origin(retry),
     "own memory": Origin(own_memory, ephemeral=True),

@@ -27,7 +27,7 @@ from memory.foreign_text import as_written
 _WORD = re.compile(r"\S+\s*|\s+")
 _NEAREST = 2  # passages of which the question need not share a word
 _MOST_LINES, _LINE_CHARS = 5, 300
-_FILE = re.compile(r"Text of the file \"(.+?)\"")
+_FILE = re.compile(r"Text of the (?:file|document) \"(.+?)\"")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import RecallScope, ToolDeps
 from memory.models import Scope
 from memory.recall.passages import usual_scope
+from memory.scope import in_document
 from memory.tables.items import Changed
 
 _SCOPES: dict[str, Scope] = {"thread": "chat", "person": "user"}
@@ -54,6 +55,8 @@ async def update_working_memory(
         raise ToolFailed(
             "The patch is empty: give the keys to set, or null for keys to remove.", "no-facts"
         )
+    if in_document(deps.context.chat_id):
+        scope = "thread"  # nothing of a comment is told anywhere else
     if scope == "person" and not deps.context.speaks_for_self:
         raise ToolFailed(
             "Lasting facts of a person are changed only when they ask themselves. "

@@ -38,7 +38,7 @@ from bot.text.languages import Language, language_of
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import CardButton, OpenTurn
 from memory.rpc import Statement
-from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, private_context
+from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, place_of, private_context
 from memory.tables.buttons import NewButton
 from memory.tables.private import PrivateStore, offer_of
 
@@ -66,7 +66,7 @@ class Asked:
     @property
     def group(self) -> AgentMemoryContext:
         """The turn's own context."""
-        _, chat_id, root = self.conversation_id.split(":", 2)
+        chat_id, root = place_of(self.conversation_id)
         return memory_context(
             chat_id=chat_id,
             root=root,

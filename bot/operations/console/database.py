@@ -14,6 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from bot.operations.console.sessions import connected
+from memory.scope import in_document, place_of
 
 _ROLE = "set local role bot_console"
 _WITHIN = "set local statement_timeout = '10s'"
@@ -88,6 +89,8 @@ class DisplayNames:
         found = self._chats.get(chat_id or "")
         if found is None:
             return "", ""
+        if in_document(chat_id or ""):
+            return "", "document"
         if found["chat_type"] == "p2p":
             return self.person(found["person"]), "p2p"
         return found["name"], "group"
@@ -130,4 +133,5 @@ def moment_given(text: str | None) -> str | None:
 def chat_of(conversation_id: str | None) -> str:
     """The chat of a conversation's id, or of a job's lock; "" when there is none in it."""
     parts = (conversation_id or "").split(":")
-    return parts[1] if len(parts) > 2 and parts[0] == "feishu" else ""
+    is_one = len(parts) > 2 and parts[0] == "feishu"
+    return place_of(":".join(parts))[0] if is_one else ""

@@ -42,7 +42,7 @@ _OBJECTS = """
     where p.pronamespace::regnamespace::text = any (%(schemas)s)
       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
 """
-_WORDS = "bot_private.recall_tokens('own about another private unauthored')"
+_WORDS = "bot_private.recall_tokens('own about another private unauthored comment')"
 # What runs as its owner and finds turns.
 _AS_OWNER = (
     f"(bot_private.recall_likely('', 'everywhere', {_WORDS}, -1, 999999999999,"

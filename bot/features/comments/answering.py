@@ -1,0 +1,358 @@
+"""A comment that mentions the bot is answered in its thread.
+
+The readers of the document read the answer. So it is made of the document, its thread and what was
+kept in this thread; nothing of a group, a private chat or another document is reached. The thread
+is a place of its own in the memory, so the database says so too (`sql/0710_document_threads.sql`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot.agents.manager import AgentAnswer, ModelUnavailable
+from bot.agents.prompts.drawn_on import note_sources, noting_sources
+from bot.agents.prompts.shown_notes import with_shown
+from bot.answering.apologies import apology
+from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.request_rate import too_many, within_rate
+from bot.answering.texts import say as say_of_answers
+from bot.conversation import ResponseDecider
+from bot.documents.comment_text import mentioned_in, replies_of, reply_text
+from bot.features.comments.reading import NotRead, document_of, lines_of, material_of, thread_of
+from bot.features.comments.texts import say
+from bot.feishu.comment_events import CommentNotice, CommentReply, CommentThread, message_key
+from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
+from bot.listening.conversation_store import ChatConversations, decision_args
+from bot.listening.decisions import Decision, IncomingMessage, Reason
+from bot.listening.turn_request import TurnRequest, Written
+from bot.outbox.delivery import InComment
+from bot.outbox.sending import After, Outgoing, send
+from bot.process import metrics, timing
+from bot.process.timing import stage
+from bot.process.turn_records import TurnRecord
+from bot.process.working_places import room_to_begin, room_to_go_on
+from bot.queue.consumer import Lease
+from bot.queue.jobs import Later
+from bot.services import Services
+from bot.text.languages import Language, last_language
+from bot.text.roster import Person
+from memory.errors import StoreUnavailable
+from memory.models import OpenTurn, WorkingMemory
+from memory.origins import MESSAGE
+from memory.outcomes import apologised, refused
+from memory.scope import MAIN_ROOT, AgentMemoryContext, document_chat, memory_context
+
+log = structlog.get_logger()
+
+TOOLS = frozenset({"read_working_memory", "update_working_memory", "forget_fact", "read_document"})
+_OVER = ("sent", "failed", "cancelled")
+_OWNER = (
+    "This question stands in a comment of a Feishu document, and everybody who can open that reads"
+    " your answer. Answer in a few sentences of plain text without Markdown. Use the document"
+    " and the comments; of people, chats and other documents you know nothing here."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commented:
+    """A comment to be answered: its thread, and where in it and by whom it was said."""
+
+    notice: CommentNotice
+    thread: CommentThread
+    asked: CommentReply
+    question: str
+    context: AgentMemoryContext
+    bot: Person
+    names: Mapping[str, str]
+    author: str
+    received_ms: int
+
+    @property
+    def id(self) -> str:
+        """The turn's, and the comment's where messages have theirs."""
+        return message_key(self.notice.place.file_type, self.notice.reply_id)
+
+    @property
+    def language(self) -> Language:
+        """The question's, else that of the thread."""
+        said = [reply_text(one, self.names) for one in self.thread.replies]
+        return last_language([*said, self.question]) or "en"
+
+
+async def handle_comment(
+    services: Services, notice: CommentNotice, received_ms: int, lease: Lease
+) -> None:
+    """Answers one comment, or keeps silent. Raises the errors that are worth another attempt."""
+    timing.begin()
+    bot = await services.own_person.look_up()
+    if not _concerns(notice, bot):
+        log.info("comment.ignored", comment_id=notice.place.comment_id)
+        return
+    context = _context(notice)
+    structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
+    await room_to_begin()
+    try:
+        thread = await thread_of(services, notice)
+        comment = await _comment(services, notice, thread, context, bot, received_ms)
+    except NotRead as exc:
+        metrics.TURNS.labels(outcome="undelivered").inc()
+        log.warning("comment.given_up", reason=exc.reason, attempt=lease.job.attempt)
+        return
+    message = _incoming(comment)
+    decision = await _decided(services, comment, message, first=lease.job.attempt == 1)
+    metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
+    log.info("decision", message_id=comment.id, respond=decision.respond, reason=decision.reason)
+    if decision.respond:
+        with metrics.IN_FLIGHT.track_inprogress():
+            await _answer(services, comment, message, decision, lease)
+
+
+def _concerns(notice: CommentNotice, bot: Person) -> bool:
+    """Whether it mentions this bot, and is not its own."""
+    is_ours = notice.to_open_id in ("", bot.open_id)
+    return notice.is_mentioned and is_ours and notice.author_open_id not in ("", bot.open_id)
+
+
+def _context(notice: CommentNotice) -> AgentMemoryContext:
+    place, author = notice.place, notice.author_open_id
+    return memory_context(
+        chat_id=document_chat(place.file_token, place.comment_id),
+        root=MAIN_ROOT,
+        subject=author,
+        actor=author,
+        tenant_key=notice.tenant_key,
+        chat_type="group",
+    )
+
+
+async def _comment(
+    services: Services,
+    notice: CommentNotice,
+    thread: CommentThread,
+    context: AgentMemoryContext,
+    bot: Person,
+    received_ms: int,
+) -> Commented:
+    """Raises `NotRead` where the comment was deleted meanwhile."""
+    asked = next((one for one in thread.replies if one.reply_id == notice.reply_id), None)
+    if asked is None:
+        raise NotRead("deleted")
+    names = services.people.of(notice.tenant_key)
+    said_by = {one.author_open_id for one in thread.replies}
+    met = {*said_by, *(id for one in thread.replies for id in mentioned_in(one))}
+    await names.look_up(sorted(met - {bot.open_id}))
+    known = {**names.known, bot.open_id: bot.name}
+    return Commented(
+        notice,
+        thread,
+        asked,
+        reply_text(asked, known, without=bot.open_id),
+        context,
+        bot,
+        known,
+        names.name(notice.author_open_id),
+        received_ms,
+    )
+
+
+def _incoming(comment: Commented) -> IncomingMessage:
+    notice = comment.notice
+    return IncomingMessage(
+        message_id=comment.id,
+        author=comment.author,
+        author_id=notice.author_open_id,
+        text=comment.question,
+        timestamp=notice.create_time_ms or comment.received_ms,
+        is_bot=notice.by_bot,
+        mentions_bot=True,
+        root_id=notice.place.comment_id,
+    )
+
+
+async def _decided(
+    services: Services, comment: Commented, message: IncomingMessage, *, first: bool
+) -> Decision:
+    """A person is answered within their rate, another bot within its budget."""
+    store = ChatConversations(services.rpc, comment.context)
+    budget: BotBudget | None = NOTHING_SPENT
+    if message.is_bot:
+        try:
+            budget = await store.bot_budget(message)
+        except StoreUnavailable:
+            budget = None  # unable to count, the bot rather keeps silent than talks forever
+    decision = await ResponseDecider(comment.bot.open_id).decide(message, None, budget)
+    asked_at_s = comment.received_ms / 1000 if first else None
+    decision = await within_rate(
+        services, _request(comment), message, comment.question, decision, asked_at_s
+    )
+    if not decision.respond:
+        try:
+            await store.log_decision(message, decision)
+        except StoreUnavailable as exc:
+            log.warning("comment.decision_not_stored", error=type(exc).__name__)
+    return decision
+
+
+def _request(comment: Commented) -> TurnRequest:
+    notice, context = comment.notice, comment.context
+    return TurnRequest(
+        id=comment.id,
+        origin=MESSAGE,
+        sender_open_id=notice.author_open_id,
+        tenant_key=notice.tenant_key,
+        chat_id=context.chat_id,
+        chat_type="group",
+        text=comment.question,
+        create_time_ms=notice.create_time_ms,
+        sender_type="bot" if notice.by_bot else "user",
+        written=Written(comment.id, "text", ""),
+    )
+
+
+async def _answer(
+    services: Services,
+    comment: Commented,
+    message: IncomingMessage,
+    decision: Decision,
+    lease: Lease,
+) -> None:
+    """Opens the turn, makes the answer, stores it and says it."""
+    opened = await services.store.begin_turn(
+        comment.context,
+        turn_id=comment.id,
+        content=comment.question,
+        actor_name=comment.author,
+        history_limit=services.settings.history_messages,
+        decision=decision_args(message, decision),
+    )
+    if opened.state in _OVER:
+        log.info("turn", turn_id=comment.id, outcome="duplicate", attempt=opened.attempts)
+        return
+    reply, means = opened.reply, opened.means
+    if opened.state == "open":
+        answer, given = await _made(services, comment, opened, decision)
+        await room_to_go_on()
+        means = answer.means
+        with stage("memory_save"):
+            state, reply = await services.store.record_reply(
+                comment.context,
+                turn_id=comment.id,
+                cards=_replies(comment, answer, decision),
+                tool_calls=with_shown(answer.tool_calls, answer.text),
+                given=given,
+                means=means,
+            )
+        if state == "open":
+            await services.store.undo_kept(comment.context, comment.id)
+            raise Later("what the answer was made with was taken back")
+    out = Outgoing(
+        comment.context,
+        comment.id,
+        reply,
+        InComment(comment.notice.place, comment.notice.reply_id),
+        comment.names,
+        since_ms=lease.job.maybe_sent_ms,
+    )
+    sent = await send(services, out, lease=lease, after=After(lease, lambda: None))
+    outcome = sent.ended(means)
+    kind = outcome.kind if outcome else "duplicate"
+    reason = outcome.reason if outcome else ""
+    seconds = round(services.clock() - comment.received_ms / 1000, 3)
+    metrics.TURNS.labels(outcome=kind).inc()
+    log.info(
+        "turn", turn_id=comment.id, outcome=kind, reason=reason, attempt=opened.attempts,
+        seconds=seconds, **timing.fields(),
+    )  # fmt: skip
+    took = {"outcome": kind, "attempt": opened.attempts, "seconds": seconds}
+    record = {**took, **timing.fields(), **timing.kept()}
+    services.records.add(TurnRecord(comment.id, services.now(), record))
+
+
+async def _made(
+    services: Services, comment: Commented, opened: OpenTurn, decision: Decision
+) -> tuple[AgentAnswer, tuple[str, ...]]:
+    """The answer, and the ids of what it was made with beside the question."""
+    if decision.reason is Reason.RATE_LIMITED:
+        refusal = too_many(services, comment.language)
+        return AgentAnswer(refusal, means=refused("rate_limited")), ()
+    if not comment.question.strip():
+        return AgentAnswer(say("no-question", comment.language), means=refused("unreadable")), ()
+    document = document_of(services, comment.notice)
+    with noting_sources() as sources:
+        note_sources(one.message_id for one in opened.told)
+        note_sources(opened.working_memory.turns)
+        prompt = build_prompt(
+            _of_this_thread(opened),
+            comment.question,
+            _scene(services, comment),
+            context=comment.context,
+            turn_id=comment.id,
+            transcript="\n".join(
+                lines_of(comment.thread, comment.asked, comment.names, comment.bot.open_id)
+            ),
+            recalled="",
+            budget_tokens=services.settings.history_token_budget,
+            calibration=services.meter.calibration,
+            material=await material_of(document, comment.notice.place, comment.thread),
+        )
+        try:
+            with stage("model"):
+                answer = await services.manager.answer(
+                    prompt,
+                    timeout_s=services.settings.model_timeout_seconds,
+                    documents=document,
+                    allowed=TOOLS,
+                )
+        except ModelUnavailable as exc:
+            answer = _sorry(comment, exc.reason)
+    if not answer.text.strip():
+        answer = _sorry(comment, "empty")
+    metrics.count_tokens("answer", answer.input_tokens, answer.output_tokens)
+    return answer, tuple(sorted(sources - {comment.id}))
+
+
+def _of_this_thread(opened: OpenTurn) -> OpenTurn:
+    """What the turn was opened with, without what is of the person and not of the thread, and
+    without the exchanges that the thread itself shows."""
+    held = opened.working_memory
+    return replace(
+        opened,
+        history=opened.history[-1:],
+        recent=(),
+        registry=(),
+        summary=None,
+        working_memory=WorkingMemory(held.chat, {}, held.said, held.turns),
+    )
+
+
+def _scene(services: Services, comment: Commented) -> Scene:
+    owner = f"{services.settings.bot_instructions}\n\n{_OWNER}".strip()
+    return Scene(
+        bot_name=comment.bot.name,
+        subject=comment.author,
+        names=comment.names,
+        labelled=True,
+        now=services.now(),
+        owner=owner,
+        language=comment.language,
+    )
+
+
+def _replies(comment: Commented, answer: AgentAnswer, decision: Decision) -> list[str]:
+    """The exact texts: addressed to who asked, in parts where it is long."""
+    language, text = comment.language, answer.text
+    if answer.pending_actions:
+        text = f"{text}\n\n{say('no-buttons', language)}"
+    if decision.reason is Reason.BOT_LAST_ANSWER:
+        text = f"{text}\n\n{say_of_answers('last-to-bots', language)}"
+    shortened = say("shortened", language)
+    return replies_of(text, comment.notice.author_open_id, shortened=shortened)
+
+
+def _sorry(comment: Commented, reason: str) -> AgentAnswer:
+    metrics.MODEL_FAILURES.labels(reason=reason).inc()
+    log.error("model.unavailable", turn_id=comment.id, reason=reason)
+    return AgentAnswer(apology(reason, comment.language), means=apologised(reason))

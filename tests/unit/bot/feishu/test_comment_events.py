@@ -1,0 +1,69 @@
+"""The event that tells of a comment, as Feishu's page has it, and how it is queued."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bot.feishu import events
+from bot.feishu.comment_events import message_key, parse_comment, place_of_reply
+from memory.scope import conversation_id, document_chat, place_of
+
+FIXTURE = Path(__file__).parents[3] / "data/feishu/event_drive_notice_comment_add_v1.json"
+
+
+@pytest.fixture
+def payload():
+    return json.loads(FIXTURE.read_text(encoding="utf-8"))
+
+
+def test_the_documented_event_names_document_thread_reply_and_people(payload):
+    notice = parse_comment(events.parse_envelope(payload))
+    assert (notice.place.file_token, notice.place.file_type) == (
+        "TLLKdcpDro9ijQxA33ycNMabcef",
+        "docx",
+    )
+    assert (notice.place.comment_id, notice.reply_id) == ("7618859513273112345",) * 2
+    assert notice.author_open_id == notice.to_open_id == "ou_84aad35d084aa403a838cf73ee18467"
+    assert (notice.is_mentioned, notice.by_bot) == (True, False)
+    assert notice.create_time_ms == 1608725989000
+
+
+def test_the_same_comment_under_another_event_id_is_the_same_delivery(payload):
+    first = events.parse_delivery(payload)
+    payload["header"]["event_id"] = "another"
+    assert events.parse_delivery(payload).key == first.key
+    payload["event"]["reply_id"] = "7618859513273112346"
+    assert events.parse_delivery(payload).key != first.key
+    assert first.chat_id == "doc:TLLKdcpDro9ijQxA33ycNMabcef:7618859513273112345"
+
+
+@pytest.mark.parametrize("missing", ["comment_id", "notice_meta"])
+def test_without_its_ids_it_is_no_event(payload, missing):
+    del payload["event"][missing]
+    with pytest.raises(events.MalformedEvent):
+        events.parse_delivery(payload)
+    with pytest.raises(events.MalformedEvent):
+        parse_comment(events.parse_envelope(payload))
+
+
+def test_a_comment_of_an_app_is_known_as_such(payload):
+    payload["event"]["notice_meta"]["from_user_type"] = "app"
+    assert parse_comment(events.parse_envelope(payload)).by_bot
+
+
+def test_a_thread_is_a_place_of_its_own_with_one_name():
+    chat = document_chat("Tok", "71")
+    assert conversation_id(chat, "main") == "feishu:doc:Tok:71"
+    assert place_of("feishu:doc:Tok:71") == (chat, "main")
+    assert place_of("feishu:oc_1:om_2") == ("oc_1", "om_2")
+
+
+def test_a_reply_is_named_with_the_kind_of_its_document():
+    place, reply_id = place_of_reply(message_key("sheet", "72"), "doc:Tok:71")
+    assert (place.file_token, place.file_type, place.comment_id) == ("Tok", "sheet", "71")
+    assert reply_id == "72"
+    with pytest.raises(ValueError):
+        place_of_reply("om_1", "doc:Tok:71")
