@@ -12,7 +12,8 @@ Examples:
   scripts/bench --quick                  a first impression in about two minutes
   scripts/bench --only account --streaming off --seconds 30 --workers 2
   scripts/bench --only account --streaming on --chunk-delay 0.05     answers that take three seconds
-  scripts/bench --against ../main        this checkout beside another one, in alternating runs
+  scripts/bench --against ../main        this checkout beside another one, in alternating runs; or
+                                         beside a revision, made ready once below .versions
   scripts/bench --only ack --only memory --json >numbers.json
   scripts/bench --talk --help            groups that talk, mostly not to the bot
   scripts/bench --faults --help          what it survives: kills, outages, nonsense
@@ -123,7 +124,9 @@ def parser() -> argparse.ArgumentParser:
         "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
     )
     made.add_argument("--apart", action="store_true", help="web and workers started one by one")
-    made.add_argument("--against", type=compared_checkout, metavar="DIR", help="another checkout")
+    made.add_argument(
+        "--against", type=compared_checkout, metavar="DIR", help="another checkout, or a revision"
+    )
     made.add_argument(
         "--runs", type=int, choices=range(1, 10), help="of each version (1; 2 with --against)"
     )

@@ -25,7 +25,8 @@ decrypts, asks the model and replies.
 
 Bars are those of the defaults. A default run takes less than three minutes on a machine with
 nothing else to do, one of --against DIR four times as long. DIR needs nothing but the bot, of any
-version: it is only started and talked to.
+version: it is only started and talked to. A revision of this repository in its place is checked out
+below .versions once, with the packages it needs.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     add("--places", type=int, help="WORKER_CONCURRENCY (as the bot has it)")
     add("--calls", type=int, default=usual.calls_per_second, help="FEISHU_CALLS_PER_SECOND (10000)")
     add("--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)")
-    add("--against", type=compared_checkout, metavar="DIR", help="another checkout")
+    add("--against", type=compared_checkout, metavar="DIR", help="a checkout or revision")
     add("--runs", type=int, choices=range(1, 10), help="of each version (1; 2 with --against)")
     add("--json", action="store_true", help="print JSON instead of the table")
     return made

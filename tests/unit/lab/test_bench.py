@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from rich.table import Table
 from bot.feishu import crypto, events
 from bot.listening.turn_request import TurnRequest
 from lab.bench import main, parser
-from lab.benchmark.checkouts import ROOT, NotACheckout, checkout_at
+from lab.benchmark.checkouts import ROOT, NotACheckout, check_out, checkout_at
 from lab.benchmark.figures import Compared, FailedMeasure, Figure, combined, compared, percentile
 from lab.benchmark.load import MODEL_S, PIECES, Seen, long_answer
 from lab.benchmark.reports import comparison, report, shown, table
@@ -176,6 +177,27 @@ def test_a_version_is_named_by_git_and_a_folder_without_the_bot_is_refused(tmp_p
     assert checkout_at(ROOT, "against").title.startswith("against ")
     with pytest.raises(NotACheckout, match=r"has no app\.py: give a checkout"):
         checkout_at(tmp_path)
+
+
+def test_a_revision_is_checked_out_once_beside_what_changed_since(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        name = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        subprocess.run(["git", "-C", tmp_path, *name, *arguments], check=True, capture_output=True)
+
+    for name in ("app.py", "gunicorn.conf.py", "scripts/migrate.py", "requirements.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("before")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "x")
+    (tmp_path / "app.py").write_text("after")
+
+    folder = check_out("HEAD", tmp_path)
+
+    assert (checkout_at(folder).root / "app.py").read_text() == "before"
+    assert check_out("HEAD", tmp_path) == folder
+    with pytest.raises(NotACheckout, match="Needed a single revision"):
+        check_out("nothing", tmp_path)
 
 
 def test_a_delivery_is_what_feishu_would_push() -> None:
