@@ -2,11 +2,12 @@
 
 Two web processes and four workers on a Postgres of their own, a stand-in model that takes two
 seconds; Feishu is answered by the load generator. Questions come at a steady rate, whether
-answered or not, from sixty people in twenty chats; then a thousand mentions within five seconds.
+answered or not, from sixty people in twenty chats, with two lines of talk to each that name nobody;
+then a thousand mentions within five seconds.
 
 Examples:
-  scripts/bench --soak 30                   fifty mentions a second: Feishu's ceiling
-  scripts/bench --soak 3 --rate 10 --burst 200
+  scripts/bench --soak 30                   fifty mentions a second, Feishu's ceiling, and 100 lines
+  scripts/bench --soak 3 --rate 10 --burst 200 --ratio 0
 
 Growth compares the last third of the time with the second. Memory is PSS, so that shared pages
 count once. What is not acknowledged within three seconds is pushed again after fifteen, as Feishu
@@ -25,7 +26,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -50,6 +51,7 @@ from lab.doubles.feishu_events import TalkMention
 from lab.doubles.minimal_feishu import StandIn
 from lab.faults.counting import text_of
 from lab.soak.report import Card, Look, Soaked, tables
+from lab.talk.speech import groups
 
 WEBS, WORKERS = 2, 4
 _CHATS, _PEOPLE = 20, 60
@@ -95,6 +97,7 @@ class Crowd:
         self._pusher = EventPusher(ports)
         self._numbers = itertools.count(1)
         self._begun = str(int(time.time()))
+        self._groups = groups(f"soak {self._begun}")
 
     async def ask(self, count: int, per_s: float, into: list[float]) -> None:
         """Asks `count` times at that rate; returns when all have their answer."""
@@ -104,6 +107,18 @@ class Crowd:
                 due = began + number / per_s
                 await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
                 tasks.create_task(self._ask(into))
+
+    async def talk(self, count: int, per_s: float) -> None:
+        """Says `count` lines that name nobody, at that rate, in the chats where people ask."""
+        began = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(count):
+                due = began + number / per_s
+                await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+                chat = number % _CHATS
+                line = replace(self._groups[chat].line(), chat_id=f"oc_soak_{chat}")
+                tasks.create_task(self._pusher.push(line))
+                self._seen.lines += 1
 
     async def _ask(self, into: list[float]) -> None:
         number = next(self._numbers)
@@ -191,7 +206,10 @@ async def _ask(
 ) -> None:
     seconds = options.soak * 60
     watching = asyncio.create_task(_watch(bot, folder, seen, seconds / _LOOKS))
-    await crowd.ask(int(seconds * options.rate), options.rate, seen.replies_s)
+    said_s = options.ratio * options.rate
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(crowd.talk(int(seconds * said_s), said_s))
+        await crowd.ask(int(seconds * options.rate), options.rate, seen.replies_s)
     watching.cancel()
     await crowd.ask(options.burst, options.burst / _BURST_S, seen.burst_s)
 
@@ -236,6 +254,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--soak", type=float, metavar="MINUTES", required=True)
     made.add_argument("--rate", type=float, default=50.0, help="mentions a second (50)")
+    made.add_argument("--ratio", type=float, default=2.0, help="lines of talk to a mention (2)")
     made.add_argument("--burst", type=int, default=1000, help="mentions in five seconds (1000)")
     made.add_argument("--json", action="store_true", help="print JSON instead")
     return made

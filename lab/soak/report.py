@@ -26,11 +26,13 @@ class Look:
 
 @dataclass
 class Soaked:
-    """What was seen. `again`: deliveries that were not acknowledged in time and pushed again.
-    `left`: jobs that wait, that failed, and what waits for the memory; `empty_s`: until nothing
-    waited after the last answer. `cpu_s`: by part, of what answers and of what asks."""
+    """What was seen. `lines` name nobody. `again`: deliveries that were not acknowledged in time
+    and pushed again. `left`: jobs that wait, that failed, and what waits for the memory; `empty_s`:
+    until nothing waited after the last answer. `cpu_s`: by part, of what answers and of what
+    asks."""
 
     asked: int = 0
+    lines: int = 0
     unanswered: int = 0
     again: int = 0
     doubled: int = 0
@@ -100,6 +102,7 @@ def _outcome(seen: Soaked) -> Table:
         drawn.add_row(name, str(len(times)), half, most, f"{max(times, default=0.0):.1f} s")
     for name, count in (
         ("asked", seen.asked),
+        ("lines said besides, for nobody", seen.lines),
         ("pushed again, for want of an acknowledgement within 3 s", seen.again),
         ("lost", seen.unanswered),
         ("doubled", seen.doubled),
