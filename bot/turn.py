@@ -26,6 +26,7 @@ from bot.answering.recall import at_once, vector_of
 from bot.answering.request_rate import asker_of, is_stop
 from bot.answering.stopping import stoppable
 from bot.answering.storing import store_reply
+from bot.answering.voice import AUDIO, SayingWhy, with_words
 from bot.documents.outcome import NO_DOCUMENTS
 from bot.features.connect.offering import offer_connection
 from bot.features.dispatch import answer as answer_question
@@ -71,6 +72,10 @@ async def handle_request(
     if may_be_meant(request, bot):
         request = await with_own_ids(services, request)
     request = await within_topic(services, request)
+    if request.message_type == AUDIO:
+        request, unheard = await with_words(services, request)
+        if unheard and request.chat_type == "p2p":
+            answering = SayingWhy(unheard)
     services.people.meet(request, bot)
     await services.people.look_up_sender(request)
     if heard is None:

@@ -30,6 +30,7 @@ from sandbox.views import (
     documents,
     messages,
     permissions,
+    speech,
     tables,
 )
 from sandbox.world import scopes, user_scopes
@@ -176,6 +177,12 @@ ENDPOINTS = (
     ApiMethod("PATCH", _CARDS + "/<card_id>/settings", cards.card_settings, scopes.CARDKIT),
     ApiMethod("POST", _CARDS + "/<card_id>/batch_update", cards.batch_update, scopes.CARDKIT),
     ApiMethod("POST", "/interactive/v1/card/update", cards.update_after_click, scopes.CHANGE),
+    ApiMethod(
+        "POST",
+        "/speech_to_text/v1/speech/file_recognize",
+        speech.recognise_speech,
+        scopes.SPEECH,
+    ),
     _document("GET", "/docs/v1/content", documents.document_content, user_scopes.CONTENT),
     _document("GET", _DOCX, documents.get_document, user_scopes.DOCX),
     _document("GET", _DOCX + "/raw_content", documents.raw_content, user_scopes.DOCX),

@@ -179,7 +179,8 @@ def one_message(message_id: str) -> Response:
 
 def say() -> Response:
     """`{as, chat_id, text | content, message_type, mentions: [{open_id}], raw, reply_to, quote,
-    count, new_event_ids, foreign_ids, file_base64, file_name, mime}` → `{message_id, position}`"""
+    count, new_event_ids, foreign_ids, seconds, file_base64, file_name, mime}` → `{message_id,
+    position}`"""
     body = control_body()
     speech = Speech(
         speaker=text_of(body, "as"),
@@ -197,6 +198,7 @@ def say() -> Response:
         count=count_of(body, "count"),
         new_event_ids=bool(body.get("new_event_ids")),
         foreign_ids=bool(body.get("foreign_ids")),
+        seconds=float(body.get("seconds", 0)),
     )
     message = current_platform().actors.say(speech)
     return json_response({"message_id": message.message_id, "position": message.position})

@@ -75,6 +75,7 @@ MESSAGES: dict[int, str] = {
     131002: "param err",
     131005: "not found: node not found",
     131006: "permission denied: node permission denied",
+    1040101: "invalid param",
     1063001: "Invalid parameter",
     1063004: "User has no share permission",
     1063005: "Resource is deleted",

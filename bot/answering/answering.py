@@ -28,6 +28,7 @@ from bot.answering.recall import recalled
 from bot.answering.request_rate import asker_of, too_many
 from bot.answering.texts import say_both
 from bot.answering.usage_limits import used_up
+from bot.answering.voice import AUDIO
 from bot.answering.without_sources import without_sources
 from bot.documents.turn_documents import TurnDocuments
 from bot.feishu import markup
@@ -100,7 +101,8 @@ def _foot(
     """The note below the answer that says how it was made."""
     calls = tuple((str(call["name"]), bool(call["ok"])) for call in answer.tool_calls)
     sources = tuple(_in_foot(turn, one) for one in _made_with(turn, answer, earlier))
-    return Foot(language, seconds, calls, sources, answer.ended)
+    heard = turn.question if turn.request.message_type == AUDIO else ""
+    return Foot(language, seconds, calls, sources, answer.ended, heard=heard)
 
 
 def _in_foot(turn: Turn, passage: Passage) -> RecalledSource:

@@ -21,6 +21,7 @@ from bot.answering.deduplication import Quoted
 from bot.answering.files_before import read_first, sent_before
 from bot.answering.question_source import QuestionSource, fetched, unreadable
 from bot.answering.quoted_messages import quotation_chain, shown
+from bot.answering.voice import AUDIO, Unheard, not_heard, words_of
 from bot.feishu.content import UNREADABLE_CARD, Attachment
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
@@ -42,6 +43,8 @@ _BEGINNINGS = {
 }
 
 _WITHIN_S = 3.0
+_MOST_VOICES = 2
+_READ = ("image", "file", AUDIO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,12 @@ async def gather(services: Services, source: QuestionSource) -> Material:
     attached += [(one.message_id, found) for one in chain for found in one.attachments]
     if not attached:
         attached = await (read_first if source.first_read else sent_before)(services, source)
-    parts += [_described(one) for _, one in attached if one.kind not in ("image", "file")]
+    parts += [_described(one) for _, one in attached if one.kind not in _READ]
+    voices = [pair for pair in attached if pair[1].kind == AUDIO][:_MOST_VOICES]
+    for message_id, voice in voices:
+        part, words = await _said(services, request, message_id, voice)
+        parts.append(part)
+        texts.append((message_id, words))
     sent = [pair for pair in attached if pair[1].kind == "file"]
     files = await attached_files(services, request, sent)
     pictures = [(message_id, one.key) for message_id, one in attached if one.kind == "image"]
@@ -106,6 +114,16 @@ async def gather(services: Services, source: QuestionSource) -> Material:
     loaded = min(len(sent), MOST_FILES)
     together = _together(texts)
     return Material(text, images, readable, files.tokens, files.unread, read, loaded, together)
+
+
+async def _said(
+    services: Services, request: TurnRequest, message_id: str, voice: Attachment
+) -> tuple[str, str]:
+    """A voice message that is asked about, as a part of the prompt, and its words."""
+    words = await words_of(services, request, message_id, voice)
+    if isinstance(words, Unheard):
+        return remark(f"the voice message was not heard: {not_heard(words, 'en')} Say so"), ""
+    return quotation("Words of the voice message", words), words
 
 
 def _together(texts: Iterable[tuple[str, str]]) -> dict[str, str]:

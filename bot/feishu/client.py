@@ -36,6 +36,7 @@ from bot.feishu.models import (
 )
 from bot.feishu.pacing import Pacer, SharedPace, fraction, per_second
 from bot.feishu.retry import ONCE, RetryPolicy
+from bot.feishu.speech import SpeechCalls
 from bot.feishu.transport import ApiRequest, Timeouts, Transport
 from memory.identity import FeishuPerson
 
@@ -62,7 +63,7 @@ class FeishuClient:
     `clock` is monotonic seconds; `sleep` waits; `jitter` gives numbers in [0, 1). `pace` is what
     the app's workers share of Feishu's limits; `calls_per_second` is the limit of each API; `count`
     is told the name of each call that Feishu counts. `documents` are the calls as a person,
-    `comments` those of comments in documents.
+    `comments` those of comments in documents, `speech` those of the recognition.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class FeishuClient:
         )
         self.documents = DocumentCalls(self._caller, pace, clock=clock, sleep=sleep)
         self.comments = CommentCalls(self._caller, pace, clock=clock, sleep=sleep)
+        self.speech = SpeechCalls(self._caller, pace, clock=clock, sleep=sleep)
         self._clock = clock
         self._chats = Pacer("chat", 5, pace, clock=clock, sleep=sleep)
         self._edits = Pacer("edit", 5, pace, clock=clock, sleep=sleep)

@@ -24,19 +24,20 @@ from bot.text.file_names import safe_name
 UNREADABLE_CARD = "[card]"
 
 _NOBODY: Mapping[str, str] = MappingProxyType({})
-_ATTACHED = re.compile(r"\[(?:file|image)(?:: [^\]\n]*)?\]|!\[image\]\(")
+_ATTACHED = re.compile(r"\[(?:file|image|voice message)(?:: [^\]\n]*)?\]|!\[image\]\(")
 _STYLES = {"bold": "**", "italic": "*", "lineThrough": "~~"}
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A resource of a message. `kind`: image, file, audio, media, sticker or folder; size in bytes,
-    None where Feishu does not say (events never do)."""
+    """A resource of a message. `kind`: image, file, audio, media, sticker or folder; size in bytes
+    and duration, each None where Feishu does not say (of the size events never do)."""
 
     kind: str
     key: str
     name: str
     size: int | None = None
+    duration_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def render_content(
 
 
 def holds_attachment(text: str) -> bool:
-    """Whether a rendered message seems to hold a file or picture."""
+    """Whether a rendered message seems to hold a file, picture or voice."""
     return _ATTACHED.search(text) is not None
 
 
@@ -192,11 +193,13 @@ def _card_at(
 
 def _resource(kind: str, label: str, key: str) -> Callable[[dict[str, Any]], Content]:
     def render(body: dict[str, Any]) -> Content:
-        given, size = as_text(body.get("file_name")), body.get("file_size")
+        given = as_text(body.get("file_name"))
         name = safe_name(given) if given else ""
-        attachment = Attachment(
-            kind, as_text(body.get(key)), name, size if isinstance(size, int) else None
+        size, duration_ms = (
+            value if isinstance(value := body.get(field), int) else None
+            for field in ("file_size", "duration")
         )
+        attachment = Attachment(kind, as_text(body.get(key)), name, size, duration_ms)
         text = f"[{label}: {name}]" if name else f"[{label}]"
         return Content(text, (attachment,) if attachment.key else ())
 

@@ -87,6 +87,7 @@ ACTIONS: Mapping[int, Action] = {
     **dict.fromkeys((90217, 1063006, 1254290, 1277001), Action.RETRY),  # documents, too fast
     **dict.fromkeys((1069301, 1069399, 1064230), Action.RETRY),  # comments: failed, being moved
     2889925: Action.UNSUPPORTED,  # a document too large to be exported, under HTTP 500
+    1040102: Action.RETRY,  # of the speech recognition, a trouble of its own
     230049: Action.IN_FLIGHT,
     99991663: Action.REFRESH_TOKEN,
     **dict.fromkeys((99991661, 99991664, 99991665, 99991668, 99991671, 99991677), Action.ALERT),

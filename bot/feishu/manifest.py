@@ -25,6 +25,7 @@ Kind = Literal["event", "callback"]
 AnyOf = tuple[str, ...]  # scopes, each of which is enough
 
 GROUP_MESSAGES = "im:message.group_msg"
+SPEECH = "speech_to_text:speech"
 _GRANTED = 1
 
 _SEND: AnyOf = ("im:message", "im:message:send_as_bot", "im:message:send")
@@ -193,6 +194,19 @@ SCOPES: tuple[Scope, ...] = (
         ),
         ((GROUP_MESSAGES,), _HEAR_GROUPS),
         _WITHOUT_GROUP_MESSAGES,
+    ),
+    Scope(
+        SPEECH,
+        "optional",
+        Sentence(
+            "listening to voice messages (not in Feishu's free plan)",
+            "识别语音消息（免费版不支持）",
+        ),
+        ((SPEECH,),),
+        Sentence(
+            "the bot can't listen to voice messages and says so",
+            "机器人听不了语音消息，并会说明",
+        ),
     ),
     Scope(
         "auth:user_access_token:read",

@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     """Reads the file from standard input; the answer is printed, also when it is a refusal."""
     ending, most_chars, seconds, megabytes = arguments[0], *map(int, arguments[1:4])
     data = sys.stdin.buffer.read()
-    _limit(seconds, megabytes)
+    limit(seconds, megabytes)
     answer: dict[str, Any]
     try:
         answer = extracted(ending, data, most_chars, seconds * _ENOUGH_OF_TIME)
@@ -86,7 +86,8 @@ def _is_at_limit(failure: BaseException) -> bool:
     )
 
 
-def _limit(seconds: int, megabytes: int) -> None:
+def limit(seconds: int, megabytes: int) -> None:
+    """What this process may use from now on: processor time, memory, and no file."""
     os.nice(_NICE)
     data = max(0, megabytes - _CODE_MB) * 1024 * 1024
     for name, soft, hard in (

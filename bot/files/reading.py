@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
-import signal
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
 import structlog
 
 from bot.files.extracting import ENDINGS
+from bot.files.limited_process import answer_of
 from bot.files.reading_slots import Places
 from bot.text.file_names import ending_of
 
@@ -29,7 +25,6 @@ Reason = Literal[
     "too_complex", "time", "many", "busy", "unavailable",
 ]  # fmt: skip
 
-_ROOT = Path(__file__).resolve().parents[2]
 _MEGABYTES = 200
 _PATIENCE = 2  # times a file's seconds: for a place, and for its work where the machine is busy
 _BYTES_OF_A_CHARACTER = 12  # in JSON, at most
@@ -102,44 +97,8 @@ class FileReader:
 async def _extracted(ending: str, data: bytes, limits: ReadingLimits) -> object:
     """The answer of the process, None where it gave none."""
     work = [ending, limits.characters, limits.seconds, _MEGABYTES]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bot.files.extracting", *map(str, work),
-        cwd=_ROOT,
-        env={"LANG": "C.UTF-8"} | {k: v for k, v in os.environ.items() if k == "PYTHONPATH"},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
     most = limits.characters * _BYTES_OF_A_CHARACTER + 1024
-    try:
-        answer = await _exchanged(process, data, most)
-        await process.wait()
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await asyncio.shield(process.wait())
-    if process.returncode == -signal.SIGXCPU:
-        return {"refused": "time"}
-    try:
-        return json.loads(answer)
-    except ValueError:
-        return None
-
-
-async def _exchanged(process: asyncio.subprocess.Process, data: bytes, most: int) -> bytes:
-    """Gives the file and takes at most `most` bytes."""
-    assert process.stdin is not None  # noqa: S101  pipes were asked for
-    assert process.stdout is not None  # noqa: S101
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(data)
-        await process.stdin.drain()
-    process.stdin.close()
-    taken = bytearray()
-    while len(taken) <= most and (part := await process.stdout.read(65536)):
-        taken += part
-    return bytes(taken)
+    return await answer_of("bot.files.extracting", [*map(str, work)], data, most)
 
 
 def _read(answer: object, characters: int) -> Read | Unread:

@@ -1,6 +1,7 @@
 """What stands below an answer: one folded line, and what can be pressed. Pure.
 
-It is no part of what is said: it holds names and times, and nobody's words.
+It is no part of what is said: it holds names and times, and of words only those that were heard in
+a voice message.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ Where = Literal["thread", "chat", "elsewhere"]
 
 _MOST_TOOLS, _MOST_SOURCES = 12, 8
 _NAME_CHARS = 40
+_HEARD_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class RecalledSource:
 class Foot:
     """`seconds` from the question to the answer; `tools` by name in the order of the calls, with
     whether they worked. `ended`: why the answer came no further. `bare`: only that is shown, where
-    nothing can be pressed."""
+    nothing can be pressed. `heard`: what the voice message said that is answered."""
 
     language: Language
     seconds: float
@@ -51,6 +53,7 @@ class Foot:
     recalled: tuple[RecalledSource, ...] = ()
     ended: Ended = ""
     bare: bool = False
+    heard: str = ""
 
     def row(self) -> dict[str, Any]:
         """As it is kept with the turn: of imported messages those that are shown."""
@@ -68,6 +71,7 @@ class Foot:
             **({"imported": imported} if imported else {}),
             **({"ended": self.ended} if self.ended else {}),
             **({"bare": True} if self.bare else {}),
+            **({"heard": self.heard[:_HEARD_CHARS]} if self.heard else {}),
         }
 
     @classmethod
@@ -86,6 +90,7 @@ class Foot:
             ),
             row.get("ended", ""),
             row.get("bare", False),
+            row.get("heard", ""),
         )
 
 
@@ -95,7 +100,10 @@ def card_foot(
     """As the card shows it; times are in the zone of `now`. `applink`: where links to chats begin.
     Without `again`: it was pressed."""
     language = foot.language
-    notice = say(f"ended-{foot.ended}", language) if foot.ended else ""
+    notices = [say(f"ended-{foot.ended}", language)] if foot.ended else []
+    if foot.heard:
+        notices.insert(0, say("heard", language, words=_short(foot.heard)))
+    notice = "\n".join(notices)
     if foot.bare:
         return cards.CardFoot("", (), (), notice)
     handles = [cards.Button("👍", {"h": "helpful"}), cards.Button("👎", {"h": "unhelpful"})]
@@ -108,6 +116,10 @@ def card_foot(
     if sources and not heard and len(foot.recalled) > _MOST_SOURCES:
         sources = [*sources, say("and-more", language)]
     return cards.CardFoot(_line(foot), tuple(details), tuple(handles), notice, tuple(sources))
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= _HEARD_CHARS else f"{words[: _HEARD_CHARS - 1]}…"
 
 
 def _line(foot: Foot) -> str:

@@ -5,7 +5,7 @@ import { Completion } from "./completion.js";
 import { say } from "./labels.js";
 
 export class Composer {
-  // `send(text, files)` resolves to what is true when all of it is sent; `attach(files)` sends now;
+  // `send(text, files, aloud)` resolves to what is true when all of it is sent; `attach(files)` sends now;
   // `changed(text)` is told of drafts; `cancel()` ends a reply or an edit. The rest: see Completion.
   constructor({ send, attach, changed, cancel, ...completing }) {
     Object.assign(this, { send, changed, cancel });
@@ -22,6 +22,9 @@ export class Composer {
     chat.addEventListener("dragover", (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); });
     chat.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
     this.listenToFiles(attach);
+    const speak = document.getElementById("speak");
+    speak.append(icon("voice"));
+    speak.addEventListener("click", () => this.submit(true));
   }
 
   listenToFiles(attach) {
@@ -75,14 +78,14 @@ export class Composer {
     this.tray.hidden = !this.files.length;
   }
 
-  async submit() {
+  async submit(aloud = false) {
     const text = this.box.value.trim();
     if (this.sending || (!text && !this.files.length)) return;
     this.sending = true;
     const written = this.box.value;
     this.completion.close();
     try {
-      const left = await this.send(text, this.files);
+      const left = await this.send(text, this.files, aloud);
       this.files = left.files;
       this.drawTray();
       if (left.isSent && this.box.value === written) { this.text = ""; this.changed(""); }

@@ -69,7 +69,7 @@ const search = new Search({
 });
 
 // Files first, then the text about them. → {isSent, files that are left}
-async function send(text, files) {
+async function send(text, files, aloud) {
   const left = [...files];
   const body = { as: world.speaker, chat_id: world.chatId };
   const { how, view } = world.target ?? {};
@@ -86,7 +86,8 @@ async function send(text, files) {
     left.shift();
   }
   if (!text) return { isSent: false, files: left };
-  const sent = await attempt(() => post("messages", { ...body, ...spoken(text) }));
+  const words = aloud ? { message_type: "audio", text } : spoken(text);
+  const sent = await attempt(() => post("messages", { ...body, ...words }));
   if (sent) timeline.reveal(sent.message_id);
   if (sent && how === "quoting") aim(null);
   return { isSent: Boolean(sent), files: left };

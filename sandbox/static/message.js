@@ -49,6 +49,7 @@ function body(view, context) {
   if (view.msg_type === "post") return post(value, view, context);
   if (view.msg_type === "image") return [picture(value.image_key ?? "", say("image"))];
   if (view.msg_type === "file") return [file(value)];
+  if (view.msg_type === "audio") return [voice(value, view.spoken)];
   return [el("span", { class: "hint" }, `[${view.msg_type}] ${value.file_name ?? ""}`)];
 }
 
@@ -58,6 +59,12 @@ function file(value) {
   const key = String(value.file_key ?? "");
   if (!/^file_[\w-]+$/.test(key)) return el("span", { class: "hint" }, `[file] ${name}`);
   return el("a", { class: "file", href: `/sandbox/api/resources/${key}`, download: name }, icon("file"), name);
+}
+
+function voice(value, spoken) {
+  const seconds = Math.round((value.duration ?? 0) / 1000);
+  const length = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  return el("span", { class: "voice" }, icon("voice"), `${say("voiceMessage")} ${length}`, el("span", { class: "hint" }, spoken));
 }
 
 function withMentions(text, view) {

@@ -31,6 +31,7 @@ from sandbox.world.events import Envelope
 from sandbox.world.messaging import MAX_EDITS, add_reaction, compose
 from sandbox.world.push import Pusher
 from sandbox.world.state import World
+from sandbox.world.voice import spoken
 from sandbox.world.wire import card_of
 
 # A 1 x 1 pixel, for image messages that bring no picture of their own.
@@ -38,6 +39,7 @@ PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAA"
     "fFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+_MOST_MADE_S = 150.0
 MERGED_FORWARD = "Merged and Forwarded Message"
 _ALL = re.compile(r"@(?:all|所有人)(?![A-Za-z0-9_])")
 
@@ -54,7 +56,8 @@ class Speech:
     mentions somebody by an id of its own app.
 
     `text` with `@Name` of members (unless `raw`); or `content`, the raw JSON string of the
-    message. `mentions` are open ids for keys `@_user_1`, `@_user_2` … that stand in the text.
+    message. Of a voice message (`audio`), `text` is what is said in it, within `seconds` at least.
+    `mentions` are open ids for keys `@_user_1`, `@_user_2` … that stand in the text.
     """
 
     speaker: str
@@ -72,6 +75,7 @@ class Speech:
     count: int = 1
     new_event_ids: bool = False
     foreign_ids: bool = False
+    seconds: float = 0.0
 
 
 class Actors:
@@ -101,6 +105,7 @@ class Actors:
                 in_thread=in_thread,
             )
             self._keep_file(speech, message)
+            message = self._keep_voice(speech, message)
             envelope = events.received(self._world, message)
             if speech.foreign_ids:
                 envelope = events.with_foreign_ids(envelope)
@@ -259,6 +264,9 @@ class Actors:
             return CheckedContent(speech.content, mentions)
         if speech.msg_type in ("image", "file"):
             return CheckedContent(json.dumps(_file_content(speech)), mentions)
+        if speech.msg_type == "audio":
+            content = {"file_key": new_id("file_v3_", 32), "duration": 0}
+            return CheckedContent(json.dumps(content))
         if not speech.text.strip():
             raise ControlRefused("text is empty")
         text = speech.text
@@ -283,6 +291,19 @@ class Actors:
         name = str(content.get("file_name", ""))
         data = speech.file_base64 or ("" if speech.file_name else PIXEL)
         self._world.put(Resource(str(key), speech.mime, data, message.message_id, name))
+
+    def _keep_voice(self, speech: Speech, message: SandboxMessage) -> SandboxMessage:
+        """The sound of a voice message. Of a very long one only the beginning is made; its length
+        is what it says."""
+        if speech.msg_type != "audio" or speech.content:
+            return message
+        data, duration_ms = spoken(speech.text, min(speech.seconds, _MOST_MADE_S))
+        content = json.loads(message.content)
+        content["duration"] = max(duration_ms, int(speech.seconds * 1000))
+        sound = base64.b64encode(data).decode()
+        key = content["file_key"]
+        self._world.put(Resource(key, "audio/ogg", sound, message.message_id, spoken=speech.text))
+        return self._world.change(message, content=json.dumps(content))
 
     def _is_delivered(self, message: SandboxMessage, chat: Chat) -> bool:
         """As the scopes say (Feishu: im.message.receive_v1, “Notes”)."""

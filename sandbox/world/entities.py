@@ -121,13 +121,15 @@ class Card:
 
 @dataclass(frozen=True)
 class Resource:
-    """An image or file that was uploaded or sent. `data` is base64; images have no `name`."""
+    """An image or file that was uploaded or sent. `data` is base64; images have no `name`.
+    `spoken`: what is said in a voice message, for the page."""
 
     key: str
     mime: str
     data: str
     message_id: str = ""
     name: str = ""
+    spoken: str = ""
 
 
 @dataclass(frozen=True)

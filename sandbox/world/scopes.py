@@ -39,6 +39,7 @@ SCOPES: dict[str, tuple[str, str]] = {
     ),
     "contact:user.basic_profile:readonly": ("Read names of people", "读取成员姓名"),
     "cardkit:card:write": ("Create and stream cards", "创建和流式更新卡片"),
+    "speech_to_text:speech": ("Recognise speech", "识别语音"),
     "auth:user_access_token:read": (
         "Hear who revoked their approval",
         "接收用户撤销授权的事件",
@@ -83,6 +84,7 @@ CHAT = ("im:chat", "im:chat:read", "im:chat:readonly")
 MEMBERS = ("im:chat", "im:chat:readonly", "im:chat.members:read", "im:chat.group_info:readonly")
 MEMBER_EVENTS = ("im:chat", "im:chat.members:read", "im:chat:readonly")
 BOT_EVENTS = ("im:chat", "im:chat.members:bot_access", "im:chat:readonly")
+SPEECH = ("speech_to_text:speech",)
 NAMES = ("contact:user.basic_profile:readonly",)
 CARDKIT = ("cardkit:card:write",)
 

@@ -137,6 +137,7 @@ def message_view(world: World, message: SandboxMessage) -> dict[str, Any]:
         "msg_type": message.msg_type,
         "content": RECALLED if message.deleted else message.content,
         "text": "" if message.deleted else plain_text(world, message),
+        "spoken": "" if message.deleted else _spoken(world, message),
         "mentions": [
             {"key": one.key, "open_id": one.open_id, "name": _name(world, one.open_id)}
             for one in message.mentions
@@ -165,6 +166,14 @@ def message_view(world: World, message: SandboxMessage) -> dict[str, Any]:
         "position": message.position,
         "version": message.version,
     }
+
+
+def _spoken(world: World, message: SandboxMessage) -> str:
+    """What is said in a voice message."""
+    if message.msg_type != "audio":
+        return ""
+    resource = world.resources.get(str(json.loads(message.content).get("file_key")))
+    return resource.spoken if resource else ""
 
 
 def notifies(world: World, message: SandboxMessage) -> list[str]:

@@ -211,7 +211,7 @@ class TestLimits:
         class Stdin:
             buffer = io.BytesIO(b"%PDF-1.7 nothing of it")
 
-        monkeypatch.setattr(extracting, "_limit", lambda *_: None)
+        monkeypatch.setattr(extracting, "limit", lambda *_: None)
         monkeypatch.setattr("sys.stdin", Stdin)
         assert extracting.main(["pdf", "100", "5", "640"]) == 0
         assert capsysbinary.readouterr().out == b'{"refused": "damaged"}'

@@ -1,4 +1,4 @@
-"""What stands below an answer: told in the reader's language, folded, and of nobody's words."""
+"""What stands below an answer: told in the reader's language, folded; of words only those heard."""
 
 from __future__ import annotations
 
@@ -140,3 +140,13 @@ def test_at_most_eight_sources_are_named_and_kept_with_their_authors() -> None:
     assert len(card_foot(kept, NOW, applink=LINK).sources) == 1 + 8 + 1
     assert card_foot(kept, NOW).sources[-1] == "and more"
     assert len(json.dumps(Foot("en", 1, (), many).row(), ensure_ascii=False)) < 4000
+
+
+def test_what_was_heard_stands_in_the_foot_and_is_kept_with_it() -> None:
+    foot = Foot("en", 2.0, heard="when do we launch?")
+    kept = Foot.of_row(foot.row())
+
+    assert kept is not None
+    assert card_foot(kept, NOW).notice == "Heard: “when do we launch?”"
+    assert "heard" not in Foot("en", 2.0).row()
+    assert len(card_foot(Foot("zh", 2.0, heard="长" * 5000), NOW).notice) < 400
