@@ -24,18 +24,20 @@ from typing import Any
 
 from bot.feishu import markup
 from bot.feishu.client import FeishuClient
+from bot.feishu.comment_events import place_of_reply
 from bot.feishu.errors import FeishuFailure
 from bot.operations.doctor.isolation import probe_isolation
 from bot.settings import load
 from bot.text.languages import Sentence
 from memory.models import Conversation
+from memory.scope import in_document, place_of
 from memory.tables.operations import Table, Unplaced
 from scripts.operating import stored_rows
 from scripts.operating.arguments import FINDINGS, add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.people import person_meant
-from scripts.operating.shown_cards import difference, is_verifiable
+from scripts.operating.shown_cards import commented_otherwise, difference, is_verifiable
 from scripts.operating.stored_rows import Finding
 
 _MESSAGES_READ = 2000
@@ -164,19 +166,36 @@ async def _check_sent(desk: OperatorDesk, given: argparse.Namespace, outcome: Ch
         outcome.skipped["sent text"] = "--verify-sent was not given"
         return
     settings = desk.settings
-    sent = [row for _, rows in outcome.conversations for row in rows if is_verifiable(row)]
+    sent = [
+        (one.conversation_id, row)
+        for one, rows in outcome.conversations
+        for row in rows
+        if is_verifiable(row)
+    ]
     feishu = FeishuClient(settings.domain, settings.feishu_app_id, settings.feishu_app_secret)
     try:
         with progress("messages in Feishu", len(sent)) as step:
-            for row in sent:
-                messages = await feishu.get_message(row["message_id"], user_card_content=True)
-                if problem := difference(row["content"], messages):
+            for conversation, row in sent:
+                if problem := await _sent_otherwise(feishu, conversation, row):
                     outcome.findings.append(Finding("sent text", row["message_id"], problem))
                 step()
     except FeishuFailure as exc:
         outcome.skipped["sent text"] = f"Feishu does not answer: {exc}"
     finally:
         await feishu.close()
+
+
+async def _sent_otherwise(
+    feishu: FeishuClient, conversation: str, row: Mapping[str, Any]
+) -> str | None:
+    """What is wrong with what Feishu shows of a sent row; None: nothing is."""
+    key, (chat_id, _) = row["message_id"], place_of(conversation)
+    if not in_document(chat_id):
+        return difference(row["content"], await feishu.get_message(key, user_card_content=True))
+    place, reply_id = place_of_reply(key, chat_id)
+    thread = await feishu.comments.thread(place)
+    said = {one.reply_id: one for one in thread.replies} if thread else {}
+    return commented_otherwise(row["content"], said.get(reply_id))
 
 
 def _document(outcome: CheckResult) -> dict[str, object]:

@@ -1,4 +1,5 @@
-"""Documents in the sandbox: an account connected, a group told, the rest told to who asks alone."""
+"""Documents in the sandbox: an account connected, a group told, the rest told to who asks alone, a
+comment answered."""
 
 from __future__ import annotations
 
@@ -11,14 +12,21 @@ from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import eventually
 from lab.illustrations.browser import Browser
 
-NAMES = ("document-connect", "document-approve", "document-answer", "document-private")
+NAMES = (
+    "document-connect",
+    "document-approve",
+    "document-answer",
+    "document-private",
+    "document-comment",
+)
 _OWNER = "Alice"
 
 
 @dataclass(frozen=True)
 class _DocumentWords:
     """`group`: a new one; `language`: the command that chooses it; an `open` and a `closed`
-    document with a line of theirs and a question each; `show`: the offer's button."""
+    document with a line of theirs and a question each; `show`: the offer's button; `comment`: a
+    passage of the open document, and what is asked about it."""
 
     group: str
     language: str
@@ -27,6 +35,7 @@ class _DocumentWords:
     closed: tuple[str, str]
     asks: tuple[str, str]
     show: str
+    comment: tuple[str, str]
 
 
 _WORDS: dict[Language, _DocumentWords] = {
@@ -38,6 +47,7 @@ _WORDS: dict[Language, _DocumentWords] = {
         closed=("Budget draft", "The budget of the launch is 42,000 EUR."),
         asks=("when is the launch? {url}", "what is the budget? {url}"),
         show="Show me",
+        comment=("200 testers", "how many testers are there at the launch?"),
     ),
     "zh": _DocumentWords(
         group="发布文档",
@@ -47,8 +57,19 @@ _WORDS: dict[Language, _DocumentWords] = {
         closed=("预算草案", "发布的预算是42万元。"),
         asks=("发布时间是哪天？{url}", "预算是多少？{url}"),
         show="查看",
+        comment=("200名测试者", "发布时有多少名测试者？"),
     ),
 }
+
+_SELECT = """passage => {
+  const text = document.getElementById("comment-page").firstChild;
+  const at = text.textContent.indexOf(passage);
+  const range = document.createRange();
+  range.setStart(text, at);
+  range.setEnd(text, at + passage.length);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+}"""
 
 
 def document_pictures(
@@ -85,6 +106,26 @@ def document_pictures(
         page.evaluate("document.getElementById('messages').scrollTop = 1e6")
         page.wait_for_timeout(5000)  # the notice goes
         yield "document-private", _picture(page, browser, page.locator("#messages"))
+        page.set_viewport_size({**page.viewport_size, "height": 900})
+        yield "document-comment", _commented(page, browser, sandbox, words)
+
+
+def _commented(page: Any, browser: Browser, sandbox: Sandbox, words: _DocumentWords) -> bytes:
+    """A comment on a passage of the open document, as somebody writes it, and its answer."""
+    (title, _), (passage, question) = words.open, words.comment
+    page.click("#show-shelf")
+    page.locator(".document", has_text=title).locator("button").first.click()
+    page.wait_for_function("document.getElementById('comment-page').textContent.length > 0")
+    page.evaluate(_SELECT, passage)
+    page.locator("#comment-page").dispatch_event("mouseup")
+    page.select_option("#comment-as", label=_OWNER)
+    page.locator("#comment-text").press_sequentially(f"@{sandbox.bot[:2]}")
+    page.locator("#comment-completion li").first.wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#comment-text").press_sequentially(question)
+    page.keyboard.press("Enter")
+    page.locator(".comment-reply").nth(1).wait_for(timeout=60_000)
+    return _picture(page, browser, page.locator("#shelf"))
 
 
 def _asked(

@@ -5,13 +5,14 @@ import { inLanguage } from "./labels.js";
 
 export class Completion {
   // `mentions()`: who can be mentioned; `commands()`: [{word, about}], each `{en, zh}`;
-  // `address()`: what must stand before a command here; `picked()` is called after a choice.
-  constructor(box, { mentions, commands, address, picked }) {
+  // `address()`: what must stand before a command here; `picked()` is called after a choice; `menu`:
+  // the id of the list that is shown.
+  constructor(box, { mentions, commands, address, picked, menu = "completion" }) {
     Object.assign(this, { box, mentions, commands, address, picked });
-    this.menu = document.getElementById("completion");
+    this.menu = document.getElementById(menu);
     this.choices = [];
     this.chosen = 0;
-    box.addEventListener("blur", () => setTimeout(() => this.close(), 150));
+    box.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== box) this.close(); }, 150));
   }
 
   get isOpen() { return !this.menu.hidden; }
@@ -67,11 +68,11 @@ export class Completion {
 
   draw() {
     this.menu.replaceChildren(...this.choices.map((one, n) => el("li", {
-      role: "option", id: `choice-${n}`, "aria-selected": String(n === this.chosen), class: n === this.chosen ? "chosen" : "",
+      role: "option", id: `${this.menu.id}-${n}`, "aria-selected": String(n === this.chosen), class: n === this.chosen ? "chosen" : "",
       onmousedown: (event) => { event.preventDefault(); this.pick(one); },
     }, one.picture, el("b", {}, one.title), one.about ? el("small", {}, one.about) : null)));
     this.menu.hidden = false;
-    this.box.setAttribute("aria-activedescendant", `choice-${this.chosen}`);
+    this.box.setAttribute("aria-activedescendant", `${this.menu.id}-${this.chosen}`);
     this.menu.children[this.chosen].scrollIntoView({ block: "nearest" });
   }
 

@@ -1,6 +1,7 @@
-// The documents: who can read each, how its link is shared, and a small form to write one.
+// The documents: who can read each, how its link is shared, their comments, and a form to write one.
 
 import { get, post } from "./api.js";
+import { Comments } from "./comments.js";
 import { attempt } from "./deeds.js";
 import { el } from "./dom.js";
 import { say } from "./labels.js";
@@ -9,18 +10,33 @@ const byId = (id) => document.getElementById(id);
 const LINKS = ["closed", "tenant_readable", "anyone_readable"];
 let people = [];
 let chats = [];
+let mentionable = [];
+let comments;
 
 export function listenToShelf() {
   const dialog = byId("shelf");
-  byId("show-shelf").addEventListener("click", async () => { await draw(); dialog.showModal(); });
+  comments = new Comments({ people: () => mentionable, closed: () => attempt(list) });
+  dialog.addEventListener("close", () => comments.close());
+  byId("show-shelf").addEventListener("click", async () => { await list(); dialog.showModal(); });
   byId("hide-shelf").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   byId("shelf-form").addEventListener("submit", (event) => { event.preventDefault(); attempt(write); });
 }
 
+async function list() {
+  byId("shelf-all").hidden = false;
+  await draw();
+}
+
+async function comment(one) {
+  byId("shelf-all").hidden = true;
+  await comments.open(one.token);
+}
+
 async function draw() {
   const state = await get("state");
   people = state.people.filter((one) => one.kind === "user");
+  mentionable = [state.bot, ...state.people.filter((one) => one.open_id !== state.bot.open_id)];
   chats = state.chats.filter((one) => one.mode !== "p2p");
   const { items } = await get("documents");
   byId("shelf-list").replaceChildren(...(items.length ? items.map(row) : [el("p", { class: "hint" }, say("noDocuments"))]));
@@ -43,6 +59,7 @@ function row(one) {
     el("code", {}, one.url),
     el("div", {}, one.deleted ? say("documentDeleted") : `${say("readers")} ${readers}`),
     el("div", { class: "row" }, linkOf(one), shareWith(one),
+      el("button", { type: "button", class: "secondary", disabled: one.deleted, onclick: () => attempt(() => comment(one)) }, `${say("comments")} (${one.comments.length})`),
       el("button", { type: "button", class: "secondary", onclick: () => change(one, { deleted: !one.deleted }) }, say(one.deleted ? "restore" : "remove"))));
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bot.documents.comment_text import is_said
+from bot.feishu.comment_events import CommentReply
 from bot.feishu.models import RawMessage
 from bot.feishu.shown import is_same, shown_text
 
@@ -22,6 +24,14 @@ def difference(stored: str, messages: list[RawMessage]) -> str | None:
     if is_same(shown, stored):
         return None
     return f"Feishu shows {len(shown)} characters that differ from the {len(stored)} stored"
+
+
+def commented_otherwise(stored: str, reply: CommentReply | None) -> str | None:
+    """The same of an answer in a comment; one that was deleted, or stands on the whole document,
+    is not compared."""
+    if reply is None or is_said(reply, stored):
+        return None
+    return "the comment in Feishu differs from what is stored"
 
 
 def is_verifiable(row: Mapping[str, Any]) -> bool:

@@ -6,17 +6,21 @@ import json
 import re
 from typing import Any
 
+import psycopg
 import pytest
 
 from lab.doubles.processes import eventually
+from memory.sealing import new_key
 from tests.acceptance.conftest import World, prompt_of
+from tests.acceptance.test_connect import connected
+from tests.acceptance.test_crashes import kill_and_replace, waiting
 
 SECRET, ELSEWHERE = "Quillfeather seventy-seven", "hunter2"
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"FEISHU_CALLS_PER_SECOND": "200"}
+    return {"FEISHU_CALLS_PER_SECOND": "200", "USER_TOKEN_KEY": new_key()}
 
 
 class Commented:
@@ -182,6 +186,70 @@ def test_a_comment_of_which_the_document_is_gone_is_given_up_with_a_log_line(
     gone = plan.say("Bob", f"@{world.bot_name} and now?", comment_id=thread)["reply_id"]
     handled(world, gone)
     assert plan.ours(thread) == []
+
+
+def test_what_the_app_cannot_read_is_read_as_the_commenter_who_is_connected(
+    world: World, plan: Commented
+) -> None:
+    scripted(world, {"reply": {"text": "Well."}})
+    chats = world.platform.state()["chats"]
+    alice = world.people["Alice"]
+    p2p = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and alice in c["members"])
+    connected(world, p2p, "Alice")
+    own = ("docs:document.content:read", "docx:document:readonly")
+    world.platform.post("/switches", **dict.fromkeys(own, False))
+    try:
+        plan.asked("Bob", f"@{world.bot_name} what is the code?", quote="Launch")
+        assert SECRET not in told(world)
+        assert "could not be read" in told(world)
+        plan.asked("Alice", f"@{world.bot_name} what is the code?", quote="Launch")
+        assert SECRET in told(world)
+    finally:
+        world.platform.post("/switches", **dict.fromkeys(own, True))
+
+
+@pytest.mark.slow
+def test_a_comment_is_answered_once_however_often_the_worker_is_killed(
+    world: World, plan: Commented
+) -> None:
+    mention, path = f"@{world.bot_name}", "/open-apis/drive/v1/files/"
+    for number in range(6):
+        scripted(world, {"reply": {"text": f"Answer {number}.", "delay_s": 1.0}})
+        world.model.forget()
+        if number % 3 == 1:
+            world.platform.post("/faults", path_prefix=path, path_suffix="/replies", method="POST",
+                                delay_s=3, times=1)  # fmt: skip
+        thread = plan.say("Bob", f"{mention} question {number}?", quote="Launch")["comment_id"]
+        eventually(world.model.requests, what="the model is asked")
+        if number % 3 == 0:
+            kill_and_replace(world)
+        elif number % 3 == 1:
+            eventually(lambda: len(plan.rows(thread)) == 2, what="the answer is stored")  # noqa: B023
+            kill_and_replace(world)
+        else:
+            killed_while_it_is_marked(world, plan, thread)
+        eventually(lambda: settled(world, plan, thread), what="one answer")  # noqa: B023
+        assert plan.ours(thread) == [f"@Bob Answer {number}."]
+
+
+def killed_while_it_is_marked(world: World, plan: Commented, thread: str) -> None:
+    """The answer stands in the thread, and the memory does not know it yet."""
+    eventually(lambda: len(plan.rows(thread)) == 2, what="the answer is stored")
+    with psycopg.connect(world.database_url) as blocker:
+        turn = plan.rows(thread)[0]["turn_id"]
+        blocker.execute("select 1 from agent_messages where turn_id = %s for update", [turn])
+        eventually(lambda: plan.ours(thread), what="the answer is said")
+        if plan.rows(thread)[1]["status"] == "pending":
+            eventually(lambda: waiting(world, "mark_sent"), what="it is being marked")
+        kill_and_replace(world)
+
+
+def settled(world: World, plan: Commented, thread: str) -> bool:
+    """Whether the turn is over, and its job with it."""
+    unfinished = "select from feishu_bot.jobs where status in ('running', 'waiting')"
+    return [one["state"] for one in plan.rows(thread)] == ["sent"] * 2 and not world.rows(
+        unfinished
+    )
 
 
 def test_two_commenting_bots_stop(world: World, plan: Commented) -> None:
