@@ -77,7 +77,9 @@ export class Comments {
   about(quote, thread) {
     Object.assign(this, { quote, thread });
     byId("comment-about").textContent = thread ? say("inThread") : quote ? `“${quote}”` : say("onAll");
+    document.getSelection().removeAllRanges();  // else what is typed goes there
     this.box.focus();
+    this.box.setSelectionRange(this.box.value.length, this.box.value.length);
   }
 
   key(event) {
