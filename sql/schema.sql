@@ -1819,6 +1819,8 @@ create table bot_private.told_documents (
   told_at timestamptz not null default now(),
   looked_at timestamptz not null default now(),
   open_at timestamptz,  -- null: not since it was told
+  closed_at timestamptz,
+  first_at timestamptz not null default now(),  -- when it was first told there
   constraint told_documents_tenant_key_chat_id_actor_id_kind_token_key unique (tenant_key, chat_id,
     actor_id, kind, token)
 );

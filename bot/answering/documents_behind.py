@@ -64,9 +64,11 @@ class DocumentsBehind:
         behind = await self._store.behind_sources(
             self._here.tenant_key, frozenset(sources) - self._own
         )
+        self._closed |= {one.document for one in behind if one.closed}
         for one in behind:
-            if one.age_s is not None:
-                self._open.setdefault(one.document, self._clock() - one.age_s)
+            age_s = FRESH_S if one.age_s is None else one.age_s
+            if age_s < FRESH_S and one.document not in self._closed:
+                self._open.setdefault(one.document, self._clock() - age_s)
         await self._ask({one.document for one in behind})
         return frozenset(one.source for one in behind if one.document not in self._open)
 

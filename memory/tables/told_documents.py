@@ -40,11 +40,13 @@ class ToldDocument:
 @dataclass(frozen=True, slots=True)
 class BehindSource:
     """`document` is told of by `source`, an id of what a prompt is made of. `age_s`: how long ago
-    Feishu last said that everybody there can open it; None: not since it was told."""
+    Feishu last said that everybody there can open it; None: not since it was told. `closed`: it
+    said since that they cannot."""
 
     source: str
     document: ToldDocument
     age_s: float | None = None
+    closed: bool = False
 
 
 class ToldDocumentStore:
@@ -90,7 +92,12 @@ class ToldDocumentStore:
         params = {"p_tenant_key": tenant_key, "p_sources": as_json(sorted(sources))}
         rows = await self._rpc.call("documents_behind_sources", params, None)
         return [
-            BehindSource(row.pop("source"), age_s=row.pop("age_s"), document=ToldDocument(**row))
+            BehindSource(
+                row.pop("source"),
+                age_s=row.pop("age_s"),
+                closed=row.pop("closed"),
+                document=ToldDocument(**row),
+            )
             for row in rows
         ]
 
@@ -100,5 +107,5 @@ class ToldDocumentStore:
         await self._rpc.call("note_document_open", params, None)
 
     async def drop(self, document: ToldDocument) -> None:
-        """No answer tells of it any more."""
+        """It is closed, and what tells of it is taken back."""
         await self._rpc.call("drop_told_document", {"p_id": document.id}, None)

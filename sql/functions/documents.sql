@@ -9,7 +9,7 @@ as $$
   values (
     coalesce(public.claim('tenant_key'), ''), public.claim('chat_id'), coalesce(public.claim('chat_type'), 'group'),
     p_kind, p_token, public.claim('actor'), coalesce(public.claim('actor_tenant'), ''))
-  on conflict (tenant_key, chat_id, actor_id, kind, token) do update set told_at = now(), looked_at = now()
+  on conflict (tenant_key, chat_id, actor_id, kind, token) do update set told_at = now(), looked_at = now(), closed_at = null
   returning d.id
 $$;
 
@@ -102,7 +102,7 @@ as $$
     update bot_private.told_documents d set looked_at = now()
     where d.id in (
       select o.id from bot_private.told_documents o
-      where o.looked_at < now() - p_after_s * interval '1 second'
+      where o.looked_at < now() - p_after_s * interval '1 second' and o.closed_at is null
       order by o.looked_at limit p_limit for update skip locked)
     returning d.*
   )
@@ -112,11 +112,18 @@ as $$
   from due d
 $$;
 
--- Nothing tells of it any more.
+-- It is closed, and what tells of it was taken back. It stays as long as a turn stands that was given it: what that
+-- tells may come from elsewhere too, and be closed there as well.
 create or replace function public.drop_told_document(p_id bigint) returns void
 language sql volatile security invoker set search_path = ''
 as $$
-  delete from bot_private.told_documents where id = p_id
+  update bot_private.told_documents d set closed_at = now() where d.id = p_id;
+  delete from bot_private.told_documents d
+  where d.id = p_id and not exists (
+    select from public.agent_turns t
+    where t.tenant_key = d.tenant_key and t.created_at >= d.first_at - interval '1 day'
+      and ('doc:' || p_id = any (t.given) or 'doc:' || p_id = any (t.read_messages))
+      and exists (select from public.agent_messages m where m.turn_id = t.id and m.role = 'assistant'))
 $$;
 
 -- Whether answers told of documents where the token's place may read: in its group; for p2p, anywhere.
@@ -156,8 +163,8 @@ end
 $$;
 
 -- Documents that these told of which a prompt is made of (p_sources: JSON array, as in agent_turns.given): JSON array
--- of {source, age_s, id, tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant}. age_s: since Feishu last
--- said that everybody there can open it, null where it did not yet.
+-- of {source, age_s, closed, id, tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant}. age_s: since
+-- Feishu last said that everybody there can open it, null where it did not yet; closed: it said since that they cannot.
 create or replace function public.documents_behind_sources(p_tenant_key text, p_sources text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
@@ -189,7 +196,7 @@ as $$
     left join public.agent_messages m on m.message_id = s.message_id and m.role = 'assistant'
   )
   select coalesce(jsonb_agg(distinct jsonb_build_object(
-    'source', b.source, 'age_s', extract(epoch from now() - d.open_at), 'id', d.id, 'tenant_key', d.tenant_key,
+    'source', b.source, 'age_s', extract(epoch from now() - d.open_at), 'closed', d.closed_at is not null, 'id', d.id, 'tenant_key', d.tenant_key,
     'chat_id', d.chat_id, 'chat_type', d.chat_type, 'kind', d.kind, 'token', d.token, 'actor_id', d.actor_id,
     'actor_tenant', d.actor_tenant)), '[]')
   from behind b join public.agent_turns t on t.id = b.turn_id and t.tenant_key = p_tenant_key
