@@ -246,7 +246,7 @@ class DocumentWalk:
 
     def _say(self, text: str) -> None:
         members = [one for one in self.world.chats[self.group].members if one in self.people]
-        if members and self.dice.random() < 0.75:
+        if members and self.dice.random() < 0.65:
             person, chat = self.dice.choice(members), self.group
             text = f"@{self.world.bot.name} {text}"
         else:

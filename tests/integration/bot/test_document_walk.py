@@ -51,8 +51,8 @@ async def test_nobody_is_told_of_what_they_cannot_open(database_url: str) -> Non
             seen += await walk(on, int(SEED or secrets.randbelow(2**32)), _OF_ONE)
     print(f"\n{STEPS} steps in {time.monotonic() - began:.0f} s: {dict(seen)}")
     if not SEED:
-        assert seen["to all"] > STEPS / 50
-        assert seen["to one"] > STEPS / 50
+        assert seen["to all"]
+        assert seen["to one"]
         assert seen["withdrawn"]
 
 
