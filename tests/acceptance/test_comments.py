@@ -147,6 +147,13 @@ def test_what_is_kept_in_a_thread_is_used_there_and_nowhere_else(
     world.ask("Bob", "which one?")
     assert "teal-of-the-thread" not in told(world)
 
+    forget = {"tool_calls": [{"name": "forget_fact", "arguments": {"key": "colour"}}]}
+    scripted(world, {"reply": forget, "after_tool": False}, {"reply": {"text": "Forgotten."}})
+    plan.say("Bob", f"{mention} forget the colour", comment_id=thread)
+    eventually(lambda: not any("Kept." in one for one in plan.ours(thread)), what="it is withdrawn")
+    assert not world.rows("select from agent_working_memory"
+                          " where content::text like '%%teal-of-the-thread%%'")  # fmt: skip
+
 
 def test_another_document_is_not_told_of_in_a_comment(world: World, plan: Commented) -> None:
     other = Commented(world)

@@ -123,6 +123,17 @@ def test_a_message_is_acknowledged_once_it_is_in_the_queue(gateway: Gateway, que
 
 
 @pytest.mark.usefixtures("listener")
+def test_a_comment_comes_this_way_too(gateway: Gateway, queued: Any) -> None:
+    name = "event_drive_notice_comment_add_v1.json"
+    event = json.loads((FIXTURES / name).read_text(encoding="utf-8"))
+    event["header"]["app_id"] = ""
+
+    assert gateway.push(event) == {"code": 200}
+    (job,) = queued()
+    assert job["lock"] == "feishu:doc:TLLKdcpDro9ijQxA33ycNMabcef:7618859513273112345"
+
+
+@pytest.mark.usefixtures("listener")
 def test_a_message_in_parts_and_pushed_again_is_one_job(gateway: Gateway, queued: Any) -> None:
     event = message_event("long " * 2000, message_id="om_same")
 

@@ -100,6 +100,22 @@ def test_deliveries_of_one_message_are_one_job_whatever_their_event_id(
     assert len(queued()) == 1
 
 
+def test_a_comment_that_mentions_is_one_job_in_its_own_thread(
+    client: FlaskClient, queued: Any
+) -> None:
+    name = "event_drive_notice_comment_add_v1.json"
+    payload = json.loads((FIXTURES / name).read_text(encoding="utf-8"))
+    payload["header"] |= {"app_id": "", "token": TOKEN}
+    for event_id in ("one", "another"):
+        payload["header"]["event_id"] = event_id
+        assert post(client, Delivery(payload)).status_code == 200
+    payload["event"] |= {"is_mentioned": False, "reply_id": "7618859513273112346"}
+    assert post(client, Delivery(payload)).status_code == 200
+    (job,) = queued()
+    lock = "feishu:doc:TLLKdcpDro9ijQxA33ycNMabcef:7618859513273112345"
+    assert job["lock"] == lock
+
+
 def test_a_replay_within_the_window_is_a_duplicate_and_later_it_is_refused(
     client: FlaskClient, queued: Any
 ) -> None:
