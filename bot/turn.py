@@ -28,7 +28,7 @@ from bot.answering.stopping import stoppable
 from bot.answering.storing import store_reply
 from bot.answering.voice import AUDIO, SayingWhy, with_words
 from bot.documents.outcome import NO_DOCUMENTS
-from bot.features.connect.offering import offer_connection
+from bot.features.connect.offering import offer_connection, offer_scopes
 from bot.features.dispatch import answer as answer_question
 from bot.features.private_answers.looking import Looking
 from bot.features.private_answers.offering import is_offered, queue_look_up
@@ -113,13 +113,14 @@ async def _take_turn(
             looking.begin(turn, opened)
         reply, foot = opened.reply, Foot.of_row(opened.shown)
         forgets, means, documents = False, opened.means, NO_DOCUMENTS
+        wanted: tuple[str, ...] = ()
         showing = Showing(services, turn, language(services, turn, opened))
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
             answer = await _made(services, turn, opened, showing, stream, answering)
             await room_to_go_on()
             forgets, foot, means = answer.forgets, answer.foot, answer.means
-            documents = answer.documents
+            documents, wanted = answer.documents, answer.wanted
             looking.found(withheld=documents.withheld)
             reply = await store_reply(services, turn, answer, showing.language)
         pressed_question = turn.question if answering is None and turn.by_click else None
@@ -138,6 +139,8 @@ async def _take_turn(
         await queue_look_up(services, look_up)
     if documents.unconnected:
         await offer_connection(services, turn, showing.language)
+    elif wanted:
+        await offer_scopes(services, turn, showing.language, wanted)
     await tend_later(services, turn.context, opened)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
+from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.choice.tool_choice import choose
 from bot.agents.delegation import Delegation
 from bot.agents.llm.limits import LimitReached, Limits, Spent
@@ -130,6 +131,7 @@ class Manager:
         documents: TurnDocuments | None = None,
         may_be_told: MayBeTold | None = None,
         allowed: frozenset[str] | None = None,
+        agenda: TurnAgenda | None = None,
     ) -> AgentAnswer:
         """The reply to `prompt`. Raises `ModelUnavailable` when nothing has begun after
         `timeout_s`; once something has, the whole may take `flows_for_s`, if that is longer.
@@ -137,11 +139,11 @@ class Manager:
         An answer that is cut short stays as far as it came; `ended` says why. When there is nothing
         of it and a limit is hit, or the model fails after tools have worked, the reply says so
         honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
-        each step; the model streams without it too. `stop` ends it at any moment. `documents` are
-        what its tools may read; `may_be_told` says whether what they give may be told. `allowed`:
-        only these of our tools, and of outside ones those that read.
+        each step; the model streams without it too. `stop` ends it at any moment. `documents` and
+        `agenda` are what its tools may read; `may_be_told` says whether what they give may be told.
+        `allowed`: only these of our tools, and of outside ones those that read.
         """
-        turn = self._turn(prompt, WrittenSoFar(on_progress), documents, may_be_told)
+        turn = self._turn(prompt, WrittenSoFar(on_progress), documents, may_be_told, agenda=agenda)
         turn.allowed = allowed
         try:
             async with time_limit(timeout_s) as limit:
@@ -228,6 +230,7 @@ class Manager:
         written: WrittenSoFar,
         documents: TurnDocuments | None = None,
         may_be_told: MayBeTold | None = None,
+        agenda: TurnAgenda | None = None,
     ) -> _Turn:
         spent = Spent(self._limits)
         if self._stores is None or prompt.context is None:
@@ -249,6 +252,7 @@ class Manager:
             reads_only=prompt.reads_only,
             documents=documents,
             may_be_told=may_be_told,
+            agenda=agenda,
             spent=spent,
             on_progress=written,
         )

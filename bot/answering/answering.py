@@ -8,6 +8,7 @@ from functools import cache
 
 import structlog
 
+from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.llm.model import next_step
 from bot.agents.manager import AgentAnswer, ModelUnavailable
 from bot.agents.prompts.drawn_on import note_sources, noting_sources
@@ -15,6 +16,7 @@ from bot.agents.prompts.prompt import Prompt
 from bot.agents.prompts.sentences import stopped_first
 from bot.agents.running_turns import STOPPED
 from bot.answering import material
+from bot.answering.agendas import agenda_of
 from bot.answering.apologies import apology
 from bot.answering.attachments import limits_of
 from bot.answering.deduplication import Quoted, untold, without_commands
@@ -82,7 +84,9 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     agent_answer, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
     reply = reply_of(agent_answer, chat_type=turn.chat_type, language=spoken)
-    reply = replace(reply, given=given, documents=agent_answer.documents)
+    reply = replace(
+        reply, given=given, documents=agent_answer.documents, wanted=agent_answer.wanted
+    )
     seconds = services.clock() - turn.received_ms / 1000
     foot = _foot(turn, agent_answer, earlier, seconds, spoken)
     if opened.degraded:  # no button would work without the memory
@@ -155,7 +159,8 @@ async def _answer(
                 services, turn, opened, came, behind, source_ids, (prompt, earlier)
             )
         documents = None if opened.degraded else documents_of(services, turn)
-        answer = await _asked(services, turn, opened, prompt, documents, behind)
+        agenda = None if opened.degraded else agenda_of(services, turn)
+        answer = await _asked(services, turn, opened, prompt, documents, behind, agenda)
         note_sources(behind.sources if behind else ())
     if documents:
         if not await documents.may_still_be_told():
@@ -163,6 +168,8 @@ async def _answer(
         answer = replace(answer, documents=documents.outcome)
     if behind and not await behind.still_open():
         raise Later("a document that was told of is no longer open to everybody")
+    if agenda:
+        answer = replace(answer, wanted=agenda.wanted)
     return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
 
 
@@ -216,6 +223,7 @@ async def _asked(
     prompt: Prompt,
     documents: TurnDocuments | None,
     behind: DocumentsBehind | None,
+    agenda: TurnAgenda | None,
 ) -> AgentAnswer:
     """The model's answer, or an apology when it fails or takes too long."""
     begins_s, flows_for_s = _times(services, turn, opened)
@@ -229,6 +237,7 @@ async def _asked(
                 stop=turn.stop,
                 documents=documents,
                 may_be_told=behind.may_be_told if behind else None,
+                agenda=agenda,
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, language(services, turn, opened))

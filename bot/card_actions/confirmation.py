@@ -51,7 +51,15 @@ async def pressed(
     spoken = press.payload.get("language") or language(services, turn, opened)
     beside = press.payload.get("beside", "")
     asked = PressTurn(
-        turn.context, turn.chat_type, spoken, turn.id, beside, press=press, values=values
+        turn.context,
+        turn.chat_type,
+        spoken,
+        turn.id,
+        beside,
+        press=press,
+        values=values,
+        attempts=opened.attempts,
+        pressed_ms=turn.received_ms,
     )
     return await PRESSES[press_name(press)](services, asked)
 

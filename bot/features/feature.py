@@ -46,10 +46,13 @@ class CommandTurn(FeatureTurn):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PressTurn(FeatureTurn):
-    """A turn that a press on a button began. `values`: what was chosen in the form around it."""
+    """A turn that a press on a button began. `values`: what was chosen in the form around it.
+    `attempts`: how often it was begun, this time too; `pressed_ms`: since the epoch."""
 
     press: Press
     values: Mapping[str, Any] = field(default_factory=dict)
+    attempts: int = 1
+    pressed_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.features.calendar.feature import CALENDAR
 from bot.features.chat_settings.feature import CHAT_SETTINGS
 from bot.features.commands.feature import COMMANDS
 from bot.features.connect.feature import CONNECT
@@ -30,6 +31,7 @@ FEATURES: tuple[Feature, ...] = (
     UNASKED,
     FILES,
     DOCUMENTS,
+    CALENDAR,
 )
 
 COMMAND_FUNCTIONS = {

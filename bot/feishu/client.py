@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import structlog
 
+from bot.feishu.calendars import CalendarCalls
 from bot.feishu.caller import Caller
 from bot.feishu.comments import CommentCalls
 from bot.feishu.documents import DocumentCalls
@@ -62,8 +63,8 @@ class FeishuClient:
 
     `clock` is monotonic seconds; `sleep` waits; `jitter` gives numbers in [0, 1). `pace` is what
     the app's workers share of Feishu's limits; `calls_per_second` is the limit of each API; `count`
-    is told the name of each call that Feishu counts. `documents` are the calls as a person,
-    `comments` those of comments in documents, `speech` those of the recognition.
+    is told the name of each call that Feishu counts. `documents` and `calendars` are the calls as a
+    person, `comments` those of comments in documents, `speech` those of the recognition.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class FeishuClient:
         self.documents = DocumentCalls(self._caller, pace, clock=clock, sleep=sleep)
         self.comments = CommentCalls(self._caller, pace, clock=clock, sleep=sleep)
         self.speech = SpeechCalls(self._caller, pace, clock=clock, sleep=sleep)
+        self.calendars = CalendarCalls(self._caller, pace, clock=clock, sleep=sleep)
         self._clock = clock
         self._chats = Pacer("chat", 5, pace, clock=clock, sleep=sleep)
         self._edits = Pacer("edit", 5, pace, clock=clock, sleep=sleep)

@@ -86,6 +86,8 @@ ACTIONS: Mapping[int, Action] = {
     **dict.fromkeys((200810, 300120), Action.RETRY),
     **dict.fromkeys((90217, 1063006, 1254290, 1277001), Action.RETRY),  # documents, too fast
     **dict.fromkeys((1069301, 1069399, 1064230), Action.RETRY),  # comments: failed, being moved
+    **dict.fromkeys((190004, 190005, 190010, 1470422), Action.RETRY),  # calendar and tasks
+    1470500: Action.UNSUPPORTED,  # a task with a member that Feishu does not take, under HTTP 500
     2889925: Action.UNSUPPORTED,  # a document too large to be exported, under HTTP 500
     1040102: Action.RETRY,  # of the speech recognition, a trouble of its own
     230049: Action.IN_FLIGHT,

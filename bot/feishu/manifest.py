@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from bot.feishu.user_scopes import DOCUMENTS
+from bot.feishu.user_scopes import EVERYTHING
 from bot.text.languages import Sentence
 from bot.text.slash_commands import CommandName
 
@@ -421,7 +421,7 @@ def scopes_json(*, optional: bool = True) -> str:
 
 def _scopes_of_both(*, optional: bool) -> dict[str, list[str]]:
     """The app's own, and those that people can grant it (`/connect`)."""
-    user = list(DOCUMENTS) if optional else []
+    user = list(EVERYTHING) if optional else []
     return {"tenant": scope_names(optional=optional), "user": user}
 
 

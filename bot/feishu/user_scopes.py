@@ -1,6 +1,8 @@
 """What people are asked to let the bot do as themselves. Pure.
 
-Source: “required scopes” on Feishu's pages of the APIs that read documents.
+Source: “required scopes” on Feishu's pages of the APIs that read documents, and of calendar-v4 and
+task-v2. What people grant adds up (Feishu, “Obtain OAuth code”), so each purpose is asked for when
+it is first needed.
 """
 
 from __future__ import annotations
@@ -8,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 OFFLINE = "offline_access"  # without it a grant ends after two hours
+
+READ_CALENDAR, WRITE_CALENDAR = "read-calendar", "write-calendar"
+READ_TASKS, WRITE_TASKS = "read-tasks", "write-tasks"
 
 # By purpose, in the order in which they are read.
 PURPOSES: Mapping[str, tuple[str, ...]] = {
@@ -25,10 +30,36 @@ PURPOSES: Mapping[str, tuple[str, ...]] = {
         "docs:permission.member:auth",
     ),
     "search-documents": ("search:docs:read",),
+    READ_CALENDAR: ("calendar:calendar:readonly",),
+    WRITE_CALENDAR: (
+        "calendar:calendar.event:create",
+        "calendar:calendar.event:update",
+        "calendar:calendar.event:delete",
+    ),
+    READ_TASKS: ("task:task:read",),
+    WRITE_TASKS: ("task:task:write",),
 }
-DOCUMENTS: tuple[str, ...] = (OFFLINE, *(one for names in PURPOSES.values() for one in names))
+_DOCUMENTS = ("read-documents", "read-comments", "see-readers", "search-documents")
+_INCLUDED = {"task:task:write": "task:task:read"}  # one scope, and what it lets one do besides
+WRITING = frozenset({WRITE_CALENDAR, WRITE_TASKS})
+
+
+def scopes_for(purposes: Collection[str]) -> tuple[str, ...]:
+    """What is asked for, so that a grant for these purposes lasts."""
+    return (OFFLINE, *(one for purpose in purposes for one in PURPOSES[purpose]))
+
+
+DOCUMENTS: tuple[str, ...] = scopes_for(_DOCUMENTS)
+EVERYTHING: tuple[str, ...] = scopes_for(PURPOSES)
 
 
 def purposes_of(scopes: Collection[str]) -> tuple[str, ...]:
     """The purposes for which everything is granted."""
-    return tuple(one for one, names in PURPOSES.items() if all(name in scopes for name in names))
+    return tuple(one for one in PURPOSES if not missing_scopes((one,), scopes))
+
+
+def missing_scopes(purposes: Collection[str], granted: Collection[str]) -> tuple[str, ...]:
+    """What these purposes need and is not granted."""
+    has = {*granted, *(_INCLUDED[one] for one in granted if one in _INCLUDED)}
+    needed = (one for purpose in purposes for one in PURPOSES[purpose])
+    return tuple(one for one in needed if one not in has)

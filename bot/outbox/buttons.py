@@ -63,7 +63,7 @@ class Reply:
     the turn keeps no words once it is over. `files` (`bot.files.writing`) follow the cards.
     `given`: the messages that its prompt showed besides the question; not stored where one was
     taken back meanwhile. `means`: how the turn ends with it. `documents`: what came of
-    those that it asked for.
+    those that it asked for. `wanted`: the scopes that it needed and the person has not granted.
     """
 
     text: str
@@ -78,6 +78,7 @@ class Reply:
     given: tuple[str, ...] = ()
     means: TurnOutcome = ANSWERED
     documents: DocumentsOutcome = NO_DOCUMENTS
+    wanted: tuple[str, ...] = ()
 
 
 def reply_of(answer: AgentAnswer, *, chat_type: ChatType, language: Language) -> Reply:
@@ -88,7 +89,7 @@ def reply_of(answer: AgentAnswer, *, chat_type: ChatType, language: Language) ->
     confirming = [
         button
         for number, action in enumerate(actions, 1)
-        for button in _confirmation(action, chat_type, language, number if actions[1:] else None)
+        for button in confirmation(action, chat_type, language, number if actions[1:] else None)
     ]
     return Reply(
         text="\n\n".join(part for part in (ending.text, *sections, _listed(answer)) if part),
@@ -158,14 +159,17 @@ def _storable(value: Any) -> Any:
 
 def described(action: PendingAction, language: Language) -> str:
     """What would be done, and with what: all of it."""
+    if action.told:
+        return action.told
     tool = one_line(action.tool.replace("`", "'"))
     asked, given = say("please-confirm", language, tool=tool), say("with-arguments", language)
     return f"{asked}\n\n{given}\n```\n{action.shown}\n```"
 
 
-def _confirmation(
-    action: PendingAction, chat_type: ChatType, language: Language, number: int | None
+def confirmation(
+    action: PendingAction, chat_type: ChatType, language: Language, number: int | None = None
 ) -> tuple[NewButton, ...]:
+    """The buttons that do it and that do not; `number` where there are several."""
     payload = {
         "id": action.id,
         "tool": action.tool,

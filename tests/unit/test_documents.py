@@ -142,7 +142,7 @@ def test_guides_of_set_up_and_operation_are_there_in_chinese() -> None:
     needed = {
         "setup-feishu.md", "feishu-app.md", "setup-supabase.md", "settings.md", "operating.md",
         "deploying.md", "commands.md", "on-time.md", "first-day.md", "console.md", "import.md",
-        "documents.md",
+        "documents.md", "calendar.md",
     }  # fmt: skip
     assert {Path(path).name for path in TWINS} == {"README.md", "SECURITY.md", *needed}
 

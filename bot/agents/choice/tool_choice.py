@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 
 from bot.agents.choice.tool_cues import CUES, GROUP_OF, SPECIALISTS, Cues, Group
-from bot.agents.offline import facts, reminders
+from bot.agents.offline import agendas, facts, reminders
 from bot.agents.offline.commands import command
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.prompts.quotation import without_material
@@ -80,6 +80,8 @@ def _understood_offline(prompt: Prompt) -> set[Group]:
         groups.add("notes")
     if reminders.wish(question):
         groups.add("reminders")
+    if agendas.wish(question):
+        groups.add("calendar")
     return groups
 
 

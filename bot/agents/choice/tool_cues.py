@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Group = Literal["clock", "files", "documents", "specialists", "reminders", "notes"]
+Group = Literal["clock", "files", "documents", "calendar", "specialists", "reminders", "notes"]
 
 GROUP_OF: dict[str, Group] = {
     "current_time": "clock",
     "send_file": "files",
     "read_document": "documents",
     "search_documents": "documents",
+    "look_at_calendar": "calendar",
+    "list_due_tasks": "calendar",
+    "book_meeting": "calendar",
+    "make_task": "calendar",
     "ask_specialist": "specialists",
     "set_reminder": "reminders",
     "list_reminders": "reminders",
@@ -135,6 +139,21 @@ CUES: dict[Group, Cues] = {
             r"\bdoc(?:ument|x|s)?s?\b|\bwikis?\b|\bsheets?\b|\bspreadsheet|\bknowledge base",
             r"文档|知识库|云文档|表格|多维",
         )
+    ),
+    "calendar": Cues(
+        _cue(
+            r"\bcalendars?\b|\bappointments?\b|\bavailab|\bbusy\b|\btasks?\b|\bfree time\b",
+            r"\bfree (at|on|to|for|this|next|today|tomorrow|\w+day)|\b(is|are|am) .{1,40}\bfree\b",
+            r"\b(book|schedule|set up|arrange|plan) (\w+ ){0,3}(meeting|call|hour|session)s?\b",
+            r"\b(book|schedule|arrange) (\w+ ){0,3}(minutes|time|sync|chat|slot)s?\b",
+            r"\bdue (today|tomorrow|this|next|on|by|\w+day)\b|\bwhat('s| is)( \w+)? due\b",
+            r"日历|忙闲|有空|空闲|没空|任务|预约|开.{1,8}(小时|分钟)的?会|订(个|一)?.{0,6}会",
+            r"约(一|个|上|下|他|她|.{1,20}(会|小时|分钟|时间))",
+        ),
+        _cue(
+            r"\bmeet\b|\bbook\b|\bfree\b|\bdue\b|\bdeadlines?\b|\binvite|\bassign",
+            r"会面|邀请|截止|到期|待办|日程|忙",
+        ),
     ),
     "reminders": Cues(
         _cue(

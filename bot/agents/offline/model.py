@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
-from bot.agents.offline import facts, notes, reminders
+from bot.agents.offline import agendas, facts, notes, reminders
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.small_talk import small_talk
@@ -91,6 +91,8 @@ def next_step(situation: Situation) -> Call | str:
     if wish:
         returned, told_of = situation.returned, situation.instructions
         return reminders.next_step(wish, returned, told_of, situation.language)
+    if call := _with_agenda(situation):
+        return call
     if asked and "create_note" in situation.tools:
         return _with_notes(situation, asked)
     if "read_document" in situation.tools and (links := links_in(situation.question)):
@@ -156,6 +158,15 @@ def _text(message: Message) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+def _with_agenda(situation: Situation) -> Call | str | None:
+    """The tool for calendars or tasks that the question calls for, or what came of it."""
+    said_before = situation.people_said[-1] if situation.people_said else ""
+    call = agendas.wish(situation.question, facts.spoken(said_before, situation.own_name))
+    if call is None or call.tool not in situation.tools:
+        return None
+    return situation.last.told(situation.language) if situation.last else call
 
 
 def _with_notes(situation: Situation, asked: NoteRequest) -> Call | str:

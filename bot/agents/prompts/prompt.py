@@ -170,6 +170,7 @@ class PendingAction:
 
     `id` is opaque and goes into the button; `tool` is the name with its server in front. Only
     `actor_id` may confirm it, once. `about` tells people what ids in the arguments stand for.
+    `told`: a card's text in place of the arguments, which says all that will be written.
     """
 
     id: str
@@ -179,6 +180,7 @@ class PendingAction:
     actor_id: str
     conversation_id: str
     about: Mapping[str, str] = field(default_factory=dict)
+    told: str = ""
 
     @property
     def shown(self) -> str:
@@ -198,7 +200,7 @@ class AgentAnswer:
     `ended`: the text is the answer as far as it came, and why it came no further.
     `files` (`bot.files.writing`) are sent after it. `passages`: what its tools found of what was
     said earlier. `means`: how the turn ends with it. `documents`: what came of those
-    that it asked for.
+    that it asked for. `wanted`: the scopes that it needed and the person has not granted.
     """
 
     text: str
@@ -215,6 +217,7 @@ class AgentAnswer:
     passages: tuple[Passage, ...] = ()
     means: TurnOutcome = ANSWERED
     documents: DocumentsOutcome = NO_DOCUMENTS
+    wanted: tuple[str, ...] = ()
 
 
 def own_rules(prompt: Prompt) -> str:

@@ -39,8 +39,47 @@ def wait_for_confirmation(
         conversation_id=deps.context.conversation_id,
         about=about or {},
     )
+    _wait(action, deps)
+    return _waiting(tool)
+
+
+def propose(
+    tool: str, arguments: Mapping[str, Any], deps: ToolDeps, *, told: str, summary: str
+) -> ToolOutcome:
+    """Offers what a feature's button of the name `tool` does with `arguments` (JSON). `told` is the
+    card's text, which says all that will be written; `summary` is one line of it. Returns and
+    raises as `wait_for_confirmation`, also where the answer only shows what is known."""
+    if deps.reads_only:
+        raise reads_only()
+    action = PendingAction(
+        id=secrets.token_urlsafe(16),
+        tool=tool,
+        arguments=arguments,
+        description=summary,
+        actor_id=deps.context.actor_id,
+        conversation_id=deps.context.conversation_id,
+        told=told,
+    )
+    _wait(action, deps)
+    return _waiting(tool)
+
+
+def reads_only() -> ToolFailed:
+    """What a call that would change something comes to in an answer that may change nothing."""
+    return ToolFailed(
+        "Nothing can be changed in this answer, and nothing was: it only shows what is known. "
+        "Do not try again.",
+        "reads-only",
+    )
+
+
+def _wait(action: PendingAction, deps: ToolDeps) -> None:
+    tool, arguments = action.tool, action.arguments
     if (tool, arguments) not in [(one.tool, one.arguments) for one in deps.pending]:
         deps.pending.append(_showable(action, deps))
+
+
+def _waiting(tool: str) -> ToolOutcome:
     return ToolOutcome(
         f"Not done yet: {tool} waits until the person who asked presses the button that is shown "
         "under your answer. Say in one sentence what would be done, and do not claim it is done.",
@@ -55,7 +94,7 @@ def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
             "Say that the rest was not done and can be asked for afterwards.",
             "too-many-to-confirm",
         )
-    shown = sum(len(one.shown) for one in (*deps.pending, action))
+    shown = sum(len(one.told or one.shown) for one in (*deps.pending, action))
     if shown > LONGEST_SHOWN:
         raise ToolFailed(
             f"Not done: {action.tool} needs a confirmation, and its arguments are too long to be "
@@ -63,4 +102,6 @@ def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
             "shorter parts, or type the request themselves.",
             "too-long-to-confirm",
         )
+    if action.told:
+        return action
     return replace(action, description=f"{action.tool}: {action.shown}")

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
@@ -45,8 +46,9 @@ class ToolDeps:
     MCP servers as the turn found them. `note_done` keeps, beside the turn, the name of a tool that
     has changed something. `own_words`, `words_of_model` and `reads_only` are those of the `Prompt`;
     `confirmed`: the person pressed the button for exactly this call. `ended` says why the answer
-    that a specialist gives to the person is not complete. `documents` are those of the person who
-    asks, for this turn; `may_be_told` is asked of what a tool gives before a model sees it.
+    that a specialist gives to the person is not complete. `documents` and `agenda` are those of the
+    person who asks, for this turn; `may_be_told` is asked of what a tool gives before a model sees
+    it.
     """
 
     context: AgentMemoryContext
@@ -63,6 +65,7 @@ class ToolDeps:
     confirmed: bool = False
     documents: TurnDocuments | None = None
     may_be_told: MayBeTold | None = None
+    agenda: TurnAgenda | None = None
     reads_only: bool = False
     spent: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None

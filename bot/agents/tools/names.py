@@ -25,5 +25,9 @@ TOOL_NAMES = frozenset(
         "send_file",
         "read_document",
         "search_documents",
+        "look_at_calendar",
+        "list_due_tasks",
+        "book_meeting",
+        "make_task",
     }
 )

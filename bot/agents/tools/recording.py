@@ -14,7 +14,7 @@ import msgspec
 from bot.agents.prompts.drawn_on import noting_sources
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Tool, ToolFailed, as_error
-from bot.agents.tools.confirming import wait_for_confirmation
+from bot.agents.tools.confirming import reads_only, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.own_words import GUARDED, asked_for
 from memory.errors import (
@@ -92,11 +92,7 @@ async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
         await _note_done(tool.name, deps)
         return result
     if deps.reads_only:
-        raise ToolFailed(
-            "Nothing can be changed in this answer, and nothing was: it only shows what is known. "
-            "Do not try again.",
-            "reads-only",
-        )
+        raise reads_only()
     return await hold_up(tool, arguments, deps)
 
 

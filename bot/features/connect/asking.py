@@ -11,7 +11,6 @@ import structlog
 from bot.features.connect import texts
 from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuFailure
-from bot.feishu.user_scopes import DOCUMENTS
 from bot.outbox.delivery import Aside, Undeliverable
 from bot.outbox.notices import say
 from bot.people.personal_access import PersonalAccess
@@ -32,16 +31,17 @@ async def ask(
     person: FeishuPerson,
     ask_id: str,
     place: AskPlace,
+    scopes: tuple[str, ...],
 ) -> Asked:
-    """Shows the link and queues the look at what comes of it. After a crash it is the same link.
-    Raises `StoreError`."""
+    """Shows the link for `scopes` and queues the look at what comes of it. After a crash it is the
+    same link. Raises `StoreError`."""
     try:
-        device, life_s, interval_s = await _device(services, access, person, ask_id, place)
+        device, life_s, interval_s = await _device(services, access, person, ask_id, place, scopes)
         minutes = max(life_s // 60, 1)
         sent = await say(
             services,
             Aside(person.open_id, place.beside),
-            texts.asked(DOCUMENTS, device.link, minutes, place.language),
+            texts.asked(scopes, device.link, minutes, place.language),
             key=f"connect:{ask_id}",
         )
     except NotGranted as exc:
@@ -75,6 +75,7 @@ async def _device(
     person: FeishuPerson,
     ask_id: str,
     place: AskPlace,
+    scopes: tuple[str, ...],
 ) -> tuple[DeviceCode, int, int]:
     """The link, how long it is valid and how often to look, in seconds."""
     known = await access.store.get(person)
@@ -82,12 +83,12 @@ async def _device(
         left_s = int(known.ask.until_ms / 1000 - services.clock())
         if device := await access.store.device(person, known.ask):
             return device, max(left_s, 0), known.ask.interval_s
-    link = await access.authorization.begin(DOCUMENTS)
+    link = await access.authorization.begin(scopes)
     device = DeviceCode(link.device_code, link.link)
     await access.store.ask(
         person,
         ask_id,
-        scopes=DOCUMENTS,
+        scopes=scopes,
         device=device,
         life_s=link.life_s,
         interval_s=link.interval_s,

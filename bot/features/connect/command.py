@@ -61,7 +61,8 @@ async def _ask(services: Services, access: PersonalAccess, asked: CommandTurn) -
     in_p2p = asked.chat_type == "p2p"
     beside = "" if in_p2p or request.in_thread else context.chat_id
     place = AskPlace(context.chat_id, asked.chat_type, language, beside)
-    outcome = await ask(services, access, _person(context), asked.turn_id, place)
+    person = _person(context)
+    outcome = await ask(services, access, person, asked.turn_id, place, DOCUMENTS)
     if outcome == "beside":
         return Reply("", unsaid=True, means=ELSEWHERE)
     return Reply(texts.say("sent-privately" if outcome == "in_p2p" else outcome, language))

@@ -138,7 +138,7 @@ async def _tell_answer(
     """On the card with the link, which goes; beside a group such a card cannot be changed."""
     found = await access.store.get(person)
     scopes = found.scopes if found else ()
-    text = texts.answered(outcome, scopes, ask.place.language)
+    text = texts.answered(outcome, scopes, ask.place.language, ask.scopes)
     if not ask.card or ask.aside or not await _patched(services, ask.card, text):
         beside = ask.place.beside if ask.aside else ""
         await _say(services, person, text, key=f"connected:{ask.id}", lease=lease, beside=beside)

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Literal
 
-from bot.feishu.user_scopes import purposes_of
+from bot.feishu.user_scopes import WRITING, missing_scopes, purposes_of
 from bot.text.catalogues import Catalogue
 from bot.text.dates import spoken
-from bot.text.languages import Language
+from bot.text.languages import Language, join_list
 from memory.tables.user_tokens import Ended, Outcome
 
 say = Catalogue(__file__).say
@@ -17,12 +17,15 @@ say = Catalogue(__file__).say
 
 def asked(scopes: Collection[str], link: str, minutes: int, language: Language) -> str:
     """What is asked for, with the link to grant it."""
+    purposes = set(purposes_of(scopes))
+    of_documents = "read-documents" in purposes
+    writes = not purposes.isdisjoint(WRITING)
     return "\n\n".join(
         (
-            say("ask", language),
+            say("ask" if of_documents else "ask-more", language),
             _listed(scopes, language),
             say("ask-link", language, link=link, n=minutes),
-            say("ask-limits", language),
+            say("ask-limits-writing" if writes else "ask-limits", language),
         )
     )
 
@@ -35,10 +38,22 @@ def granted(scopes: Collection[str], since: datetime, now: datetime, language: L
     )
 
 
-def answered(outcome: Outcome, scopes: Collection[str], language: Language) -> str:
-    """What came of asking."""
+def answered(
+    outcome: Outcome, scopes: Collection[str], language: Language, asked: Collection[str] = ()
+) -> str:
+    """What came of asking for `asked`. `scopes`: what is granted now, also by what they granted
+    before."""
     if outcome != "connected":
-        return say(f"outcome-{outcome}", language)
+        return say(f"more-{outcome}" if scopes else f"outcome-{outcome}", language)
+    if refused := _refused(asked, scopes):
+        return "\n\n".join(
+            (
+                say("outcome-connected", language),
+                _listed(scopes, language),
+                say("not-allowed", language, purposes=_in_one(refused, language)),
+                say("use", language),
+            )
+        )
     return "\n\n".join(
         (say("outcome-connected", language), _listed(scopes, language), say("use", language))
     )
@@ -47,6 +62,16 @@ def answered(outcome: Outcome, scopes: Collection[str], language: Language) -> s
 def ended(why: Ended | Literal[""], language: Language) -> str:
     """Why the bot may no longer act as the person."""
     return say(f"ended-{why}", language) if why else say("not-connected", language)
+
+
+def _refused(asked: Collection[str], granted: Collection[str]) -> list[str]:
+    """The purposes that they were asked for and did not allow."""
+    return [one for one in purposes_of(asked) if missing_scopes((one,), granted)]
+
+
+def _in_one(purposes: Collection[str], language: Language) -> str:
+    """Purposes in one sentence."""
+    return join_list((say(f"purpose-{one}", language) for one in purposes), language)
 
 
 def _listed(scopes: Collection[str], language: Language) -> str:

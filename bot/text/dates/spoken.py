@@ -25,6 +25,13 @@ def moment(at: datetime, language: Language, *, now: datetime) -> str:
     return say("moment", language, date=day(at, language, now=now), time=f"{at:%H:%M}")
 
 
+def weekday_and_day(at: datetime, language: Language, *, now: datetime) -> str:
+    """“Mon 30 Nov”."""
+    weekday = _one_of("short-weekdays", at.weekday(), language)
+    date = day(at, language, now=now)
+    return say("weekday-and-day", language, weekday=weekday, date=date)
+
+
 def coming(at: datetime, language: Language, *, now: datetime) -> str:
     """“Mon 30 Nov at 09:00”: people know a day that is to come by its weekday."""
     weekday = _one_of("short-weekdays", at.weekday(), language)

@@ -62,6 +62,8 @@ class Desk:
             "send_file": {"name": "list.txt", "kind": "text", "content": "pasta"},
             "read_document": {"url": "https://acme.feishu.cn/docx/" + "a" * 27},
             "search_documents": {"query": "pasta"},
+            "book_meeting": {"title": "launch", "at": "tomorrow at 3 pm"},
+            "make_task": {"title": "slides"},
         }
         return by_name.get(one.name, {})
 

@@ -6,12 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from bot.agenda.refusals import Reason as AgendaReason
 from bot.agents.tool_types.outcomes import COMMON, Fields, ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING as NOTES
+from bot.features.calendar.outcome_texts import WORDING as AGENDA
 from bot.features.reminders.outcome_texts import WORDING as REMINDERS
 from bot.text.languages import Language
 from memory.text import has_han
@@ -45,6 +47,25 @@ REMINDER = {
     "text": "ship it",
 }
 MOST = {"most": 20}
+AGENDA_REFUSAL = {
+    "name": "Bob", "at": "2026-11-20 09:00", "day": "2026-11-20", "minutes": 60, "most": 20,
+    "scopes": "task:task:read",
+}  # fmt: skip
+DAY = {
+    "name": "Bob",
+    "is_asker": False,
+    "day": "2026-11-26",
+    "busy": ["10:00-11:00"],
+    "free": ["09:00-10:00"],
+    "events": [],
+}
+OWN_DAY = {
+    **DAY,
+    "is_asker": True,
+    "events": [{"when": "10:00-11:00", "title": "launch", "place": "room 9"}],
+}
+AGENDA_NOW = {"zone": "Asia/Shanghai", "now": "2026-11-26T08:00"}
+TASK = {"day": "2026-11-25", "overdue": True, "title": "slides", "guid": "g"}
 
 DONE: tuple[tuple[Wording, str, Fields], ...] = (
     (COMMON, "waits-for-press", {}),
@@ -68,6 +89,10 @@ DONE: tuple[tuple[Wording, str, Fields], ...] = (
     (REMINDERS, "reminder-cancelled", REMINDER),
     (REMINDERS, "reminders-listed", {"reminders": [REMINDER, {**REMINDER, "for_all": True}]}),
     (REMINDERS, "no-reminders", {}),
+    (AGENDA, "agenda-told", {**AGENDA_NOW, "days": [DAY, OWN_DAY], "is_alone": True}),
+    (AGENDA, "agenda-told", {**AGENDA_NOW, "days": [DAY], "is_alone": False}),
+    (AGENDA, "tasks-told", {**AGENDA_NOW, "tasks": [TASK, TASK], "is_alone": False}),
+    (AGENDA, "tasks-told", {**AGENDA_NOW, "tasks": [], "is_alone": True}),
 )
 REFUSED: tuple[tuple[Wording, str, Fields], ...] = (
     (COMMON, "no-facts", {}),
@@ -105,6 +130,7 @@ REFUSED: tuple[tuple[Wording, str, Fields], ...] = (
     (REMINDERS, "not-yours-to-cancel", {}),
     (REMINDERS, "no-such-reminder", {}),
     (REMINDERS, "no-reminders-kept", {}),
+    *((AGENDA, f"why-{reason}", AGENDA_REFUSAL) for reason in get_args(AgendaReason)),
 )
 
 # What these tools give and refuse only a language model reads: no rule calls them, no button.

@@ -1,0 +1,266 @@
+"""The calendar and the tasks of the person who asks, for one turn, told to whoever reads it.
+
+Where others read along it gives times alone: of nobody does it fetch what an event is called, where
+it is or who comes, but to learn the asker's time zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from bot.agenda.people import Colleague
+from bot.agenda.plans import Attendee, MeetingPlan, TaskPlan
+from bot.agenda.refusals import AgendaRefused, refused
+from bot.agenda.times import merged, zone_of
+from bot.feishu.calendars import (
+    GONE,
+    BusySpan,
+    CalendarCalls,
+    CalendarEvent,
+    ListedTask,
+)
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.user_scopes import READ_CALENDAR, READ_TASKS, WRITE_CALENDAR, WRITE_TASKS
+
+log = structlog.get_logger()
+
+ResultT = TypeVar("ResultT")
+_OF_SCOPES = (99991672, 99991679)  # of the app, of the person
+_AROUND_S = 14 * 86_400  # how far before and after now one looks for the asker's time zone
+
+AsAsker = Callable[[Collection[str], Callable[[str], Awaitable[object]]], Awaitable[object]]
+"""Calls with the access token of the person who asks, which they granted for these purposes. Raises
+`AgendaRefused`, `FeishuFailure` and `StoreError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEvent:
+    """Where an event stands that was written."""
+
+    calendar_id: str
+    event_id: str
+
+
+class TurnAgenda:
+    """Made anew for each turn. `is_alone`: nobody but the asker reads the answer. `usual`: the zone
+    of who has none. `members` gives those of the group; none in p2p. `now` is aware."""
+
+    def __init__(
+        self,
+        calls: CalendarCalls,
+        as_asker: AsAsker,
+        asker: str,
+        *,
+        is_alone: bool,
+        usual: ZoneInfo,
+        now: Callable[[], datetime],
+        members: Callable[[], Awaitable[Sequence[Colleague]]],
+    ) -> None:
+        self._calls = calls
+        self._as_asker = as_asker
+        self.asker = asker
+        self.is_alone = is_alone
+        self._usual = usual
+        self._now = now
+        self._members = members
+        self._wanted: list[str] = []
+        self._zone: ZoneInfo | None = None
+        self._calendar_id = ""
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The scopes that were needed and are not granted."""
+        return tuple(dict.fromkeys(self._wanted))
+
+    async def members(self) -> Sequence[Colleague]:
+        """Those of the group; none where Feishu does not tell."""
+        try:
+            return await self._members()
+        except FeishuFailure as failure:
+            log.info("agenda.members_unknown", error=type(failure).__name__)
+            return ()
+
+    async def now(self) -> datetime:
+        """By the asker's clock. Raises `AgendaRefused`."""
+        return self._now().astimezone(await self.zone())
+
+    async def zone(self) -> ZoneInfo:
+        """The asker's. Raises `AgendaRefused`."""
+        if self._zone is None:
+            now_s = int(self._now().timestamp())
+            events = await self._own_events(now_s - _AROUND_S, now_s + _AROUND_S)
+            self._zone = zone_of(events, self._usual)
+        return self._zone
+
+    async def clock_zone(self) -> ZoneInfo:
+        """As `zone`; the usual one where the asker's calendar may not be read, which is not asked
+        for."""
+        wanted = list(self._wanted)
+        try:
+            return await self.zone()
+        except AgendaRefused:
+            self._wanted = wanted
+            return self._usual
+
+    async def busy(self, person: Attendee, span: BusySpan) -> tuple[BusySpan, ...]:
+        """When somebody is busy then. Raises `AgendaRefused`."""
+
+        async def asked(token: str) -> tuple[BusySpan, ...]:
+            return await self._calls.busy(person.open_id, span.start_s, span.end_s, token)
+
+        return merged(await self._call((READ_CALENDAR,), asked, name=person.name))
+
+    async def own_events(self, span: BusySpan) -> tuple[CalendarEvent, ...] | None:
+        """The asker's events; None where others read along. Raises `AgendaRefused`."""
+        if not self.is_alone:
+            return None
+        return await self._own_events(span.start_s, span.end_s)
+
+    async def open_tasks(self) -> tuple[ListedTask, ...]:
+        """What the asker has to do; without titles where others read along. Raises
+        `AgendaRefused`."""
+        tasks = await self._call((READ_TASKS,), self._calls.open_tasks)
+        if self.is_alone:
+            return tasks
+        return tuple(ListedTask("", "", one.due_s, one.is_all_day) for one in tasks)
+
+    async def may(self, *purposes: str) -> None:
+        """Raises `AgendaRefused` unless the asker has granted it, before anything is offered."""
+
+        async def nothing(token: str) -> None:
+            return None
+
+        await self._call(purposes, nothing)
+
+    async def book(self, plan: MeetingPlan, key: str) -> WrittenEvent:
+        """Writes it once for each `key`, with all who are invited or not at all. Raises
+        `AgendaRefused`, and `FeishuFailure` where it is worth another attempt."""
+        calendar_id = await self._own_calendar()
+
+        async def made(token: str) -> str:
+            return await self._calls.create_event(calendar_id, key, plan.event(), token)
+
+        written = WrittenEvent(calendar_id, await self._write((WRITE_CALENDAR,), made))
+        if plan.attendees:
+            await self._invite(plan, written)
+        return written
+
+    async def unbook(self, written: WrittenEvent) -> bool:
+        """Deletes it; False: it was gone already. Raises as `book`."""
+
+        async def gone(token: str) -> None:
+            await self._calls.delete_event(written.calendar_id, written.event_id, token)
+
+        return await self._deleted((WRITE_CALENDAR,), gone)
+
+    async def make_task(self, plan: TaskPlan, key: str) -> str:
+        """Its guid; within five minutes it is written once for each `key`. Raises as `book`."""
+
+        async def made(token: str) -> str:
+            return await self._calls.create_task(
+                key, plan.title, plan.due, plan.assignee.open_id, token
+            )
+
+        return await self._write((WRITE_TASKS,), made, name=plan.assignee.name)
+
+    async def unmake_task(self, guid: str) -> bool:
+        """Deletes it; False: it was gone already. Raises as `book`."""
+
+        async def gone(token: str) -> None:
+            await self._calls.delete_task(guid, token)
+
+        return await self._deleted((WRITE_TASKS,), gone)
+
+    async def _invite(self, plan: MeetingPlan, written: WrittenEvent) -> None:
+        """Where somebody cannot be invited nothing stays."""
+        ids = [one.open_id for one in plan.attendees]
+
+        async def invited(token: str) -> None:
+            await self._calls.invite(written.calendar_id, written.event_id, ids, token)
+
+        try:
+            await self._write((WRITE_CALENDAR,), invited)
+        except AgendaRefused as refusal:
+            await self.unbook(written)
+            for one in plan.attendees if refusal.reason == "left" else ():
+                await self.busy(one, plan.span)  # refuses whoever it is, by name
+            raise
+
+    async def _own_calendar(self) -> str:
+        self._calendar_id = self._calendar_id or await self._call(
+            (READ_CALENDAR,), self._calls.primary_id
+        )
+        return self._calendar_id
+
+    async def _own_events(self, start_s: int, end_s: int) -> tuple[CalendarEvent, ...]:
+        calendar_id = await self._own_calendar()
+
+        async def asked(token: str) -> tuple[CalendarEvent, ...]:
+            return await self._calls.events(calendar_id, start_s, end_s, token)
+
+        return await self._call((READ_CALENDAR,), asked)
+
+    async def _call(
+        self,
+        purposes: Collection[str],
+        make: Callable[[str], Awaitable[ResultT]],
+        *,
+        name: str = "",
+    ) -> ResultT:
+        try:
+            return await self._made(purposes, make)
+        except FeishuFailure as failure:
+            raise self._noted(refused(failure, name=name)) from failure
+
+    async def _write(
+        self,
+        purposes: Collection[str],
+        make: Callable[[str], Awaitable[ResultT]],
+        *,
+        name: str = "",
+    ) -> ResultT:
+        """What may have been written although no answer came is tried again, with the same key."""
+        try:
+            return await self._made(purposes, make)
+        except FeishuError as failure:
+            if failure.action.may_pass and failure.code not in _OF_SCOPES:
+                raise
+            raise self._noted(refused(failure, name=name)) from failure
+
+    async def _deleted(
+        self, purposes: Collection[str], make: Callable[[str], Awaitable[None]]
+    ) -> bool:
+        try:
+            await self._made(purposes, make)
+        except FeishuError as failure:
+            if failure.code in GONE:
+                return False
+            if failure.action.may_pass and failure.code not in _OF_SCOPES:
+                raise
+            raise self._noted(refused(failure)) from failure
+        return True
+
+    async def _made(
+        self, purposes: Collection[str], make: Callable[[str], Awaitable[ResultT]]
+    ) -> ResultT:
+        results: list[ResultT] = []
+
+        async def kept(token: str) -> None:
+            results.append(await make(token))
+
+        try:
+            await self._as_asker(purposes, kept)
+        except AgendaRefused as refusal:
+            raise self._noted(refusal) from None
+        return results[-1]
+
+    def _noted(self, refusal: AgendaRefused) -> AgendaRefused:
+        if refusal.reason in ("not_connected", "not_approved"):
+            self._wanted += refusal.scopes
+        return refusal

@@ -1,0 +1,163 @@
+"""Which tool for calendars and tasks a question calls for, for the offline model. Pure.
+
+It knows the sentences that people use most, in English and Chinese; everything else is for a
+language model.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.agents.offline.notes import Call
+
+_LONGEST = 400
+_DAY_ZH = (
+    r"(?:今天|明天|大?后天|[这本]周[一二三四五六日天末]?|下周[一二三四五六日天]?"
+    r"|(?:周|星期|礼拜)[一二三四五六日天]|\d{1,2}月\d{1,2}[日号])"
+)
+_TIME_ZH = (
+    r"(?:上午|下午|早上|晚上|中午)?"
+    r"(?:[\d一二三四五六七八九十两]{1,3}[点时](?:半|一刻|\d{1,2}分?)?|\d{1,2}[:：]\d\d)?"
+)
+_UNTIL_ZH = rf"{_DAY_ZH}{_TIME_ZH})(?:之?前)?(?:完成|截止)?)?"
+_LENGTH = r"(?P<length>an hour|half an hour|\d{1,3} ?(?:minutes?|mins?|hours?))"
+_LENGTH_ZH = r"(?P<length>[一两二三四五六七八九十\d]{1,3}个?半?小时|半个?小时|\d{1,3}分钟)"
+_WHEN = r"(?:on |at |next |this |today|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|in the )"
+_POLITE = re.compile(
+    r"^(?:(?:please|pls|can you|could you|would you|hey|hi)[\s,]+)+|^(?:请|麻烦|帮我?|给我)+", re.I
+)
+_FREE = (
+    re.compile(
+        r"^when (?:is|are|am) (?P<who>.+?) (?:free|available|busy)\b(?P<when>.*)$"
+        r"|^(?:is|are|am) (?!you\b|it\b|this\b|that\b|there\b|the\b)(?P<who2>.+?)"
+        rf" (?:free|available|busy)(?P<when2>(?: {_WHEN}.*)?)$",
+        re.I | re.S,
+    ),
+    re.compile(
+        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?P<who>.{{1,40}}?)(?P<when2>{_DAY_ZH}{_TIME_ZH})?"
+        r"(?:都)?(?:什么时候|啥时候|何时|几点|哪些时间|有没有)?(?:有空|空闲|有时间|没空|忙不忙)",
+        re.S,
+    ),
+)
+_DUE = re.compile(
+    r"^what(?:'s|’s| is| are)?(?: my)?(?: tasks?)?(?: that (?:is|are))? due\b(?P<when>.*)$"
+    rf"|^(?:我)?(?P<zh>{_DAY_ZH}|本周|这周)?(?:我)?(?:有什么|有哪些|哪些|什么)?(?:任务|待办)?"
+    r"(?:要)?(?:到期|截止|要交)(?:的)?(?:任务|待办)?(?:有哪些|有什么)?",
+    re.I | re.S,
+)
+_BOOK = (
+    re.compile(
+        rf"^(?:book|schedule|set up|arrange)\b(?: {_LENGTH})?(?: (?:a |the )?(?:meeting|call))?"
+        rf"(?: (?:of|for) {_LENGTH.replace('length', 'length2')})?"
+        rf"(?: with (?P<who>.+?))?(?: (?P<when>{_WHEN}.*?))?"
+        r"(?:,? (?:and )?(?:call(?:ed)? (?:it )?|title[d]? (?:it )?|named? (?:it )?|about )"
+        r"(?P<title>.+))?$",
+        re.I | re.S,
+    ),
+    re.compile(
+        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?:和|跟|与|约|预约|安排)一?下?(?:和|跟|与)?(?P<who>.+?)"
+        rf"(?P<when2>{_DAY_ZH}{_TIME_ZH})?(?:约|开|安排|预约)?一?个?{_LENGTH_ZH}?的?(?:会议?|时间)?"
+        r"(?:[，,。 ]*(?:标题|主题|名称|名字)?(?:就?叫|是|为|叫做)(?P<title>.+))$",
+        re.S,
+    ),
+)
+_TASK = (
+    re.compile(
+        r"^(?:make|create|add|set) (?:a|the) (?:new )?task\b"
+        r"(?: (?:of|out of|from) (?P<this>this|that|it))?"
+        r"(?:(?: to|:| of| called) (?P<what>.+?))?(?: for (?P<who>.+?))?"
+        r"(?: (?:by|due|until|before) (?P<due>.+?))?$",
+        re.I | re.S,
+    ),
+    re.compile(
+        r"^(?:给|为|帮)(?P<who>.+?)(?:建|创建|新建|加|安排|布置)(?:一?个)?任务"
+        rf"(?:[，,]?(?P<due>{_UNTIL_ZH}(?:[：:，, ]+(?P<what>.+))?$"
+        rf"|^把(?P<this>[这那它]个?)(?:建|做|变|设)?成?(?P<who2>.+?)的任务"
+        rf"(?:[，,]?(?P<due2>{_UNTIL_ZH}$",
+        re.S,
+    ),
+)
+_NAMES = re.compile(r"\s*(?:,|、|，| and |和|与|跟|以及)\s*", re.I)
+_NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "半": 0.5}
+_HOUR = 60
+
+
+def wish(question: str, before: str = "") -> Call | None:
+    """The call that the question asks for; `before`: what was said before it (“make a task of
+    this”)."""
+    said = _POLITE.sub("", question.strip()[:_LONGEST]).rstrip("?？.。!！ ")
+    return _free(said) or _due(said) or _book(said) or _task(said, before)
+
+
+def _free(said: str) -> Call | None:
+    for pattern in _FREE:
+        if found := pattern.search(said):
+            groups = found.groupdict()
+            who = _people(groups["who"] or groups.get("who2") or "")
+            when = groups["when"] or groups.get("when2") or ""
+            return Call("look_at_calendar", {"who": who, "when": when.strip() or "today"})
+    return None
+
+
+def _due(said: str) -> Call | None:
+    found = _DUE.search(said)
+    if not found:
+        return None
+    when = (found["when"] or found["zh"] or "").strip()
+    return Call("list_due_tasks", {"when": when or "this week"})
+
+
+def _book(said: str) -> Call | None:
+    for pattern in _BOOK:
+        found = pattern.search(said)
+        if not found:
+            continue
+        groups = found.groupdict()
+        who, when = groups["who"], groups["when"] or groups.get("when2")
+        if not who and not when:
+            continue
+        arguments = {
+            "title": _bare(groups["title"] or ""),
+            "at": (when or "").strip(" ,，"),
+            "with_whom": _people(who or ""),
+            "minutes": _minutes(groups.get("length") or groups.get("length2") or ""),
+        }
+        return Call("book_meeting", arguments)
+    return None
+
+
+def _task(said: str, before: str) -> Call | None:
+    for pattern in _TASK:
+        found = pattern.search(said)
+        if not found:
+            continue
+        groups = found.groupdict()
+        title = _bare(groups["what"] or "") or before
+        who = _people(groups["who"] or groups.get("who2") or "me")
+        due = groups["due"] or groups.get("due2") or ""
+        arguments = {"title": title[:200], "for_whom": who[0] if who else "me", "due": due}
+        return Call("make_task", arguments)
+    return None
+
+
+def _people(names: str) -> list[str]:
+    found = [one.strip().lstrip("@") for one in _NAMES.split(names.strip())]
+    return ["me" if one.lower() in ("i", "you", "we") else one for one in found if one]
+
+
+def _minutes(length: str) -> int:
+    """Of “half an hour”, 两个半小时; an hour where nothing is said."""
+    if not length:
+        return _HOUR
+    figure = re.search(r"\d+", length)
+    number = int(figure[0]) if figure else _NUMBERS.get(length[0], 1)
+    if "minute" in length.lower() or "min" in length.lower() or "分" in length:
+        return int(number)
+    if length.lower().startswith("half"):
+        return _HOUR // 2
+    half = _HOUR // 2 if "半小时" in length[1:] else 0
+    return int(number * _HOUR) + half
+
+
+def _bare(title: str) -> str:
+    return title.strip(" ,，。.\"'“”‘’「」《》:：")

@@ -1,0 +1,92 @@
+"""What cards say of meetings and tasks: before a press, and after. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from bot.agenda.plans import MeetingPlan, TaskPlan, due_day
+from bot.feishu import markup
+from bot.text.catalogues import Catalogue
+from bot.text.dates import spoken
+from bot.text.languages import Language, join_list
+
+say = Catalogue(__file__).say
+
+
+def meeting_offered(
+    plan: MeetingPlan, busy: Sequence[str], language: Language, now: datetime
+) -> str:
+    """All that will be written, and who is busy then."""
+    lines = [say("confirm-meeting", language), "", f"📅 **{markup.escape(plan.title)}**"]
+    lines.append(meeting_times(plan, language, now))
+    if plan.attendees:
+        lines.append(say("with", language, names=_names(plan, language)))
+    if busy:
+        names = join_list(map(markup.escape, busy), language)
+        lines.append(say("busy-then", language, names=names))
+    return "\n".join(lines)
+
+
+def task_offered(plan: TaskPlan, language: Language, now: datetime) -> str:
+    """All that will be written."""
+    lines = [say("confirm-task", language), "", f"☑ **{markup.escape(plan.title)}**"]
+    lines.append(say("for", language, name=markup.escape(plan.assignee.name)))
+    if plan.due_s is not None:
+        lines.append(say("due", language, when=due_time(plan, language, now)))
+    return "\n".join(lines)
+
+
+def meeting_in_one_line(plan: MeetingPlan, language: Language, now: datetime) -> str:
+    """Title, times and people."""
+    parts = [markup.escape(plan.title), meeting_times(plan, language, now)]
+    if plan.attendees:
+        parts.append(say("with", language, names=_names(plan, language)))
+    return " · ".join(parts)
+
+
+def task_in_one_line(plan: TaskPlan, language: Language, now: datetime) -> str:
+    """Title, whose, and until when."""
+    parts = [
+        markup.escape(plan.title),
+        say("for", language, name=markup.escape(plan.assignee.name)),
+    ]
+    if plan.due_s is not None:
+        parts.append(say("due", language, when=due_time(plan, language, now)))
+    return " · ".join(parts)
+
+
+def meeting_times(plan: MeetingPlan, language: Language, now: datetime) -> str:
+    """“Thu 3 Dec at 15:00–16:00 (Asia/Shanghai)”."""
+    zone = ZoneInfo(plan.zone)
+    start, end = (datetime.fromtimestamp(one, zone) for one in (plan.start_s, plan.end_s))
+    until = f"{end:%H:%M}" if end.date() == start.date() else _coming(end, language, now)
+    return f"{_coming(start, language, now)}–{until} ({plan.zone})"
+
+
+def due_time(plan: TaskPlan, language: Language, now: datetime) -> str:
+    """“Fri 4 Dec”, or with the time and the zone."""
+    due_s = plan.due_s or 0
+    if plan.is_all_day:
+        return due_on(datetime.combine(due_day(due_s), datetime.min.time()), language, now)
+    at = datetime.fromtimestamp(due_s, ZoneInfo(plan.zone))
+    return f"{_coming(at, language, now)} ({plan.zone})"
+
+
+def due_on(day: datetime, language: Language, now: datetime) -> str:
+    """“Fri 4 Dec”."""
+    return spoken.weekday_and_day(day, language, now=now)
+
+
+def plain(title: str) -> str:
+    """A title as it is shown."""
+    return markup.escape(title)
+
+
+def _coming(at: datetime, language: Language, now: datetime) -> str:
+    return spoken.coming(at, language, now=now)
+
+
+def _names(plan: MeetingPlan, language: Language) -> str:
+    return join_list((markup.escape(one.name) for one in plan.attendees), language)

@@ -1,0 +1,212 @@
+"""The tools that read a calendar and tasks as the person who asks, and that offer to write.
+
+They write nothing: a button of the asker's does (`bot.features.calendar.writing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, datetime
+from functools import wraps
+from typing import Any
+
+from bot.agenda.people import known_people, meant
+from bot.agenda.plans import (
+    Attendee,
+    MeetingPlan,
+    TaskPlan,
+    due_of,
+    length_s,
+    other_people,
+    title_of,
+)
+from bot.agenda.refusals import AgendaRefused
+from bot.agenda.times import first_free, meets, moment_s, whole_days, working_hours
+from bot.agenda.turn_agenda import TurnAgenda
+from bot.agenda.words import SaidTime, said_days, said_end, said_time
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import Tool, ToolFailed, tool
+from bot.agents.tools.confirming import propose
+from bot.agents.tools.deps import ToolDeps
+from bot.features.calendar import texts
+from bot.features.calendar.outcome_texts import WORDING
+from bot.features.calendar.outcomes import (
+    PersonAgenda,
+    agenda_told,
+    tasks_told,
+    times_of_events,
+)
+from bot.feishu.calendars import BusySpan
+from bot.feishu.user_scopes import READ_CALENDAR, WRITE_CALENDAR, WRITE_TASKS
+
+BOOK, MAKE_TASK = "calendar.book", "calendar.task"
+_MOST_LOOKED_AT = 10
+
+
+def calendar_tools() -> list[Tool]:
+    return [
+        tool(_refusing(look_at_calendar), reads=True, kept=False, wording=WORDING),
+        tool(_refusing(list_due_tasks), reads=True, kept=False, wording=WORDING),
+        tool(_refusing(book_meeting), reads=True, sequential=True, wording=WORDING),
+        tool(_refusing(make_task), reads=True, sequential=True, wording=WORDING),
+    ]
+
+
+def _refusing(function: Callable[..., Awaitable[ToolOutcome]]) -> Callable[..., Any]:
+    """As a tool: what is refused is told to the model, and to people."""
+
+    @wraps(function)
+    async def told(deps: ToolDeps, **given: Any) -> ToolOutcome:
+        try:
+            return await function(deps, **given)
+        except AgendaRefused as refusal:
+            what = f"why-{refusal.reason}"
+            raise ToolFailed(refusal.told("en"), what, **refusal.fields) from refusal
+
+    return told
+
+
+async def look_at_calendar(
+    deps: ToolDeps, who: list[str] | None = None, when: str = "today"
+) -> ToolOutcome:
+    """When people are free or busy in their Feishu calendar (谁有空、日程); of the person who asks
+    also what they have, in the private chat.
+
+    Args:
+        who: "me" (also when left out), or names of colleagues.
+        when: A day or a week, as the person says it (“tomorrow”, “this week”), or 2026-11-27.
+    """
+    agenda = _agenda(deps)
+    now = await agenda.now()
+    days = said_days(when, now.date())
+    people = await _meant(deps, agenda, who or ["me"])
+    if len(people) > _MOST_LOOKED_AT:
+        raise AgendaRefused("too_many", most=_MOST_LOOKED_AT)
+    span = whole_days(*days, await agenda.zone())
+    times = [await _times(agenda, one, span) for one in people]
+    return agenda_told(times, days, now, is_alone=agenda.is_alone)
+
+
+async def list_due_tasks(deps: ToolDeps, when: str = "this week") -> ToolOutcome:
+    """The Feishu tasks of the person who asks that are due (到期的任务), overdue ones too.
+
+    Args:
+        when: Until when: “today”, “this week”, or a day.
+    """
+    agenda = _agenda(deps)
+    tasks = await agenda.open_tasks()
+    now = deps.prompt.now.astimezone(await agenda.clock_zone())
+    return tasks_told(tasks, _until(when, now.date()), now, is_alone=agenda.is_alone)
+
+
+async def book_meeting(
+    deps: ToolDeps, title: str, at: str, with_whom: list[str] | None = None, minutes: int = 60
+) -> ToolOutcome:
+    """Offer to book a meeting in the Feishu calendar of the person who asks (约会议); they press a
+    button to book it. Where they say a day alone, the first time when all are free is offered.
+
+    Args:
+        title: What to call it.
+        at: The day, or day and time, as they say it (“Thursday”, “Thursday at 3 pm”), or
+            2026-12-03T15:00.
+        with_whom: Names of colleagues to invite, without the person who asks.
+        minutes: How long.
+    """
+    agenda = _agenda(deps)
+    await agenda.may(READ_CALENDAR, WRITE_CALENDAR)
+    now = await agenda.now()
+    named = title_of(title)
+    people = await _meant(deps, agenda, with_whom or [])
+    others = other_people(people, agenda.asker)
+    span, busy = await _place(agenda, said_time(at, now), length_s(minutes), others, now)
+    plan = MeetingPlan(named, span.start_s, span.end_s, str(await agenda.zone()), others)
+    language = deps.prompt.spoken
+    return propose(
+        BOOK,
+        plan.row(),
+        deps,
+        told=texts.meeting_offered(plan, busy, language, now),
+        summary=texts.meeting_in_one_line(plan, language, now),
+    )
+
+
+async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str = "") -> ToolOutcome:
+    """Offer to make a Feishu task (建任务) as the person who asks; they press a button to make it.
+
+    Args:
+        title: What is to be done.
+        for_whom: "me", or the name of a colleague.
+        due: Until when, as they say it (“Friday”), or 2026-12-04; "" without an end.
+    """
+    agenda = _agenda(deps)
+    await agenda.may(WRITE_TASKS)
+    zone = await agenda.clock_zone()
+    now = deps.prompt.now.astimezone(zone)
+    (assignee,) = await _meant(deps, agenda, [for_whom or "me"])
+    due_s, is_all_day = due_of(said_end(due, now), zone)
+    plan = TaskPlan(title_of(title), assignee, due_s, is_all_day, str(zone))
+    language = deps.prompt.spoken
+    if plan.is_over(now):
+        raise AgendaRefused("past", at=texts.due_time(plan, "en", now))
+    return propose(
+        MAKE_TASK,
+        plan.row(),
+        deps,
+        told=texts.task_offered(plan, language, now),
+        summary=texts.task_in_one_line(plan, language, now),
+    )
+
+
+async def _place(
+    agenda: TurnAgenda,
+    said: SaidTime,
+    length: int,
+    others: Sequence[Attendee],
+    now: datetime,
+) -> tuple[BusySpan, list[str]]:
+    """When it is to be, and who is busy then. Raises `AgendaRefused`."""
+    zone, now_s = await agenda.zone(), int(now.timestamp())
+    if said.day < now.date():
+        raise AgendaRefused("past", at=f"{said.day}")
+    if said.at is not None:
+        start_s = moment_s(said.at.date(), said.at.time(), zone)
+        if start_s <= now_s:
+            raise AgendaRefused("past", at=f"{said.at:%Y-%m-%d %H:%M}")
+        span = BusySpan(start_s, start_s + length)
+        return span, await busy_people(agenda, others, span)
+    window = working_hours(said.day, zone, said.part)
+    everybody = [Attendee(agenda.asker, ""), *others]
+    taken = [span for one in everybody for span in await agenda.busy(one, window)]
+    found = first_free(window, taken, length, now_s)
+    if found is None:
+        raise AgendaRefused("no_room", day=f"{said.day}", minutes=length // 60)
+    return found, []
+
+
+async def busy_people(agenda: TurnAgenda, people: Sequence[Attendee], span: BusySpan) -> list[str]:
+    """The names of those who are busy then. Raises `AgendaRefused`, for who has left too."""
+    return [one.name for one in people if meets(span, await agenda.busy(one, span))]
+
+
+async def _times(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> PersonAgenda:
+    if person.open_id == agenda.asker:
+        events = await agenda.own_events(span)
+        if events is not None:
+            return PersonAgenda(person.name, True, times_of_events(events), events)
+    busy = await agenda.busy(person, span)
+    return PersonAgenda(person.name, person.open_id == agenda.asker, busy)
+
+
+async def _meant(deps: ToolDeps, agenda: TurnAgenda, names: Sequence[str]) -> list[Attendee]:
+    known = known_people(await agenda.members(), deps.prompt.people, agenda.asker)
+    return meant(names, known, agenda.asker)
+
+
+def _until(when: str, today: date) -> tuple[date, date]:
+    return today, said_days(when, today)[1]
+
+
+def _agenda(deps: ToolDeps) -> TurnAgenda:
+    if deps.agenda is None:
+        raise AgendaRefused("not_set_up")
+    return deps.agenda

@@ -1,0 +1,187 @@
+"""What the buttons under an offer do: a meeting or a task is written as whoever pressed, once, and
+deleted again within ten minutes. Pressing is checked where buttons are (`memory.tables.buttons`).
+
+A press may be repeated after a crash: Feishu writes one thing for one key.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from bot.agenda.plans import MeetingPlan, TaskPlan, written_once
+from bot.agenda.refusals import AgendaRefused
+from bot.agenda.turn_agenda import TurnAgenda, WrittenEvent
+from bot.agents.prompts.prompt import PendingAction
+from bot.answering.agendas import agenda_for
+from bot.features.calendar import texts
+from bot.features.calendar.tools import BOOK, MAKE_TASK, busy_people
+from bot.features.feature import PressTurn
+from bot.outbox.buttons import Reply, confirmation
+from bot.services import Services
+from memory.tables.buttons import NewButton
+
+log = structlog.get_logger()
+
+_Do = Callable[[Services, PressTurn, TurnAgenda], Awaitable[Reply]]
+
+UNDO = "calendar.undo"
+UNDO_LIVES_S = 600
+# Feishu keeps a task's token for five minutes (task-v2, overview); a job may be late by so much.
+TOKEN_HOLDS_MS = 4 * 60 * 1000
+
+
+async def press_book(services: Services, here: PressTurn) -> Reply:
+    """Books the meeting of the button, unless the asker's clock or the time has changed. Raises
+    `FeishuFailure` where another attempt helps."""
+    return await _pressed(services, here, _book, "not-written")
+
+
+async def press_task(services: Services, here: PressTurn) -> Reply:
+    """Makes the task of the button. Raises as `press_book`."""
+    return await _pressed(services, here, _make_task, "not-written")
+
+
+async def press_undo(services: Services, here: PressTurn) -> Reply:
+    """Deletes exactly what was made. Raises as `press_book`."""
+    return await _pressed(services, here, _delete, "not-undone")
+
+
+async def _pressed(services: Services, here: PressTurn, do: _Do, otherwise: str) -> Reply:
+    agenda = agenda_for(services, here.context, is_alone=False)
+    if agenda is None:  # people's accounts were switched off since
+        return _refused(here, otherwise, AgendaRefused("not_set_up"))
+    try:
+        return await do(services, here, agenda)
+    except AgendaRefused as refusal:
+        return _refused(here, otherwise, refusal, agenda.wanted)
+
+
+def _refused(
+    here: PressTurn, otherwise: str, refusal: AgendaRefused, wanted: tuple[str, ...] = ()
+) -> Reply:
+    log.info("agenda.refused", reason=refusal.reason)
+    said = texts.say(otherwise, here.language, reason=refusal.told(here.language))
+    return Reply(said, wanted=wanted)
+
+
+async def _book(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
+    plan = MeetingPlan.of_row(here.press.payload["arguments"])
+    now, zone = await agenda.now(), await agenda.zone()
+    if _moved(plan, zone, plan.start_s):
+        return await _offer_again(agenda, here, plan, plan.moved_to(zone), now)
+    if plan.start_s <= now.timestamp():
+        raise AgendaRefused("past", at=texts.meeting_times(plan, here.language, now))
+    written = await agenda.book(plan, _key(here))
+    log.info("agenda.booked", attendees=len(plan.attendees))
+    what = texts.meeting_in_one_line(plan, here.language, now)
+    made = {"calendar_id": written.calendar_id, "event_id": written.event_id, "title": plan.title}
+    given = {"title": plan.title, "with_whom": [one.name for one in plan.attendees]}
+    said = texts.meeting_in_one_line(plan, "en", now)
+    return Reply(
+        texts.say("booked", here.language, what=what),
+        (_undo(here, made),),
+        tool_calls=(_record("book_meeting", given, f"Booked (ID: {written.event_id}) {said}"),),
+    )
+
+
+async def _make_task(services: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
+    plan, now = TaskPlan.of_row(here.press.payload["arguments"]), services.now()
+    if here.attempts > 1 and services.clock() * 1000 - here.pressed_ms > TOKEN_HOLDS_MS:
+        what = texts.task_in_one_line(plan, here.language, now)
+        return Reply(texts.say("unsure", here.language, what=what))
+    zone = await agenda.clock_zone()
+    if plan.due and not plan.is_all_day and _moved(plan, zone, plan.due[0]):
+        moved = plan.moved_to(zone)
+        told = texts.task_offered(moved, here.language, now)
+        summary = texts.task_in_one_line(moved, here.language, now)
+        return _again(here, MAKE_TASK, (plan.zone, moved.zone), moved.row(), told, summary)
+    if plan.is_over(now):
+        raise AgendaRefused("past", at=texts.due_time(plan, here.language, now))
+    guid = await agenda.make_task(plan, _key(here))
+    log.info("agenda.task_made")
+    what = texts.task_in_one_line(plan, here.language, now)
+    given = {"title": plan.title, "for_whom": plan.assignee.name}
+    said = texts.task_in_one_line(plan, "en", now)
+    return Reply(
+        texts.say("task-made", here.language, what=what),
+        (_undo(here, {"guid": guid, "title": plan.title}),),
+        tool_calls=(_record("make_task", given, f"Made task (ID: {guid}) {said}"),),
+    )
+
+
+async def _delete(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
+    made = here.press.payload["arguments"]
+    if guid := made.get("guid"):
+        id, was_there = guid, await agenda.unmake_task(guid)
+    else:
+        id = made["event_id"]
+        was_there = await agenda.unbook(WrittenEvent(made["calendar_id"], id))
+    log.info("agenda.undone", was_there=was_there)
+    key = "undone" if was_there or here.attempts > 1 else "gone-already"
+    record = _record("undo", {"title": made["title"]}, f"Deleted (ID: {id}) {made['title']}")
+    return Reply(texts.say(key, here.language, what=texts.plain(made["title"])), (), (record,))
+
+
+async def _offer_again(
+    agenda: TurnAgenda, here: PressTurn, plan: MeetingPlan, moved: MeetingPlan, now: datetime
+) -> Reply:
+    busy = await busy_people(agenda, moved.attendees, moved.span)
+    told = texts.meeting_offered(moved, busy, here.language, now)
+    summary = texts.meeting_in_one_line(moved, here.language, now)
+    return _again(here, BOOK, (plan.zone, moved.zone), moved.row(), told, summary)
+
+
+def _again(
+    here: PressTurn,
+    tool: str,
+    zones: tuple[str, str],
+    row: Mapping[str, Any],
+    told: str,
+    summary: str,
+) -> Reply:
+    """Says that the asker's time zone is another one (`zones`: before and now), and asks for
+    another press."""
+    log.info("agenda.zone_changed")
+    action = PendingAction(
+        id=secrets.token_urlsafe(16),
+        tool=tool,
+        arguments=row,
+        description=summary,
+        actor_id=here.context.actor_id,
+        conversation_id=here.context.conversation_id,
+        told=told,
+    )
+    changed = texts.say("zone-changed", here.language, before=zones[0], now=zones[1])
+    return Reply(f"{changed}\n\n{told}", confirmation(action, here.chat_type, here.language))
+
+
+def _moved(plan: MeetingPlan | TaskPlan, zone: ZoneInfo, at_s: int) -> bool:
+    """Whether the asker's clock shows another time then than the card says."""
+    before, after = (datetime.fromtimestamp(at_s, one) for one in (ZoneInfo(plan.zone), zone))
+    return before.utcoffset() != after.utcoffset()
+
+
+def _undo(here: PressTurn, made: Mapping[str, str]) -> NewButton:
+    payload = {
+        "tool": UNDO,
+        "arguments": dict(made),
+        "description": made["title"],
+        "decision": "confirm",
+        "language": here.language,
+    }
+    label = texts.say("undo", here.language)
+    return NewButton(label, "confirm", payload, here.chat_type, UNDO_LIVES_S)
+
+
+def _record(name: str, arguments: Mapping[str, Any], result: str) -> dict[str, Any]:
+    return {"name": name, "arguments": dict(arguments), "result": result, "ok": True}
+
+
+def _key(here: PressTurn) -> str:
+    return written_once(here.press.payload["id"])

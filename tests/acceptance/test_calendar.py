@@ -1,0 +1,126 @@
+"""Calendars and tasks: asked about and written as who asks, in a group and in private."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from lab.doubles.processes import eventually
+from memory.sealing import new_key
+from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.acceptance.test_commands import click
+from tests.acceptance.test_connect import LINK, decide
+from tests.acceptance.test_own_memory import after, buttons, press, private_chat
+from tests.acceptance.test_private_answers import shown_to
+
+SECRET = "Quillfeather surgery"
+
+
+@pytest.fixture(scope="module")
+def bot_options() -> dict[str, str]:
+    return {"OPENAI_API_KEY": "", "USER_TOKEN_KEY": new_key(), "FEISHU_CALLS_PER_SECOND": "200"}
+
+
+def today() -> date:
+    """In the zone of the bot."""
+    return datetime.now(ZoneInfo("Asia/Shanghai")).date()
+
+
+def working_day() -> date:
+    """A weekday of next week."""
+    return today() + timedelta(days=7 - today().weekday() + 2)
+
+
+def agenda(world: World, name: str) -> dict[str, Any]:
+    items = world.platform.get("/agendas")["items"]
+    return next(one for one in items if one["name"] == name)
+
+
+def written(world: World, name: str, kind: str = "events") -> list[str]:
+    return [one["summary"] for one in agenda(world, name)[kind] if not one["deleted"]]
+
+
+def allowed(world: World, who: str, question: str, purpose: str, chat: str = "") -> None:
+    """Asks for something that needs a scope, and approves the link that they alone see."""
+    known = {one["message_id"] for one in shown_to(world, who)}
+
+    def fresh() -> list[dict[str, Any]]:
+        found = world.platform.messages(chat) if chat else shown_to(world, who)
+        new = [one for one in found if one["message_id"] not in known]
+        return [one for one in new if is_from_bot(one) and LINK.search(markdown(one))]
+
+    world.ask(who, question, **({"chat": chat} if chat else {}))
+    (card,) = eventually(fresh, what="the link")
+    assert purpose in markdown(card)
+    assert "documents" not in markdown(card), "it asks for nothing else"
+    [link] = LINK.findall(markdown(card))
+    decide(world, who, link)
+    rows = (
+        "select scopes from user_tokens where open_id = %s and granted_at is not null and ask = ''"
+    )
+    eventually(lambda: world.rows(rows, world.people[who]), what="connected", within_s=60)
+
+
+def test_in_a_group_people_are_free_or_busy_and_who_asks_books_with_a_press(world: World) -> None:
+    day = working_day()
+    busy = {"as": world.people["Bob"], "summary": SECRET, "location": "Room 9"}
+    world.platform.post("/agendas/events", **busy, start=f"{day}T09:00:00", end=f"{day}T10:30:00")
+    asked = f"when is Bob free on {day}?"
+    allowed(world, "Alice", asked, "seeing your calendar")
+
+    question, told = world.ask("Alice", asked)
+    assert "09:00-10:30" in told
+    assert SECRET not in told
+    assert "Room 9" not in told
+    assert SECRET not in json.dumps(world.settled(question), default=str)
+
+    wish = f"book an hour with Bob on {day}, call it launch"
+    allowed(world, "Alice", wish, "booking the meetings that you confirm")
+    question, offered = world.ask("Alice", wish)
+    assert "at 10:30–11:30 (Asia/Shanghai)" in offered
+    assert "with Bob" in offered
+    (card,) = world.answers(question)
+    yes = buttons(card).index("Confirm")
+    refused = click(world, "Bob", card, index=yes)
+    assert "only the person who asked" in json.dumps(refused, ensure_ascii=False).lower()
+    assert written(world, "Alice") == [], "nothing is written before the asker presses"
+
+    booked = press(world, "Alice", world.group, card, "Confirm")
+    assert "Booked: launch" in markdown(booked)
+    assert written(world, "Alice") == ["launch"]
+    assert sorted(written(world, "Bob")) == [SECRET, "launch"]
+    click(world, "Alice", card, index=yes)
+    undone = press(world, "Alice", world.group, booked, "Undo (10 minutes)")
+    assert "Deleted again: launch" in markdown(undone)
+    assert written(world, "Alice") == []
+    assert written(world, "Bob") == [SECRET]
+
+
+def test_in_private_one_s_own_tasks_are_told_and_a_task_is_made(world: World) -> None:
+    chat, day = private_chat(world, "陈晨"), working_day()
+    own = {"as": world.people["陈晨"], "summary": SECRET, "due": f"{today()}"}
+    world.platform.post("/agendas/tasks", **own)
+    asked = "本周有什么任务到期？"
+    allowed(world, "陈晨", asked, "查看你的任务", chat)
+    _, told = world.ask("陈晨", asked, chat=chat)
+    assert SECRET in told
+    _, in_group = world.ask("陈晨", asked)
+    assert SECRET not in in_group
+    assert "1 个任务" in in_group
+
+    wish = f"给 Bob 建个任务，{day.month}月{day.day}日前：交幻灯片"
+    allowed(world, "陈晨", wish, "创建由你确认的任务")
+    question, offered = world.ask("陈晨", wish)
+    assert "交幻灯片" in offered
+    assert "负责人：Bob" in offered
+    (card,) = world.answers(question)
+    made = press(world, "陈晨", world.group, card, "确认")
+    assert "已创建任务：交幻灯片" in markdown(made)
+    assert written(world, "Bob", "tasks") == ["交幻灯片"]
+    gone = after(world, world.group, lambda: click(world, "陈晨", made, index=0))
+    assert "已删除：交幻灯片" in markdown(gone)
+    assert written(world, "Bob", "tasks") == []

@@ -1,0 +1,79 @@
+"""In a group what is in anybody's calendar is told as free or busy and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.features.calendar.outcome_texts import WORDING
+from tests.support.agendas import AgendaScene, random_events
+
+pytestmark = pytest.mark.anyio
+
+PEOPLE = ("Alice", "Bob", "陈晨")
+
+
+async def told(scene: AgendaScene, asker: str, whom: list[str], *, alone: bool) -> str:
+    """All that the model is given, that is kept of it, and that people read."""
+    deps = scene.deps(asker, alone=alone)
+    outcome = await scene.call(deps, "look_at_calendar", who=whom, when="this week")
+    texts = [WORDING.tell(outcome, language) for language in ("en", "zh")]
+    return json.dumps([outcome.result, outcome.fields, *texts], ensure_ascii=False)
+
+
+@pytest.fixture(scope="module")
+def scene() -> AgendaScene:
+    scene = AgendaScene()
+    for name in PEOPLE:
+        scene.connect(name)
+    return scene
+
+
+@given(seed=st.integers(0, 1_000_000))
+async def test_a_group_learns_no_title_no_place_and_no_guest(scene: AgendaScene, seed: int) -> None:
+    chance = random.Random(seed)
+    scene.tenant.platform.world.events.clear()
+    titles = [f"zq{seed}x{n}zq" for n in range(chance.randrange(1, 8))]
+    random_events(scene, chance, titles)
+    asker, whom = chance.choice(PEOPLE), chance.sample(PEOPLE, chance.randrange(1, 4))
+    in_group = await told(scene, asker, whom, alone=False)
+    assert "zq" not in in_group
+    assert "room" not in in_group
+
+    owned = {
+        one.summary
+        for one in scene.tenant.platform.world.events.values()
+        if scene.people[asker] in (one.owner, *one.attendees)
+    }
+    alone = await told(scene, asker, whom, alone=True)
+    others = [title for title in titles if title not in owned]
+    assert not [title for title in others if title in alone], "of others only times"
+    if asker not in whom:
+        assert "zq" not in alone
+
+
+async def test_in_private_the_asker_s_own_events_have_their_titles(scene: AgendaScene) -> None:
+    scene.tenant.platform.world.events.clear()
+    day = f"{scene.now():%Y-%m-%d}"
+    scene.add("Alice", "dentist", f"{day}T22:00:00", f"{day}T23:00:00", location="Room 9")
+    alone = await told(scene, "Alice", ["me"], alone=True)
+    assert "dentist" in alone
+    assert "Room 9" in alone
+    assert "dentist" not in await told(scene, "Bob", ["Alice"], alone=True)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_group_learns_how_many_tasks_are_due_and_not_which(
+    scene: AgendaScene, alone: bool
+) -> None:
+    scene.tenant.platform.world.tasks.clear()
+    body = {"as": scene.people["Alice"], "summary": "zqtaskzq", "due": f"{scene.now():%Y-%m-%d}"}
+    guid = scene.tenant.control("POST", "agendas/tasks", body)["guid"]
+    outcome = await scene.call(scene.deps("Alice", alone=alone), "list_due_tasks")
+    shown = json.dumps([outcome.result, outcome.fields, WORDING.tell(outcome, "en")])
+    assert ("zqtaskzq" in shown) == (guid in shown) == alone
+    assert "1 task" in shown
