@@ -123,7 +123,8 @@ async def _take_turn(
             documents, wanted = answer.documents, answer.wanted
             looking.found(withheld=documents.withheld)
             reply = await store_reply(services, turn, answer, showing.language)
-        pressed_question = turn.question if answering is None and turn.by_click else None
+        pressed = answering is None and turn.by_click and turn.reply_to  # not in the menu
+        pressed_question = turn.question if pressed else None
         turn = replace(turn, foot=foot, asked=pressed_question)
         looking.ends(means)
         sent = await send_reply(services, turn, opened, reply, stream, lease, looking.after)

@@ -12,7 +12,7 @@ function strings(value) {
 // All of it; `names(open_id)` gives the name of a person. "" once it is recalled.
 export function textOf(view, names) {
   if (view.deleted) return "";
-  if (!view.card) return view.text || fileName(view);
+  if (!view.card) return view.text || view.spoken || fileName(view);
   const found = [...strings(view.card.header), ...strings(view.card.body)];
   return found.join("\n").replace(AT, (_, id) => `@${names(id)}`).replace(/<[^>]*>/g, "");
 }

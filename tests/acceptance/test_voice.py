@@ -41,6 +41,10 @@ def test_a_voice_message_is_answered_as_what_was_said_and_the_card_shows_what_wa
     )
     assert kept["content"] == "when do we launch the zeppelin?"
 
+    world.platform.post("/recall", message_id=question, **{"as": world.people["Alice"]})
+    left = "select 1 from agent_turns where shown::text like '%%zeppelin%%' and id = %s"
+    eventually(lambda: not world.rows(left, question), what="what was heard goes with the message")
+
 
 def test_more_than_a_minute_is_heard_in_pieces_and_ten_minutes_are_not(world: World) -> None:
     words = " ".join(f"zinnia{n}" for n in range(8))
