@@ -712,7 +712,7 @@ create index agent_embeddings_conversation_idx on public.agent_embeddings (conve
 create index agent_embeddings_turn_idx on public.agent_embeddings (turn_id);
 create index agent_embeddings_user_idx on public.agent_embeddings (user_id);
 alter table public.agent_embeddings add constraint agent_embeddings_place check
-  (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+  (starts_with(conversation_id || ':', 'feishu:' || chat_id || ':')) not valid;
 alter table public.agent_embeddings enable row level security;
 create policy agent_embeddings_select on public.agent_embeddings
   for select to authenticated using (
@@ -1014,7 +1014,7 @@ create table public.agent_summaries (
 );
 create index agent_summaries_user_idx on public.agent_summaries (user_id);
 alter table public.agent_summaries add constraint agent_summaries_place check
-  (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+  (starts_with(conversation_id || ':', 'feishu:' || chat_id || ':')) not valid;
 alter table public.agent_summaries enable row level security;
 create policy agent_summaries_select on public.agent_summaries
   for select to authenticated using (

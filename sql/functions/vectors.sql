@@ -94,7 +94,7 @@ begin
     primary key (id, model)
   )', v_schema);
   alter table public.agent_embeddings add constraint agent_embeddings_place
-    check (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+    check (starts_with(conversation_id || ':', 'feishu:' || chat_id || ':')) not valid;
   -- in the row itself, up to some 4,000 dimensions: looked up elsewhere it takes twice the time
   alter table public.agent_embeddings set (toast_tuple_target = 8160);
   alter table public.agent_embeddings alter column embedding set storage main;

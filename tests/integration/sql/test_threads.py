@@ -5,7 +5,16 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.support.actors import ACTORS, ALICE, BOB, HERE, TENANT, become
+from tests.support.actors import (
+    ACTORS,
+    ALICE,
+    BOB,
+    HERE,
+    SECOND_THREAD,
+    TENANT,
+    THREAD,
+    become,
+)
 from tests.support.crowds import copy_rows
 
 OPENED = """
@@ -83,3 +92,37 @@ def _read(database: psycopg.Connection) -> int:
         where relname = 'agent_messages'
     """).fetchone()
     return int(row[0]) if row else 0
+
+
+def test_all_that_is_made_of_a_thread_of_comments_lies_in_that_thread(
+    database: psycopg.Connection,
+) -> None:
+    conversation, chat = f"feishu:{THREAD}", THREAD
+    database.execute(OPENED, ["comment:docx:71", conversation, chat, "main", ALICE, ALICE, TENANT])
+    database.execute(
+        "insert into agent_summaries (tenant_key, conversation_id, chat_id, user_id, content,"
+        " until_message_id) values (%s, %s, %s, %s, 'said', 1)",
+        [TENANT, conversation, chat, ALICE],
+    )
+    places = [
+        (name, check)
+        for name, check in database.execute(
+            "select conrelid::regclass::text, pg_get_constraintdef(oid) from pg_constraint"
+            " where conname like '%%_place' and contype = 'c'"
+        ).fetchall()
+    ]
+    made_there = {
+        "agent_chats", "agent_turns", "agent_messages", "agent_working_memory",
+        "agent_working_memory_history", "agent_summaries", "agent_embeddings",
+    }  # fmt: skip
+    taken = {
+        name for name, check in places if "|| ':'::text)" in check.split(",")[0] or "doc:" in check
+    }
+    assert made_there & {name for name, _ in places} <= taken
+    for stranger in (f"feishu:{SECOND_THREAD}", "feishu:oc_here:main"):
+        with pytest.raises(psycopg.errors.CheckViolation), database.transaction():
+            database.execute(
+                "insert into agent_turns (id, conversation_id, user_id, actor_id, tenant_key,"
+                " chat_id) values ('x', %s, %s, %s, %s, %s)",
+                [stranger, ALICE, ALICE, TENANT, chat],
+            )
