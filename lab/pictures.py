@@ -34,6 +34,7 @@ from scripts.operating.arguments import parser
 
 EVERYDAY = (
     "sandbox", "switches", "card", "settings", "memory", "console", "conversations", "turn",
+    "voice",
 )  # fmt: skip
 TERMINAL = "terminal"  # in English alone, as the log is
 MEANING = "meaning"

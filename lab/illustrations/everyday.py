@@ -19,7 +19,8 @@ from lab.illustrations.imports import import_pictures
 @dataclass(frozen=True)
 class ExampleTalk:
     """`group` as it is called; who says what there, the second in the thread of the first; what the
-    first says to the bot alone; how people ask what it can do, for their memory and settings."""
+    first says to the bot alone; how people ask what it can do, for their memory and settings; what
+    they say aloud."""
 
     group: str
     kitchen: str
@@ -29,6 +30,7 @@ class ExampleTalk:
     can: str
     memory: str
     settings: str
+    aloud: str
 
 
 TALK: dict[Language, ExampleTalk] = {
@@ -51,6 +53,7 @@ TALK: dict[Language, ExampleTalk] = {
         can="what can you do?",
         memory="/memory",
         settings="/settings",
+        aloud="what do I do on Fridays?",
     ),
     "zh": ExampleTalk(
         group="发布小组",
@@ -71,6 +74,7 @@ TALK: dict[Language, ExampleTalk] = {
         can="你能做什么？",
         memory="/记忆",
         settings="/设置",
+        aloud="我每周五在哪里办公？",
     ),
 }
 Taken = tuple[str, bytes]
@@ -89,6 +93,7 @@ class Everyday:
         yield from self._chat()
         yield from self._console()
         yield from self._cards()
+        yield from self._voice()
 
     def imports(self) -> Iterator[Taken]:
         """Those of an import."""
@@ -114,6 +119,21 @@ class Everyday:
             page.click(f"#chat-list :text-is('{talk.people[0]}')")
             page.wait_for_selector(".message")
             yield "memory", self._answer(page, talk.memory)
+
+    def _voice(self) -> Iterator[Taken]:
+        """A voice message in the private chat, its answer, and the menu below."""
+        talk = TALK[self.language]
+        with self._opened(height=640) as page:
+            page.click(f"#chat-list :text-is('{talk.people[0]}')")
+            page.wait_for_selector("#bot-menu button")
+            cards = page.locator(".message .card").count()
+            page.fill("#text", talk.aloud)
+            page.click("#speak")
+            page.wait_for_function(
+                "n => document.querySelectorAll('.message .card').length > n", arg=cards
+            )
+            page.wait_for_timeout(1000)
+            yield "voice", self.browser.picture(page.locator("#chat"))
 
     def _answer(self, page: Any, text: str) -> bytes:
         """The card that answers what is written into the chat."""
