@@ -24,7 +24,7 @@ from pathlib import Path
 from bot.settings import EXIT_STATUS
 from bot.text.languages import LANGUAGES
 from lab.doubles.processes import ROOT
-from lab.illustrations import documents, imports
+from lab.illustrations import agendas, documents, imports
 from lab.illustrations.browser import Browser, NoBrowser, running_browser
 from lab.illustrations.everyday import everyday
 from lab.illustrations.meaning import meaning_page
@@ -38,7 +38,8 @@ EVERYDAY = (
 )  # fmt: skip
 TERMINAL = "terminal"  # in English alone, as the log is
 MEANING = "meaning"
-NAMES = (TERMINAL, MEANING, *EVERYDAY, *imports.NAMES, *documents.NAMES, *TROUBLES)
+_IN_THE_SANDBOX = (*EVERYDAY, *imports.NAMES, *documents.NAMES, *agendas.NAMES)
+NAMES = (TERMINAL, MEANING, *_IN_THE_SANDBOX, *TROUBLES)
 _FOLDERS = {"en": Path("docs"), "zh": Path("docs/zh")}
 
 
@@ -91,13 +92,15 @@ def _made(browser: Browser, wanted: set[str]) -> Iterator[tuple[str, str, bytes]
         with _folder() as folder, browser.page(language) as page:
             page.set_content(meaning_page(folder, browser, language))
             yield language, MEANING, browser.picture(page.locator("main"))
-    for language in LANGUAGES if wanted & {*EVERYDAY, *imports.NAMES, *documents.NAMES} else ():
+    for language in LANGUAGES if wanted & set(_IN_THE_SANDBOX) else ():
         with _folder() as folder, everyday(folder, browser, language, _say) as scene:
             for name, content in scene.pictures() if wanted & set(EVERYDAY) else ():
                 yield language, name, content
             for name, content in scene.imports() if wanted & set(imports.NAMES) else ():
                 yield language, name, content
             for name, content in scene.documents() if wanted & set(documents.NAMES) else ():
+                yield language, name, content
+            for name, content in scene.agendas() if wanted & set(agendas.NAMES) else ():
                 yield language, name, content
     for name in TROUBLES:
         if name in wanted:

@@ -11,6 +11,7 @@ from typing import Any
 from bot.text.languages import Language
 from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import stop
+from lab.illustrations.agendas import agenda_pictures
 from lab.illustrations.browser import Browser
 from lab.illustrations.documents import document_pictures
 from lab.illustrations.imports import import_pictures
@@ -102,6 +103,10 @@ class Everyday:
     def documents(self) -> Iterator[Taken]:
         """Those of documents."""
         yield from document_pictures(self.sandbox, self.browser, self.language)
+
+    def agendas(self) -> Iterator[Taken]:
+        """Those of calendars."""
+        yield from agenda_pictures(self.sandbox, self.browser, self.language)
 
     def _chat(self) -> Iterator[Taken]:
         with self._opened(height=720) as page:
