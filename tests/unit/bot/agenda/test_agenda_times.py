@@ -133,9 +133,8 @@ def test_what_may_mean_several_times_or_none_is_asked(words: str) -> None:
 
 
 def test_plans_come_back_from_a_button_as_they_were() -> None:
-    meeting = MeetingPlan(
-        "launch", 1_796_306_400, 1_796_310_000, "Asia/Shanghai", (Attendee("o", "Bob"),)
-    )
+    bob = Attendee("ou_bob", "Bob")
+    meeting = MeetingPlan("launch", 1_796_306_400, 1_796_310_000, "Asia/Shanghai", (bob,))
     task = TaskPlan("slides", bob, 1_796_306_400, False, "Asia/Shanghai")
     assert MeetingPlan.of_row(meeting.row()) == meeting
     assert TaskPlan.of_row(task.row()) == task
