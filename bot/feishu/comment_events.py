@@ -1,7 +1,8 @@
 """Comments in documents, as Feishu tells of them: the event, threads and their replies. Pure.
 
 Source: Feishu, drive-v1: “Add comment and reply notice event” (drive.notice.comment_add_v1), and
-file-comment batch_query. `from_user_type` is in the SDK's model of the event only.
+file-comment batch_query. `from_user_type` is in the SDK's model of the event only, without
+its values: what is not a user is taken for a bot, so that two bots stop.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def parse_comment(envelope: Envelope) -> CommentNotice:
         envelope.tenant_key,
         milliseconds(event.get("create_time")) or envelope.create_time_ms,
         is_mentioned=event.get("is_mentioned") is True,
-        by_bot=as_text(notice.get("from_user_type")) in ("app", "bot"),
+        by_bot=as_text(notice.get("from_user_type")) not in ("", "user"),
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from typing import Any
 
 import psycopg
 import pytest
 
-from lab.doubles.processes import eventually
+from lab.doubles.processes import ROOT, clean_environment, eventually
 from memory.sealing import new_key
 from tests.acceptance.conftest import World, prompt_of
 from tests.acceptance.test_connect import connected
@@ -78,6 +80,18 @@ def scripted(world: World, *rules: dict[str, Any]) -> None:
     world.model.control("script", {"rules": list(rules)})
 
 
+def checked(world: World, conversation: str) -> list[Any]:
+    """What the operators' check finds in a conversation, compared with what Feishu shows."""
+    command = [sys.executable, "-m", "scripts.check_memory", "--verify-sent", "--json"]
+    environment = {**clean_environment(), **world.bot.environment}
+    done = subprocess.run([*command, "--conversation", conversation], cwd=ROOT, env=environment,
+                          capture_output=True, check=False, timeout=120)  # fmt: skip
+    found = json.loads(done.stdout)
+    assert len(found["conversations"]) == 2
+    assert "sent text" not in found["skipped"]
+    return list(found["findings"])
+
+
 def handled(world: World, reply_id: str) -> None:
     """Once its event was accepted and no job is left of it."""
     key, job = f"comment:%:{reply_id}", f"%{reply_id}%"
@@ -123,6 +137,7 @@ def test_a_comment_is_answered_from_its_document_and_its_thread_and_from_nothing
     assert "Bob: @" in told(world)
     assert "so what" in told(world)
     assert len(plan.ours(thread)) == 2, "what does not mention the bot starts nothing"
+    assert checked(world, f"feishu:doc:{plan.token}:{thread}") == []
 
 
 def test_what_is_kept_in_a_thread_is_used_there_and_nowhere_else(
