@@ -83,8 +83,8 @@ def first_free(
 
 
 def meets(span: BusySpan, busy: Iterable[BusySpan]) -> bool:
-    """Whether any of `busy` lies in the span."""
-    return any(one.start_s < span.end_s and one.end_s > span.start_s for one in busy)
+    """Whether any of `busy` lies in the span; what takes no time keeps nobody busy."""
+    return any(one.start_s < span.end_s and one.end_s > span.start_s for one in merged(busy))
 
 
 def zone_of(events: Sequence[CalendarEvent], usual: ZoneInfo) -> ZoneInfo:

@@ -112,7 +112,8 @@ def _day_of(
 
 
 def _event(event: CalendarEvent, day: BusySpan, zone: ZoneInfo) -> dict[str, str]:
-    (span,) = within(day, [BusySpan(event.start_s, event.end_s)]) or (day,)
+    whole = BusySpan(event.start_s, event.end_s)
+    (span,) = within(day, [whole]) or (whole,)  # one that takes no time
     return {
         "when": _clock(span, zone) if event.zone else "",
         "title": one_line(event.title),
