@@ -24,7 +24,7 @@ from memory.identity import FeishuPerson
 
 log = structlog.get_logger()
 
-_HOST = "feishu.cn"  # any of Feishu's: only the token counts
+_HOST = "www.feishu.cn"  # any of Feishu's: only the token counts
 _KINDS: Mapping[str, LinkKind] = {"docx": "docx", "sheet": "sheet", "bitable": "bitable"}
 LONGEST = 12_000  # characters of the document that stand in the prompt; tools read the rest
 _MOST_LINES = 60
@@ -92,7 +92,7 @@ async def _as_app() -> str:
 def link_of(place: CommentPlace) -> str:
     """A link to the document, "" for kinds that are not read."""
     kind = _KINDS.get(place.file_type)
-    return DocumentLink(kind, place.file_token, f"www.{_HOST}").url if kind else ""
+    return DocumentLink(kind, place.file_token, _HOST).url if kind else ""
 
 
 async def material_of(
