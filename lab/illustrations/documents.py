@@ -110,20 +110,25 @@ def document_pictures(
         yield "document-comment", _commented(page, browser, sandbox, words)
 
 
+def comment_on(page: Any, passage: str, who: str, bot: str, question: str) -> None:
+    """Selects a passage of the open document, and asks the bot about it as a person types."""
+    page.evaluate(_SELECT, passage)
+    page.locator("#comment-page").dispatch_event("mouseup")
+    page.select_option("#comment-as", label=who)
+    page.locator("#comment-text").press_sequentially(f"@{bot[:2]}")
+    page.locator("#comment-completion li").first.wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#comment-text").press_sequentially(question)
+    page.keyboard.press("Enter")
+
+
 def _commented(page: Any, browser: Browser, sandbox: Sandbox, words: _DocumentWords) -> bytes:
     """A comment on a passage of the open document, as somebody writes it, and its answer."""
     (title, _), (passage, question) = words.open, words.comment
     page.click("#show-shelf")
     page.locator(".document", has_text=title).locator("button").first.click()
-    page.wait_for_function("document.getElementById('comment-page').textContent.length > 0")
-    page.evaluate(_SELECT, passage)
-    page.locator("#comment-page").dispatch_event("mouseup")
-    page.select_option("#comment-as", label=_OWNER)
-    page.locator("#comment-text").press_sequentially(f"@{sandbox.bot[:2]}")
-    page.locator("#comment-completion li").first.wait_for()
-    page.keyboard.press("Enter")
-    page.locator("#comment-text").press_sequentially(question)
-    page.keyboard.press("Enter")
+    page.locator("#comment-page:not(:empty)").wait_for()
+    comment_on(page, passage, _OWNER, sandbox.bot, question)
     page.locator(".comment-reply").nth(1).wait_for(timeout=60_000)
     return _picture(page, browser, page.locator("#shelf"))
 

@@ -11,6 +11,7 @@ import pytest
 
 from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import stop
+from lab.illustrations.documents import comment_on
 from tests.support.pages import browser, is_wider_than_its_window, looked
 
 pytestmark = pytest.mark.slow
@@ -370,6 +371,23 @@ def test_a_pasted_picture_waits_until_it_is_sent(page: Any) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector(".message img.picture")
     assert page.locator("#tray").is_hidden()
+
+
+def test_a_passage_of_a_document_is_commented_on_and_the_answer_comes_below(
+    page: Any, sandbox: Sandbox
+) -> None:
+    about = {"title": "Orchard", "link": "tenant_readable", "markdown": "The pears are in row 7."}
+    sandbox.platform.post("/documents", **{"as": sandbox.people["Bob"]}, **about)
+    page.click("#show-shelf")
+    page.locator(".document", has_text="Orchard").get_by_role("button", name="Comments").click()
+    page.locator("#comment-page:not(:empty)").wait_for()
+    comment_on(page, "row 7", "Alice", sandbox.bot, "where are the pears?")
+    page.locator(".comment blockquote", has_text="row 7").wait_for()
+    page.locator(".comment-reply", has_text="The pears are in row 7.").wait_for()
+    page.get_by_role("button", name="Resolve").click()
+    page.locator(".comment.solved").wait_for()
+    page.get_by_role("button", name="All documents").click()
+    page.locator(".document", has_text="Orchard").get_by_text("Comments (1)").wait_for()
 
 
 def test_the_look_is_chosen_and_kept(page: Any) -> None:
