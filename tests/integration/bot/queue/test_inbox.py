@@ -128,3 +128,16 @@ def test_a_connection_that_gets_no_answer_is_closed(
                 connection.execute("select 1")
         assert time.monotonic() - started < 2
         assert connection.closed
+
+
+def test_a_press_in_the_menu_that_waits_is_forgotten_with_the_person(
+    inbox: Inbox, database_url: str
+) -> None:
+    for number, person in enumerate(("ou_alice", "ou_bob")):
+        event = {"operator": {"operator_id": {"open_id": person}}, "event_key": "help"}
+        inbox.enqueue(f"menu:{number}", {"event": event}, lock=None, received_ms=0)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("select feishu_bot.forget_in_queue('ou_alice', null, null)")
+        left = connection.execute("select args::text from feishu_bot.jobs").fetchall()
+
+    assert ["ou_bob" in one for (one,) in left] == [True]
