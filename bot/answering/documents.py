@@ -35,8 +35,9 @@ def documents_of(services: Services, turn: Turn) -> TurnDocuments | None:
 def audience_of(services: Services, context: AgentMemoryContext) -> GroupAudience:
     """That of the group of `context`, asked as its actor."""
     who = asker(context)
-    members = partial(services.feishu.chat_members, context.chat_id)
-    group = AskedGroup(context.chat_id, context.tenant_key, who, members)
+    members_of = services.feishu.chat_members
+    members = partial(members_of, context.chat_id)
+    group = AskedGroup(context.chat_id, context.tenant_key, who, members, members_of)
     return GroupAudience(group, services.feishu.documents, token_of(services, who))
 
 

@@ -137,8 +137,9 @@ async def _seen(services: Services, document: ToldDocument, person: FeishuPerson
         return [document.actor]
 
     chat_id, is_alone = document.chat_id, document.chat_type == "p2p"
-    members = alone if is_alone else partial(services.feishu.chat_members, chat_id)
-    group = AskedGroup(chat_id, document.tenant_key, person, members)
+    members_of = services.feishu.chat_members
+    members = alone if is_alone else partial(members_of, chat_id)
+    group = AskedGroup(chat_id, document.tenant_key, person, members, members_of)
     token = token_of(services, person)
     audience = GroupAudience(group, services.feishu.documents, token)
     return await audience.look(DocumentLink(cast(LinkKind, document.kind), document.token))

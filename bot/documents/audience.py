@@ -6,7 +6,7 @@ A rule (pure), and the question as the person who asks. What Feishu does not say
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import structlog
@@ -52,11 +52,24 @@ def everybody_can_open(
     """Whether each of `listeners` can open the document. Nobody known to be there: no.
 
     `proven`: open ids of those who opened it just now with their own identity, the asker among
-    them. Departments and members of a wiki prove nothing: who belongs to them is not known.
+    them. Departments and members of a wiki prove nothing: who belongs to them is not known. Of
+    another group see `with_members`.
     """
     if not sharing.is_open_to_asker or not listeners:
         return False
     return all(one.open_id in proven or _can_open(sharing, chat_id, one) for one in listeners)
+
+
+def other_groups(sharing: Sharing, chat_id: str) -> list[str]:
+    """The other groups that it is shared with."""
+    shared = (member for kind, member in sharing.collaborators if kind == "openchat")
+    return sorted(one for one in shared if one != chat_id)
+
+
+def with_members(sharing: Sharing, people: Collection[str]) -> Sharing:
+    """The same with the people of a group that it is shared with, who can open it as if by name."""
+    named = frozenset(("openid", one) for one in people)
+    return replace(sharing, collaborators=sharing.collaborators | named)
 
 
 def _can_open(sharing: Sharing, chat_id: str, listener: GroupListener) -> bool:

@@ -9,31 +9,41 @@ from typing import Literal
 
 import structlog
 
-from bot.documents.audience import GroupListener, everybody_can_open, sharing_of
+from bot.documents.audience import (
+    GroupListener,
+    everybody_can_open,
+    other_groups,
+    sharing_of,
+    with_members,
+)
 from bot.documents.links import DocumentLink
 from bot.feishu.documents import DocumentCalls
-from bot.feishu.errors import FeishuFailure
+from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from memory.identity import FeishuPerson
 
 log = structlog.get_logger()
 
 FRESH_S = 60.0
+_MOST_GROUPS = 3  # other groups whose members are looked at
+_PASSES = frozenset({Action.RETRY, Action.REFRESH_TOKEN, Action.ALERT})
 
 Seen = Literal["open", "closed", "unknown"]
 
 AccessToken = Callable[[], Awaitable[str | None]]
 Members = Callable[[], Awaitable[Collection[FeishuPerson]]]
+MembersOf = Callable[[str], Awaitable[Collection[FeishuPerson]]]
 
 
 @dataclass(frozen=True, slots=True)
 class AskedGroup:
     """A group, or a p2p chat with its one person, and who asks there. `members` gives who reads it
-    now; raises FeishuFailure."""
+    now, `members_of` who is in another group that the bot is in; both raise FeishuFailure."""
 
     chat_id: str
     tenant_key: str
     asker: FeishuPerson
     members: Members
+    members_of: MembersOf | None = None
 
 
 class GroupAudience:
@@ -80,11 +90,30 @@ class GroupAudience:
         if token is None:
             return "unknown"
         sharing = await sharing_of(self._calls, link.token, str(link.kind), token)
-        if everybody_can_open(
-            sharing, self._group.chat_id, list(map(self._listener, members)), self._proven
-        ):
+        chat_id, listeners = self._group.chat_id, list(map(self._listener, members))
+        if everybody_can_open(sharing, chat_id, listeners, self._proven):
             return "open"
-        return "closed" if sharing.is_sure else "unknown"
+        is_sure = sharing.is_sure
+        for group in other_groups(sharing, chat_id)[:_MOST_GROUPS]:
+            people = await self._people_of(group)
+            is_sure = is_sure and people is not None
+            sharing = with_members(sharing, people or ())
+            if everybody_can_open(sharing, chat_id, listeners, self._proven):
+                return "open"
+        return "closed" if is_sure else "unknown"
+
+    async def _people_of(self, group: str) -> list[str] | None:
+        """The open ids of who is in another group, nobody where the bot is not in it. None: Feishu
+        does not say now."""
+        if self._group.members_of is None:
+            return []
+        try:
+            found = await self._group.members_of(group)
+        except FeishuFailure as failure:
+            log.info("documents.group_unknown", error=type(failure).__name__)
+            passes = not isinstance(failure, FeishuError) or failure.action in _PASSES
+            return None if passes else []
+        return [one.open_id for one in found if one.tenant_key == self._group.tenant_key]
 
     def _listener(self, member: FeishuPerson) -> GroupListener:
         return GroupListener(member.open_id, member.tenant_key == self._group.tenant_key)

@@ -53,6 +53,7 @@ class DocumentWalk:
     dice: random.Random
     people: list[str] = field(default_factory=list)
     group: str = ""
+    other: str = ""  # another group, of everybody but the guest
     documents: dict[str, str] = field(default_factory=dict)  # tag → token
     looked_at: dict[str, int] = field(default_factory=dict)  # message_id → version
     questions: list[SandboxMessage] = field(default_factory=list)
@@ -72,6 +73,9 @@ class DocumentWalk:
             tenant_key = "another" if name == "Eve" else ""
             self.people.append(self.platform.actors.add_person(name, tenant_key=tenant_key).open_id)
         self.group = self.platform.groups.add("Garden", []).chat_id
+        self.other = self.platform.groups.add("House", []).chat_id
+        for person in self.people[:3]:
+            self.platform.groups.set_membership(self.other, person, member=True)
         for person in self.people[:2]:
             self.platform.groups.set_membership(self.group, person, member=True)
             await self._connected(person)
@@ -115,7 +119,8 @@ class DocumentWalk:
 
     def share(self) -> None:
         kind, member_id = self.dice.choice(
-            [("openchat", self.group), *(("openid", one) for one in self.people)]
+            [("openchat", one) for one in (self.group, self.other)]
+            + [("openid", one) for one in self.people]
         )
         member = {"member_type": kind, "member_id": member_id, "perm": "view"}
         document = self._document()
@@ -138,9 +143,9 @@ class DocumentWalk:
         self.platform.groups.set_membership(self.group, self.dice.choice(self.people), member=True)
 
     def leave(self) -> None:
-        person = self.dice.choice(self.people)
-        if person in self.world.chats[self.group].members:
-            self.platform.groups.set_membership(self.group, person, member=False)
+        person, group = self.dice.choice(self.people), self.dice.choice([self.group, self.other])
+        if person in self.world.chats[group].members:
+            self.platform.groups.set_membership(group, person, member=False)
 
     async def connect(self) -> None:
         await self._connected(self.dice.choice(self.people))
@@ -332,7 +337,7 @@ class DocumentWalk:
         return []
 
     def _look_at_cards(self) -> None:
-        chats = [self.group, *(self.world.p2p_chat(one).chat_id for one in self.people)]
+        chats = [self.group, self.other, *(self.world.p2p_chat(one).chat_id for one in self.people)]
         for message_id in [one for chat in chats for one in self.world.by_chat.get(chat, [])]:
             message = self.world.messages[message_id]
             if self.looked_at.get(message_id) == message.version:

@@ -30,6 +30,8 @@ class Feishu:
     link: Any = "tenant_readable"
     view: Any = True
     people: Any = (ANN, BEN)
+    shared: Any = ()
+    others: Any = ()
     token: str | None = "u-ann"
     now: float = 0.0
     asked: list[str] = field(default_factory=list)
@@ -42,7 +44,11 @@ class Feishu:
         return str(_said(self.link))
 
     async def collaborators(self, *_: str) -> list[tuple[str, str]]:
-        return [("openid", "ou_ann")]
+        return [("openid", "ou_ann"), *self.shared]
+
+    async def members_of(self, group: str) -> list[FeishuPerson]:
+        assert group == "oc_2"
+        return list(_said(self.others))
 
     async def members(self) -> list[FeishuPerson]:
         return list(_said(self.people))
@@ -51,7 +57,7 @@ class Feishu:
         return self.token
 
     def audience(self) -> GroupAudience:
-        group = AskedGroup("oc_1", "t", ANN, self.members)
+        group = AskedGroup("oc_1", "t", ANN, self.members, self.members_of)
         calls: Any = self
         return GroupAudience(group, calls, self.access_token, clock=lambda: self.now)
 
@@ -76,6 +82,24 @@ async def test_it_is_asked_as_who_asks_and_holds_for_a_minute() -> None:
     feishu.now = FRESH_S
     assert not await audience.all_open()
     assert feishu.asked == ["u-ann", "u-ann"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "others"),
+    [
+        ("open", (ANN, BEN, FeishuPerson("t", "ou_cem"))),
+        ("open", (BEN,)),
+        ("closed", (ANN,)),
+        ("closed", (FeishuPerson("guests", "ou_ben"),)),
+        ("closed", FeishuError(232011, "the bot is not in it", http_status=400)),
+        ("unknown", Unreachable("away")),
+    ],
+)
+async def test_another_group_that_it_is_shared_with_stands_for_its_members(
+    seen: str, others: Any
+) -> None:
+    feishu = Feishu(link="closed", shared=[("openchat", "oc_2")], others=others)
+    assert await feishu.audience().look(LINK) == seen
 
 
 async def test_what_was_closed_is_asked_each_time() -> None:
