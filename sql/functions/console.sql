@@ -109,6 +109,10 @@ as $$
               where w.tenant_key = f.tenant_key and f.open_id in (w.user_id, w.actor_id)),
     'notes', (select count(*) from public.agent_notes n
               where n.tenant_key = f.tenant_key and n.user_id = f.open_id),
+    'connected_at', (select u.granted_at from public.user_tokens u
+                     where u.tenant_key = f.tenant_key and u.open_id = f.open_id),
+    'documents', (select count(*) from bot_private.told_documents d
+                  where d.tenant_key = f.tenant_key and d.actor_id = f.open_id),
     'helpful', (select count(*) from public.agent_feedback b
                 where b.tenant_key = f.tenant_key and b.actor_id = f.open_id and b.helpful),
     'unhelpful', (select count(*) from public.agent_feedback b

@@ -56,6 +56,7 @@ class DocumentWalk:
     other: str = ""  # another group, of everybody but the guest
     documents: dict[str, str] = field(default_factory=dict)  # tag → token
     looked_at: dict[str, int] = field(default_factory=dict)  # message_id → version
+    shown: dict[str, set[str]] = field(default_factory=dict)  # message_id → tags
     questions: list[SandboxMessage] = field(default_factory=list)
     history: list[str] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
@@ -350,7 +351,11 @@ class DocumentWalk:
                 continue
             card = card_of(self.world, message)
             alone = "to one" if message.visible_to or message.chat_id != self.group else "to all"
-            self.check(self.readers(message), alone, json.dumps(card or message.content))
+            text = json.dumps(card or message.content)
+            for tag in self.shown.get(message_id, ()):  # drawn anew, it tells nothing new
+                text = text.replace(tag, "")
+            self.check(self.readers(message), alone, text)
+            self.shown.setdefault(message_id, set()).update(_TAG.findall(text))
 
 
 async def _tried(handle: Callable[[int], Any]) -> Any:

@@ -25,7 +25,6 @@ from memory.text import one_line
 MOST_CHARACTERS = 12_000  # of one result
 MOST_COMMENT_LINES = 40
 WORDING = Wording(TEXTS)
-_NAMES: Mapping[str, str] = {}
 
 
 def document_tools() -> list[Tool]:
@@ -52,7 +51,7 @@ async def read_document(deps: ToolDeps, url: str, section: str = "") -> str:
     elif section:
         text = f"{say('why-section', 'en')} Its sections:\n{outline(document)}"
     else:
-        text = _shown(document)
+        text = _shown(document, deps.prompt.people.names())
     if not await documents.give(document, text):
         raise _failed(UnreadDocument("unavailable"))
     if section and not chosen:
@@ -83,7 +82,7 @@ def _documents(deps: ToolDeps) -> TurnDocuments:
     return deps.documents
 
 
-def _shown(document: ReadDocument) -> str:
+def _shown(document: ReadDocument, names: Mapping[str, str]) -> str:
     """All of a short document; of a long one the outline and the first section."""
     lines = _heading(document)
     if document.size <= SHORT:
@@ -98,7 +97,8 @@ def _shown(document: ReadDocument) -> str:
             f"Section: {first.title or '1'}",
             first.text,
         ]
-    comments = comment_lines(document, _NAMES)[:MOST_COMMENT_LINES]
+    known = {open_id: one_line(name) for open_id, name in names.items()}
+    comments = comment_lines(document, known)[:MOST_COMMENT_LINES]
     lines += ["", "Comments:", *comments] if comments else []
     return "\n".join(lines)[:MOST_CHARACTERS]
 

@@ -61,6 +61,16 @@ def asked(database_url: str) -> None:
             " body) values ('n', 'ou_bob', 't', 'oc_b', 'feishu:oc_b:om_3', %s, %s)",
             [SECRET, SECRET],
         )
+        connection.execute(
+            "insert into user_tokens (tenant_key, open_id, granted_at)"
+            " values ('t', 'ou_bob', '2026-03-04 05:06+00')"
+        )
+        connection.execute(
+            "insert into bot_private.told_documents"
+            " (tenant_key, chat_id, chat_type, kind, token, actor_id)"
+            " values ('t', 'oc_b', 'group', 'docx', %s, 'ou_bob')",
+            [SECRET],
+        )
 
 
 def cells(page: str, name: str) -> str:
@@ -77,6 +87,9 @@ def test_people_are_shown_in_numbers(ada: Browser) -> None:
     assert "👍 1 👎 0" in alice
     assert '"number">0</td><td class="number">1</td>' in bob
     assert "👍 1 👎 1" in bob
+    assert '<td>–</td><td class="number">0</td>' in alice
+    assert "2026-03-04" in bob
+    assert '</td><td class="number">1</td>\n      <td><a href="/console/memory' in bob
     assert "unknown person" in page
     assert SECRET not in page
     assert "read" not in ada.get("/console/audit").text
