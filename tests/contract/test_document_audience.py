@@ -264,7 +264,7 @@ async def test_what_is_asked_over_http_as_the_asker_tells_nobody_wrongly(
 async def test_what_feishu_does_not_say_counts_as_no(calls: tuple[Town, Any]) -> None:
     town, documents = calls
     plan = town.add("Alice", link="tenant_readable", manage="collaborator_full_access")
-    bob, few = town.token("Bob"), town.token("Bob", ("docx:document:readonly",))
+    few, bob = town.token("Bob", ("docx:document:readonly",)), town.token("Bob")
     assert await sharing_of(documents, plan["token"], "docx", bob) == Sharing(True)
     assert await sharing_of(documents, plan["token"], "docx", few) == Sharing()
     town.change(plan, link="closed")

@@ -19,6 +19,7 @@ from bot.documents.refusals import Reason, UnreadDocument, left_out, not_read
 from bot.documents.turn_documents import TurnDocuments
 from bot.features.documents.tools import MOST_CHARACTERS, document_tools
 from bot.feishu.client import FeishuClient
+from bot.text.roster import NOBODY
 from memory.text import has_han
 from sandbox.world.user_scopes import USER_SCOPES
 from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
@@ -82,6 +83,8 @@ def tenant() -> Iterator[Tenant]:
 def town(tenant: Tenant) -> Town:
     tenant.control("POST", "/user-scopes", {"granted": list(EVERYTHING)})
     tenant.platform.limiter._calls.clear()  # what earlier tests called does not count
+    tenant.platform.user_tokens.access.clear()  # nor what people granted then
+    tenant.platform.user_tokens.refresh.clear()
     requests.delete(f"{tenant.url}/sandbox/api/requests", timeout=10)
     return Town(tenant)
 
@@ -267,7 +270,7 @@ async def test_search_finds_what_the_person_can_open(town: Town, reader: Documen
     assert one.edited_s > 0
     assert (await read(reader, one.url, town.token("Alice"))).title == one.title
     assert await reader.search("zz " * 40, town.token("Alice")) == []
-    unapproved = await reader.search("plan", town.token("Alice", ("wiki:node:read",)))
+    unapproved = await reader.search("plan", town.token("Bob", ("wiki:node:read",)))
     assert unapproved == UnreadDocument("not_approved", ("search:docs:read",))
 
 
@@ -294,7 +297,9 @@ def deps(reader: DocumentReader | None, token: str | None = None) -> Any:
 
     own = reader and PersonDocuments(reader, access_token)
     noted: list[str] = []
-    return SimpleNamespace(documents=own and TurnDocuments(own, note), noted=noted)
+    prompt = SimpleNamespace(people=NOBODY)
+    documents = own and TurnDocuments(own, note)
+    return SimpleNamespace(documents=documents, noted=noted, prompt=prompt)
 
 
 TOOLS = Toolbox(document_tools())
