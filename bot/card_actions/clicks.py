@@ -13,7 +13,7 @@ import asyncio
 
 import structlog
 
-from bot.card_actions.confirmation import answering_of
+from bot.card_actions.confirmation import answering_of, may_be_told
 from bot.card_actions.ephemeral_cards import press_beside, stands_beside
 from bot.card_actions.pressed_message import (
     Place,
@@ -69,6 +69,8 @@ async def handle_click(
         await press_beside(services, action, click, press, _words(press), received_ms)
         return
     place = _place(services, click, press)
+    if press.kind == "follow_up" and not await _may_ask(services, click, press):
+        return
     request = await as_pressed(services, action, click, press, place, _words(press))
     answered = handle_request(
         services,
@@ -85,6 +87,22 @@ async def handle_click(
         await redraw(services, click.message_id, click.tenant_key)
         return
     await asyncio.gather(answered, redraw(services, click.message_id, click.tenant_key))
+
+
+async def _may_ask(services: Services, click: Click, press: Press) -> bool:
+    """Whether what a model wrote on the button may be said there."""
+    asked = memory_context(
+        chat_id=press.chat_id,
+        root=press.root_id,
+        subject=click.operator_id,
+        actor=click.operator_id,
+        tenant_key=click.tenant_key,
+        chat_type="p2p" if press.chat_type == "p2p" else "group",
+    )
+    if await may_be_told(services, asked, press):
+        return True
+    log.info("click.closed_document", button_id=click.button_id)
+    return False
 
 
 def _place(services: Services, click: Click, press: Press) -> Place:

@@ -28,6 +28,7 @@ from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn, WorkingMemory
+from memory.scope import AgentMemoryContext
 from memory.tables.buttons import Press
 from memory.tables.notes import NoteStore, note_source
 
@@ -72,6 +73,8 @@ async def decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Pr
     if opened.attempts > 1:
         return Reply(texts.say("interrupted", spoken))
     action = _action(press)
+    if not await may_be_told(services, turn.context, press):
+        return Reply(WORDING.tell(of_closed_document(), spoken))
     if _opens_a_note(action):
         outcome = await _share_note(services, turn, str(action.arguments["note_id"]))
         record = _record(action, outcome.result, ok=outcome.ok)
@@ -87,6 +90,15 @@ async def decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Pr
         return Reply(texts.say("no-such-action", spoken))
     record = _record(action, result.text, ok=result.ok)
     return Reply(texts.result(result.text, done=result.ok, language=spoken), tool_calls=(record,))
+
+
+async def may_be_told(services: Services, here: AgentMemoryContext, press: Press) -> bool:
+    """Whether everybody can open the documents that the answer with the button tells of: what it
+    does tells of them, too. Raises `StoreError`."""
+    if services.access is None:
+        return True
+    behind = DocumentsBehind(services, here, asker(here))
+    return await behind.may_be_told([press.turn_id])
 
 
 def _record(action: PendingAction, result: str, *, ok: bool) -> Mapping[str, Any]:

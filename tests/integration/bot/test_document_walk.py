@@ -20,6 +20,7 @@ import structlog
 
 from bot.answering import documents_behind
 from bot.answering.documents_behind import DocumentsBehind
+from bot.card_actions import confirmation
 from bot.documents import group_audience
 from bot.documents.audience import GroupListener
 from bot.features.private_answers import answering as private_answers
@@ -109,14 +110,26 @@ def _sharing_asks_nothing(on: pytest.MonkeyPatch) -> None:
     on.setattr(private_answers, "_may_tell", may_tell)
 
 
+def _presses_ask_nothing(on: pytest.MonkeyPatch) -> None:
+    async def may_be_told(*_: object) -> bool:
+        return True
+
+    on.setattr(confirmation, "may_be_told", may_be_told)
+
+
 BREAKS = (
     _nothing_is_asked_again, _what_tools_give_is_not_asked_about, _second_hand_is_not_known,
     _once_open_is_open, _silence_is_consent, _who_asks_is_everybody, _all_are_of_the_tenant,
-    _sharing_asks_nothing,
+    _sharing_asks_nothing, _presses_ask_nothing,
 )  # fmt: skip
 _MOST = 40  # walks
 # Walks that show some of them, tried before others.
-SHOWN_BY = {"_who_asks_is_everybody": 4, "_all_are_of_the_tenant": 12, "_sharing_asks_nothing": 6}
+SHOWN_BY = {
+    "_who_asks_is_everybody": 4,
+    "_all_are_of_the_tenant": 12,
+    "_sharing_asks_nothing": 6,
+    "_presses_ask_nothing": 3575344729,
+}
 
 
 @pytest.mark.parametrize("rule", BREAKS)
