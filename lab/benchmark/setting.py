@@ -50,6 +50,7 @@ class Setting:
             "STREAM_REPLIES": "false",
             "WORKERS": str(self.workers),
             "OPENAI_API_KEY": "bench",
+            "OPENAI_VISION": "false",
             "OPENAI_BASE_URL": self.model_url,
             **({"WORKER_CONCURRENCY": str(self.places)} if self.places else {}),
             **more,

@@ -129,6 +129,7 @@ class FaultScene:
             "WORKERS": str(WORKERS),
             "FEISHU_DOMAIN": f"http://127.0.0.1:{self.feishu.port}",
             "OPENAI_API_KEY": "fault-key",
+            "OPENAI_VISION": "false",
             "OPENAI_BASE_URL": self.model.base_url,
             "STREAM_REPLIES": "false",
             "REQUESTS_PER_MINUTE": "0",  # a fault is measured, not the limit

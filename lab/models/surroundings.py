@@ -180,6 +180,7 @@ def surroundings(
             "DATA_DIR": str(data),
             "FEISHU_DOMAIN": platform.url,
             "OPENAI_API_KEY": "local",
+            "OPENAI_VISION": "false",
             "OPENAI_BASE_URL": f"{model.url}/v1",
             "OPENAI_MODEL": ANSWER,
             "JUDGE_MODEL": JUDGE,

@@ -155,6 +155,7 @@ def one_command(folder: Path, **environment: str) -> Iterator[OneCommand]:
             "DATA_DIR": str(folder),
             "FEISHU_DOMAIN": platform.url,
             "OPENAI_API_KEY": "test-key",
+            "OPENAI_VISION": "false",
             "OPENAI_BASE_URL": model.base_url,
             "STREAM_REPLIES": "false",
             "REQUESTS_PER_MINUTE": "0",  # tests ask without a pause
