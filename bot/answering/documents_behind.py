@@ -61,9 +61,10 @@ class DocumentsBehind:
     async def untellable(self, sources: Iterable[str]) -> frozenset[str]:
         """Those of `sources` (ids as an answer notes what it was given) that must be left out.
         Raises `StoreError`."""
-        behind = await self._store.behind_sources(
-            self._here.tenant_key, frozenset(sources) - self._own
-        )
+        others = frozenset(sources) - self._own
+        if not others:
+            return frozenset()
+        behind = await self._store.behind_sources(self._here.tenant_key, others)
         self._closed |= {one.document for one in behind if one.closed}
         for one in behind:
             age_s = FRESH_S if one.age_s is None else one.age_s
