@@ -101,11 +101,17 @@ class World:
             connection.close()
 
     def turn_of(self, button_id: str) -> str:
-        """The id of the turn that a button leads to."""
+        """The id of the turn that a button leads to; of one that shares, once it was pressed."""
         query = "select turn_id, kind from agent_buttons where id = %s"
         (button,) = self.rows(query, button_id)
         kind: Kind = "private_answer" if button["kind"] == "show" else "button"
-        return Origin(kind, button["turn_id"], button_id).turn_id
+        cause = self._press_of(button_id) if button["kind"] == "share" else button_id
+        return Origin(kind, button["turn_id"], cause).turn_id
+
+    def _press_of(self, button_id: str) -> str:
+        query = "select event_id from agent_presses where button_id = %s"
+        (press,) = eventually(lambda: self.rows(query, button_id), what="it was pressed")
+        return str(press["event_id"])
 
     def stored(self, question: str) -> list[dict[str, Any]]:
         """The assistant rows of a question."""
