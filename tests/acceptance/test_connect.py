@@ -142,7 +142,9 @@ def test_in_a_group_the_link_is_for_the_asker_alone(world: World) -> None:
         return any("Your account is connected" in markdown(one) for one in beside())
 
     eventually(told, what="Alice is told", within_s=60)
-    assert not any("user_code" in markdown(one) for one in beside())
+    eventually(
+        lambda: not any("user_code" in markdown(one) for one in beside()), what="the link goes"
+    )
     assert row(world, "Alice")["granted_at"] is not None
     eventually(lambda: row(world, "Alice")["ask"] == "", what="all is told")
 

@@ -4,6 +4,7 @@ its answers the fields and types that the SDK's models say.
 
 from __future__ import annotations
 
+import base64
 import importlib
 import io
 import json
@@ -297,6 +298,17 @@ def agendas(drive: Driver, platform: PlatformDouble) -> None:
     drive.call("task.v2", "DeleteTask", v2.task.delete, task_guid=kept.guid)
 
 
+def speech(drive: Driver, _: PlatformDouble) -> None:
+    """A second of silence. The calls so far were a person's; this one is the app's."""
+    drive.as_user = None
+    build = importlib.import_module("lark_oapi.api.speech_to_text.v1.model")
+    config = build.FileConfig.builder().file_id("q1w2e3r4t5y6u7i8").format("pcm")
+    pcm = build.Speech.builder().speech(base64.b64encode(bytes(32_000)).decode()).build()
+    drive.call("speech_to_text.v1", "FileRecognizeSpeech",
+               drive.client.speech_to_text.v1.speech.file_recognize,
+               body={"config": config.engine_type("16k_auto").build(), "speech": pcm})  # fmt: skip
+
+
 def connected(platform: PlatformDouble, open_id: str, scope: str) -> str:
     """The access token of somebody who has approved these scopes."""
     app_id, secret = APP["FEISHU_APP_ID"], APP["FEISHU_APP_SECRET"]
@@ -321,7 +333,7 @@ def test_the_official_client_uses_every_call_of_the_platform(
     lark: Any, platform: PlatformDouble
 ) -> None:
     drive = Driver(lark, platform)
-    for part in (messages, files, directory, cards, people, documents, agendas):
+    for part in (messages, files, directory, cards, people, documents, agendas, speech):
         part(drive, platform)
 
     rules = {f"{one.method} {one.rule}" for one in ENDPOINTS}
@@ -379,6 +391,12 @@ def everything_happens(platform: PlatformDouble) -> None:
     platform.post("/dissolve", chat_id=chat)
     alone = next(c for c in platform.state()["chats"] if c["mode"] == "p2p")
     platform.post("/enter", **{"as": next(one for one in alone["members"] if one[:3] == "ou_")})
+    blocks = [{"kind": "text", "text": "Launch in May"}]
+    written = {"as": people[alice], "title": "Plan", "blocks": blocks}
+    plan = platform.post("/documents", link="tenant_readable", **written)
+    said = {"as": people[alice], "token": plan["token"], "text": f"@{memo['name']} why May?"}
+    platform.post("/documents/comment", **said)
+    platform.post("/menu", **{"as": people[alice], "event_key": "help"})
     connect(platform, people[alice])
     platform.post("/grants/revoke", **{"as": people[alice]})
 

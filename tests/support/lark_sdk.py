@@ -187,7 +187,8 @@ def event_types(lark: Any, kind: str) -> dict[str, Any]:
         made = importlib.import_module(_CALLBACKS).P2CardActionTrigger
     else:
         words = re.split(r"[._]", kind)
-        made = getattr(lark.api.im.v1, "P2" + "".join(one[:1].upper() + one[1:] for one in words))
+        models = importlib.import_module(f"{lark.__name__}.api.{words[0]}.{words[-1]}")
+        made = getattr(models, "P2" + "".join(one[:1].upper() + one[1:] for one in words))
     made()  # completes the types with those of its base class
     return dict(made._types)
 

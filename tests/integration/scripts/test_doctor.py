@@ -448,13 +448,16 @@ def test_without_the_scope_for_group_messages_it_says_what_is_missing_and_what_i
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup.tenant.console(granted=manifest.scope_names(optional=False))
-    [line] = findings(setup.examined(monkeypatch))
+    line, voice = findings(setup.examined(monkeypatch))
 
     assert (line.name, line.state) == ("scope", "warn")
     assert line.sentence.en.startswith("im:message.group_msg is not granted: in groups the bot")
     assert "it also reads quoted messages" in line.sentence.en
     assert "开通后" in line.sentence.zh
-    assert "q=im:message.group_msg&" in line.link
+    assert "q=im:message.group_msg,speech_to_text:speech&" in line.link
+    assert voice.sentence.en.startswith(
+        "speech_to_text:speech is not granted: the bot can't listen"
+    )
 
 
 def test_a_scope_that_includes_the_asked_one_is_enough(
