@@ -82,6 +82,8 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("saying-facts"),
     Capability("saying-notes"),
     Capability("saying-reminders"),
+    Capability("saying-documents", lambda here: here.connects),
+    Capability("saying-calendar", lambda here: here.connects),
     Capability("saying-go-on", lambda here: here.follows and here.mode == "follow"),
     Capability("saying-go-on-in-threads", lambda here: here.follows and here.mode == "threads"),
     Capability("saying-answer-everything", lambda here: here.follows and here.mode == "all"),
