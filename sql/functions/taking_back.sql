@@ -660,8 +660,8 @@ begin
 end
 $$;
 
--- Turns that forgot something and are over: of them nothing stays but their cards in the chat. Returns
--- how many.
+-- Turns that forgot something, or said nothing, and are over: of them nothing stays but their cards in the
+-- chat, and what one person was shown in place of an answer. Returns how many.
 create or replace function public.drop_forgetting_turns() returns integer
 language plpgsql volatile security invoker set search_path = ''
 as $$
@@ -675,6 +675,10 @@ begin
     order by t.created_at desc  -- what came of a question before that, or its card would go with it
     for update skip locked
   loop
+    perform public.drop_turn(c.id, true) from public.agent_turns c
+    where c.parent_id = v_id and c.origin = 'private_answer' and c.state not in ('open', 'pending')
+      and not exists (
+        select from public.agent_messages m where m.turn_id = v_id and m.role = 'assistant');
     perform public.drop_turn(v_id, true);
     update public.agent_turns set forgets = false where id = v_id;
     v_count := v_count + 1;

@@ -149,13 +149,17 @@ def test_in_a_group_the_link_is_for_the_asker_alone(world: World) -> None:
     eventually(lambda: row(world, "Alice")["ask"] == "", what="all is told")
 
     known = {one["message_id"] for one in beside()}
-    world.say("Alice", f"@{world.bot_name} /connect")
+    again = world.say("Alice", f"@{world.bot_name} /connect")
 
     def listed() -> list[dict[str, Any]]:
         return [one for one in beside() if one["message_id"] not in known and buttons(one)]
 
     [shown] = eventually(listed, what="what Alice granted, with its button")
     assert "Your account is connected" in markdown(shown)
+    query = "select 1 from agent_turns where id = %s and state not in ('open', 'pending')"
+    over = f"{query} and not forgets"
+    eventually(lambda: world.rows(over, again), what="the question is over")
+    assert listed() == [shown], "it stays in the chat"
     click(world, "Alice", shown, index=0)
     eventually(lambda: row(world, "Alice") == {}, what="the row goes")
     assert world.answers(question) == []
