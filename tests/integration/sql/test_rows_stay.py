@@ -63,7 +63,7 @@ def test_words_are_not_changed(world: psycopg.Connection, who: str) -> None:
 def test_every_table_ties_a_conversation_to_its_chat(world: psycopg.Connection) -> None:
     checks = world.execute(
         "select conrelid::regclass::text from pg_constraint where contype = 'c'"
-        " and pg_get_constraintdef(oid) like '%%starts_with(conversation_id, (%%chat_id%%'"
+        " and pg_get_constraintdef(oid) like '%%starts_with(%%conversation_id%%chat_id%%'"
     )
 
     assert {name for (name,) in checks} >= tables_with(world, "chat_id", "conversation_id")
