@@ -243,7 +243,7 @@ def test_documents_are_written_shared_and_deleted_in_the_page(page, tenant):
     page.wait_for_selector(".document:has-text('Alice, Bob')")
     (plan,) = tenant.control("GET", "documents")["items"]
     assert (plan["title"], plan["groups"]) == ("Plan <b>", ["Kitchen"])
-    page.click(".document button")
+    page.click(".document button >> nth=-1")
     page.wait_for_selector(".document.gone")
 
 
