@@ -146,7 +146,7 @@ class TurnAgenda:
         async def made(token: str) -> str:
             return await self._calls.create_event(calendar_id, key, plan.event(), token)
 
-        written = WrittenEvent(calendar_id, await self._write((WRITE_CALENDAR,), made))
+        written = WrittenEvent(calendar_id, await self._call((WRITE_CALENDAR,), made, writes=True))
         if plan.attendees:
             await self._invite(plan, written)
         return written
@@ -167,7 +167,7 @@ class TurnAgenda:
                 key, plan.title, plan.due, plan.assignee.open_id, token
             )
 
-        return await self._write((WRITE_TASKS,), made, name=plan.assignee.name)
+        return await self._call((WRITE_TASKS,), made, name=plan.assignee.name, writes=True)
 
     async def unmake_task(self, guid: str) -> bool:
         """Deletes it; False: it was gone already. Raises as `book`."""
@@ -185,7 +185,7 @@ class TurnAgenda:
             await self._calls.invite(written.calendar_id, written.event_id, ids, token)
 
         try:
-            await self._write((WRITE_CALENDAR,), invited)
+            await self._call((WRITE_CALENDAR,), invited, writes=True)
         except AgendaRefused as refusal:
             await self.unbook(written)
             for one in plan.attendees if refusal.reason == "left" else ():
@@ -212,39 +212,31 @@ class TurnAgenda:
         make: Callable[[str], Awaitable[ResultT]],
         *,
         name: str = "",
-    ) -> ResultT:
-        try:
-            return await self._made(purposes, make)
-        except FeishuFailure as failure:
-            raise self._noted(refused(failure, name=name)) from failure
-
-    async def _write(
-        self,
-        purposes: Collection[str],
-        make: Callable[[str], Awaitable[ResultT]],
-        *,
-        name: str = "",
+        writes: bool = False,
     ) -> ResultT:
         """What may have been written although no answer came is tried again, with the same key."""
         try:
             return await self._made(purposes, make)
-        except FeishuError as failure:
-            if failure.action.may_pass and failure.code not in _OF_SCOPES:
+        except FeishuFailure as failure:
+            if writes and _may_be_written(failure):
                 raise
             raise self._noted(refused(failure, name=name)) from failure
 
     async def _deleted(
         self, purposes: Collection[str], make: Callable[[str], Awaitable[None]]
     ) -> bool:
-        try:
-            await self._made(purposes, make)
-        except FeishuError as failure:
-            if failure.code in GONE:
+        """Whether it was still there."""
+
+        async def asked(token: str) -> bool:
+            try:
+                await make(token)
+            except FeishuError as failure:
+                if failure.code not in GONE:
+                    raise
                 return False
-            if failure.action.may_pass and failure.code not in _OF_SCOPES:
-                raise
-            raise self._noted(refused(failure)) from failure
-        return True
+            return True
+
+        return await self._call(purposes, asked, writes=True)
 
     async def _made(
         self, purposes: Collection[str], make: Callable[[str], Awaitable[ResultT]]
@@ -264,3 +256,10 @@ class TurnAgenda:
         if refusal.reason in ("not_connected", "not_approved"):
             self._wanted += refusal.scopes
         return refusal
+
+
+def _may_be_written(failure: FeishuFailure) -> bool:
+    """Whether Feishu did not say that it refused."""
+    if not isinstance(failure, FeishuError):
+        return True
+    return failure.action.may_pass and failure.code not in _OF_SCOPES
