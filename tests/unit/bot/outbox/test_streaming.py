@@ -148,6 +148,22 @@ class TestOneCard:
         assert scene.stream.card is None
         assert await scene.stream.finish("Hello.", buttons=(), names={}) is None
 
+    @pytest.mark.parametrize(("seconds", "calls"), [(0.45, []), (0.55, ["create_card", "reply"])])
+    async def test_an_answer_that_is_whole_half_a_second_after_its_first_word_needs_no_card(
+        self, monkeypatch: pytest.MonkeyPatch, seconds: float, calls: list[str]
+    ) -> None:
+        scene, loop = Scene(OpeningTimes()), asyncio.get_running_loop()
+        clock = [loop.time()]
+        monkeypatch.setattr(loop, "time", lambda: clock[0])
+        async with scene.stream.running():
+            await scene.stream.progress(Progress(text="Hello"))
+            for step in (0.0, seconds):
+                clock[0] += step
+                for _ in range(20):
+                    await asyncio.sleep(0)
+
+        assert scene.platform.names == calls
+
     async def test_it_is_kept_before_it_is_sent_and_every_frame_is_the_whole_text(self) -> None:
         scene = Scene()
         await scene.write("The", "The launch", "The launch is on 3 March")
