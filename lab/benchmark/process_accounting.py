@@ -21,6 +21,7 @@ _MODULES = {
     "bot.process": "supervisor",
     "gunicorn": "web",
 }
+_WAITED = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)$", re.MULTILINE)
 _CLIENT = re.compile(r"postgres: \S+ \S+ (\[local\]|\S+\(\d+\))")
 
 
@@ -51,6 +52,16 @@ class BotProcesses:
             with contextlib.suppress(psutil.NoSuchProcess):  # its time is its parent's by now
                 spent[part] += sum(process.cpu_times()[:4])
         return dict(spent)
+
+    def wake_ups(self) -> dict[str, float]:
+        """How often their threads had waited for something and went on, by part, since they began;
+        threads and processes that have ended are not counted."""
+        counted: Counter[str] = Counter()
+        for process, part in self._by_part():
+            for thread in Path(f"/proc/{process.pid}/task").glob("*"):
+                with contextlib.suppress(OSError):
+                    counted[part] += int(_WAITED.findall((thread / "status").read_text())[0])
+        return {part: float(times) for part, times in counted.items()}
 
     def pss_mb(self) -> dict[str, float]:
         """Memory by part from `/proc/PID/smaps_rollup`; what several share is counted once."""

@@ -18,10 +18,11 @@ How it is counted: processor time is that of the bot's processes, from the first
 bot has nothing left to do, less what it takes at rest. A line where the bot has not spoken: a phase
 of such lines only. A line where it takes part, and a mention: phases with two ratios, 10 mentions
 and 5 lines a second and 2.5 mentions and 40 lines, in the same chats; both unknowns are solved from
-them, by part (least squares). Lines that the bot answers count as mentions. The people and Feishu
-are this process: what it takes of the processor is shown, and every arrival that it sent more than
-50 ms late is counted. Bare Flask is asked by the same people in the same round: it verifies,
-decrypts, asks the model and replies.
+them, by part (least squares). Wake-ups, how often a thread that waited went on, are counted
+likewise. Lines that the bot answers count as mentions. The people and Feishu are this process: what
+it takes of the processor is shown, and every arrival that it sent more than 50 ms late is counted.
+Bare Flask is asked by the same people in the same round: it verifies, decrypts, asks the model and
+replies.
 
 Bars are those of the defaults. A default run takes less than three minutes on a machine with
 nothing else to do, one of --against DIR four times as long. DIR needs nothing but the bot, of any

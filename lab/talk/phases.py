@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import requests
 
@@ -26,10 +26,11 @@ _LONGEST_TAIL_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """`cpu` in seconds by part, from the first arrival until the bot had nothing left to do, which
-    took `took_s`. `window_s`, `cores` and `others`: from the first to the last arrival; of that the
-    cores that the bot used, and by name those that the rest of the machine did. `waiting`
-    questions had no answer at the end of the window, when `pss` (MB by part) was taken."""
+    """`cpu` in seconds and `wake_ups` by part, from the first arrival until the bot had nothing
+    left to do, which took `took_s`. `window_s`, `cores` and `others`: from the first to the last
+    arrival; of that the cores that the bot used, and by name those that the rest of the machine
+    did. `waiting` questions had no answer at the end of the window, when `pss` (MB by part) was
+    taken."""
 
     heard: TalkOutcome
     cpu: Mapping[str, float]
@@ -39,6 +40,7 @@ class Phase:
     others: Mapping[str, float]
     pss: Mapping[str, float]
     waiting: int
+    wake_ups: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Bot:
     ) -> Phase:
         """What is said by that schedule, with a model that takes so long."""
         await pace_model(self.setting, model_s)
+        woken = self.processes.wake_ups()
         loop = OpenLoop(self.setting.platform, self.port, groups, model_s)
         began, before, around = time.perf_counter(), self.processes.cpu_seconds(), self._around()
         await loop.speak(schedule)
@@ -73,6 +76,7 @@ class Bot:
             await asyncio.sleep(last + model_s - time.perf_counter())
         await self._until_idle()
         cpu = passed(before, self.processes.cpu_seconds())
+        wake_ups = passed(woken, self.processes.wake_ups())
         return Phase(
             heard=loop.close(),
             cpu=cpu,
@@ -82,6 +86,7 @@ class Bot:
             others=others,
             pss=pss,
             waiting=waiting,
+            wake_ups=wake_ups,
         )
 
     async def _until_idle(self) -> None:

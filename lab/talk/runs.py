@@ -67,8 +67,9 @@ class Crowds:
 
 @dataclass
 class TalkRun:
-    """One version, started once. `idle`: cores by part at rest; `counting`: phases with few
-    and many lines to a mention, by model; `loads`: the open loop, by model and rate."""
+    """One version, started once. `idle`: cores by part at rest, `woken` wake-ups a second;
+    `counting`: phases with few and many lines to a mention, by model; `loads`: the open loop, by
+    model and rate."""
 
     pss: Mapping[str, float]
     idle: Mapping[str, float]
@@ -77,6 +78,7 @@ class TalkRun:
     counting: dict[float, list[Phase]] = field(default_factory=dict)
     loads: dict[tuple[float, float], Phase] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
+    woken: Mapping[str, float] = field(default_factory=dict)
 
 
 async def run_version(
@@ -88,8 +90,8 @@ async def run_version(
     await set_up(setting, checkout, folder)
     async with bot(setting, checkout, folder, streaming=streaming, **calls) as started:
         progress("at rest, and some history")
-        idle, pss = await _rest(started.processes)
-        found, chats = TalkRun(pss, idle), groups("talk")
+        idle, woken, pss = await _rest(started.processes)
+        found, chats = TalkRun(pss, idle, woken=woken), groups("talk")
         listener = Bot(setting, started.processes, started.port, idle)
         lines = plan.ratio * _HISTORY_RATE
         before = arrivals(_HISTORY_RATE, lines, plan.history / _HISTORY_RATE, CHATS)
@@ -119,13 +121,20 @@ async def run_echo(setting: Setting, checkout: Checkout) -> Crowds:
         return await _crowds(setting, processes, port, chats)
 
 
-async def _rest(processes: BotProcesses) -> tuple[dict[str, float], dict[str, float]]:
+async def _rest(
+    processes: BotProcesses,
+) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Cores and wake-ups a second, and MB, by part."""
     await asyncio.sleep(1.0)
-    before, began = processes.cpu_seconds(), time.perf_counter()
+    woken, before, began = processes.wake_ups(), processes.cpu_seconds(), time.perf_counter()
     await asyncio.sleep(_REST_S)
     took = time.perf_counter() - began
-    spent = passed(before, processes.cpu_seconds())
-    return {part: seconds / took for part, seconds in spent.items()}, processes.pss_mb()
+    spent, wakes = passed(before, processes.cpu_seconds()), passed(woken, processes.wake_ups())
+    return (
+        {part: seconds / took for part, seconds in spent.items()},
+        {part: times / took for part, times in wakes.items()},
+        processes.pss_mb(),
+    )
 
 
 async def _crowds(

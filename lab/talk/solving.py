@@ -1,4 +1,4 @@
-"""What one line and one mention cost, from phases that had both: pure arithmetic.
+"""What one line and one mention take, from phases that had both: pure arithmetic.
 
 A phase costs `idle × time + line × lines + mention × turns`. A line costs the same beside any
 model, a mention does not. Phases with many lines to a turn and with few, of one model, give both;
@@ -11,27 +11,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 Costs = dict[str, float]
-"""ms by part."""
+"""By part, in the unit of what was counted: ms of the processor, wake-ups."""
 _NOTHING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A phase of `took_s`: processor seconds by part, lines that were only heard, and turns."""
+    """A phase of `took_s`: what it took by part, lines that were only heard, and turns."""
 
-    cpu: Mapping[str, float]
+    spent: Mapping[str, float]
     took_s: float
     lines: int
     turns: int
 
-    def ms(self, part: str, idle: Mapping[str, float]) -> float:
-        """Without what a bot at rest takes in that time (cores by part)."""
-        return 1000 * (self.cpu.get(part, 0.0) - idle.get(part, 0.0) * self.took_s)
+    def beyond(self, part: str, idle: Mapping[str, float]) -> float:
+        """Without what a bot at rest takes in that time (`idle`, a second, by part)."""
+        return self.spent.get(part, 0.0) - idle.get(part, 0.0) * self.took_s
 
 
 def cost_of_a_line(phase: Counted, idle: Mapping[str, float]) -> Costs:
     """In a phase without mentions."""
-    return {part: phase.ms(part, idle) / max(phase.lines, 1) for part in phase.cpu}
+    return {part: phase.beyond(part, idle) / max(phase.lines, 1) for part in phase.spent}
 
 
 def costs(
@@ -39,7 +39,7 @@ def costs(
 ) -> tuple[Costs, dict[float, Costs]]:
     """Of a line, and of a mention by model, from the phases of each model. Raises ValueError when
     all of a model have as many lines to a turn."""
-    parts = sorted({part for of_one in phases.values() for phase in of_one for part in phase.cpu})
+    parts = sorted({part for of_one in phases.values() for phase in of_one for part in phase.spent})
     line = {part: _line(phases.values(), part, idle) for part in parts}
     mentions = {
         model: {part: _mention(of_one, line[part], part, idle) for part in parts}
@@ -56,7 +56,7 @@ def _line(models: Iterable[Sequence[Counted]], part: str, idle: Mapping[str, flo
         lines_by_turns = sum(one.lines * one.turns for one in phases) / max(squares, 1)
         for one in phases:
             lines = one.lines - one.turns * lines_by_turns
-            above += lines * one.ms(part, idle)
+            above += lines * one.beyond(part, idle)
             below += lines * lines
     if below < _NOTHING:
         raise ValueError("all phases had as many lines to a turn: there is nothing to solve")
@@ -65,5 +65,5 @@ def _line(models: Iterable[Sequence[Counted]], part: str, idle: Mapping[str, flo
 
 def _mention(phases: Sequence[Counted], line: float, part: str, idle: Mapping[str, float]) -> float:
     """What the lines leave, over the turns."""
-    left = sum(one.turns * (one.ms(part, idle) - one.lines * line) for one in phases)
+    left = sum(one.turns * (one.beyond(part, idle) - one.lines * line) for one in phases)
     return left / max(sum(one.turns**2 for one in phases), 1)

@@ -46,12 +46,12 @@ def _of_echo(echo: Crowds) -> list[Figure]:
 
 
 def _of_costs(found: TalkRun, quiet: Phase, echo: Crowds) -> Iterator[Figure]:
-    flask_ms = echo.hundred.total_cpu_ms
-    line = cost_of_a_line(counted(quiet), found.idle)
+    flask_ms, idle = echo.hundred.total_cpu_ms, in_ms(found.idle)
+    line = cost_of_a_line(counted(quiet), idle)
     yield from _by_part(_NOT_SPOKEN, line, "ms/line", 3.5, f"{quiet.heard.lines} lines")
     yield _ratio(f"{_NOT_SPOKEN} ÷ bare Flask", sum(line.values()), flask_ms, 1.0)
     by_model = {model_s: [*map(counted, of_one)] for model_s, of_one in found.counting.items()}
-    line, mentions = costs(by_model, found.idle)
+    line, mentions = costs(by_model, idle)
     phases = [phase for of_one in found.counting.values() for phase in of_one]
     answered = f"{sum(phase.heard.answered_lines for phase in phases)} of them answered"
     lines = f"solved from {sum(phase.heard.lines for phase in phases)} lines, {answered}"
@@ -63,12 +63,39 @@ def _of_costs(found: TalkRun, quiet: Phase, echo: Crowds) -> Iterator[Figure]:
     if _STREAMS_S in mentions:
         slow, quick = (sum(mentions[model_s].values()) for model_s in (_STREAMS_S, MODEL_S))
         yield _ratio(f"a mention, model {_STREAMS_S:g} s ÷ {MODEL_S:g} s", slow, quick, 1.25)
+    yield from _of_wake_ups(found, quiet)
     yield from _of_counting(found, [quiet, *phases])
 
 
+def _of_wake_ups(found: TalkRun, quiet: Phase) -> Iterator[Figure]:
+    """How often a thread of the bot that waited went on."""
+    line, mentions = costs(
+        {model_s: [*map(_woken, of_one)] for model_s, of_one in found.counting.items()}, found.woken
+    )
+    yield _in_all(_NOT_SPOKEN, cost_of_a_line(_woken(quiet), found.woken), "a line")
+    yield _in_all(_SPOKEN, line, "a line")
+    for model_s, mention in mentions.items():
+        yield _in_all(f"a mention, model {model_s:g} s", mention, "a mention")
+
+
+def _in_all(name: str, times: Mapping[str, float], unit: str) -> Figure:
+    parts = ", ".join(f"{part} {times[part]:.1f}" for part in times if part != _RESTS)
+    return Figure(f"{name}: wake-ups", sum(times.values()), unit, note=parts)
+
+
 def counted(phase: Phase) -> Counted:
-    """What the arithmetic needs of a phase."""
-    return Counted(phase.cpu, phase.took_s, phase.heard.heard_lines, phase.heard.turns)
+    """What the arithmetic needs of a phase, in ms of the processor."""
+    heard = phase.heard
+    return Counted(in_ms(phase.cpu), phase.took_s, heard.heard_lines, heard.turns)
+
+
+def in_ms(seconds: Mapping[str, float]) -> dict[str, float]:
+    """By part."""
+    return {part: 1000 * amount for part, amount in seconds.items()}
+
+
+def _woken(phase: Phase) -> Counted:
+    return Counted(phase.wake_ups, phase.took_s, phase.heard.heard_lines, phase.heard.turns)
 
 
 def _how(phases: Sequence[Counted]) -> str:
@@ -120,7 +147,8 @@ def _of_load(model_s: float, rate: float, phase: Phase, found: TalkRun) -> Itera
     again = f"{heard.again} pushed again" if heard.again else ""
     yield Figure(f"{name}: ack, p50", heard.ack_ms(0.5), "ms")
     yield Figure(f"{name}: ack, p99", heard.ack_ms(0.99), "ms", 60 if p50 else None, note=again)
-    ms = sum(counted(phase).ms(part, found.idle) for part in phase.cpu) / max(heard.turns, 1)
+    beyond = sum(counted(phase).beyond(part, in_ms(found.idle)) for part in phase.cpu)
+    ms = beyond / max(heard.turns, 1)
     spent = f"{ms:.1f} ms a mention with its talk"
     yield Figure(f"{name}: cores used", phase.cores, "cores", note=spent)
     most = 230 if rate == _CEILING else None

@@ -95,7 +95,7 @@ def test_as_many_arrive_as_the_rates_say_all_in_time(
     assert found == arrivals(mentions, lines, seconds, 20, at_random=at_random)
 
 
-_IDLE = {"worker": 0.01, "Postgres": 0.02}
+_IDLE = {"worker": 10.0, "Postgres": 20.0}  # ms a second
 _LINE, _QUICK, _SLOW = (
     {"worker": 7.0, "Postgres": 6.5},
     {"worker": 11.0, "Postgres": 10.0},
@@ -105,11 +105,11 @@ _LINE, _QUICK, _SLOW = (
 
 def spent(lines: int, turns: int, mention: dict[str, float], error_ms: float = 0.0) -> Counted:
     took_s = 9.0
-    cpu = {
-        part: _IDLE[part] * took_s + (lines * _LINE[part] + turns * mention[part] + error_ms) / 1000
+    ms = {
+        part: _IDLE[part] * took_s + lines * _LINE[part] + turns * mention[part] + error_ms
         for part in _LINE
     }
-    return Counted(cpu, took_s, lines, turns)
+    return Counted(ms, took_s, lines, turns)
 
 
 def test_two_ratios_give_a_line_and_a_mention_by_part() -> None:
@@ -153,7 +153,8 @@ def phase(lines: int, turns: int, mention: dict[str, float], **more: float) -> P
     taken = spent(lines, turns, mention)
     heard = TalkOutcome(0.3, turns, lines, answers=[0.4] * turns, acks=[0.005] * (lines + turns))
     around = {"driver": 0.1, "model": 0.05, "other programs": 0.0}
-    return Phase(heard, taken.cpu, taken.took_s, 8.0, 0.5, around, {"worker": 60.0}, 3)
+    cpu = {part: ms / 1000 for part, ms in taken.spent.items()}
+    return Phase(heard, cpu, taken.took_s, 8.0, 0.5, around, {"worker": 60.0}, 3, taken.spent)
 
 
 def test_parts_add_up_and_ratios_are_of_bare_flask_in_the_same_round() -> None:
@@ -161,7 +162,8 @@ def test_parts_add_up_and_ratios_are_of_bare_flask_in_the_same_round() -> None:
         return Load(Seen(replies=[0.32] * 100, took=1.0), {"web": ms / 10}, 0.0, 0)
 
     echo, bot = (Crowds(load(ms), load(ms), load(ms)) for ms in (3.0, 15.0))
-    run = TalkRun({"worker": 120.0}, _IDLE, phase(250, 0, _QUICK), bot)
+    cores = {part: ms / 1000 for part, ms in _IDLE.items()}
+    run = TalkRun({"worker": 120.0}, cores, phase(250, 0, _QUICK), bot, woken=_IDLE)
     run.counting = {
         0.3: [phase(40, 80, _QUICK), phase(320, 20, _QUICK)],
         2.0: [phase(40, 80, _SLOW)],
@@ -170,8 +172,9 @@ def test_parts_add_up_and_ratios_are_of_bare_flask_in_the_same_round() -> None:
     found = {figure.name: figure for figure in figures(run, echo)}
 
     for name in ("a line where the bot takes part", "a mention, model 2 s"):
-        parts = [one.value for title, one in found.items() if title.startswith(f"{name}: ")]
+        parts = [found[f"{name}: {part}"].value for part in _LINE]
         assert sum(parts) == pytest.approx(found[name].value)
+        assert found[f"{name}: wake-ups"].value == pytest.approx(found[name].value)
     assert found["a mention, model 2 s ÷ 0.3 s"].value == pytest.approx(28 / 21)
     assert found["a mention, model 2 s ÷ 0.3 s"].verdict == "miss"
     assert found["a line where the bot takes part ÷ bare Flask"].value == pytest.approx(13.5 / 3)
