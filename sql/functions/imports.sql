@@ -180,7 +180,6 @@ create or replace function bot_private.imports_likely(
 ) returns bigint[]
 language plpgsql stable security invoker set search_path = ''
 set enable_seqscan = off
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare

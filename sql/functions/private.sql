@@ -110,7 +110,6 @@ language plpgsql stable security invoker set search_path = ''
 -- the planner does not know how short the lists are: it would rather read the table
 set enable_seqscan = off
 set max_parallel_workers_per_gather = 0
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare

@@ -244,7 +244,6 @@ create or replace function bot_private.recall_likely(
 )
 language plpgsql stable security definer set search_path = ''
 set enable_seqscan = off
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
@@ -458,10 +457,8 @@ create or replace function bot_private.recall_best(
 ) returns table (
   first_id bigint, asked_at timestamptz, score double precision, before_id bigint, after_id bigint)
 language plpgsql stable security definer set search_path = ''
--- the planner guesses one row where there are thousands, and would join them row by row; up to
--- Postgres 17 avoiding that counts as cost, which would start the just-in-time compiler
+-- the planner guesses one row where there are thousands, and would join them row by row
 set enable_nestloop = off
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
@@ -730,7 +727,6 @@ language plpgsql stable security definer set search_path = ''
 -- the planner does not know how short the lists are: it would rather read the table
 set enable_seqscan = off
 set max_parallel_workers_per_gather = 0
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -778,7 +774,6 @@ create or replace function public.recall(
   p_newest_too boolean default false
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare

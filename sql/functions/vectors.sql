@@ -288,7 +288,6 @@ create or replace function bot_private.recall_likeness(
 language plpgsql stable security invoker set search_path = extensions, public, pg_temp
 -- the planner expects a row where there are thousands
 set enable_nestloop = off
-set jit = off
 as $$
 declare
   -- how far the point lies to the middle from which vectors are compared

@@ -295,3 +295,29 @@ def test_what_every_mention_calls_is_planned_once(database: psycopg.Connection) 
     """).fetchall()
 
     assert left_to_guess == []
+
+
+def test_nothing_that_the_bot_calls_is_compiled(database: psycopg.Connection) -> None:
+    lists = access()
+    called = {*lists["of_a_turn"], *lists["of_the_service"], *lists["of_the_owner"]} - OF_POLICIES
+    compiled = database.execute(
+        "select f from unnest(%s::text[]) f join pg_proc p on p.oid = f::regproc"
+        " where p.provolatile <> 'i' and p.proname <> 'enable_vectors'"
+        " and 'jit=off' <> all (coalesce(p.proconfig, '{}'))",
+        [sorted(called)],
+    ).fetchall()
+
+    assert compiled == []
+
+
+def test_functions_of_somebody_else_stay_as_they_are(database_url: str, folder: Path) -> None:
+    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 20000 $$")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "create function public.stray() returns integer"
+            " language sql set search_path = '' return 1"
+        )
+        migrations.apply(database_url, folder=folder)
+        settings = connection.execute("select proconfig from pg_proc where proname = 'stray'")
+
+        assert settings.fetchone() == (['search_path=""'],)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
+from bot.operations.maintenance.first_answers import rehearse
+from bot.queue.inbox import Inbox
+from bot.settings import Settings
 from memory.backends.postgres import _AS_ROLE, PostgresRpc, connection_pool
 from memory.errors import BadPatch, NotMigrated
 from memory.rpc import Statement
@@ -15,6 +21,30 @@ from tests.support.people import Group
 pytestmark = pytest.mark.anyio
 
 _IDENTITY = "select current_user::text, current_setting('request.jwt.claims', true)"
+
+# each table that a turn writes to says whether statements are compiled
+_REFUSES_COMPILING = """
+create function public.refuse_compiling() returns trigger language plpgsql as $$
+begin
+  if current_setting('jit')::boolean then
+    raise 'statements on % are compiled', tg_relid::regclass;
+  end if;
+  return null;
+end
+$$;
+do $$
+declare t regclass;
+begin
+  execute format('alter database %I set jit = on', current_database());
+  for t in select oid from pg_class
+    where relkind = 'r' and relnamespace in ('public'::regnamespace, 'feishu_bot'::regnamespace)
+  loop
+    execute format('create trigger refuse_compiling before insert or update or delete on %s'
+                   ' for each statement execute function public.refuse_compiling()', t);
+  end loop;
+end
+$$
+"""
 
 
 @pytest.mark.parametrize("outcome", ["answered", "refused"])
@@ -59,6 +89,22 @@ async def test_only_the_beginning_of_a_turn_does_not_wait_for_the_disk(
     assert (await rpc.call_and("record_reply", answered, context, waits))[1] == "on"
     assert (await rpc.call_and("mark_sent", sent, context, waits))[1] == "on"
     await rpc.close()
+
+
+async def test_no_statement_of_a_turn_is_compiled_where_the_server_compiles(
+    database_url: str,
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(_REFUSES_COMPILING)
+        with pytest.raises(psycopg.errors.RaiseException, match="compiled"):
+            connection.execute("set jit = on; delete from agent_chats")
+    with contextlib.closing(Inbox(database_url)) as inbox:
+        assert inbox.enqueue("message:om_1", {}, lock=None, received_ms=0)
+    async with connection_pool(database_url, size=1) as pool:
+        with capture_logs() as logs:
+            await rehearse(Settings(), pool)
+
+    assert [entry["event"] for entry in logs] == ["rehearsal.done"]
 
 
 async def test_one_function_is_called_with_and_without_what_has_a_default(
