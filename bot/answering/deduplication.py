@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 from bot.feishu import markup
 from bot.listening.transcript import MessageRecord
@@ -64,13 +64,13 @@ def without_commands(
 
 def _is_command(record: MessageRecord) -> bool:
     """Whether it is one in whatever state the chat is."""
-    command = None if record.ours else parse_addressed(record.content)
-    return bool(
-        record.message_id
-        and command
-        and not command.only_when_running
-        and not command.only_when_quiet
-    )
+    return bool(record.message_id) and not record.ours and _says_command(record.content)
+
+
+@lru_cache(maxsize=4096)  # each question reads the same transcript
+def _says_command(content: str) -> bool:
+    command = parse_addressed(content)
+    return bool(command and not command.only_when_running and not command.only_when_quiet)
 
 
 def untold(

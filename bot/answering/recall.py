@@ -65,8 +65,10 @@ async def recalled(
 
 def vector_of(services: Services, turn: Turn) -> AbstractContextManager[QuestionVector | None]:
     """The question's vector, asked for while the turn begins; None where recall goes by words."""
+    if services.embedder is None or parse(turn.question):
+        return nullcontext()
     wanted = turn.private or recall_at_once(turn.context, turn.question, now=services.now(), k=1)
-    if parse(turn.question) or not wanted:
+    if not wanted:
         return nullcontext()
     return asked_beside(services.embedder, turn.question)
 

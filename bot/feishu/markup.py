@@ -23,6 +23,7 @@ _LESS = re.compile(rf"<(?![0-9=\-<]| (?!/?(?:{_TAGS})\b)[^\s/!?<])", re.IGNORECA
 # Some readers take the entity of a `<` without its semicolon too.
 _ENTITY = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};|lt|#0*60(?!\d)|#x0*3c)", re.IGNORECASE)
 _ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
+_TO_ESCAPE = re.compile(r"[<&\[\]\x00\ud800-\udfff]")  # all that `card_markdown` looks at
 _FENCED_AT = re.compile(r"<(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
 _FENCED_AT_ESCAPED = re.compile(r"<\u200b(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"```[0-9A-Za-z_+#.-]{0,20}[ \t]*\r?")
@@ -69,6 +70,8 @@ def _storable(text: str) -> str:
 
 def unescape(markdown: str) -> str:
     """The text that `escape` was given, for showing history to the model."""
+    if "&" not in markdown and "<" not in markdown:
+        return markdown
     return _by_region(
         markdown,
         lambda prose: _ESCAPED.sub(lambda match: html.unescape(match.group()), prose),
@@ -170,6 +173,8 @@ def as_code(markdown: str) -> str:
 
 def card_markdown(text: str, known_images: frozenset[str] = frozenset()) -> str:
     """Text of a person or model as Markdown that is safe in a card; at-tags are added after."""
+    if not _TO_ESCAPE.search(text):  # names, mostly
+        return text
     return safe_links(inert_images(escape(text), known_images))
 
 

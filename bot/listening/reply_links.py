@@ -84,8 +84,8 @@ class Speakers:
     def read(self, record: MessageRecord, topic: int | None = None) -> WeighedMessage:
         """The message as it is weighed; of a long one its beginning."""
         if self._names is None:
-            by_token, within = tuple(self._by_token.items()), tuple(self._within.items())
-            self._names = _names(by_token, within, tuple(sorted(self._ours)))
+            by_token, within = sorted(self._by_token.items()), sorted(self._within.items())
+            self._names = _names(tuple(by_token), tuple(within), tuple(sorted(self._ours)))
         form, to = _read(self._names, record.content[:_READ_CHARACTERS], record.author_id)
         return WeighedMessage(
             record.author_id,
@@ -104,7 +104,7 @@ class Speakers:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Names:
     """How those are called who speak: author by token, author by what stands within a text, and
-    ours. One object for the same names."""
+    ours. One object for the same names, whoever of them spoke last."""
 
     by_token: dict[str, str]
     within: dict[str, str]

@@ -5,6 +5,7 @@ All times are milliseconds since the epoch, as in Feishu's events.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from memory.foreign_text import speaker, spoken
 
@@ -56,7 +57,7 @@ class ChannelConversation:
     messages: tuple[MessageRecord, ...] = ()
     quiet: bool = False
 
-    @property
+    @cached_property
     def participants(self) -> dict[str, str]:
         """open_id → name of everybody who wrote."""
         return {message.author_id: message.author for message in self.messages}

@@ -67,7 +67,10 @@ class Roster:
         """The same people under their names as they read in escaped text."""
 
         def make() -> Roster:
-            people = (Person(p.open_id, escape(p.name), p.is_bot) for p in self.people)
+            escaped = [(person, escape(person.name)) for person in self.people]
+            if all(person.name == name for person, name in escaped):
+                return self
+            people = (Person(p.open_id, name, p.is_bot) for p, name in escaped)
             return replace(self, people=tuple(people))
 
         return self._last("escaped", escape, make)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, tzinfo
+from functools import lru_cache
 
 from memory.dates.days import YEARS_BACK, past_dates
 from memory.dates.expressions import (
@@ -61,9 +62,13 @@ class DateRange:
 
 def date_range(question: str, now: datetime) -> DateRange | None:
     """The time `question` speaks of, as seen at `now` (aware) by someone in its zone."""
+    return _read(question, now.date(), now.tzinfo)
+
+
+@lru_cache(maxsize=64)  # the steps of a turn ask about one question
+def _read(question: str, today: date, zone: tzinfo | None) -> DateRange | None:
     if not _may_speak_of_a_time(question):
         return None
-    today, zone = now.date(), now.tzinfo
     for rule in _RULES:
         for match in rule.pattern.finditer(question):
             spans = tuple(_span(days, zone) for days in _sensible(rule, match, today))

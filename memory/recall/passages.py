@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 from memory.models import Likeness
@@ -218,6 +219,7 @@ def _points_back(question: str, now: datetime | None) -> bool:
     return past or _POINTS_BACK.search(question) is not None
 
 
+@lru_cache(maxsize=64)  # the steps of a turn ask about one question and one answer
 def content_words(text: str) -> frozenset[str]:
     """Words that carry the matter of `text`: Latin words, and CJK as pairs of characters."""
     runs = _CONTENT.findall(_NO_CONTENT.sub(" ", text.lower()))

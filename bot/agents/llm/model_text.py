@@ -122,7 +122,7 @@ class Cleaner:
         calls: tuple[ToolCall, ...] = ()
         if not complete and (self._is_thinking(text) or _ANALYSIS.startswith(text.strip())):
             return Cleaned("")
-        if not complete or _SUSPECT.search(text):
+        if _SUSPECT.search(text) or not (complete or _is_past_beginnings(text)):
             text, calls = self._without_marks(text, manner, complete=complete)
         text = _without_label(text, manner.own_name, complete=complete)
         text = _before_own_line(text, complete=complete)
@@ -178,6 +178,13 @@ class AnswerReader:
     def read(self, text: str, *, complete: bool = True) -> Cleaned:
         """`Cleaner.read`."""
         return self.cleaner.read(text, self.manner, complete=complete)
+
+
+def _is_past_beginnings(text: str) -> bool:
+    """Whether an unfinished text without anything suspicious cannot be the beginning of a mark: it
+    has more than one word, and its last line is none that may become `tool_code`."""
+    last_line = text[text.rfind("\n") + 1 :]
+    return len(text.split(maxsplit=1)) > 1 and not "tool_code".startswith(last_line)
 
 
 _THOUGHT_MARK = re.compile("|".join(re.escape(mark) for pair in _THOUGHTS for mark in pair))
@@ -270,7 +277,7 @@ def _label(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 def _before_own_line(text: str, *, complete: bool) -> str:
     """`text` up to a line that the model invents as said by the bot, in the form of the prompt."""
-    if complete and "[you]" not in text:
+    if ("[you]" if complete else "[") not in text:
         return text
     for match in outside_code(_OWN_LINE, text, complete=complete):
         return text[: match.start()].rstrip()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.agents.llm.model_text import Cleaner, Manner
+from bot.agents.llm.model_text import _SUSPECT, Cleaner, Manner, _is_past_beginnings
 from bot.agents.prompts.prompt import ASKED, KNOWN, RULES, TOOL_RULES
 
 RULES_TEXT = RULES.format(bot_name="Memo", subject="Alice") + TOOL_RULES
@@ -238,6 +238,22 @@ def test_a_frame_never_shows_what_the_end_hides(parts: list[str]) -> None:
     for length in range(len(text)):
         frame = Cleaner().read(text[:length], MANNER, complete=False).text
         assert end.strip().startswith(frame.strip()), (text[:length], frame, end)
+
+
+@given(st.lists(st.sampled_from([*PARTS, *"tool_code", "a", "user", "recall"]), max_size=5))
+def test_a_frame_past_all_beginnings_reads_as_one_that_is_looked_through(parts: list[str]) -> None:
+    text = "".join(parts)
+    for length in range(len(text)):
+        frame = text[:length]
+        looked_through, _ = Cleaner()._without_marks(frame, MANNER, complete=False)
+        if _is_past_beginnings(frame) and not _SUSPECT.search(frame):
+            assert looked_through == frame
+
+
+@pytest.mark.parametrize("begun", ["", "one", " ana", "user", "two words\ntool_c", "two words\n"])
+def test_a_frame_that_may_begin_a_mark_is_not_past_all_beginnings(begun: str) -> None:
+    assert not _is_past_beginnings(begun)
+    assert _is_past_beginnings("two words\nand tool_c")
 
 
 def test_thoughts_without_a_beginning_are_shown_once_at_most() -> None:

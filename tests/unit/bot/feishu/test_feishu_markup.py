@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.markup import (
+    _TO_ESCAPE,
     at_tag,
     card_markdown,
     escape,
@@ -14,6 +15,7 @@ from bot.feishu.markup import (
     model_text,
     name_mentions,
     plain_text,
+    safe_links,
     unescape,
 )
 
@@ -101,6 +103,14 @@ def test_what_cannot_be_stored_is_replaced():
 @given(st.one_of(hostile, storable))
 def test_escaping_can_be_undone(text):
     assert unescape(escape(text)) == text
+
+
+@given(st.one_of(hostile, storable, st.text(max_size=60)))
+def test_what_a_card_shows_as_it_stands_is_not_escaped(text):
+    step_by_step = safe_links(inert_images(escape(text)))
+    assert card_markdown(text) == step_by_step
+    if not _TO_ESCAPE.search(text):
+        assert step_by_step == text
 
 
 @given(st.one_of(hostile, storable))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.listening.decisions import IncomingMessage, Reason, decide
+from bot.listening.reply_links import Speakers
 from bot.listening.topics import Discussion, link, tell_apart
 from bot.listening.transcript import ChannelConversation, MessageRecord
 
@@ -46,6 +47,14 @@ THREE = said(
     ("孙强", "那我再加订两台电脑"),
 )
 PARTS = {"团建": (0, 2, 6, 8), "数据库": (1, 4, 7, 10), "电脑": (3, 5, 9, 11)}
+
+
+def test_whoever_spoke_last_the_names_are_the_same():
+    people = [*THREE, *said(("Ann Lee", "hi"), ("bob", "hello"), ("carla", "ok"))]
+    forwards, backwards = Speakers.of(people), Speakers.of(people[::-1])
+    read = [one.read(THREE[6]) for one in (forwards, backwards)]
+    assert read[0] == read[1]
+    assert forwards._names is backwards._names
 
 
 @pytest.mark.parametrize(
