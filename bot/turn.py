@@ -105,7 +105,8 @@ async def _take_turn(
         Looking(services) as looking,
         vector_of(services, turn) as vector,
     ):
-        turn = replace(turn, vector=vector)
+        if vector:
+            turn = replace(turn, vector=vector)
         held = services.transcripts.of(turn.request.tenant_key, turn.request.chat_id)
         opened = await _open(services, turn, held)
         turn = knowing(turn, opened, _conversation(services, turn, held, opened))
@@ -154,10 +155,14 @@ async def _made(
     answering: Answering | None,
 ) -> Reply:
     """Makes the answer. People can watch its progress and stop it."""
-    if stream:
-        turn = replace(turn, on_progress=stream.progress, settle=showing.settled)
     async with stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
-        turn = replace(turn, stop=stop)
+        turn = replace(
+            turn,
+            spoken=showing.language,
+            stop=stop,
+            on_progress=stream.progress if stream else None,
+            settle=showing.settled if stream else str,
+        )
         return await (answering or answer_question)(services, turn, opened)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -408,10 +407,10 @@ def _place(context: AgentMemoryContext) -> dict[str, object]:
 def _begun(row: Mapping[str, Any]) -> OpenTurn:
     if "turn" not in row:  # an earlier decision says not to answer
         return _opened(row)
-    return replace(_opened(row["turn"]), conversation=row["conversation"])
+    return _opened(row["turn"], row["conversation"])
 
 
-def _opened(row: Mapping[str, Any]) -> OpenTurn:
+def _opened(row: Mapping[str, Any], conversation: Mapping[str, Any] | None = None) -> OpenTurn:
     summary = row.get("summary")
     return OpenTurn(
         state=row["state"],
@@ -432,6 +431,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         elsewhere=row.get("elsewhere"),
         documents=row.get("documents", False),
         turn_id=row.get("turn_id", ""),
+        conversation=conversation,
         means=TurnOutcome.from_row(row.get("intended")),
     )
 

@@ -83,16 +83,14 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
         return Reply(refusal, means=refused("rate_limited"))
     agent_answer, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
-    reply = reply_of(agent_answer, chat_type=turn.chat_type, language=spoken)
-    reply = replace(
-        reply, given=given, documents=agent_answer.documents, wanted=agent_answer.wanted
-    )
+    reply = reply_of(agent_answer, given, chat_type=turn.chat_type, language=spoken)
     seconds = services.clock() - turn.received_ms / 1000
     foot = _foot(turn, agent_answer, earlier, seconds, spoken)
     if opened.degraded:  # no button would work without the memory
         return replace(reply, foot=replace(foot, bare=True)) if agent_answer.ended else reply
-    before = tuple((name, True) for name in opened.done) if agent_answer.ended == STOPPED else ()
-    return replace(reply, foot=replace(foot, tools=(*before, *foot.tools)))
+    if agent_answer.ended == STOPPED:
+        foot = replace(foot, tools=(*((name, True) for name in opened.done), *foot.tools))
+    return replace(reply, foot=foot)
 
 
 def _foot(

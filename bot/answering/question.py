@@ -39,7 +39,8 @@ class Turn:
     `private`: only the person who asked sees the answer, which draws on all they may read.
     `names` are those of its tenant. `asked` is the question that was pressed, shown with the
     answer, and `foot` what stands below it. `stop` says when the answer is to end where it is;
-    `settle` then gives what stays of its text. `vector` is on its way where recall goes by meaning.
+    `settle` then gives what stays of its text. `spoken` is its `language`, once that was found out.
+    `vector` is on its way where recall goes by meaning.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Turn:
     names: Names
     on_progress: OnProgress | None = None
     settle: Callable[[str], str] = str
+    spoken: Language | None = None
     stop: Stop | None = None
     asked: str | None = None
     foot: Foot | None = None
@@ -135,10 +137,8 @@ def kind_of(request: TurnRequest) -> ChatType:
 def knowing(turn: Turn, opened: OpenTurn, conversation: ChannelConversation | None = None) -> Turn:
     """The turn under the id that it has, with the chat's conversation, where that was not known
     before it was opened."""
-    turn = replace(turn, id=opened.turn_id or turn.id)
-    if conversation is None:
-        return turn
-    return replace(turn, heard=turn.heard.within(conversation))
+    heard = turn.heard.within(conversation) if conversation else turn.heard
+    return replace(turn, id=opened.turn_id or turn.id, heard=heard)
 
 
 def subject_of(request: TurnRequest, bot_open_id: str) -> str:
@@ -155,6 +155,8 @@ def subject_of(request: TurnRequest, bot_open_id: str) -> str:
 def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
     """The language that the chat or the environment set, else that of the question; of a command
     and a question without words (a number, a name, a link), the last that was spoken there."""
+    if turn.spoken:
+        return turn.spoken
     set_here = opened.rules.get("language") or services.settings.chat_language
     if set_here in ("zh", "en"):
         return "zh" if set_here == "zh" else "en"

@@ -81,7 +81,9 @@ class Reply:
     wanted: tuple[str, ...] = ()
 
 
-def reply_of(answer: AgentAnswer, *, chat_type: ChatType, language: Language) -> Reply:
+def reply_of(
+    answer: AgentAnswer, given: tuple[str, ...] = (), *, chat_type: ChatType, language: Language
+) -> Reply:
     """The model's answer with its follow-ups and the actions that wait for a confirmation."""
     actions = answer.pending_actions
     ending = parted(answer.text, answer.follow_ups)
@@ -98,7 +100,10 @@ def reply_of(answer: AgentAnswer, *, chat_type: ChatType, language: Language) ->
         auto_mention=answer.auto_mention,
         forgets=any(map(_deletes, answer.tool_calls)),
         files=answer.files,
+        given=given,
         means=answer.means,
+        documents=answer.documents,
+        wanted=answer.wanted,
     )
 
 
