@@ -40,12 +40,12 @@ declare
     facts_told, merged_facts, former_values, merge_patch,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     note_score, notes_alike, notes_elsewhere,
-    recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, recall_places,
-    recall_has_turns, recall_few, recall_likely, recall_newest, recall_span, recall_best, recall_alike, recall_likeness, keep_terms,
+    recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, places_to_recall,
+    recall_few, recall_newest, recall_best, recall_alike, recall_likeness, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
     told_document, documents_told, documents_were_told, keep_given_documents,
     refuse_own_place, require_own_place, keep_seal, seal_of, drop_seals, keep_pair, user_tokens_json, end_grant,
-    import_place, import_json, require_manager, imports_that_help, drop_words_of, own_imported,
+    import_place, import_json, imported_told, require_manager, imports_that_help, drop_words_of, own_imported,
     add_to_transcript, keep_topics, transcript_marks, conversation_in_short, extend_conversation, most_messages, trim_transcript, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
@@ -62,7 +62,8 @@ declare
     keyed_hashes, keep_line_terms, keep_question_terms, packed_record, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, source_terms_among, tells_any, said_since,
     sources_of, turns_given, pass_on_sources,
-    imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates
+    imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates,
+    recall_has_turns, recall_likely, recall_span
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{

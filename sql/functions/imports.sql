@@ -172,10 +172,13 @@ as $$
     and bot_private.import_place(i.tenant_key, i.chat_id) = any (p_places)
 $$;
 
--- Imported messages worth weighing for p_terms beside those that recall_likely finds, p_enough at most: of the time
+-- Imported messages of p_places, read since p_joined, worth weighing for p_terms beside those that recall_likely finds,
+-- p_enough at most: of the time
 -- that is asked about those with any of the words, and else those with two of them that are common in the chat.
+drop function if exists bot_private.imports_likely(
+  text, text[], double precision[], timestamptz, timestamptz, integer);
 create or replace function bot_private.imports_likely(
-  p_scope text, p_terms text[], p_weights double precision[], p_since timestamptz, p_until timestamptz,
+  p_places bigint[], p_joined timestamptz[], p_terms text[], p_weights double precision[], p_since timestamptz, p_until timestamptz,
   p_enough integer
 ) returns bigint[]
 language plpgsql stable security invoker set search_path = ''
@@ -183,19 +186,11 @@ set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_places bigint[];
-  v_joined timestamptz[];
   v_months text[] := '{}';
   most_terms constant integer := 7;
   most_months constant integer := 14;
   each constant integer := 50;
 begin
-  select array_agg(p.place), array_agg(p.since) into v_places, v_joined
-  from bot_private.recall_places(p_scope) p
-  where not exists (select from bot_private.recall_places(p_scope, p_imports => false) o where o.place = p.place);
-  if v_places is null then
-    return '{}';
-  end if;
   if p_until < p_since + interval '1 month' * most_months then
     v_months := array(
       select to_char(m, '@YYYY-MM') from generate_series(
@@ -210,7 +205,7 @@ begin
     ),
     keys as materialized (
       select p.place, p.joined, t.n, t.weight, bot_private.recall_word(p.place, t.term) as key
-      from unnest(v_places, v_joined) p (place, joined) cross join terms t
+      from unnest(p_places, p_joined) p (place, joined) cross join terms t
     ),
     hits as (
       select k.n, r.first_id
@@ -227,6 +222,24 @@ begin
     )
     select h.first_id from hits h join terms t using (n)
     group by h.first_id order by sum(t.weight) desc, h.first_id desc limit p_enough);
+end
+$$;
+
+-- Of p_ids the imported messages, as recall tells them: turns without an answer.
+create or replace function bot_private.imported_told(p_ids bigint[]) returns table (
+  id bigint, turn_id text, conversation_id text, chat_id text, actor_id text, actor_name text, created_at timestamptz,
+  question text, answer text, feishu_id text, import_id integer, "position" integer)
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  if (0 > any (p_ids)) is not true then
+    return;
+  end if;
+  return query
+    select m.id, 'import:' || m.message_id, '', i.chat_id, m.author_id, m.author_name, m.sent_at, m.content,
+           null::text, m.message_id, i.id, m.position
+    from public.imported_messages m join public.chat_imports i on i.id = m.import_id
+    where m.id = any (p_ids);
 end
 $$;
 

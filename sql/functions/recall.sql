@@ -5,13 +5,14 @@
 -- recall_tokens is the only place that cuts text into tokens, for what is stored and what is asked.
 --
 -- However much was said, a question looks at a bounded number of turns: recall_likely takes them from
--- the index of words, recall_best weighs them with their neighbours, recall reads what they say.
+-- the index of words, recall_best weighs them with their neighbours, recall reads what they say. The places are looked
+-- up once for all of these.
 --
 -- What looks into turn_words runs as its owner: an operator that may tell of its arguments, as && may,
 -- is not looked up in an index under row-level security. So it applies the rule of
--- agent_messages_select itself, from the claims and before it counts or ranks: recall_places says which
+-- agent_messages_select itself, from the claims and before it counts or ranks: places_to_recall says which
 -- places and since when, v_by_person that only what is of the sender counts. It gives ids only, and its
--- callers read those messages under the policy again.
+-- callers read those messages under the policy again. What takes places as an argument no token may call.
 
 -- Tokens of a text in order. Latin words and numbers: lower case, stemmed, without the few words
 -- that every sentence has; one token for the forms of a word: hike, hikes, hiked and hiking are "hik"
@@ -186,193 +187,234 @@ create or replace trigger agent_messages_drop_turn_words after delete on public.
 create or replace trigger imported_messages_drop_turn_words after delete on public.imported_messages
   referencing old table as gone for each statement execute function public.drop_turn_words();
 
--- The places that the token of this turn may read, and since when; with p_imports, too, those of imported history.
--- Chats of p_but are left out. In this form it is part of its caller's query.
+-- The places that the token of this turn may read, and since when; with p_imports, too, those of imported history,
+-- which `imports` has alone. Chats of p_but are left out. Where there are none, all three are null.
+-- The usual place, of one chat, takes no query: setting one up takes longer than all that it finds.
 drop function if exists bot_private.recall_places(text, text[]);
-create or replace function bot_private.recall_places(
-  p_scope text, p_but text[] default '{}', p_imports boolean default true
-) returns table (place bigint, since timestamptz)
-language sql stable security invoker
-begin atomic
-  select bot_private.recall_number(coalesce(public.claim('tenant_key'), ''), c.chat_id), c.since
-  from (
-    select public.claim('chat_id') as chat_id, bot_private.told_since() as since
-    union all
-    select e.key, e.value::timestamptz from jsonb_each_text(public.readable_chats()) e
-    where p_scope = 'everywhere' and e.key <> public.claim('chat_id')) c
-  where c.chat_id is not null and c.chat_id <> all (p_but)
-  union all
-  select bot_private.import_place(i.tenant_key, i.chat_id), e.value::timestamptz
-  from jsonb_each_text(case when p_imports and p_scope <> 'thread'
-    then bot_private.readable_imports() else '{}' end) e
-  join public.chat_imports i on i.id = e.key::integer
-  where i.chat_id <> all (p_but) and (p_scope = 'everywhere' or i.chat_id = public.claim('chat_id'));
-end;
-
--- Whether there may be a turn to find. Where the newest few are all of a place and stand in the
--- prompt anyway, as in a young chat, there is none.
-create or replace function bot_private.recall_has_turns(
-  p_conversation_id text, p_scope text, p_before bigint
-) returns boolean
-language plpgsql stable security definer set search_path = ''
+drop function if exists bot_private.recall_places(text, text[], boolean);
+create or replace function bot_private.places_to_recall(
+  p_scope text, p_but text[] default '{}', p_imports boolean default true,
+  out places bigint[], out since timestamptz[], out imports bigint[]
+)
+language plpgsql stable security invoker set search_path = ''
 as $$
 declare
-  v_thread constant bigint := bot_private.recall_number(
-    coalesce(public.claim('tenant_key'), ''), p_conversation_id);
+  v_chat_id constant text := public.claim('chat_id');
+  v_tenant_key constant text := coalesce(public.claim('tenant_key'), '');
+  v_imports jsonb := '{}';
+  v_since timestamptz[];
+begin
+  if v_chat_id <> all (p_but) then
+    places := array[bot_private.recall_number(v_tenant_key, v_chat_id)];
+    since := array[bot_private.told_since()];
+  end if;
+  if p_scope = 'everywhere' then
+    select places || array_agg(bot_private.recall_number(v_tenant_key, e.key)),
+           since || array_agg(e.value::timestamptz)
+    into places, since
+    from jsonb_each_text(public.readable_chats()) e
+    where e.key <> v_chat_id and e.key <> all (p_but);
+  end if;
+  if p_imports and p_scope <> 'thread' then
+    v_imports := bot_private.readable_imports();
+  end if;
+  if v_imports <> '{}' then
+    select array_agg(bot_private.import_place(i.tenant_key, i.chat_id)), array_agg(e.value::timestamptz)
+    into imports, v_since
+    from jsonb_each_text(v_imports) e join public.chat_imports i on i.id = e.key::integer
+    where i.chat_id <> all (p_but) and (p_scope = 'everywhere' or i.chat_id = v_chat_id);
+    places := places || imports;
+    since := since || v_since;
+  end if;
+end
+$$;
+
+-- Whether there may be a turn to find in places. Where the newest few are all of a place and stand in the
+-- prompt anyway, as in a young chat, there is none.
+drop function if exists bot_private.recall_has_turns(text, text, bigint);
+create or replace function bot_private.recall_has_turns(
+  p_places bigint[], p_joined timestamptz[], p_thread bigint, p_scope text, p_before bigint
+) returns boolean
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
   few constant integer := 20;
 begin
   return exists (
-    select from bot_private.recall_places(p_scope) p, lateral (
+    select from unnest(p_places, p_joined) p (place, since), lateral (
       select w.thread, w.first_id, row_number() over () as n
       from bot_private.turn_words w
       where w.place = p.place and w.asked_at >= p.since
       order by w.asked_at desc limit few) w
-    where w.n = few or case when w.thread = v_thread
+    where w.n = few or case when w.thread = p_thread
       then w.first_id < p_before else p_scope <> 'thread' end);
 end
 $$;
 
--- The turns worth weighing for p_terms, p_enough at most, the weight of each term (null: it stands
--- nowhere) and whether it tells turns apart: one in every third turn does not, and finds none by itself,
--- unless all of the question's are so.
--- Rare words are looked up, of common ones the turns that come first and the newest count. Turns said in
--- [p_since, p_until) come first. Chats of p_but are left out.
+-- Of p_places, read since p_joined, of which p_imports are of imported history, the turns worth weighing for p_terms,
+-- p_enough at most, the weight of each term (null: it stands nowhere) and whether it tells turns apart: one in every
+-- third turn does not, and finds none by itself, unless all of the question's are so.
+-- Rare words are looked up, of common ones the turns that come first and the newest count; where the newest are all,
+-- nothing is looked up. Turns said in [p_since, p_until) come first.
+drop function if exists bot_private.recall_likely(
+  text, text, text[], bigint, bigint, timestamptz, timestamptz, integer, text[]);
 create or replace function bot_private.recall_likely(
-  p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
-  p_since timestamptz, p_until timestamptz, p_enough integer, p_but text[] default '{}',
+  p_places bigint[], p_joined timestamptz[], p_imports bigint[], p_thread bigint, p_scope text, p_terms text[],
+  p_from bigint, p_before bigint, p_since timestamptz, p_until timestamptz, p_enough integer,
   out ids bigint[], out weights double precision[], out telling boolean[]
 )
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_thread constant bigint := bot_private.recall_number(
-    coalesce(public.claim('tenant_key'), ''), p_conversation_id);
   v_actor constant text := public.claim('actor');
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
-  v_places bigint[];
-  v_since timestamptz[];
+  -- terms that were found, each with the turn that has it
+  v_term integer[];
+  v_turn bigint[];
+  v_length integer[];
+  v_time timestamptz[];
+  v_size bigint;
+  v_whole double precision;
+  v_turns double precision[];
+  v_n integer;
+  v_rare boolean := false;
   -- a word in more turns than this is common
   rare constant integer := 100;
   -- so many words of a question are looked up, the rarest first
   looked_up constant integer := 32;
   -- how many turns there are is counted so far
   many constant integer := 1000;
-  -- how many of the newest tell how common a word is
+  -- how many of the newest tell how common a word is, and of each place
   sample constant integer := 200;
+  of_each constant integer := sample / cardinality(p_places) + 10;
 begin
-  select array_agg(place), array_agg(since) into v_places, v_since
-  from bot_private.recall_places(p_scope, p_but);
-  if v_places is null then
-    return;
-  end if;
   with newest as materialized (
     -- || '{}': words that stand outside of their row are read once, not for every term
-    select r.* from unnest(v_places, v_since) p (place, since), lateral (
+    select r.* from unnest(p_places, p_joined) p (place, since), lateral (
       select w.first_id, w.place, w.asked_at, w.length, w.words || '{}' as words
       from bot_private.turn_words w
       where p_scope <> 'thread' and w.place = p.place and w.asked_at >= p.since
-        and (w.thread <> v_thread or w.first_id < p_before and w.first_id > p_from)
+        and (w.thread <> p_thread or w.first_id < p_before and w.first_id > p_from)
         and (not v_by_person or exists (
           select from public.agent_messages m
           where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
-      order by w.asked_at desc limit sample / cardinality(v_places) + 10) r
+      order by w.asked_at desc limit of_each) r
     union all (
       select w.first_id, w.place, w.asked_at, w.length, w.words || '{}' as words
       from bot_private.turn_words w
-      where p_scope = 'thread' and w.thread = v_thread and w.place = any (v_places)
-        and w.asked_at >= v_since[1]
+      where p_scope = 'thread' and w.thread = p_thread and w.place = any (p_places)
+        and w.asked_at >= p_joined[1]
         and w.first_id < p_before and w.first_id > p_from
         and (not v_by_person or exists (
           select from public.agent_messages m
           where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
       order by w.first_id desc limit sample)
     order by asked_at desc limit sample
-  ),
-  size as materialized (select count(*) as n from newest),
-  whole as materialized (
-    select case when s.n < sample - 10 then s.n when v_by_person then many
-      when p_scope = 'thread' then (
-        select count(*) from (
-          select from bot_private.turn_words w where w.thread = v_thread limit many) c)
-      else (
-        select least(many, sum(c.n)) from unnest(v_places, v_since) p (place, since), lateral (
-          select count(*) as n from (
-            select from bot_private.turn_words w where w.place = p.place and w.asked_at >= p.since
-            order by w.asked_at desc limit many) c) c)
-      end::double precision + bot_private.imports_size(v_places) as n
-    from size s
-  ),
-  keys as materialized (
-    select w.n as term, p.place, bot_private.recall_word(p.place, w.term) as key
-    from unnest(v_places) p (place), unnest(p_terms) with ordinality w (term, n)
-  ),
-  seen as materialized (
-    select k.term, e.first_id, e.length, e.asked_at
-    from newest e join keys k on k.place = e.place and k.key = any (e.words)
-  ),
-  sampled as materialized (
-    select w.n as term, w.term as word,
-      (select n from whole) / greatest((select n from size), 1)
-        * (select count(*) from seen s where s.term = w.n) as turns
-    from unnest(p_terms) with ordinality w(term, n)
-  ),
-  looked as materialized (
-    select s.term, array(select k.key from keys k where k.term = s.term) as keys from sampled s
-    where s.turns <= rare and (select n from size) > 0
-    order by s.turns, length(s.word) desc limit looked_up
-  ),
-  indexed as materialized (
-    select l.term, r.first_id, r.length, r.asked_at
-    from looked l, lateral (
-      select w.first_id, w.length, w.asked_at from bot_private.turn_words w
-      where w.words && l.keys
-        -- not by the index of places, which has all turns of one
-        and w.place + 0 = any (v_places)
-        and w.asked_at >= v_since[array_position(v_places, w.place)]
-        and case when w.thread = v_thread
-            then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
-        and (not v_by_person or exists (
-          select from public.agent_messages m
-          where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
-      limit rare + 1) r
-  ),
-  counted as materialized (
-    select w.term, case when w.turns > rare or i.turns > rare
-        then greatest(rare + 1, w.turns) else coalesce(i.turns, nullif(w.turns, 0))
-        end::double precision as turns
-    from sampled w left join (
-      select term, count(*) as turns from indexed group by term) i using (term)
-  ),
-  compared as materialized (
-    select term, turns, turns <= greatest(10, (select n / 3 from whole)) as is_rare from counted
-  ),
-  weighed as materialized (
-    select term,
-      (1 + 1.2) * ln(1 + (greatest((select n from whole) - turns, 0) + 0.5) / (turns + 0.5)) as weight,
-      -- the others would be most of the work; where there are no others, they are all there is
-      turns is not null and (is_rare or not bool_or(is_rare) over ()) as telling
-    from compared
-  ),
-  ranked as (
-    select h.first_id, coalesce(h.asked_at >= p_since and h.asked_at < p_until, false) as in_time,
-           sum(weight) / (1 + 0.01 * h.length) as score, h.asked_at
-    from (
-      select term, first_id, length, asked_at from indexed
-      union select term, first_id, length, asked_at from seen
-    ) h join weighed using (term)
-    where telling
-    group by h.first_id, h.length, h.asked_at
   )
-  select array(select first_id from ranked order by in_time desc, score desc, asked_at desc
-               limit p_enough),
-         array(select weight from generate_subscripts(p_terms, 1) n left join weighed t on t.term = n
-               order by n),
-         array(select t.telling from generate_subscripts(p_terms, 1) n left join weighed t on t.term = n
-               order by n)
-  into ids, weights, telling;
+  select (select count(*) from newest), array_agg(k.term), array_agg(e.first_id), array_agg(e.length),
+         array_agg(e.asked_at)
+  into v_size, v_term, v_turn, v_length, v_time
+  from newest e join (
+    select w.n::integer as term, p.place, bot_private.recall_word(p.place, w.term) as key
+    from unnest(p_places) p (place), unnest(p_terms) with ordinality w (term, n)
+  ) k on k.place = e.place and k.key = any (e.words);
+
+  if v_size < sample - 10 then
+    v_whole := v_size;
+  elsif v_by_person then
+    v_whole := many;
+  elsif p_scope = 'thread' then
+    v_whole := (
+      select count(*) from (
+        select from bot_private.turn_words w where w.thread = p_thread limit many) c);
+  else
+    v_whole := (
+      select least(many, sum(c.n)) from unnest(p_places, p_joined) p (place, since), lateral (
+        select count(*) as n from (
+          select from bot_private.turn_words w where w.place = p.place and w.asked_at >= p.since
+          order by w.asked_at desc limit many) c) c);
+  end if;
+  if p_imports is not null then
+    v_whole := v_whole + bot_private.imports_size(p_imports);
+  end if;
+
+  v_turns := array_fill(0::double precision, array[cardinality(p_terms)]);
+  foreach v_n in array coalesce(v_term, '{}') loop
+    v_turns[v_n] := v_turns[v_n] + 1;
+  end loop;
+  if v_size > 0 and (v_size >= least(of_each, sample - 10) or p_imports is not null) then
+    declare
+      v_terms integer[];
+      v_ids bigint[];
+      v_lengths integer[];
+      v_times timestamptz[];
+    begin
+      with sampled as materialized (
+        select n::integer as term, w.term as word, v_whole / v_size * w.turns as turns
+        from unnest(p_terms, v_turns) with ordinality w (term, turns, n)
+      ),
+      looked as materialized (
+        select s.term, array(
+          select bot_private.recall_word(p.place, s.word) from unnest(p_places) p (place)) as keys
+        from sampled s
+        where s.turns <= rare
+        order by s.turns, length(s.word) desc limit looked_up
+      ),
+      indexed as materialized (
+        select l.term, r.first_id, r.length, r.asked_at
+        from looked l, lateral (
+          select w.first_id, w.length, w.asked_at from bot_private.turn_words w
+          where w.words && l.keys
+            -- not by the index of places, which has all turns of one
+            and w.place + 0 = any (p_places)
+            and w.asked_at >= p_joined[array_position(p_places, w.place)]
+            and case when w.thread = p_thread
+                then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
+            and (not v_by_person or exists (
+              select from public.agent_messages m
+              where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
+          limit rare + 1) r
+      )
+      select array(
+          select case when w.turns > rare or i.turns > rare
+            then greatest(rare + 1, w.turns) else coalesce(i.turns, w.turns) end
+          from sampled w left join (
+            select term, count(*) as turns from indexed group by term) i using (term)
+          order by w.term),
+        array(select term from indexed), array(select first_id from indexed),
+        array(select length from indexed), array(select asked_at from indexed)
+      into v_turns, v_terms, v_ids, v_lengths, v_times;
+      v_term := v_term || v_terms;
+      v_turn := v_turn || v_ids;
+      v_length := v_length || v_lengths;
+      v_time := v_time || v_times;
+    end;
+  end if;
+
+  for n in 1 .. cardinality(p_terms) loop
+    v_turns[n] := nullif(v_turns[n], 0);
+    weights[n] := (1 + 1.2) * ln(1 + (greatest(v_whole - v_turns[n], 0) + 0.5) / (v_turns[n] + 0.5));
+    telling[n] := coalesce(v_turns[n] <= greatest(10, v_whole / 3), false);
+    v_rare := v_rare or telling[n];
+  end loop;
+  if not v_rare then  -- the common ones would be most of the work; where there are no others, they are all there is
+    for n in 1 .. cardinality(p_terms) loop
+      telling[n] := v_turns[n] is not null;
+    end loop;
+  end if;
+  ids := array(
+    select first_id
+    from (
+      select distinct s.term, s.first_id, s.length, s.asked_at
+      from unnest(v_term, v_turn, v_length, v_time) s (term, first_id, length, asked_at)
+      where telling[s.term]) h
+    group by first_id, length, asked_at
+    order by coalesce(asked_at >= p_since and asked_at < p_until, false) desc,
+             sum(weights[term]) / (1 + 0.01 * length) desc, asked_at desc
+    limit p_enough);
 end
 $$;
 
@@ -387,9 +429,10 @@ declare
     coalesce(public.claim('tenant_key'), ''), p_conversation_id);
   v_actor constant text := public.claim('actor');
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
+  v_in constant record := bot_private.places_to_recall(p_scope, p_imports => false);
 begin
   return array(
-    select r.first_id from bot_private.recall_places(p_scope, p_imports => false) p, lateral (
+    select r.first_id from unnest(v_in.places, v_in.since) p (place, since), lateral (
       select w.first_id, w.asked_at from bot_private.turn_words w
       where w.place = p.place and w.asked_at >= p.since
         and case when w.thread = v_thread
@@ -402,12 +445,13 @@ begin
 end
 $$;
 
--- The first of p_spans, pairs [from, to), in which anything was said in a scope.
+-- The first of p_spans, pairs [from, to), in which anything was said in places.
+drop function if exists bot_private.recall_span(text, text, bigint, bigint, jsonb);
 create or replace function bot_private.recall_span(
-  p_conversation_id text, p_scope text, p_from bigint, p_before bigint, p_spans jsonb,
-  out since timestamptz, out until timestamptz
+  p_places bigint[], p_joined timestamptz[], p_thread bigint, p_scope text, p_from bigint, p_before bigint,
+  p_spans jsonb, out since timestamptz, out until timestamptz
 )
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 -- each place is looked up in the index of times: the first of its many turns settles it
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -416,23 +460,17 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_thread constant bigint := bot_private.recall_number(
-    coalesce(public.claim('tenant_key'), ''), p_conversation_id);
   v_actor constant text := public.claim('actor');
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
-  v_places bigint[];
-  v_joined timestamptz[];
 begin
-  select array_agg(place), array_agg(r.since) into v_places, v_joined
-  from bot_private.recall_places(p_scope) r;
   select s.since, s.until into since, until
   from jsonb_array_elements(p_spans) with ordinality p (pair, preference),
     lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s (since, until)
   where exists (
-    select from unnest(v_places, v_joined) r (place, joined), lateral (
+    select from unnest(p_places, p_joined) r (place, joined), lateral (
       select from bot_private.turn_words w
       where w.place = r.place and w.asked_at >= greatest(r.joined, s.since) and w.asked_at < s.until
-        and case when w.thread = v_thread
+        and case when w.thread = p_thread
             then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
         and (not v_by_person or exists (
           select from public.agent_messages m
@@ -447,15 +485,19 @@ create or replace function bot_private.recall_few() returns integer
 language sql immutable parallel safe security invoker
 return 20;
 
--- The p_k best turns, best first, by their first message and those of the turns around them. p_alike:
--- turns that are like the question, p_likeness how much (0 to 1); of two places, the one by words and the
--- one by likeness, the latter has the weight p_weight. A score is on the scale of the words' best.
+-- The p_k best turns for p_query, best first, by their first message and those of the turns around them, and all of
+-- these turns. p_spans, p_boost: as recall takes them. p_alike: turns that are like the question, p_likeness how much
+-- (0 to 1); of two places, the one by words and the one by likeness, the latter has the weight p_weight. A score is on
+-- the scale of the words' best.
+drop function if exists bot_private.recall_best(
+  text, text, text[], bigint, bigint, timestamptz, timestamptz, double precision, integer, bigint[],
+  double precision[], double precision);
 create or replace function bot_private.recall_best(
-  p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
-  p_since timestamptz, p_until timestamptz, p_boost double precision, p_k integer,
-  p_alike bigint[], p_likeness double precision[], p_weight double precision
-) returns table (
-  first_id bigint, asked_at timestamptz, score double precision, before_id bigint, after_id bigint)
+  p_conversation_id text, p_scope text, p_query text, p_from bigint, p_before bigint, p_spans text,
+  p_boost double precision, p_k integer, p_alike bigint[], p_likeness double precision[], p_weight double precision,
+  out ids bigint[], out times timestamptz[], out scores double precision[], out before_ids bigint[],
+  out after_ids bigint[], out turn_ids text[]
+)
 language plpgsql stable security definer set search_path = ''
 -- the planner guesses one row where there are thousands, and would join them row by row
 set enable_nestloop = off
@@ -467,12 +509,19 @@ declare
     coalesce(public.claim('tenant_key'), ''), p_conversation_id);
   v_actor constant text := public.claim('actor');
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
-  v_places bigint[];
-  v_joined timestamptz[];
+  v_in constant record := bot_private.places_to_recall(p_scope);
+  v_places constant bigint[] := v_in.places;
+  v_joined constant timestamptz[] := v_in.since;
+  v_imports constant bigint[] := v_in.imports;
+  v_terms text[];
+  v_since timestamptz;
+  v_until timestamptz;
   v_likely bigint[];
-  v_imported bigint[];
+  v_imported bigint[] := '{}';
   v_idf double precision[];
   v_telling boolean[];
+  v_spots bigint[];
+  v_top double precision;
   -- what a common word, the speaker's name say, is worth: for its own turn only, not for those beside it
   common constant double precision := 1.5;
   -- words that may be rare in a chat and still say little, as tokens, and what they are worth
@@ -511,39 +560,50 @@ declare
   -- so many words of a turn tell of whom it speaks
   first_words constant integer := 100;
 begin
+  if v_places is null
+     or not bot_private.recall_has_turns(v_places, v_joined, v_thread, p_scope, p_before) then
+    return;
+  end if;
+  v_terms := array(select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
+  if p_spans <> '[]' and p_boost > 0 then
+    select s.since, s.until into v_since, v_until
+    from bot_private.recall_span(
+      v_places, v_joined, v_thread, p_scope, p_from, p_before, p_spans::jsonb) s;
+  end if;
   select l.ids, l.weights, l.telling into v_likely, v_idf, v_telling
   from bot_private.recall_likely(
-    p_conversation_id, p_scope, p_terms, p_from, p_before, p_since, p_until, close_likely) l;
-  v_imported := bot_private.imports_likely(p_scope, p_terms, v_idf, p_since, p_until, close_imported);
-  v_likely := v_likely[1:greatest(close_likely - cardinality(v_imported), 10)] || v_imported;
-  if coalesce(cardinality(v_likely), 0) = 0 and p_since is null and p_weight = 0 then
-    return;  -- nothing to weigh
+    v_places, v_joined, v_imports, v_thread, p_scope, v_terms, p_from, p_before, v_since, v_until,
+    close_likely) l;
+  if v_imports is not null then
+    v_imported := bot_private.imports_likely(
+      v_imports, v_joined[cardinality(v_joined) - cardinality(v_imports) + 1:], v_terms, v_idf, v_since,
+      v_until, close_imported);
   end if;
-  select array_agg(place), array_agg(since) into v_places, v_joined
-  from bot_private.recall_places(p_scope);
-
-  return query
-    with
-    alike as materialized (
-      select a.id as first_id, a.likeness from unnest(p_alike, p_likeness) a (id, likeness)
-      where p_weight > 0
-    ),
-    said_then as materialized (
+  v_likely := v_likely[1:greatest(close_likely - cardinality(v_imported), 10)] || v_imported;
+  if v_since is not null then
+    v_likely := v_likely || array(
       select r.first_id
       from unnest(v_places) p (place), lateral (
         select w.first_id, w.asked_at
         from bot_private.turn_words w
-        where w.place = p.place and w.asked_at >= p_since and w.asked_at < p_until
+        where w.place = p.place and w.asked_at >= v_since and w.asked_at < v_until
           and case when w.thread = v_thread
               then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
         order by w.asked_at desc limit close_turns) r
-      order by r.asked_at desc limit greatest(close_turns - 3 * cardinality(v_imported), 5)
-    ),
+      order by r.asked_at desc limit greatest(close_turns - 3 * cardinality(v_imported), 5));
+  end if;
+  if p_weight > 0 then
+    v_likely := v_likely || array(
+      select a.id from unnest(p_alike, p_likeness) a (id, likeness)
+      where a.likeness > 0 order by a.likeness desc limit close_turns);
+  end if;
+  if cardinality(v_likely) = 0 then
+    return;  -- nothing to weigh
+  end if;
+
+  with
     likely as materialized (
-      select w.thread, w.first_id from bot_private.turn_words w
-      where w.first_id = any (v_likely || array(
-          select first_id from alike where likeness > 0 order by likeness desc limit close_turns)
-        || array(select first_id from said_then))
+      select w.thread, w.first_id from bot_private.turn_words w where w.first_id = any (v_likely)
     ),
     around as materialized (
       select n.first_id
@@ -580,7 +640,7 @@ begin
       from conversed c window around as (order by c.thread, c.first_id)
     ),
     asked as materialized (
-      select p.place, bot_private.recall_words(p.place, p_terms) as keys,
+      select p.place, bot_private.recall_words(p.place, v_terms) as keys,
              bot_private.recall_word(p.place, '?') as asks,
              array[bot_private.recall_word(p.place, 'i'),
                    bot_private.recall_word(p.place, 'my')] as speaker,
@@ -594,96 +654,110 @@ begin
       select p.first_id, p.asked_at, p.place, p.words, p.spot,
         least(1, around_tokens / greatest(p.length, 1)) as share,
         a.asks = any (p.words) as asks,
-        (sum(p.length) over (order by p.spot range between 2 preceding and 2 following))
-          ::double precision as length,
+        case when lag(p.spot) over beside = p.spot - 1 then lag(p.first_id) over beside end as before_id,
+        case when lead(p.spot) over beside = p.spot + 1 then lead(p.first_id) over beside end as after_id,
+        (sum(p.length) over beside)::double precision as length,
         case when p.words[1] = any (a.keys) then by_named else 1 end
           * case when a.asks = any (p.words) then of_asking else 1 end
-          * case when a.speaker[1] = any (p.opening) or a.speaker[2] = any (p.opening)
-              then of_speaker else 1 end
-          * case when a.listener[1] = any (p.opening) or a.listener[2] = any (p.opening)
-              then of_listener else 1 end as worth
+          * case when p.opening && a.speaker then of_speaker else 1 end
+          * case when p.opening && a.listener then of_listener else 1 end as worth
       from placed p join asked a using (place)
+      window beside as (order by p.spot range between 2 preceding and 2 following)
     ),
     usual as materialized (select avg(length) as length from turns),
-    keys as materialized (
+    keys as (
       select a.place, k.key, k.term, v_telling[k.term] as telling,
              v_idf[k.term] * case when v_telling[k.term] then 1 else common end
-               * case when p_terms[k.term] = any (light) then of_light else 1 end as idf
+               * case when v_terms[k.term] = any (light) then of_light else 1 end as idf
       from asked a, unnest(a.keys) with ordinality k (key, term)
       where v_idf[k.term] is not null
-    ),
-    found as materialized (
-      select t.spot, k.term, k.idf, k.telling, t.share, t.asks,
-             cardinality(array_positions(t.words, k.key))::double precision as tf
-      from turns t join keys k on k.place = t.place and k.key = any (t.words)
     ),
     spread as (
       select f.term, f.idf, f.spot + n.distance as spot,
              sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end
                  * case when f.asks and n.distance > 0 then of_asked else 1 end) as tf
-      from found f
+      from (
+        select t.spot, k.term, k.idf, k.telling, t.share, t.asks,
+               cardinality(array_positions(t.words, k.key))::double precision as tf
+        from turns t join keys k on k.place = t.place and k.key = any (t.words)
+      ) f
       cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
         n (distance, weight)
       where n.distance = 0 or f.telling
       group by 1, 2, 3
     ),
-    scores as materialized (
-      select t.spot, t.first_id, t.worth * sum(
-        s.idf * s.tf / (s.tf + k1 * (1 - b + b * t.length / (select length from usual)))) as score
-      from spread s join turns t using (spot) group by 1, 2, t.worth
+    -- of a turn without any of the words: null
+    weighed as materialized (
+      select t.spot, t.first_id, t.asked_at, t.before_id, t.after_id, t.worth * sum(
+          s.idf * s.tf / (s.tf + k1 * (1 - b + b * t.length / (select length from usual)))) as by_words,
+        coalesce(t.asked_at >= v_since and t.asked_at < v_until, false) as in_time
+      from turns t left join spread s using (spot)
+      group by t.spot, t.first_id, t.asked_at, t.before_id, t.after_id, t.worth
     ),
     top as materialized (
-      select coalesce(max(score), 1) as score, case when count(*) > few then floor else 0 end as share
-      from scores
+      select coalesce(max(by_words), 1) as score,
+             case when count(by_words) > few then floor else 0 end as share
+      from weighed
     ),
-    by_words as materialized (
-      select s.spot, s.first_id, sum(s.score) as score,
-             row_number() over (order by sum(s.score) desc, s.first_id desc) as place
-      from (
-        select spot, first_id, score, true as has_words from scores
-        union all
-        select t.spot, t.first_id, p_boost * (select score from top), false
-        from turns t where t.asked_at >= p_since and t.asked_at < p_until
-      ) s
-      group by s.spot, s.first_id
-      having sum(s.score) >= (select case when bool_or(s.has_words) then share else floor end * score
-                              from top)
+    scored as (
+      select w.*, case when w.in_time then coalesce(w.by_words, 0) + p_boost * t.score else w.by_words end as score,
+             t.score * case when w.by_words is null then floor else t.share end as enough
+      from weighed w, top t
+    )
+  select array_agg(s.first_id), array_agg(s.asked_at), array_agg(s.score), array_agg(s.before_id),
+         array_agg(s.after_id), array_agg(s.spot), (select score from top)
+  into ids, times, scores, before_ids, after_ids, v_spots, v_top
+  from (
+    select spot, first_id, asked_at, before_id, after_id,
+           case when score >= enough then score end as score
+    from scored
+    where p_weight > 0 or score >= enough
+    order by 6 desc nulls last, first_id desc
+    limit case when p_weight = 0 then p_k end) s;
+
+  if p_weight > 0 then
+    with
+    turns as materialized (
+      select t.*, case when t.score is not null then t.n end as place
+      from unnest(v_spots, ids, times, scores, before_ids, after_ids) with ordinality
+        t (spot, first_id, asked_at, score, before_id, after_id, n)
     ),
     by_meaning as materialized (
-      select t.spot, t.first_id, row_number() over (
+      select t.spot, row_number() over (
         order by max(a.likeness * n.weight) desc, t.first_id desc) as place
-      from (select spot, likeness from alike join turns using (first_id)) a
+      from (
+        select t.spot, l.likeness from unnest(p_alike, p_likeness) l (first_id, likeness)
+        join turns t using (first_id)) a
       cross join (values (-1, 0.5::double precision), (0, 1), (1, 0.5)) n (distance, weight)
       join turns t on t.spot = a.spot + n.distance
-      where a.likeness > 0 and p_weight > 0
-      group by 1, 2
+      where a.likeness > 0
+      group by t.spot, t.first_id
     ),
     -- where even the best turn has little of the question, words say little, but for its place
     trusted as materialized (
-      select p_weight + (1 - p_weight) * greatest(0, 1 - top.score / nullif(
-        said_enough * (select sum(coalesce(n.idf, most.idf)) from unnest(v_idf) n (idf)), 0))
+      select coalesce(p_weight + (1 - p_weight) * greatest(0, 1 - v_top / nullif(
+        said_enough * (select sum(coalesce(n.idf, most.idf)) from unnest(v_idf) n (idf)), 0)), p_weight)
         as weight
-      from top, (select max(n.idf) as idf from unnest(v_idf) n (idf)) most
+      from (select max(n.idf) as idf from unnest(v_idf) n (idf)) most
     ),
     -- reciprocal ranks: the scores of words and of meaning have nothing in common
     fused as (
-      select spot, first_id, w.score as by_words,
-             coalesce((1 - case w.place when 1 then p_weight else t.weight end)
-               / (rank_constant + w.place), 0)
-               + coalesce(t.weight / (rank_constant + m.place), 0) as score
-      from by_words w full join by_meaning m using (spot, first_id)
-      cross join (select coalesce(weight, p_weight) as weight from trusted) t
-    ),
-    best as (
-      select spot, case when p_weight = 0 then by_words
-                     else coalesce(score / nullif(max(score) over (), 0), 0) * (select score from top)
-                     end as score
-      from fused order by score desc, first_id desc limit p_k
+      select t.*, coalesce((1 - case t.place when 1 then p_weight else w.weight end)
+               / (rank_constant + t.place), 0)
+               + coalesce(w.weight / (rank_constant + m.place), 0) as rank
+      from turns t left join by_meaning m using (spot) cross join trusted w
+      where t.place is not null or m.place is not null
     )
-    select t.first_id, t.asked_at, best.score, p.first_id, f.first_id
-    from best join turns t using (spot)
-    left join turns p on p.spot = t.spot - 1
-    left join turns f on f.spot = t.spot + 1;
+    select array_agg(first_id), array_agg(asked_at), array_agg(score), array_agg(before_id), array_agg(after_id)
+    into ids, times, scores, before_ids, after_ids
+    from (
+      select first_id, asked_at, before_id, after_id,
+             coalesce(rank / nullif(max(rank) over (), 0), 0) * v_top as score
+      from fused order by 5 desc, first_id desc limit p_k) f;
+  end if;
+  turn_ids := array(
+    select m.turn_id from public.agent_messages m
+    where m.id = any (ids || before_ids || after_ids));
 end
 $$;
 
@@ -730,14 +804,22 @@ set max_parallel_workers_per_gather = 0
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_likely constant bigint[] := (
-    select l.ids from bot_private.recall_likely(
-      p_conversation_id, 'everywhere', p_asked, 0, 9223372036854775807, null, null, 300, p_but) l);
+  v_in constant record := bot_private.places_to_recall('everywhere', p_but);
+  v_own constant record := bot_private.places_to_recall('everywhere', p_but, false);
+  v_likely bigint[];
 begin
+  if v_in.places is null then
+    return '{}';
+  end if;
+  v_likely := (
+    select l.ids from bot_private.recall_likely(
+      v_in.places, v_in.since, v_in.imports, bot_private.recall_number(
+        coalesce(public.claim('tenant_key'), ''), p_conversation_id),
+      'everywhere', p_asked, 0, 9223372036854775807, null, null, 300) l);
   return array(
     with places as materialized (
       select p.place, p.since, bot_private.recall_words(p.place, p_asked) as keys
-      from bot_private.recall_places('everywhere', p_but, false) p
+      from unnest(v_own.places, v_own.since) p (place, since)
     ),
     newest as materialized (
       select r.first_id from places p, lateral (
@@ -786,30 +868,22 @@ declare
   v_from bigint;
   v_weight constant double precision :=
     case when p_embedding is null then 0 else least(greatest(p_weight, 0), 1) end;
-  v_terms text[];
-  v_since timestamptz;
-  v_until timestamptz;
   v_alike bigint[];
   v_likeness double precision[];
+  v_best record;
   v_newest bigint[] := '{}';
+  v_newest_turns text[];
+  v_ids bigint[];
   -- so many of the newest turns are compared by their meaning
   alike_turns constant integer := 5000;
 begin
   if p_scope not in ('thread', 'chat', 'everywhere') then
     raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
-  if not bot_private.recall_has_turns(p_conversation_id, p_scope, v_before) then
-    return '[]';
-  end if;
   -- a fresh start ends what came before it in this conversation
   v_from := coalesce((
     select c.history_from from public.agent_chats c
     where c.id = p_conversation_id and c.user_id = p_user_id and c.tenant_key = p_tenant_key), 0);
-  v_terms := array(select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
-  if p_spans <> '[]' and p_boost > 0 then
-    select s.since, s.until into v_since, v_until
-    from bot_private.recall_span(p_conversation_id, p_scope, v_from, v_before, p_spans::jsonb) s;
-  end if;
   if v_weight > 0 then
     with turns as materialized (
       select m.id, m.turn_id from public.agent_messages m where m.id = any (
@@ -821,62 +895,59 @@ begin
       p_model, p_embedding) a;
   end if;
 
-  if p_newest_too then
+  v_best := bot_private.recall_best(
+    p_conversation_id, p_scope, p_query, v_from, v_before, p_spans, p_boost, p_k, v_alike, v_likeness, v_weight);
+  if p_newest_too and coalesce(cardinality(v_best.ids), 0) < p_k then
     v_newest := bot_private.recall_newest(
       p_conversation_id, case p_scope when 'thread' then 'thread' else 'chat' end, v_from, v_before, bot_private.recall_few() + 1);
     if cardinality(v_newest) > bot_private.recall_few() then
       v_newest := '{}';
     end if;
+    select array_agg(m.id), array_agg(m.turn_id) into v_newest, v_newest_turns
+    from public.agent_messages m
+    where m.id = any (v_newest) and m.id <> all (coalesce(v_best.ids, '{}'));
+  end if;
+  v_ids := v_best.ids || v_best.before_ids || v_best.after_ids || v_newest;
+  if coalesce(cardinality(v_ids), 0) = 0 then
+    return '[]';
   end if;
 
   return (
-    with matching as materialized (
-      select * from bot_private.recall_best(
-        p_conversation_id, p_scope, v_terms, v_from, v_before, v_since, v_until, p_boost, p_k,
-        v_alike, v_likeness, v_weight)
-    ),
-    best as materialized (
-      select * from matching
+    with best as materialized (
+      select * from unnest(v_best.ids, v_best.times, v_best.scores, v_best.before_ids, v_best.after_ids)
+        b (id, asked_at, score, before_id, after_id)
       union all (
-        select m.id, m.created_at, 0, null, null from public.agent_messages m
-        where m.id = any (v_newest) and m.id not in (select first_id from matching)
-        order by m.id desc limit p_k - (select count(*) from matching))
-    ),
-    named as materialized (
-      select m.id, m.turn_id, m.conversation_id, m.chat_id, m.actor_id, m.actor_name
-      from public.agent_messages m where m.id = any (array(
-        select unnest(array[first_id, before_id, after_id]) from best))
-    ),
-    said as materialized (
-      select m.turn_id,
-        string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'user') as question,
-        string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'assistant') as answer
-      from public.agent_messages m
-      where m.status <> 'failed' and m.turn_id = any (array(select turn_id from named))
-      group by m.turn_id
+        select n.id, null, 0, null, null from unnest(v_newest) n (id)
+        order by n.id desc limit p_k - coalesce(cardinality(v_best.ids), 0))
     ),
     told as materialized (
-      select n.id, n.turn_id, n.conversation_id, n.chat_id, n.actor_id, n.actor_name, s.question, s.answer,
-             null::text as feishu_id, null::integer as import_id, 0 as position
-      from named n join said s using (turn_id)
+      select max(m.id) filter (where m.is_first) as id, m.turn_id,
+        max(m.conversation_id) as conversation_id, max(m.chat_id) as chat_id,
+        max(m.actor_id) filter (where m.is_first) as actor_id,
+        max(m.actor_name) filter (where m.is_first) as actor_name,
+        max(m.created_at) filter (where m.is_first) as created_at,
+        string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'user') as question,
+        string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'assistant') as answer,
+        null::text as feishu_id, null::integer as import_id, 0 as position
+      from (
+        select m.*, m.id = any (v_ids) as is_first from public.agent_messages m
+        where m.turn_id = any (v_best.turn_ids || v_newest_turns) and m.status <> 'failed') m
+      group by m.turn_id
       union all
-      select m.id, 'import:' || m.message_id, '', i.chat_id, m.author_id, m.author_name, m.content, null,
-             m.message_id, i.id, m.position
-      from public.imported_messages m join public.chat_imports i on i.id = m.import_id
-      where m.id = any (array(select unnest(array[first_id, before_id, after_id]) from best))
+      select * from bot_private.imported_told(v_ids)
     )
     select coalesce(jsonb_agg(jsonb_build_object(
-      'turn_id', t.turn_id, 'asked_at', r.asked_at, 'score', round(r.score::numeric, 4),
-      'question', t.question, 'answer', t.answer,
+      'turn_id', t.turn_id, 'asked_at', coalesce(r.asked_at, t.created_at),
+      'score', round(r.score::numeric, 4), 'question', t.question, 'answer', t.answer,
       'before', concat_ws(e'\n', p.question, p.answer),
       'after', concat_ws(e'\n', f.question, f.answer),
       'message_id', t.id, 'conversation_id', t.conversation_id, 'chat_id', t.chat_id,
       'actor_id', t.actor_id, 'actor_name', t.actor_name)
       || case when t.import_id is null then '{}' else jsonb_build_object(
         'source', 'import', 'import_id', t.import_id, 'feishu_id', t.feishu_id, 'position', t.position) end
-    order by r.score desc, r.first_id desc), '[]')
+    order by r.score desc, r.id desc), '[]')
     from best r
-    join told t on t.id = r.first_id
+    join told t on t.id = r.id
     left join told p on p.id = r.before_id
     left join told f on f.id = r.after_id
   );

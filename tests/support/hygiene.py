@@ -11,11 +11,11 @@ READ_BY_NOBODY: dict[str, str] = {}
 # attack matrix.
 RUN_AS_OWNER: dict[str, str] = {
     **dict.fromkeys(
-        ("recall_likely", "turns_saying", "turns_that_help"),
+        ("turns_saying", "turns_that_help"),
         "row-level security keeps the index on words unused",
     ),
     **dict.fromkeys(
-        ("recall_has_turns", "recall_newest", "recall_span", "recall_best", "turns_beside"),
+        ("recall_newest", "recall_best", "turns_beside"),
         "no token reads turn_words: they give ids, and the messages are read under the policies",
     ),
     "withdraw_own": "no token adds withdrawals: it decides which cards are the turn's own",

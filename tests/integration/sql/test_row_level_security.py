@@ -42,14 +42,16 @@ _OBJECTS = """
     where p.pronamespace::regnamespace::text = any (%(schemas)s)
       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
 """
-_WORDS = "bot_private.recall_tokens('own about another private unauthored comment')"
+_WORDS = "'own about another private unauthored comment'"
+_EVER = """'[["-infinity", "infinity"]]'"""
+_BEST = (
+    f"bot_private.recall_best('', 'everywhere', {_WORDS}, -1, 999999999999, {_EVER}, 1, 99,"
+    " '{}', '{}', 0)"
+)
 # What runs as its owner and finds turns.
 _AS_OWNER = (
-    f"(bot_private.recall_likely('', 'everywhere', {_WORDS}, -1, 999999999999,"
-    " null, null, 99)).ids",
     "bot_private.recall_newest('', 'everywhere', -1, 999999999999, 99)",
-    f"array(select first_id from bot_private.recall_best('', 'everywhere', {_WORDS}, -1,"
-    " 999999999999, '-infinity', 'infinity', 1, 99, '{}', '{}', 0))",
+    f"(select array_remove(ids || before_ids || after_ids, null) from {_BEST})",
 )
 _PRIVILEGES = {
     "function": ("execute",),

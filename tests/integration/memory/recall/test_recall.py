@@ -320,6 +320,31 @@ async def test_what_the_prompt_already_has_is_left_out(memory: Memory, group: Gr
     assert hit.question == "猕猴桃 first"
 
 
+async def test_what_may_be_read_is_looked_up_for_the_search_and_for_the_reading(
+    database_url: str, direct: Memory, group: Group
+) -> None:
+    who = group.turn()
+    for name in ("1", "2", "3"):
+        await direct.tell(who, name, "Mars has two moons", "Phobos and Deimos")
+
+    with psycopg.connect(database_url) as connection:
+        connection.execute(b"set local track_functions = 'all'")
+        _become(connection, who)
+        [found] = connection.execute(
+            b"select recall(%s, %s, %s, %s, %s, 'moons of Mars last week', 'chat', 5,"
+            b' \'[["2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"]]\')',
+            [*_identity(who).values(), who.chat_id, who.tenant_key],
+        ).fetchone() or [[]]
+        connection.execute(b"reset role")
+        calls = connection.execute(
+            b"select funcname, calls from pg_stat_xact_user_functions"
+            b" where funcname in ('told_since', 'readable_imports')"
+        ).fetchall()
+
+    assert len(found) == 3
+    assert dict(calls) == {"told_since": 2, "readable_imports": 1}
+
+
 @pytest.mark.parametrize("scope", ["thread", "chat"])
 async def test_one_turn_among_many_is_found_and_few_are_read(
     direct: Memory, group: Group, database_url: str, scope: RecallScope
