@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -19,13 +20,14 @@ from werkzeug.datastructures import Headers
 
 from bot.feishu import crypto, events
 from bot.intake.acceptance import Intake
+from bot.intake.message_lane import MessageLane
 from bot.process import metrics
 from bot.queue.arrivals import REFUSED
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.inbox import Arrived, QueueUnavailable
 
 log = structlog.get_logger()
 
-_SIGNATURE = "X-Lark-Signature"
+_SIGNATURE = "X-LARK-SIGNATURE"  # upper case: the loop has the names as its parser gives them
 MAX_BODY_BYTES = 1024 * 1024
 # Longer than Feishu's whole retry schedule (7.1 h), shorter than the inbox remembers keys (24 h):
 # a replayed delivery is either a known duplicate or too old.
@@ -61,6 +63,25 @@ def register(app: Flask, edge: Edge) -> None:
     for name in ("event", "card"):
         blueprint.add_url_rule(f"/{name}", f"receive_{name}", receive, methods=["POST"])
     app.register_blueprint(blueprint)
+    app.extensions["messages"] = MessageLane(
+        partial(_message, edge), edge.intake.inbox.storing, partial(_taken, edge)
+    )
+
+
+def _message(edge: Edge, headers: Mapping[str, str], body: bytes) -> Arrived | None:
+    """A message to be queued, and nothing else; None: `receive` says what it is."""
+    try:
+        return edge.intake.message(_verified_payload(edge, headers, body))
+    except (Refused, events.MalformedEvent):
+        return None
+
+
+def _taken(edge: Edge, message: Arrived, fresh: bool, stored_s: float, seconds: float) -> bytes:
+    """The answer to a message that was stored, with what `receive` does besides."""
+    accepted = edge.intake.took(message, fresh=fresh, seconds=stored_s)
+    metrics.ACK_SECONDS.observe(seconds)
+    metrics.EVENTS.labels(outcome=accepted.outcome).inc()
+    return orjson.dumps(accepted.answer)
 
 
 def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
@@ -89,7 +110,9 @@ def _body(incoming: Request) -> bytes:
     return body
 
 
-def _verified_payload(edge: Edge, headers: Headers, body: bytes) -> dict[str, Any]:
+def _verified_payload(
+    edge: Edge, headers: Mapping[str, str] | Headers, body: bytes
+) -> dict[str, Any]:
     """The decrypted payload of a genuine delivery.
 
     A delivery is signed over its raw bytes. Only url_verification comes unsigned; it is believed
@@ -106,11 +129,11 @@ def _verified_payload(edge: Edge, headers: Headers, body: bytes) -> dict[str, An
     return payload
 
 
-def _check_signature(edge: Edge, headers: Headers, body: bytes) -> None:
-    timestamp = headers.get("X-Lark-Request-Timestamp")
+def _check_signature(edge: Edge, headers: Mapping[str, str] | Headers, body: bytes) -> None:
+    timestamp = headers.get("X-LARK-REQUEST-TIMESTAMP")
     genuine = crypto.verify_signature(
         timestamp=timestamp,
-        nonce=headers.get("X-Lark-Request-Nonce"),
+        nonce=headers.get("X-LARK-REQUEST-NONCE"),
         given=headers.get(_SIGNATURE),
         encrypt_key=edge.encrypt_key,
         body=body,

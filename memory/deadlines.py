@@ -52,15 +52,20 @@ class DeadlineConnection(psycopg.Connection[TupleRow]):
         values belong into `values`. Raises `psycopg.Error`.
         """
         with self.lock:
-            result = self.wait(self._asked(query, values))
-        return [result.get_value(row, 0) for row in range(result.ntuples)]
+            found: list[bytes | None] = self.wait(self.asking(query, values))
+        return found
 
-    def _asked(self, query: bytes, values: Sequence[bytes]) -> Generator[Any, Any, pq.abc.PGresult]:
+    def asking(
+        self, query: bytes, values: Sequence[bytes]
+    ) -> Generator[int, int, list[bytes | None]]:
+        """The same for who waits in a loop of their own: it yields what to wait for on the socket,
+        and is sent what is there (`psycopg.waiting.Wait` and `Ready`)."""
         if name := (yield from self._name(query)):
             self.pgconn.send_query_prepared(name, values)
         else:
             self.pgconn.send_query_params(query, values)
-        return (yield from self._answer())
+        result = yield from self._answer()
+        return [result.get_value(row, 0) for row in range(result.ntuples)]
 
     def _name(self, query: bytes) -> Generator[Any, Any, bytes | None]:
         """What `query` was prepared as, now or before; None: it is to be sent as it is."""

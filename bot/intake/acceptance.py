@@ -19,7 +19,7 @@ from bot.intake.presses import Presses, PressUnavailable
 from bot.outbox.buttons import Toast, click_of, toast, touch_of
 from bot.process import metrics
 from bot.queue.arrivals import Arrivals
-from bot.queue.inbox import Inbox, QueueUnavailable
+from bot.queue.inbox import Arrived, Inbox, QueueUnavailable
 from bot.queue.person_rates import Asker
 from memory.scope import MAIN_ROOT, conversation_id, thread_root
 from memory.tables.buttons import Click, Press
@@ -82,14 +82,23 @@ class Intake:
         started = time.perf_counter()
         key = _key(delivery, payload)
         fresh = self._enqueue(key, payload, *self._locks(delivery))
-        log.info(
-            "webhook.accepted",
-            key=key,
-            event_type=delivery.event_type,
-            duplicate=not fresh,
-            ack_ms=round((time.perf_counter() - started) * 1000, 1),
-        )
-        return Accepted("accepted" if fresh else "duplicate")
+        return _accepted(key, delivery.event_type, fresh, time.perf_counter() - started)
+
+    def message(self, payload: dict[str, Any]) -> Arrived | None:
+        """What `accept` would queue, to be stored by the caller; None of all but messages. Raises
+        `MalformedEvent`."""
+        delivery = events.parse_delivery(payload)
+        if delivery.event_type != events.MESSAGE_RECEIVED:
+            return None
+        self._require_ours(delivery)
+        self.arrived(delivery.event_type)
+        lock, lock_in_topic = self._locks(delivery)
+        kept, received_ms = events.to_keep(payload), int(self.clock() * 1000)
+        return self.inbox.arrived(delivery.key, kept, received_ms, lock, lock_in_topic)
+
+    def took(self, message: Arrived, *, fresh: bool, seconds: float) -> Accepted:
+        """The message is stored; it took so long."""
+        return _accepted(message.key, events.MESSAGE_RECEIVED, fresh, seconds)
 
     def _require_ours(self, delivery: events.Delivery) -> None:
         """Refuses another app's event: there the same people and chats have other ids."""
@@ -217,6 +226,12 @@ class Intake:
             topic_group=topic_group,
         )
         return conversation_id(delivery.chat_id, root)
+
+
+def _accepted(key: str, event_type: str, fresh: bool, seconds: float) -> Accepted:
+    ack_ms = round(seconds * 1000, 1)
+    log.info("webhook.accepted", key=key, event_type=event_type, duplicate=not fresh, ack_ms=ack_ms)
+    return Accepted("accepted" if fresh else "duplicate")
 
 
 def _key(delivery: events.Delivery, payload: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 Gunicorn's own (`gthread`) gives a connection to a thread at its first byte and has no limit of time
 for the rest. Here the loop of the process collects each request until it is whole, under a
-deadline, and only then a thread sees it; an answer has a deadline too, and no connection is waited
+deadline, and only then a thread sees it, unless it is a message, which the loop stores itself
+(`bot.intake.message_lane`); an answer has a deadline too, and no connection is waited
 for while it closes. Where there are too many connections, who has kept us waiting longest goes
 first, wherever it comes from: behind a proxy all have one address.
 """
@@ -20,13 +21,14 @@ from functools import partial
 from selectors import EVENT_READ
 from typing import Any
 
-from gunicorn import http
+from gunicorn import http, util
 from gunicorn.errors import ConfigError
 from gunicorn.http.body import Body, ChunkedReader
 from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from bot.intake.framing import Arrival
+from bot.intake.message_lane import PATIENCE_S, MessageLane
 from bot.process.lines import say
 from bot.queue.waiting_since import came_at
 
@@ -42,6 +44,11 @@ _LOOK_S = 0.25
 _REPORT_S = 10.0
 _REFUSED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _GO_AHEAD = b"HTTP/1.1 100 Continue\r\n\r\n"
+_ACKNOWLEDGED = (
+    b"HTTP/1.1 200 OK\r\nServer: gunicorn\r\nDate: %b\r\nConnection: keep-alive\r\n"
+    b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+)
+_MESSAGES = b"POST /webhook/event HTTP/1.1\r\n"
 
 
 def has_room(sock: socket.socket) -> bool:
@@ -71,6 +78,7 @@ class Sender:
         self.client = client
         self.server = server
         self.arrival = Arrival(MAX_REQUEST_BYTES)
+        self.request = b""
         self.parser: Any = None
         self.until = 0.0
         self.whole_at = 0.0  # monotonic seconds
@@ -87,6 +95,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         self._bytes = 0  # of requests that are not whole
         self._dropped = {"too_slow": 0, "too_many": 0}
         self._looked = self._reported = 0.0
+        self._messages: MessageLane | None = None
 
     @classmethod
     def check_config(cls, cfg: Any, _log: Any) -> None:
@@ -96,6 +105,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
     def run(self) -> None:
         """The loop of the process, until it is told to stop or its master is gone."""
         queue = self.method_queue
+        self._messages = getattr(self.wsgi, "extensions", {}).get("messages")
         self.poller.register(queue.fileno(), EVENT_READ, queue.run_callbacks)
         while self.alive and self.is_parent_alive():
             self.set_accept_enabled(self.nr_conns < self.worker_connections or bool(self._waiting))
@@ -143,6 +153,10 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             self._close_in_order(sender)
             return
         sender.sock.setblocking(False)
+        self._keep(sender)
+
+    def _keep(self, sender: Sender) -> None:
+        """The connection waits for its next request, which may be there."""
         if sender.arrival.state != "coming":
             self._answer(sender)
         else:
@@ -150,7 +164,12 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             self._await(sender, RECEIVE_S if sender.arrival.begun else self.cfg.keepalive)
 
     def _turn(self, longest_s: float) -> None:
-        self.wait_for_and_dispatch_events(longest_s)
+        messages = self._messages
+        self.wait_for_and_dispatch_events(
+            PATIENCE_S if messages and messages.is_busy else longest_s
+        )
+        if messages:
+            messages.go(self.poller)
         now = time.monotonic()
         if now - self._looked >= _LOOK_S:
             self._looked = now
@@ -228,8 +247,44 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             return
         sender.whole_at = time.monotonic()
         sender.odd = sender.arrival.state == "odd"
-        sender.parser = http.get_parser(self.cfg, [sender.arrival.take()], sender.client)
+        sender.request = sender.arrival.take()
+        if not self._is_stored_here(sender):
+            self._hand_over(sender)
+
+    def _hand_over(self, sender: Sender) -> None:
+        sender.parser = http.get_parser(self.cfg, [sender.request], sender.client)
         self.enqueue_req(sender)
+
+    # Messages
+
+    def _is_stored_here(self, sender: Sender) -> bool:
+        """Whether it is a message, of which the loop is told when it is stored."""
+        plain = sender.request.startswith(_MESSAGES) and not sender.odd
+        if not (plain and self._messages and self.alive):
+            return False
+        try:
+            request = next(http.get_parser(self.cfg, [sender.request], sender.client))
+            headers = dict(request.headers)
+            if len(headers) < len(request.headers) or request.should_close():
+                return False
+            body = request.body.read()
+            return self._messages.offer(partial(self._told, sender), headers, body)
+        except Exception as exc:  # noqa: BLE001 - a thread meets it again, and answers it
+            self.log.debug("A message goes the long way. %s", exc)
+            return False
+
+    def _told(self, sender: Sender, answer: bytes | None) -> None:
+        """The message is stored and this is the answer, for which there is room (`has_room`)."""
+        if answer is None:
+            self._hand_over(sender)
+            return
+        try:
+            sender.sock.send(_ACKNOWLEDGED % (util.http_date().encode(), len(answer), answer))
+        except OSError:
+            self.nr_conns -= 1
+            sender.sock.close()
+        else:
+            self._keep(sender)
 
     # Leaving
 

@@ -7,13 +7,14 @@ arrive together share a transaction, and each is accepted only when that is comm
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import psycopg
+from psycopg import pq
 from psycopg.errors import DeadlockDetected
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -28,6 +29,7 @@ from memory.text import as_json
 
 _IDLE_S = 120.0
 _SHORTEST_S = 0.2  # for a delivery that has waited for a thread: a database that works needs less
+_AT_ONCE_S = 0.001  # of nothing the pool gives what lies there
 # One text, whatever the number of events: arrays take three times as long to write.
 _ENQUEUE = (
     f"select {SCHEMA}.enqueue(e.key, $1, e.lock, e.args, e.topic) "  # noqa: S608
@@ -54,7 +56,7 @@ class Spooled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Arrived:
+class Arrived:
     """An event on its way into the queue, until then (monotonic seconds)."""
 
     key: str
@@ -74,6 +76,44 @@ class QueueUnavailable(Exception):
     """The queue did not take the event; Feishu must push it again."""
 
 
+class Storing:
+    """Events that are being stored in one transaction, for a loop that waits for `socket` itself.
+
+    `step` begins, and goes on when what it waits for is there. It returns what that is (a mask of
+    `selectors`); 0: it is over, and `fresh` says of each event whether it is new. Whatever goes
+    wrong is raised as `QueueUnavailable`: nobody knows then whether the events are stored.
+    """
+
+    def __init__(
+        self, pool: ConnectionPool[DeadlineConnection], connection: DeadlineConnection, rows: str
+    ) -> None:
+        self._pool = pool
+        self._connection = connection
+        self._asking: Generator[int, int, list[bytes | None]] = connection.asking(
+            _ENQUEUE, [EVENT_TASK.encode(), rows.encode()]
+        )
+        self._wanted: int | None = None
+        self.socket = connection.fileno()
+        self.fresh: Sequence[bool] = ()
+
+    def step(self) -> int:
+        try:
+            self._wanted = int(self._asking.send(self._wanted))  # type: ignore[arg-type]  # None first
+        except StopIteration as over:
+            self.fresh = [job is not None for job in over.value]
+            return 0
+        except psycopg.Error as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
+        return self._wanted
+
+    def end(self) -> None:
+        """Gives the connection back, closed if something is under way on it; to be called once."""
+        self._asking.close()
+        if self._connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+            self._connection.pgconn.finish()
+        self._pool.putconn(self._connection)
+
+
 class Inbox:
     """The webhook's side: one insert per event, from any thread.
 
@@ -84,7 +124,7 @@ class Inbox:
     def __init__(self, database_url: str, *, size: int = 4, timeout_s: float = 1.8) -> None:
         self._timeout_s = timeout_s
         self._sessions = has_sessions(database_url)
-        self._together = Together[_Arrived, bool](self._enqueue)
+        self._together = Together[Arrived, bool](self._enqueue)
         self._pool = ConnectionPool(
             database_url,
             connection_class=DeadlineConnection,
@@ -117,9 +157,27 @@ class Inbox:
         `lock` if the chat is known as a topic group. Events that arrive while others are
         stored are stored next, in one transaction; one that is refused keeps none of them out.
         """
-        return self._together.call(
-            _Arrived(key, lock, lock_in_topic, payload, received_ms, self._until())
-        )
+        return self._together.call(self.arrived(key, payload, received_ms, lock, lock_in_topic))
+
+    def arrived(
+        self,
+        key: str,
+        payload: dict[str, Any],
+        received_ms: int,
+        lock: str | None,
+        lock_in_topic: str | None,
+    ) -> Arrived:
+        """What `enqueue` stores of these; for `storing`."""
+        return Arrived(key, lock, lock_in_topic, payload, received_ms, self._until())
+
+    def storing(self, events: Sequence[Arrived]) -> Storing | None:
+        """The same for several events, without waiting for anything; None when no connection is
+        free. Once it has begun it is for the caller to see that it ends in time."""
+        rows = as_json([event.as_row() for event in events])
+        try:
+            return Storing(self._pool, self._pool.getconn(_AT_ONCE_S), rows)
+        except (psycopg.Error, PoolTimeout):
+            return None
 
     def is_over_rate(self, asker: Asker, at_ms: int, per_minute: int) -> bool:
         """Whether the person has asked for all that they may. Raises `QueueUnavailable`."""
@@ -168,7 +226,7 @@ class Inbox:
     def close(self) -> None:
         self._pool.close()
 
-    def _enqueue(self, events: Sequence[_Arrived]) -> list[bool | Exception]:
+    def _enqueue(self, events: Sequence[Arrived]) -> list[bool | Exception]:
         """Each event's outcome. Raises `QueueUnavailable` where it is the same for all."""
         try:
             return list(self._stored(events))
@@ -178,14 +236,14 @@ class Inbox:
                 raise
             return [self._outcome_alone(event) for event in events]
 
-    def _stored(self, events: Sequence[_Arrived]) -> list[bool]:
+    def _stored(self, events: Sequence[Arrived]) -> list[bool]:
         """Of each whether it is new; all in one transaction."""
         rows = as_json([event.as_row() for event in events])
         values = [EVENT_TASK.encode(), rows.encode()]
         with self._connection(min(event.until for event in events)) as connection:
             return [job is not None for job in connection.ask(_ENQUEUE, values)]
 
-    def _outcome_alone(self, event: _Arrived) -> bool | Exception:
+    def _outcome_alone(self, event: Arrived) -> bool | Exception:
         try:
             [fresh] = self._stored([event])
         except QueueUnavailable as exc:

@@ -1,0 +1,137 @@
+"""The short way of a message from its connection into the queue, within the loop of the process.
+
+Most of what is pushed is a message, and storing it is all that has to be done before it is
+acknowledged. A thread for that, and what an application can do besides, cost several times as much
+as the work. Here the loop itself verifies the message, sends the statement and goes on; those that
+come meanwhile are stored next, together. Whatever is not plain goes the long way, through a thread
+and the application, as if it had come just now: what is refused, another kind of event, a database
+that is slow or fails. Storing it twice is nothing, because its key is stored once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from selectors import EVENT_READ, BaseSelector
+
+from bot.queue.inbox import Arrived, QueueUnavailable, Storing
+
+MAX_BODY_BYTES = 64 * 1024
+PATIENCE_S = 0.05  # then who comes waits for no storing that is under way
+_GIVEN_UP_S = 0.9  # half of the time that a delivery has
+
+Store = Callable[[Sequence[Arrived]], Storing | None]
+
+
+Tell = Callable[[bytes | None], object]
+"""Is told the answer to a request, or None: it goes the long way."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """`came` is in seconds of `time.perf_counter`, `ready` when it was to be stored."""
+
+    tell: Tell
+    message: Arrived
+    came: float
+    ready: float
+
+
+class MessageLane:
+    """For one loop, which calls `go` after each turn. `read` gives the message of a request, by
+    its headers (names in upper case) and its body; None: it is none, or is not genuine. `store`
+    begins storing. `taken` says what is answered when a message (fresh or not) was stored, within
+    so many seconds, and so many since it came."""
+
+    def __init__(
+        self,
+        read: Callable[[Mapping[str, str], bytes], Arrived | None],
+        store: Store,
+        taken: Callable[[Arrived, bool, float, float], bytes],
+    ) -> None:
+        self._read = read
+        self._store = store
+        self._taken = taken
+        self._next: list[_Waiting] = []
+        self._under_way: list[_Waiting] = []
+        self._storing: Storing | None = None
+        self._begun = 0.0
+        self._wanted = EVENT_READ
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the loop has to come back soon."""
+        return self._storing is not None
+
+    def offer(self, tell: Tell, headers: Mapping[str, str], body: bytes) -> bool:
+        """Whether it is a message that is stored here; `tell` is called in a later turn."""
+        came = time.perf_counter()
+        if len(body) > MAX_BODY_BYTES or (self._storing and came - self._begun > PATIENCE_S):
+            return False
+        message = self._read(headers, body)
+        if message is None:
+            return False
+        self._next.append(_Waiting(tell, message, came, time.perf_counter()))
+        return True
+
+    def go(self, poller: BaseSelector) -> None:
+        """Stores what has come together, unless something is being stored."""
+        if self._storing is not None:
+            took_s = time.perf_counter() - self._begun
+            if took_s > _GIVEN_UP_S:
+                self._leave(poller)
+            if took_s > PATIENCE_S:
+                self._return(self._next)
+            return
+        if self._next:
+            self._begin(poller)
+
+    def _begin(self, poller: BaseSelector) -> None:
+        self._under_way, self._next = self._next, []
+        self._begun = time.perf_counter()
+        with suppress(Exception):  # a thread meets it again, and answers it
+            self._storing = self._store([one.message for one in self._under_way])
+        if self._storing is None:
+            self._return(self._under_way)
+            return
+        self._wanted = EVENT_READ
+        poller.register(self._storing.socket, EVENT_READ, lambda _: self._step(poller))
+        self._step(poller)
+
+    def _step(self, poller: BaseSelector) -> None:
+        if (storing := self._storing) is None:
+            return
+        try:
+            wanted = storing.step()
+        except QueueUnavailable:
+            self._leave(poller)
+            return
+        if not wanted:
+            self._leave(poller, storing.fresh)
+        elif wanted != self._wanted:
+            self._wanted = wanted
+            poller.modify(storing.socket, wanted, lambda _: self._step(poller))
+
+    def _leave(self, poller: BaseSelector, fresh: Sequence[bool] = ()) -> None:
+        """What was being stored is, or it takes too long, or it has failed."""
+        storing, self._storing = self._storing, None
+        if storing is not None:
+            poller.unregister(storing.socket)
+            storing.end()
+        if fresh:
+            now, stored = time.perf_counter(), self._under_way
+            for one, is_fresh in zip(stored, fresh, strict=True):
+                answer = None
+                with suppress(Exception):  # the loop goes on, whatever it is
+                    answer = self._taken(one.message, is_fresh, now - one.ready, now - one.came)
+                one.tell(answer)
+            stored.clear()
+        self._return(self._under_way)
+
+    @staticmethod
+    def _return(waiting: list[_Waiting]) -> None:
+        for one in waiting:
+            one.tell(None)
+        waiting.clear()
