@@ -3,12 +3,15 @@
 English and Chinese.
 """
 
+from functools import lru_cache
+
 from bot.listening.exchange import LastExchange
-from bot.listening.patterns import pattern
+from bot.listening.patterns import KEPT, pattern
 from bot.listening.questions import is_question
 from bot.listening.requests import requests
 
 
+@lru_cache(maxsize=KEPT)
 def without_courtesies(text: str) -> str:
     """What is left after “ok, thanks,” and the like."""
     position = 0

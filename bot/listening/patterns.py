@@ -1,6 +1,11 @@
 """The building blocks of reading a message: patterns and the words of weight in it. Pure."""
 
 import re
+from functools import lru_cache
+
+# Texts of which it is kept what was found: a line is read with those before it, whose readings are
+# the same, and several questions about it need the same answer.
+KEPT = 256
 
 
 def any_of(*alternatives: str) -> str:
@@ -23,6 +28,7 @@ def with_commas(text: str) -> str:
     return _SPACE_IN_HAN.sub("，", text)
 
 
+@lru_cache(maxsize=KEPT)
 def topics(text: str) -> frozenset[str]:
     """The words of weight: beginnings of Latin words, pairs of Chinese characters."""
     folded = text.casefold()

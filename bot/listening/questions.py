@@ -1,13 +1,15 @@
 """Whether a text asks, and what kind of answer it wants. Pure, English and Chinese."""
 
 import re
+from functools import lru_cache
 
-from bot.listening.patterns import pattern
+from bot.listening.patterns import KEPT, pattern
 
 MAX_QUESTION_WORDS = 30
 MAX_QUESTION_CHARACTERS = 200
 
 
+@lru_cache(maxsize=KEPT)
 def is_question(text: str) -> bool:
     """A short question: by its mark, a final 吗/呢/么, or a question word."""
     if len(text) > MAX_QUESTION_CHARACTERS or len(text.split()) > MAX_QUESTION_WORDS:
@@ -19,6 +21,7 @@ def is_question(text: str) -> bool:
     return any(asks.search(text) for asks in (_QUESTION_END, _QUESTION_START, _QUESTION_WORD))
 
 
+@lru_cache(maxsize=KEPT)
 def last_question(text: str) -> str:
     """The questions that a text ends with, or nothing; “Anything else?” wants no answer."""
     said = _ASIDE.sub("", _ADDRESSED.sub("", text.strip()))
@@ -37,6 +40,7 @@ def asks_for_a_name(question: str) -> bool:
     return bool(_WHO.search(question))
 
 
+@lru_cache(maxsize=KEPT)
 def asks_for_consent(question: str) -> bool:
     """Whether yes or no answers it."""
     asked = _IS_THAT_WHAT.sub("is that it", question)

@@ -5,8 +5,9 @@ The wording of a message that addresses nobody, English and Chinese. What it wan
 """
 
 import re
+from functools import lru_cache
 
-from bot.listening.patterns import ONESELF, has_han, pattern, topics
+from bot.listening.patterns import KEPT, ONESELF, has_han, pattern, topics
 from bot.listening.questions import asks_for_consent, asks_to_choose
 from bot.listening.requests import points_at_an_item, requests, restyles
 from memory.dates.words import WEEKDAY, WEEKDAY_ZH
@@ -47,6 +48,7 @@ def points_at_a_part(text: str) -> bool:
     return bool(_PART.match(text))
 
 
+@lru_cache(maxsize=KEPT)
 def could_answer(text: str, question: str) -> bool:
     """Whether `text` is of the form of an answer to `question`; a bare ok answers only yes or no.
 

@@ -6,8 +6,9 @@ the imperative, a comparative, a fragment. Whom it is for is weighed in
 """
 
 import re
+from functools import lru_cache
 
-from bot.listening.patterns import ONESELF, any_of, has_han, pattern
+from bot.listening.patterns import KEPT, ONESELF, any_of, has_han, pattern
 from bot.listening.questions import is_question
 
 MAX_FRAGMENT_WORDS = 5
@@ -41,6 +42,7 @@ def restyles(text: str) -> bool:
     )
 
 
+@lru_cache(maxsize=KEPT)
 def requests(text: str) -> bool:
     """An imperative, in any clause, that a bot can carry out: move it up, 把第二条删掉."""
     return any(

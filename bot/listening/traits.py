@@ -120,8 +120,8 @@ def traits(text: str, author: str, around: LastExchange) -> frozenset[str]:
     found.update(name for name, has in _FORMS.items() if has(reading))
     found.update(name for name, has in _RELATIONS.items() if has(reading))
     found.update(name for name, form in _KINDS.items() if form.search(reading.said))
-    pairs = (f"{kind}, {form}" for kind in _KINDS for form in _OF_KINDS)
-    found.update(pair for pair in pairs if found.issuperset(pair.split(", ")))
+    kinds, forms = found.intersection(_KINDS), found.intersection(_OF_KINDS)
+    found.update(f"{kind}, {form}" for kind in kinds for form in forms)
     return frozenset(found)
 
 

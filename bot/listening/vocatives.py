@@ -4,12 +4,14 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from bot.listening.patterns import KEPT
+
 
 def calls(text: str, name: str) -> bool:
     """“Memo, …”, “hey Memo: …” or “…, Memo?”"""
     if not name:
         return False
-    start = _FILLER.sub("", text, count=1)
+    start = _without_filler(text)
     end = text.rstrip(" ?？!！.。~")
     called = start.startswith(name) and start[len(name) :].lstrip()[:1] in (",", "，", ":", "：")
     return called or end.endswith((f", {name}", f"，{name}", f",{name}"))
@@ -17,7 +19,7 @@ def calls(text: str, name: str) -> bool:
 
 def names_a_person(text: str, names: Sequence[str]) -> bool:
     """Whether the text begins with a colleague's name or calls one."""
-    start = _FILLER.sub("", text, count=1)
+    start = _without_filler(text)
     return bool(_CALL.match(start)) or any(
         calls(text, name) or _begins_with(start, name) for full in names for name in _called(full)
     )
@@ -49,6 +51,12 @@ def _written_small(name: str) -> re.Pattern[str]:
     if small in _WORDS or not _LATIN.match(small):
         return _NEVER
     return re.compile(rf"(?<![a-z0-9_]){re.escape(small)}(?![a-z0-9_])")
+
+
+@lru_cache(maxsize=KEPT)
+def _without_filler(text: str) -> str:
+    """The text without a “hey” at its start."""
+    return _FILLER.sub("", text, count=1)
 
 
 @lru_cache(maxsize=1024)
