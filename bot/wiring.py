@@ -48,6 +48,7 @@ from memory.fallback.store import SpoolingStore
 from memory.recall.reading import Recalled
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
+from memory.sealing import Sealer
 from memory.store import MemoryStore
 from memory.tables.chats import ChatStore
 from memory.tables.notes import NoteStore
@@ -138,8 +139,6 @@ def _access(
 ) -> PersonalAccess | None:
     if not settings.user_token_key:
         return None
-    from memory.sealing import Sealer  # cryptography, for who has a key
-
     sealer = Sealer.of(settings.user_token_key, settings.user_token_key_before)
     authorization = UserAuthorization(
         settings.domain, settings.feishu_app_id, settings.feishu_app_secret

@@ -15,7 +15,7 @@ import gc
 import os
 import signal
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -91,8 +91,10 @@ log = structlog.get_logger()
 
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
-_APART_S = 0.2  # one after the other, what a worker tends needs one connection
+_APART_S = 0.2
 _CONNECTIONS = 3  # with the session of the queue four; more waiting turns share them
+
+Work = Callable[[], Awaitable[None]]
 
 
 async def handle_job(services: Services, lease: Lease) -> None:
@@ -250,8 +252,10 @@ async def _work(
         grace_s=_GRACE_S,
         fallen=standing.fallen,
     )
-    tending = enumerate(_tending(services, table, pool, standing, stop))
-    begun = [asyncio.create_task(_after(place * _APART_S, work)) for place, work in tending]
+    begun = begin_one_by_one(
+        [standing.keep, partial(prepare, services), partial(rehearse, settings, pool)],
+        _tending(services, table, stop),
+    )
     log.info("worker.started", concurrency=settings.worker_concurrency, in_hand=in_hand)
     begins()
     gc.collect()
@@ -263,14 +267,9 @@ async def _work(
     log.info("worker.stopped")
 
 
-def _tending(
-    services: Services, table: JobTable, pool: Pool, standing: Standing, stop: asyncio.Event
-) -> list[Callable[[], Awaitable[None]]]:
-    """What a worker does beside its jobs, all but a rehearsal for as long as it lives."""
-    works: list[Callable[[], Awaitable[None]]] = [
-        standing.keep,
-        partial(prepare, services),
-        partial(rehearse, services.settings, pool),
+def _tending(services: Services, table: JobTable, stop: asyncio.Event) -> list[Work]:
+    """What a worker does beside its jobs for as long as it lives."""
+    works: list[Work] = [
         partial(tend_timers, services, table),
         partial(tend_imports, services, table),
         partial(tend_user_tokens, services, table),
@@ -285,11 +284,23 @@ def _tending(
         services.sight.keep,
     ]
     if isinstance(services.store, SpoolingStore):
-        works.insert(3, partial(services.store.drain_forever, stop))
+        works.insert(0, partial(services.store.drain_forever, stop))
     return works
 
 
-async def _after(pause_s: float, work: Callable[[], Awaitable[None]]) -> None:
+def begin_one_by_one(first: Sequence[Work], then: Sequence[Work]) -> list[asyncio.Task[None]]:
+    """`then` begin when the last of `first` has ended, however it did.
+
+    One after the other they need one connection, and a rehearsal has it for half a second.
+    """
+    begun = [asyncio.create_task(_after(_APART_S * n, work)) for n, work in enumerate(first)]
+    later = [_after(_APART_S * n, work, begun[-1]) for n, work in enumerate(then)]
+    return begun + [asyncio.create_task(work) for work in later]
+
+
+async def _after(pause_s: float, work: Work, earlier: asyncio.Task[None] | None = None) -> None:
+    if earlier:
+        await asyncio.wait([earlier])
     await asyncio.sleep(pause_s)
     await work()
 

@@ -13,12 +13,12 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from typing import TYPE_CHECKING, Literal
 
 from memory.identity import FeishuPerson
+
+if TYPE_CHECKING:  # 3 MB, for who has a key
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 SealedKind = Literal["access", "refresh", "device"]
 
@@ -45,6 +45,8 @@ class Sealer:
     @staticmethod
     def of(key: str, before: str = "") -> Sealer:
         """`key` seals; what was sealed with `before` still opens. Raises `TokenKeyInvalid`."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         keys = {key_name(one): AESGCM(one) for one in map(_bytes, filter(None, (key, before)))}
         return Sealer(next(iter(keys)), keys)
 
@@ -56,6 +58,8 @@ class Sealer:
 
     def open(self, person: FeishuPerson, kind: SealedKind, key: str, sealed: str) -> str:
         """What was sealed. `key` is the name of the one it was sealed with. Raises `SealBroken`."""
+        from cryptography.exceptions import InvalidTag
+
         if key not in self.keys:
             raise SealBroken(f"it was sealed with the key {key!r}, which is not given")
         try:

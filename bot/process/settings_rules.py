@@ -16,6 +16,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from bot.text.languages import Sentence
+from memory.sealing import Sealer, TokenKeyInvalid
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -84,8 +85,6 @@ def require_token_key(name: str, value: str) -> None:
     """Raises unless `value` is empty or 32 bytes in base64."""
     if not value:
         return
-    from memory.sealing import Sealer, TokenKeyInvalid  # cryptography, for who has a key
-
     try:
         Sealer.of(value)
     except TokenKeyInvalid as exc:
