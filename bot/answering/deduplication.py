@@ -64,13 +64,20 @@ def without_commands(
 
 def _is_command(record: MessageRecord) -> bool:
     """Whether it is one in whatever state the chat is."""
-    return bool(record.message_id) and not record.ours and _says_command(record.content)
+    if record.ours or not record.message_id:
+        return False
+    says = _known_to_say_command if len(record.content) <= _SHORT else _says_command
+    return says(record.content)
 
 
-@lru_cache(maxsize=4096)  # each question reads the same transcript
 def _says_command(content: str) -> bool:
     command = parse_addressed(content)
     return bool(command and not command.only_when_running and not command.only_when_quiet)
+
+
+# Each question reads the same transcript.
+_SHORT = 200
+_known_to_say_command = lru_cache(maxsize=4096)(_says_command)
 
 
 def untold(

@@ -219,13 +219,21 @@ def _points_back(question: str, now: datetime | None) -> bool:
     return past or _POINTS_BACK.search(question) is not None
 
 
-@lru_cache(maxsize=64)  # the steps of a turn ask about one question and one answer
 def content_words(text: str) -> frozenset[str]:
     """Words that carry the matter of `text`: Latin words, and CJK as pairs of characters."""
+    return _known_content(text) if len(text) <= _SHORT else _content(text)
+
+
+def _content(text: str) -> frozenset[str]:
     runs = _CONTENT.findall(_NO_CONTENT.sub(" ", text.lower()))
     return frozenset(
         word for run in runs for word in _words(run) if word not in _ENGLISH_NO_CONTENT
     )
+
+
+# The steps of a turn ask about one question and one answer.
+_SHORT = 1000
+_known_content = lru_cache(maxsize=256)(_content)
 
 
 def _words(run: str) -> list[str]:
