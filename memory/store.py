@@ -204,13 +204,14 @@ class MemoryStore:
         told: Mapping[str, object] | None = None,
         then: Statement | None = None,
         plain: bool = False,
+        streamed: bool = True,
     ) -> tuple[TurnState, Json]:
         """Does `mark_sent` and the other writes of a delivered card in one transaction.
 
         `told` are the arguments of the SQL function `tell_conversation`, which records the answer
         in the chat's conversation. `then` runs in the same transaction if the transport can do that
         (`joins`). Returns the turn's state and the result of `then`. `plain`: the card is the whole
-        answer, has no buttons and was never streamed.
+        answer and has no buttons; unless `streamed`, no card of it was kept while it was written.
         """
         params = {
             **context.identity(),
@@ -221,7 +222,7 @@ class MemoryStore:
             "p_chat_id": context.chat_id,
             "p_tenant_key": context.tenant_key,
             "p_told": as_json(told) if told else None,
-            **({"p_plain": True} if plain else {}),
+            **({"p_plain": True, "p_streamed": streamed} if plain else {}),
         }
         result = None
         if then and joins(self._rpc):

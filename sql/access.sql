@@ -31,7 +31,7 @@ declare
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
-    told_since, turns_under_way, import_since, readable_imports, tell_nothing, facts_since,
+    told_since, turns_under_way, import_since, readable_imports, tell_nothing, tell_all, facts_since,
     chat_of, root_of, require_identity, refuse_identity, require_place, refuse_place, require_card_count, require_size, refuse_size,
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,

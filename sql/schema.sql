@@ -71,13 +71,17 @@ as $$
     public.claim('tenant_key'), '')
 $$;
 
-create function bot_private.told_since() returns timestamptz
+create or replace function bot_private.told_since() returns timestamptz
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
-  v_chat_id constant text := public.claim('chat_id');
+  v_chat_id text;
 begin
-  if current_setting('feishu_bot.tells', true) = 'nothing' or not exists (
+  if current_setting('feishu_bot.tells', true) in ('nothing', 'all') then
+    return '-infinity';
+  end if;
+  v_chat_id := public.claim('chat_id');
+  if not exists (
     select from public.chat_rules r
     where r.chat_id = v_chat_id and r.tenant_key = coalesce(public.claim('tenant_key'), '')
       and r.history = 'hidden')

@@ -46,7 +46,7 @@ async def send_reply(
 
         return await send(
             services,
-            _outgoing(turn, reply, lease, plain=_is_plain(opened, reply, stream)),
+            _outgoing(turn, opened, reply, lease, stream),
             lease=lease,
             stream=stream,
             tell=tell,
@@ -65,7 +65,11 @@ def _over(state: TurnState) -> Outcome:
 
 
 def _outgoing(
-    turn: Turn, reply: tuple[StoredCard, ...], lease: Lease | None, *, plain: bool
+    turn: Turn,
+    opened: OpenTurn,
+    reply: tuple[StoredCard, ...],
+    lease: Lease | None,
+    stream: CardStream | None,
 ) -> Outgoing:
     return Outgoing(
         turn.context,
@@ -78,10 +82,11 @@ def _outgoing(
         asked_ms=turn.request.create_time_ms or turn.received_ms,
         asked=turn.asked,
         foot=turn.foot,
-        plain=plain,
+        plain=_is_plain(opened, reply),
+        streamed=stream is not None and stream.may_be_kept,
     )
 
 
-def _is_plain(opened: OpenTurn, reply: tuple[StoredCard, ...], stream: CardStream | None) -> bool:
-    """Whether the answer is one card, without buttons, that nobody can have begun before."""
-    return stream is None and opened.attempts == 1 and len(reply) == 1 and not reply[0].buttons
+def _is_plain(opened: OpenTurn, reply: tuple[StoredCard, ...]) -> bool:
+    """Whether the answer is one card, without buttons, that no earlier attempt can have begun."""
+    return opened.attempts == 1 and len(reply) == 1 and not reply[0].buttons

@@ -51,7 +51,7 @@ class Outgoing:
     `names`: open_id → name of people in at-tags. `since_ms`: when one of its cards may first have
     been sent, ms since epoch; 0: certainly none was. A late answer quotes `question` and `asked_ms`
     (ms since epoch; 0: quote nothing). `asked` stands above the first card, `foot` below the last.
-    `plain` as in `MemoryStore.mark_sent_and_tell`.
+    `plain` and `streamed` as in `MemoryStore.mark_sent_and_tell`.
     """
 
     context: AgentMemoryContext
@@ -66,6 +66,7 @@ class Outgoing:
     asked: str | None = None
     foot: Foot | None = None
     plain: bool = False
+    streamed: bool = False
 
     @property
     def last_chunk(self) -> int:
@@ -263,6 +264,7 @@ async def _mark(
             told=told,
             then=after.statement() if after else None,
             plain=out.plain,
+            streamed=out.streamed,
         )
     if after and after.lease and services.store.joins:
         after.lease.ended(result)

@@ -107,6 +107,7 @@ class CardStream:
     """The card of one turn while the model works. `render` gives the card's markdown.
 
     `kept` is the card that an earlier attempt left; `working` is shown while the answer is written.
+    `may_be_kept` also of a card that the memory may have, and did not say so.
     Nothing here waits for the network on behalf of the model, and no failure of the card keeps the
     answer from being given.
     """
@@ -135,6 +136,7 @@ class CardStream:
         self._spoken, self._changed, self._over = (asyncio.Event() for _ in range(3))
         self._shown = ""
         self._creating = False
+        self.may_be_kept = kept is not None
         self.card = LiveCard(feishu, store, kept) if kept else None
 
     async def progress(self, progress: Progress) -> None:
@@ -242,6 +244,7 @@ class CardStream:
         )
         card_id = await self._feishu.create_card(card)
         self._creating = False
+        self.may_be_kept = True
         opening = self._opening
         kept = await self._store.keep(
             opening.context,

@@ -247,9 +247,17 @@ class SpoolingStore(MemoryStore):
         told: Mapping[str, object] | None = None,
         then: Statement | None = None,
         plain: bool = False,
+        streamed: bool = True,
     ) -> tuple[TurnState, Json]:
         """As in the memory. `then` is never run: the memory is not where it belongs."""
-        mark = partial(super().mark_sent_and_tell, context, turn_id=turn_id, told=told, plain=plain)
+        mark = partial(
+            super().mark_sent_and_tell,
+            context,
+            turn_id=turn_id,
+            told=told,
+            plain=plain,
+            streamed=streamed,
+        )
         spool_mark = partial(self._spool.mark_sent, turn_id)
         kept = await self._step(
             "mark_sent",

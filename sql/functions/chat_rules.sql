@@ -21,6 +21,13 @@ language sql volatile security invoker
 return set_config(
   'feishu_bot.tells', case when p_nothing then 'nothing' else '' end, true) is not null;
 
+-- Where the token's chat hides nothing from anybody in it, this transaction's functions do not look again until
+-- tell_nothing(false): whoever joins meanwhile joins after them.
+create or replace function bot_private.tell_all() returns boolean
+language sql volatile security invoker
+return set_config(
+  'feishu_bot.tells', case when bot_private.told_since() = '-infinity' then 'all' else '' end, true) is not null;
+
 -- Of facts (content and sources of a working memory) those that were told since p_since.
 create or replace function bot_private.facts_since(
   p_content jsonb, p_sources jsonb, p_since timestamptz

@@ -311,6 +311,7 @@ declare
   v_besides constant boolean := bot_private.besides_taking_back();
   -- nothing is promised to anybody yet; what is committed before anything is sent takes this along
   v_promises constant text := set_config('synchronous_commit', 'off', true);
+  v_all constant boolean := bot_private.tell_all();
   v_heard constant jsonb := p_heard;
   v_decision jsonb := p_decision;
   v_conversation json;
@@ -336,6 +337,7 @@ begin
       v_decision ->> 'p_root_id', null, (v_decision ->> 'p_request_ms')::bigint,
       (v_decision ->> 'p_shared')::boolean);
     if not (v_decision -> 'respond')::boolean then
+      perform bot_private.tell_nothing(false);
       return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
     end if;
   end if;
@@ -362,6 +364,7 @@ begin
       p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall::jsonb,
       v_opened));
   end if;
+  perform bot_private.tell_nothing(false);
   if p_short then
     return json_build_object('turn', v_opened, 'conversation', v_conversation);
   end if;
@@ -533,11 +536,13 @@ end
 $$;
 
 -- The same; the state of the turn is returned. Its row comes first, as for who takes a message back:
--- that is waited for. p_plain: this is the whole answer, without buttons, and was never streamed, so
--- nothing else of it is looked for.
+-- that is waited for. p_plain: this is the whole answer, without buttons, so nothing else of it is looked for
+-- but, if p_streamed, the card it was written in.
+drop function if exists bot_private.card_sent(text, text, text, integer, text, text, boolean);
 create or replace function bot_private.card_sent(
   p_turn_id text, p_conversation_id text, p_user_id text,
-  p_chunk integer, p_content text, p_message_id text, p_plain boolean default false
+  p_chunk integer, p_content text, p_message_id text, p_plain boolean default false,
+  p_streamed boolean default false
 ) returns text
 language plpgsql security invoker set search_path = ''
 as $$
@@ -571,10 +576,10 @@ begin
   if not p_plain then
     update public.agent_buttons set message_id = p_message_id
     where turn_id = p_turn_id and chunk = p_chunk;
-    if v_state = 'sent' then
-      update public.agent_cards set streaming = false, updated_at = now()
-      where turn_id = p_turn_id and streaming;
-    end if;
+  end if;
+  if v_state = 'sent' and (p_streamed or not p_plain) then
+    update public.agent_cards set streaming = false, updated_at = now()
+    where turn_id = p_turn_id and streaming;
   end if;
   return v_state;
 end
@@ -605,11 +610,14 @@ end
 $$;
 
 -- mark_sent, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
--- tell_conversation; null: it is not. p_plain: as for card_sent.
+-- tell_conversation; null: it is not. p_plain, p_streamed: as for card_sent.
+drop function if exists public.mark_sent_and_tell(
+  text, text, text, text, integer, text, text, text, text, text, boolean);
 create or replace function public.mark_sent_and_tell(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_chunk integer, p_content text, p_message_id text,
-  p_chat_id text, p_tenant_key text, p_told text, p_plain boolean default false
+  p_chat_id text, p_tenant_key text, p_told text, p_plain boolean default false,
+  p_streamed boolean default false
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
@@ -621,7 +629,8 @@ declare
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_told constant jsonb := p_told;
   v_state constant text := bot_private.card_sent(
-    p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id, p_plain);
+    p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id, p_plain,
+    p_streamed);
   v_goes_on constant boolean := v_told is not null and v_state <> 'cancelled'
     and bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,

@@ -157,6 +157,49 @@ def test_an_answer_is_delivered_whoever_joins_while_it_is_made(hidden: psycopg.C
     assert readable(hidden, ALICE, GROUP) == set()
 
 
+def begin(connection: psycopg.Connection, thread: str) -> tuple[list[str], int, str]:
+    """A question of Alice's in a thread: what of it is told, how often the rules of chats were
+    looked up, and what is left of that for the functions that follow in the transaction."""
+    looked_up = """
+        select sum(pg_stat_get_xact_numscans(r)) from (
+          select 'public.chat_rules'::regclass::oid union all
+          select indexrelid from pg_index where indrelid = 'public.chat_rules'::regclass) of (r)"""
+    with connection.transaction(force_rollback=True):
+        as_turn(connection, ALICE, GROUP)
+        [before] = connection.execute(looked_up).fetchone() or [0]
+        [opened] = connection.execute(
+            "select begin_turn(%(t)s, %(c)s, %(g)s, %(r)s, %(a)s, %(a)s, 'Alice', %(k)s,"
+            " 'And now?', 10, 10, null, null, 3600, %(recall)s, true, true)",
+            {
+                "t": f"{thread}_again", "c": f"feishu:{GROUP}:{thread}", "g": GROUP, "r": thread,
+                "a": ALICE, "k": TENANT,
+                "recall": json.dumps({"p_query": "budget", "p_scope": "chat", "p_k": 5}),
+            },
+        ).fetchone() or [None]  # fmt: skip
+        [after] = connection.execute(looked_up).fetchone() or [0]
+        [left] = connection.execute("select current_setting('feishu_bot.tells')").fetchone() or [""]
+        told = [one["content"] for one in opened["turn"]["history"]]
+        return told, after - before, left
+
+
+def test_a_turn_begins_with_what_all_members_heard(hidden: psycopg.Connection) -> None:
+    assert begin(hidden, "om_1")[0] == ["And now?"]
+    assert begin(hidden, "om_2")[0] == [AFTER, "And now?"]
+
+    hidden.execute("update chat_members set left_at = now() where open_id = %s", [FAY])
+    assert begin(hidden, "om_1")[0] == [BEFORE, "And now?"]
+
+
+def test_where_nothing_is_hidden_a_turn_that_begins_looks_that_up_once(
+    group: psycopg.Connection,
+) -> None:
+    told, looked_up, left = begin(group, "om_1")
+
+    assert told == [BEFORE, "And now?"]
+    assert looked_up <= 2  # the rules themselves are told, too
+    assert left == ""
+
+
 def test_facts_of_before_are_kept_untold_and_new_ones_are_told(hidden: psycopg.Connection) -> None:
     place = {
         "p_conversation_id": f"feishu:{GROUP}:om_1", "p_user_id": ALICE, "p_actor_id": ALICE,

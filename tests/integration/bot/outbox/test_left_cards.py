@@ -104,6 +104,25 @@ async def test_each_attempt_gets_numbers_above_all_earlier_ones(
         assert await store.take_left(older_s=86_400, untouched_s=0) == ()
 
 
+@pytest.mark.parametrize("plain", [False, True])
+async def test_nobody_goes_on_with_the_card_of_an_answer_that_is_delivered(
+    worker: Worker, database_url: str, plain: bool
+) -> None:
+    card = await opened(worker.rpc, Group())
+    await worker.store.record_reply(card.context, turn_id=card.turn_id, cards=["At three."])
+    state, _ = await worker.store.mark_sent_and_tell(
+        card.context,
+        turn_id=card.turn_id,
+        chunk=0,
+        content="At three.",
+        message_id="om_card",
+        plain=plain,
+    )
+
+    assert state == "sent"
+    assert rows(database_url, "select streaming from agent_cards") == [(False,)]
+
+
 @pytest.mark.parametrize(
     ("failure", "event"),
     [(StoreUnavailable("away"), "left_cards.memory_away"),

@@ -146,7 +146,18 @@ class TestOneCard:
 
         assert scene.platform.calls == []
         assert scene.stream.card is None
+        assert not scene.stream.may_be_kept
         assert await scene.stream.finish("Hello.", buttons=(), names={}) is None
+
+    async def test_a_card_of_which_nobody_knows_whether_it_is_kept_may_be(self) -> None:
+        scene = Scene()
+        scene.memory.away = True
+        async with scene.stream.running():
+            await scene.stream.progress(Progress(text="Hello"))
+            await scene.memory.failed.wait()
+
+        assert scene.stream.card is None
+        assert scene.stream.may_be_kept
 
     @pytest.mark.parametrize(("seconds", "calls"), [(0.45, []), (0.55, ["create_card", "reply"])])
     async def test_an_answer_that_is_whole_half_a_second_after_its_first_word_needs_no_card(
