@@ -14,6 +14,8 @@ MAX_HEAD_BYTES = 64 * 1024
 _LONGEST_CHUNK_LINE = 1024
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"[0-9]{1,15}")
+_PLAIN_FIELD = re.compile(rb"([A-Za-z0-9-]+):[ \t]*([\t\x20-\x7e]*)")
+_FOR_A_PARSER = {"TRANSFER-ENCODING", "CONNECTION", "EXPECT", "UPGRADE"}
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 
 # `odd`: too large, or framed in a way that the server's parser refuses; nothing more is waited for.
@@ -110,6 +112,24 @@ class Arrival:
             return "odd" if len(self._data) - start > MAX_HEAD_BYTES else "coming"
         self._end = at + len(_HEAD_END)
         return "whole"
+
+
+def plain_parts(request: bytes) -> tuple[dict[str, str], bytes] | None:
+    """The header fields (names in upper case) and the body of a whole request. None where a parser
+    has to decide what it says: where its head is not plain, or says how to go on."""
+    head, _, body = request.partition(_HEAD_END)
+    _, *lines = head.split(b"\r\n")
+    found = [_PLAIN_FIELD.fullmatch(line) for line in lines]
+    fields = {
+        one[1].decode().upper(): one[2].decode().rstrip(" \t") for one in found if one is not None
+    }
+    if len(fields) < len(lines):
+        return None
+    if fields.get("CONNECTION") == "keep-alive":
+        del fields["CONNECTION"]
+    if _FOR_A_PARSER & fields.keys() or fields.get("CONTENT-LENGTH") != str(len(body)):
+        return None
+    return fields, body
 
 
 def _fields(head: bytes) -> dict[bytes, list[bytes]]:

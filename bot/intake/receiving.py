@@ -27,7 +27,7 @@ from gunicorn.http.body import Body, ChunkedReader
 from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from bot.intake.framing import Arrival
+from bot.intake.framing import Arrival, plain_parts
 from bot.intake.message_lane import PATIENCE_S, MessageLane
 from bot.process.lines import say
 from bot.queue.waiting_since import came_at
@@ -262,13 +262,11 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         plain = sender.request.startswith(_MESSAGES) and not sender.odd
         if not (plain and self._messages and self.alive):
             return False
+        parts = plain_parts(sender.request)
+        if parts is None:
+            return False
         try:
-            request = next(http.get_parser(self.cfg, [sender.request], sender.client))
-            headers = dict(request.headers)
-            if len(headers) < len(request.headers) or request.should_close():
-                return False
-            body = request.body.read()
-            return self._messages.offer(partial(self._told, sender), headers, body)
+            return self._messages.offer(partial(self._told, sender), *parts)
         except Exception as exc:  # noqa: BLE001 - a thread meets it again, and answers it
             self.log.debug("A message goes the long way. %s", exc)
             return False

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from gunicorn import http
+from gunicorn.config import Config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.intake.framing import MAX_HEAD_BYTES, Arrival
+from bot.intake.framing import MAX_HEAD_BYTES, Arrival, plain_parts
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
@@ -82,3 +84,44 @@ def test_no_bytes_break_it(junk: bytes) -> None:
     arriving.add(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + junk)
     while arriving.state != "coming":
         assert arriving.take()
+
+
+def request_of(*lines: str, body: bytes = b"{}") -> bytes:
+    head = "\r\n".join(("POST /webhook/event HTTP/1.1", *lines))
+    return f"{head}\r\n\r\n".encode("latin-1") + body
+
+
+@pytest.mark.parametrize("more", [(), ("Connection: keep-alive",), ("X-Lark-Signature:  ab c \t",)])
+def test_a_plain_request_reads_as_the_parser_of_the_server_reads_it(more: tuple[str, ...]) -> None:
+    request = request_of("Host: localhost", "Content-Length: 2", *more)
+    read = next(http.get_parser(Config(), [request], ("127.0.0.1", 1)))
+    parts = plain_parts(request)
+    assert parts is not None
+    fields, body = parts
+    assert body == read.body.read() == b"{}"
+    told = {name: value for name, value in read.headers if name != "CONNECTION"}
+    assert fields == told
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Content-Length: 3",),
+        ("Content-Length: 2", "Content-Length: 2"),
+        ("Content-Length : 2",),
+        ("Content-Length: +2",),
+        (),
+        ("Content-Length: 2", "Transfer-Encoding: chunked"),
+        ("Content-Length: 2", "Connection: close"),
+        ("Content-Length: 2", "Connection: upgrade"),
+        ("Content-Length: 2", "Expect: 100-continue"),
+        ("Content-Length: 2", "X-Odd: a\x00b"),
+        ("Content-Length: 2", "X-Odd: a\nb: c"),
+        ("Content-Length: 2", " folded"),
+        ("Content-Length: 2", "X_Under: score"),
+        ("Content-Length: 2", "X-Other: \xe9"),
+        ("Content-Length: 2", "no colon"),
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_parser(lines: tuple[str, ...]) -> None:
+    assert plain_parts(request_of(*lines)) is None
