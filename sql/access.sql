@@ -63,7 +63,7 @@ declare
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, source_terms_among, tells_any, said_since,
     sources_of, turns_given, pass_on_sources,
     imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates,
-    recall_has_turns, recall_likely, recall_span
+    recall_likely, recall_span
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{

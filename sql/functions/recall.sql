@@ -229,27 +229,8 @@ begin
 end
 $$;
 
--- Whether there may be a turn to find in places. Where the newest few are all of a place and stand in the
--- prompt anyway, as in a young chat, there is none.
 drop function if exists bot_private.recall_has_turns(text, text, bigint);
-create or replace function bot_private.recall_has_turns(
-  p_places bigint[], p_joined timestamptz[], p_thread bigint, p_scope text, p_before bigint
-) returns boolean
-language plpgsql stable security invoker set search_path = ''
-as $$
-declare
-  few constant integer := 20;
-begin
-  return exists (
-    select from unnest(p_places, p_joined) p (place, since), lateral (
-      select w.thread, w.first_id, row_number() over () as n
-      from bot_private.turn_words w
-      where w.place = p.place and w.asked_at >= p.since
-      order by w.asked_at desc limit few) w
-    where w.n = few or case when w.thread = p_thread
-      then w.first_id < p_before else p_scope <> 'thread' end);
-end
-$$;
+drop function if exists bot_private.recall_has_turns(bigint[], timestamptz[], bigint, text, bigint);
 
 -- Of p_places, read since p_joined, of which p_imports are of imported history, the turns worth weighing for p_terms,
 -- p_enough at most, the weight of each term (null: it stands nowhere) and whether it tells turns apart: one in every
@@ -522,46 +503,22 @@ declare
   v_telling boolean[];
   v_spots bigint[];
   v_top double precision;
-  -- what a common word, the speaker's name say, is worth: for its own turn only, not for those beside it
-  common constant double precision := 1.5;
-  -- words that may be rare in a chat and still say little, as tokens, and what they are worth
-  light constant text[] := '{go,get,mak,tak,com,know,think,want,see,look,find,giv,use,need,try,put,keep,
-    happen,usual,currentl,recentl,real,alwa,often,ever,stil,mor,most,man,much,ver,wel,lot,other,another,
-    different,tim,thing,way,peopl,person,one}';
-  of_light constant double precision := 0.5;
-  -- BM25's constants; b is small because neighbours already even the lengths out
-  k1 constant double precision := 1.2;
-  b constant double precision := 0.3;
   -- so many of the likely turns are looked at closely, so many of a time or of a meaning
   close_likely constant integer := 30;
   close_turns constant integer := 60;
   -- and so many imported messages
   close_imported constant integer := 30;
-  -- what is worth less than this share of the best is not shown, unless there is little to show
-  floor constant double precision := 0.2;
   few constant integer := bot_private.recall_few();
-  -- how little the first places differ where ranks are fused
-  rank_constant constant double precision := 10;
-  -- the share of the question's words, by weight, in one turn from which on likeness counts
-  -- p_weight only
-  said_enough constant double precision := 0.3;
-  -- the length up to which a neighbour counts whole, in tokens
-  around_tokens constant double precision := 25;
-  -- turns so far apart are no neighbours
-  apart constant interval := '6 hours';
-  -- what a turn is worth that was said by somebody the question names (the words of a turn begin with
-  -- its speaker's name), that speaks of the speaker, that speaks of who listens and so rather asks
-  by_named constant double precision := 1.4;
-  of_speaker constant double precision := 1.2;
-  of_listener constant double precision := 0.9;
-  -- an imported message that asks, and how much more what it asks counts for those after it
-  of_asking constant double precision := 0.8;
-  of_asked constant double precision := 2.0;
-  -- so many words of a turn tell of whom it speaks
-  first_words constant integer := 100;
 begin
-  if v_places is null
-     or not bot_private.recall_has_turns(v_places, v_joined, v_thread, p_scope, p_before) then
+  -- where the newest few are all of a place and stand in the prompt anyway, as in a young chat, there is none to find
+  if not exists (
+    select from unnest(v_places, v_joined) p (place, since), lateral (
+      select w.thread, w.first_id, row_number() over () as n
+      from bot_private.turn_words w
+      where w.place = p.place and w.asked_at >= p.since
+      order by w.asked_at desc limit few) w
+    where w.n = few or case when w.thread = v_thread
+      then w.first_id < p_before else p_scope <> 'thread' end) then
     return;
   end if;
   v_terms := array(select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
@@ -601,160 +558,194 @@ begin
     return;  -- nothing to weigh
   end if;
 
-  with
-    likely as materialized (
-      select w.thread, w.first_id from bot_private.turn_words w where w.first_id = any (v_likely)
-    ),
-    around as materialized (
-      select n.first_id
-      from likely l,
-        lateral (
-          (select w.first_id from bot_private.turn_words w
-           where w.thread = l.thread and w.first_id <= l.first_id
-             and (w.thread <> v_thread or w.first_id > p_from)
-           order by w.first_id desc limit 3)
-          union all
-          (select w.first_id from bot_private.turn_words w
-           where w.thread = l.thread and w.first_id > l.first_id
-             and (w.thread <> v_thread or w.first_id < p_before)
-           order by w.first_id limit 2)) n
-    ),
-    scoped as (
-      select w.first_id, w.place, w.thread, w.asked_at, w.length, w.words || '{}' as words
-      from bot_private.turn_words w
-      where w.first_id = any (array(select first_id from around)) and w.place = any (v_places)
-        and w.asked_at >= v_joined[array_position(v_places, w.place)]
-        and (not v_by_person or w.first_id = any (array(
-          select m.id from public.agent_messages m
-          where m.id = any (array(select first_id from around))
-            and v_actor in (m.user_id, m.actor_id))))
-    ),
-    conversed as (
-      select s.*, coalesce(s.asked_at - lag(s.asked_at) over around >= apart, true) as starts
-      from scoped s window around as (partition by s.thread order by s.first_id)
-    ),
-    -- a gap in spots keeps the neighbours of different conversations apart
-    placed as (
-      select c.*, c.words[:first_words] as opening,
-        row_number() over around + 2 * count(*) filter (where c.starts) over around as spot
-      from conversed c window around as (order by c.thread, c.first_id)
-    ),
-    asked as materialized (
-      select p.place, bot_private.recall_words(p.place, v_terms) as keys,
-             bot_private.recall_word(p.place, '?') as asks,
-             array[bot_private.recall_word(p.place, 'i'),
-                   bot_private.recall_word(p.place, 'my')] as speaker,
-             array[bot_private.recall_word(p.place, 'you'),
-                   bot_private.recall_word(p.place, 'your')] as listener
-      from unnest(v_places) p (place)
-    ),
-    -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
-    -- after, and less of a long one, which has enough words of its own to be found by.
-    turns as materialized (
-      select p.first_id, p.asked_at, p.place, p.words, p.spot,
-        least(1, around_tokens / greatest(p.length, 1)) as share,
-        a.asks = any (p.words) as asks,
-        case when lag(p.spot) over beside = p.spot - 1 then lag(p.first_id) over beside end as before_id,
-        case when lead(p.spot) over beside = p.spot + 1 then lead(p.first_id) over beside end as after_id,
-        (sum(p.length) over beside)::double precision as length,
-        case when p.words[1] = any (a.keys) then by_named else 1 end
-          * case when a.asks = any (p.words) then of_asking else 1 end
-          * case when p.opening && a.speaker then of_speaker else 1 end
-          * case when p.opening && a.listener then of_listener else 1 end as worth
-      from placed p join asked a using (place)
-      window beside as (order by p.spot range between 2 preceding and 2 following)
-    ),
-    usual as materialized (select avg(length) as length from turns),
-    keys as (
-      select a.place, k.key, k.term, v_telling[k.term] as telling,
-             v_idf[k.term] * case when v_telling[k.term] then 1 else common end
-               * case when v_terms[k.term] = any (light) then of_light else 1 end as idf
-      from asked a, unnest(a.keys) with ordinality k (key, term)
-      where v_idf[k.term] is not null
-    ),
-    spread as (
-      select f.term, f.idf, f.spot + n.distance as spot,
-             sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end
-                 * case when f.asks and n.distance > 0 then of_asked else 1 end) as tf
-      from (
-        select t.spot, k.term, k.idf, k.telling, t.share, t.asks,
-               cardinality(array_positions(t.words, k.key))::double precision as tf
-        from turns t join keys k on k.place = t.place and k.key = any (t.words)
-      ) f
-      cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
-        n (distance, weight)
-      where n.distance = 0 or f.telling
-      group by 1, 2, 3
-    ),
-    -- of a turn without any of the words: null
-    weighed as materialized (
-      select t.spot, t.first_id, t.asked_at, t.before_id, t.after_id, t.worth * sum(
-          s.idf * s.tf / (s.tf + k1 * (1 - b + b * t.length / (select length from usual)))) as by_words,
-        coalesce(t.asked_at >= v_since and t.asked_at < v_until, false) as in_time
-      from turns t left join spread s using (spot)
-      group by t.spot, t.first_id, t.asked_at, t.before_id, t.after_id, t.worth
-    ),
-    top as materialized (
-      select coalesce(max(by_words), 1) as score,
-             case when count(by_words) > few then floor else 0 end as share
-      from weighed
-    ),
-    scored as (
-      select w.*, case when w.in_time then coalesce(w.by_words, 0) + p_boost * t.score else w.by_words end as score,
-             t.score * case when w.by_words is null then floor else t.share end as enough
-      from weighed w, top t
-    )
-  select array_agg(s.first_id), array_agg(s.asked_at), array_agg(s.score), array_agg(s.before_id),
-         array_agg(s.after_id), array_agg(s.spot), (select score from top)
-  into ids, times, scores, before_ids, after_ids, v_spots, v_top
-  from (
-    select spot, first_id, asked_at, before_id, after_id,
-           case when score >= enough then score end as score
-    from scored
-    where p_weight > 0 or score >= enough
-    order by 6 desc nulls last, first_id desc
-    limit case when p_weight = 0 then p_k end) s;
-
-  if p_weight > 0 then
+  declare
+    -- what a common word, the speaker's name say, is worth: for its own turn only, not for those beside it
+    common constant double precision := 1.5;
+    -- words that may be rare in a chat and still say little, as tokens, and what they are worth
+    light constant text[] := '{go,get,mak,tak,com,know,think,want,see,look,find,giv,use,need,try,put,keep,
+      happen,usual,currentl,recentl,real,alwa,often,ever,stil,mor,most,man,much,ver,wel,lot,other,another,
+      different,tim,thing,way,peopl,person,one}';
+    of_light constant double precision := 0.5;
+    -- BM25's constants; b is small because neighbours already even the lengths out
+    k1 constant double precision := 1.2;
+    b constant double precision := 0.3;
+    -- what is worth less than this share of the best is not shown, unless there is little to show
+    floor constant double precision := 0.2;
+    -- how little the first places differ where ranks are fused
+    rank_constant constant double precision := 10;
+    -- the share of the question's words, by weight, in one turn from which on likeness counts
+    -- p_weight only
+    said_enough constant double precision := 0.3;
+    -- the length up to which a neighbour counts whole, in tokens
+    around_tokens constant double precision := 25;
+    -- turns so far apart are no neighbours
+    apart constant interval := '6 hours';
+    -- what a turn is worth that was said by somebody the question names (the words of a turn begin with
+    -- its speaker's name), that speaks of the speaker, that speaks of who listens and so rather asks
+    by_named constant double precision := 1.4;
+    of_speaker constant double precision := 1.2;
+    of_listener constant double precision := 0.9;
+    -- an imported message that asks, and how much more what it asks counts for those after it
+    of_asking constant double precision := 0.8;
+    of_asked constant double precision := 2.0;
+    -- so many words of a turn tell of whom it speaks
+    first_words constant integer := 100;
+  begin
     with
-    turns as materialized (
-      select t.*, case when t.score is not null then t.n end as place
-      from unnest(v_spots, ids, times, scores, before_ids, after_ids) with ordinality
-        t (spot, first_id, asked_at, score, before_id, after_id, n)
-    ),
-    by_meaning as materialized (
-      select t.spot, row_number() over (
-        order by max(a.likeness * n.weight) desc, t.first_id desc) as place
-      from (
-        select t.spot, l.likeness from unnest(p_alike, p_likeness) l (first_id, likeness)
-        join turns t using (first_id)) a
-      cross join (values (-1, 0.5::double precision), (0, 1), (1, 0.5)) n (distance, weight)
-      join turns t on t.spot = a.spot + n.distance
-      where a.likeness > 0
-      group by t.spot, t.first_id
-    ),
-    -- where even the best turn has little of the question, words say little, but for its place
-    trusted as materialized (
-      select coalesce(p_weight + (1 - p_weight) * greatest(0, 1 - v_top / nullif(
-        said_enough * (select sum(coalesce(n.idf, most.idf)) from unnest(v_idf) n (idf)), 0)), p_weight)
-        as weight
-      from (select max(n.idf) as idf from unnest(v_idf) n (idf)) most
-    ),
-    -- reciprocal ranks: the scores of words and of meaning have nothing in common
-    fused as (
-      select t.*, coalesce((1 - case t.place when 1 then p_weight else w.weight end)
-               / (rank_constant + t.place), 0)
-               + coalesce(w.weight / (rank_constant + m.place), 0) as rank
-      from turns t left join by_meaning m using (spot) cross join trusted w
-      where t.place is not null or m.place is not null
-    )
-    select array_agg(first_id), array_agg(asked_at), array_agg(score), array_agg(before_id), array_agg(after_id)
-    into ids, times, scores, before_ids, after_ids
+      likely as materialized (
+        select w.thread, w.first_id from bot_private.turn_words w where w.first_id = any (v_likely)
+      ),
+      around as materialized (
+        select n.first_id
+        from likely l,
+          lateral (
+            (select w.first_id from bot_private.turn_words w
+             where w.thread = l.thread and w.first_id <= l.first_id
+               and (w.thread <> v_thread or w.first_id > p_from)
+             order by w.first_id desc limit 3)
+            union all
+            (select w.first_id from bot_private.turn_words w
+             where w.thread = l.thread and w.first_id > l.first_id
+               and (w.thread <> v_thread or w.first_id < p_before)
+             order by w.first_id limit 2)) n
+      ),
+      scoped as (
+        select w.first_id, w.place, w.thread, w.asked_at, w.length, w.words || '{}' as words
+        from bot_private.turn_words w
+        where w.first_id = any (array(select first_id from around)) and w.place = any (v_places)
+          and w.asked_at >= v_joined[array_position(v_places, w.place)]
+          and (not v_by_person or w.first_id = any (array(
+            select m.id from public.agent_messages m
+            where m.id = any (array(select first_id from around))
+              and v_actor in (m.user_id, m.actor_id))))
+      ),
+      conversed as (
+        select s.*, coalesce(s.asked_at - lag(s.asked_at) over around >= apart, true) as starts
+        from scoped s window around as (partition by s.thread order by s.first_id)
+      ),
+      -- a gap in spots keeps the neighbours of different conversations apart
+      placed as (
+        select c.*, c.words[:first_words] as opening,
+          row_number() over around + 2 * count(*) filter (where c.starts) over around as spot
+        from conversed c window around as (order by c.thread, c.first_id)
+      ),
+      asked as materialized (
+        select p.place, bot_private.recall_words(p.place, v_terms) as keys,
+               bot_private.recall_word(p.place, '?') as asks,
+               array[bot_private.recall_word(p.place, 'i'),
+                     bot_private.recall_word(p.place, 'my')] as speaker,
+               array[bot_private.recall_word(p.place, 'you'),
+                     bot_private.recall_word(p.place, 'your')] as listener
+        from unnest(v_places) p (place)
+      ),
+      -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
+      -- after, and less of a long one, which has enough words of its own to be found by.
+      turns as materialized (
+        select p.first_id, p.asked_at, p.place, p.words, p.spot,
+          least(1, around_tokens / greatest(p.length, 1)) as share,
+          a.asks = any (p.words) as asks,
+          case when lag(p.spot) over beside = p.spot - 1 then lag(p.first_id) over beside end as before_id,
+          case when lead(p.spot) over beside = p.spot + 1 then lead(p.first_id) over beside end as after_id,
+          (sum(p.length) over beside)::double precision as length,
+          case when p.words[1] = any (a.keys) then by_named else 1 end
+            * case when a.asks = any (p.words) then of_asking else 1 end
+            * case when p.opening && a.speaker then of_speaker else 1 end
+            * case when p.opening && a.listener then of_listener else 1 end as worth
+        from placed p join asked a using (place)
+        window beside as (order by p.spot range between 2 preceding and 2 following)
+      ),
+      usual as materialized (select avg(length) as length from turns),
+      keys as materialized (
+        select a.place, k.key, k.term, v_telling[k.term] as telling,
+               v_idf[k.term] * case when v_telling[k.term] then 1 else common end
+                 * case when v_terms[k.term] = any (light) then of_light else 1 end as idf
+        from asked a, unnest(a.keys) with ordinality k (key, term)
+        where v_idf[k.term] is not null
+      ),
+      spread as (
+        select f.term, f.idf, f.spot + n.distance as spot,
+               sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end
+                   * case when f.asks and n.distance > 0 then of_asked else 1 end) as tf
+        from (
+          select t.spot, k.term, k.idf, k.telling, t.share, t.asks,
+                 cardinality(array_positions(t.words, k.key))::double precision as tf
+          from turns t join keys k on k.place = t.place and k.key = any (t.words)
+        ) f
+        cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
+          n (distance, weight)
+        where n.distance = 0 or f.telling
+        group by 1, 2, 3
+      ),
+      -- of a turn without any of the words: null
+      weighed as materialized (
+        select t.spot, t.first_id, t.asked_at, t.before_id, t.after_id, t.worth * sum(
+            s.idf * s.tf / (s.tf + k1 * (1 - b + b * t.length / (select length from usual)))) as by_words,
+          coalesce(t.asked_at >= v_since and t.asked_at < v_until, false) as in_time
+        from turns t left join spread s using (spot)
+        group by t.spot, t.first_id, t.asked_at, t.before_id, t.after_id, t.worth
+      ),
+      top as materialized (
+        select coalesce(max(by_words), 1) as score,
+               case when count(by_words) > few then floor else 0 end as share
+        from weighed
+      ),
+      scored as (
+        select w.*, case when w.in_time then coalesce(w.by_words, 0) + p_boost * t.score else w.by_words end as score,
+               t.score * case when w.by_words is null then floor else t.share end as enough
+        from weighed w, top t
+      )
+    select array_agg(s.first_id), array_agg(s.asked_at), array_agg(s.score), array_agg(s.before_id),
+           array_agg(s.after_id), array_agg(s.spot), (select score from top)
+    into ids, times, scores, before_ids, after_ids, v_spots, v_top
     from (
-      select first_id, asked_at, before_id, after_id,
-             coalesce(rank / nullif(max(rank) over (), 0), 0) * v_top as score
-      from fused order by 5 desc, first_id desc limit p_k) f;
-  end if;
+      select spot, first_id, asked_at, before_id, after_id,
+             case when score >= enough then score end as score
+      from scored
+      where p_weight > 0 or score >= enough
+      order by 6 desc nulls last, first_id desc
+      limit case when p_weight = 0 then p_k end) s;
+
+    if p_weight > 0 then
+      with
+      turns as materialized (
+        select t.*, case when t.score is not null then t.n end as place
+        from unnest(v_spots, ids, times, scores, before_ids, after_ids) with ordinality
+          t (spot, first_id, asked_at, score, before_id, after_id, n)
+      ),
+      by_meaning as materialized (
+        select t.spot, row_number() over (
+          order by max(a.likeness * n.weight) desc, t.first_id desc) as place
+        from (
+          select t.spot, l.likeness from unnest(p_alike, p_likeness) l (first_id, likeness)
+          join turns t using (first_id)) a
+        cross join (values (-1, 0.5::double precision), (0, 1), (1, 0.5)) n (distance, weight)
+        join turns t on t.spot = a.spot + n.distance
+        where a.likeness > 0
+        group by t.spot, t.first_id
+      ),
+      -- where even the best turn has little of the question, words say little, but for its place
+      trusted as materialized (
+        select coalesce(p_weight + (1 - p_weight) * greatest(0, 1 - v_top / nullif(
+          said_enough * (select sum(coalesce(n.idf, most.idf)) from unnest(v_idf) n (idf)), 0)), p_weight)
+          as weight
+        from (select max(n.idf) as idf from unnest(v_idf) n (idf)) most
+      ),
+      -- reciprocal ranks: the scores of words and of meaning have nothing in common
+      fused as (
+        select t.*, coalesce((1 - case t.place when 1 then p_weight else w.weight end)
+                 / (rank_constant + t.place), 0)
+                 + coalesce(w.weight / (rank_constant + m.place), 0) as rank
+        from turns t left join by_meaning m using (spot) cross join trusted w
+        where t.place is not null or m.place is not null
+      )
+      select array_agg(first_id), array_agg(asked_at), array_agg(score), array_agg(before_id), array_agg(after_id)
+      into ids, times, scores, before_ids, after_ids
+      from (
+        select first_id, asked_at, before_id, after_id,
+               coalesce(rank / nullif(max(rank) over (), 0), 0) * v_top as score
+        from fused order by 5 desc, first_id desc limit p_k) f;
+    end if;
+  end;
   turn_ids := array(
     select m.turn_id from public.agent_messages m
     where m.id = any (ids || before_ids || after_ids));
@@ -805,7 +796,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_in constant record := bot_private.places_to_recall('everywhere', p_but);
-  v_own constant record := bot_private.places_to_recall('everywhere', p_but, false);
+  v_places constant bigint[] := v_in.places[:cardinality(v_in.places) - coalesce(cardinality(v_in.imports), 0)];
   v_likely bigint[];
 begin
   if v_in.places is null then
@@ -819,7 +810,7 @@ begin
   return array(
     with places as materialized (
       select p.place, p.since, bot_private.recall_words(p.place, p_asked) as keys
-      from unnest(v_own.places, v_own.since) p (place, since)
+      from unnest(v_places, v_in.since[:cardinality(v_places)]) p (place, since)
     ),
     newest as materialized (
       select r.first_id from places p, lateral (
