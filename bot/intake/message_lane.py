@@ -65,6 +65,10 @@ class MessageLane:
         """Whether the loop has to come back soon."""
         return self._storing is not None
 
+    def wait_s(self, longest_s: float) -> float:
+        """For so long the loop may wait for something to happen."""
+        return PATIENCE_S if self.is_busy else longest_s
+
     def offer(self, tell: Tell, headers: Mapping[str, str], body: bytes) -> bool:
         """Whether it is a message that is stored here; `tell` is called in a later turn."""
         came = time.perf_counter()

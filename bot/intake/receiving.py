@@ -19,7 +19,7 @@ import time
 from concurrent.futures import Future
 from functools import partial
 from selectors import EVENT_READ
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gunicorn import http, util
 from gunicorn.errors import ConfigError
@@ -28,9 +28,11 @@ from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from bot.intake.framing import Arrival, plain_parts
-from bot.intake.message_lane import PATIENCE_S, MessageLane
 from bot.process.lines import say
 from bot.queue.waiting_since import came_at
+
+if TYPE_CHECKING:  # the driver of the database, which the master does not need
+    from bot.intake.message_lane import MessageLane
 
 RECEIVE_S = 10.0  # from the first byte of a request to its last, and from a connection to its first
 SEND_S = 10.0
@@ -165,9 +167,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
 
     def _turn(self, longest_s: float) -> None:
         messages = self._messages
-        self.wait_for_and_dispatch_events(
-            PATIENCE_S if messages and messages.is_busy else longest_s
-        )
+        self.wait_for_and_dispatch_events(messages.wait_s(longest_s) if messages else longest_s)
         if messages:
             messages.go(self.poller)
         now = time.monotonic()

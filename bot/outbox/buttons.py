@@ -10,23 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.documents.outcome import NO_DOCUMENTS, DocumentsOutcome
 from bot.feishu import cards, markup
 from bot.feishu.events import CardAction
 from bot.feishu.fields import as_text
-from bot.outbox.foot import Foot
 from bot.outbox.texts import CATALOGUE, say
-from bot.text.address_template import AutoMention
 from bot.text.follow_ups import parted, questions_of
 from bot.text.languages import Language
-from memory.models import CardButton, StoredCard
 from memory.outcomes import ANSWERED, TurnOutcome
 from memory.scope import ChatType
 from memory.tables.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
 from memory.tables.handles import Handle, Touch, TouchVerdict
+
+if TYPE_CHECKING:  # the web process, which answers presses, needs none of them
+    from bot.agents.prompts.prompt import AgentAnswer, PendingAction
+    from bot.outbox.foot import Foot
+    from bot.text.address_template import AutoMention
+    from memory.models import CardButton, StoredCard
 
 # Feishu: a card of schema 2.0 can be interacted with for 14 days.
 FOLLOW_UP_LIVES_S = 14 * 86400

@@ -1,4 +1,4 @@
-"""What a worker does beside its jobs begins when its rehearsal has ended."""
+"""What the processes load and do when they start."""
 
 from __future__ import annotations
 
@@ -49,8 +49,16 @@ async def test_what_is_tended_waits_for_the_rehearsal(
     await asyncio.gather(*begun, return_exceptions=True)
 
 
-def test_a_worker_without_a_key_for_tokens_loads_no_cryptography() -> None:
-    asked = "import sys, bot.worker; print('cryptography' in sys.modules)"
+@pytest.mark.parametrize(
+    ("process", "spared"),
+    [
+        ("bot.worker", "cryptography"),  # for who has a key for people's tokens
+        ("bot.intake.receiving", "psycopg"),  # gunicorn's master asks no database
+        ("app", "bot.agents.prompts.prompt"),  # the web process answers nobody
+    ],
+)
+def test_a_process_does_not_load_what_it_does_not_need(process: str, spared: str) -> None:
+    asked = f"import sys, {process}; print({spared!r} in sys.modules)"
     said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
 
     assert said.stdout == "False\n"
