@@ -70,14 +70,16 @@ _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
 _ANALYSIS = "analysis"
 _BARE_CHANNEL = re.compile(rf"\s*{_ANALYSIS}(?=[A-Z\"“\u3400-\u9fff])")
 _BARE_FINAL = "assistantfinal"
-_SUSPECT = re.compile(rf"[<\[{{◁(`~]|analysis|tool_code|\A{_BARE_ROLE.pattern}")
+_SUSPECT = ("<", "[", "{", "◁", "(", "`", "~", _ANALYSIS, "tool_code")
 _HELD = (
     *_BEGINNINGS, *_ENDS, *CALL_MARKS, "<s>", _CHANNEL, "tool_code\n",
     *(mark for pair in _THOUGHTS for mark in pair),
 )  # fmt: skip
 _LONGEST_MARK = 34  # of the usual shape
 _BOX = re.compile(r"<\|(?:begin|end)_of_box\|>")  # GLM: around what is the answer
-_MARKUP = re.compile(r"^[\s\-*>#\d.]+|[\s*]+$")
+_BEFORE_WORDS = re.compile(r"[\s\-*>#\d.]*")
+_SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
+_AFTER_WORDS = f"*{_SPACES}{''.join(map(chr, range(0x2000, 0x200B)))}"
 _ECHO = 40  # characters; shorter lines may be anybody's
 _TIME = r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d\][ \t]*)?"
 _BEGUN_TIME = re.compile(r"\A\s*\[[\d: -]{0,16}(?:\]|\Z)")
@@ -122,7 +124,7 @@ class Cleaner:
         calls: tuple[ToolCall, ...] = ()
         if not complete and (self._is_thinking(text) or _ANALYSIS.startswith(text.strip())):
             return Cleaned("")
-        if _SUSPECT.search(text) or not (complete or _is_past_beginnings(text)):
+        if _is_suspect(text) or not (complete or _is_past_beginnings(text)):
             text, calls = self._without_marks(text, manner, complete=complete)
         text = _without_label(text, manner.own_name, complete=complete)
         text = _before_own_line(text, complete=complete)
@@ -178,6 +180,11 @@ class AnswerReader:
     def read(self, text: str, *, complete: bool = True) -> Cleaned:
         """`Cleaner.read`."""
         return self.cleaner.read(text, self.manner, complete=complete)
+
+
+def _is_suspect(text: str) -> bool:
+    """Whether there may be marks in `text`; without, a finished one has none."""
+    return any(sign in text for sign in _SUSPECT) or bool(_BARE_ROLE.match(text))
 
 
 def _is_past_beginnings(text: str) -> bool:
@@ -313,4 +320,6 @@ def _flat(rules: str) -> str:
 
 
 def _plain(line: str) -> str:
-    return " ".join(_MARKUP.sub("", line).split()).casefold()
+    """The words of a line, without the marks of lists and headings around them."""
+    words = _BEFORE_WORDS.sub("", line, count=1).rstrip(_AFTER_WORDS)
+    return " ".join(words.split()).casefold()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.agents.llm.model_text import _SUSPECT, Cleaner, Manner, _is_past_beginnings
+from bot.agents.llm.model_text import Cleaner, Manner, _is_past_beginnings, _is_suspect, _plain
 from bot.agents.prompts.prompt import ASKED, KNOWN, RULES, TOOL_RULES
 
 RULES_TEXT = RULES.format(bot_name="Memo", subject="Alice") + TOOL_RULES
@@ -246,7 +247,7 @@ def test_a_frame_past_all_beginnings_reads_as_one_that_is_looked_through(parts: 
     for length in range(len(text)):
         frame = text[:length]
         looked_through, _ = Cleaner()._without_marks(frame, MANNER, complete=False)
-        if _is_past_beginnings(frame) and not _SUSPECT.search(frame):
+        if _is_past_beginnings(frame) and not _is_suspect(frame):
             assert looked_through == frame
 
 
@@ -254,6 +255,14 @@ def test_a_frame_past_all_beginnings_reads_as_one_that_is_looked_through(parts: 
 def test_a_frame_that_may_begin_a_mark_is_not_past_all_beginnings(begun: str) -> None:
     assert not _is_past_beginnings(begun)
     assert _is_past_beginnings("two words\nand tool_c")
+
+
+SPACES = [chr(n) for n in range(0x10FFFF) if chr(n).isspace()]
+
+
+@given(st.text(st.sampled_from([*SPACES, *" ***--aß>#.7٣。"]), max_size=12))
+def test_of_a_line_only_its_words_are_compared(line: str) -> None:
+    assert _plain(line) == " ".join(re.sub(r"^[\s\-*>#\d.]+|[\s*]+$", "", line).split()).casefold()
 
 
 def test_thoughts_without_a_beginning_are_shown_once_at_most() -> None:
