@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,10 @@ def _keep_in_memory() -> None:
 
 
 _keep_in_memory()
+
+# A shell lets what it runs in the background ignore Ctrl-C, and so would every process of a test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What mostly waits for processes stands among what computes, so that the cores are never idle.
 _ROUNDS = {"faults": 0, "acceptance": 1, "contract": 1, "integration": 1, "unit": 2}
