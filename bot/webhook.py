@@ -20,7 +20,7 @@ from werkzeug.datastructures import Headers
 
 from bot.feishu import crypto, events
 from bot.intake.acceptance import Intake
-from bot.intake.message_lane import MessageLane
+from bot.intake.messages_in_loop import LoopIntake
 from bot.process import metrics
 from bot.queue.arrivals import REFUSED
 from bot.queue.inbox import Arrived, QueueUnavailable
@@ -63,7 +63,7 @@ def register(app: Flask, edge: Edge) -> None:
     for name in ("event", "card"):
         blueprint.add_url_rule(f"/{name}", f"receive_{name}", receive, methods=["POST"])
     app.register_blueprint(blueprint)
-    app.extensions["messages"] = MessageLane(
+    app.extensions["messages"] = LoopIntake(
         partial(_message, edge), edge.intake.inbox.storing, partial(_taken, edge)
     )
 

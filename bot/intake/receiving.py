@@ -3,7 +3,7 @@
 Gunicorn's own (`gthread`) gives a connection to a thread at its first byte and has no limit of time
 for the rest. Here the loop of the process collects each request until it is whole, under a
 deadline, and only then a thread sees it, unless it is a message, which the loop stores itself
-(`bot.intake.message_lane`); an answer has a deadline too, and no connection is waited
+(`bot.intake.messages_in_loop`); an answer has a deadline too, and no connection is waited
 for while it closes. Where there are too many connections, who has kept us waiting longest goes
 first, wherever it comes from: behind a proxy all have one address.
 """
@@ -32,7 +32,7 @@ from bot.process.lines import say
 from bot.queue.waiting_since import came_at
 
 if TYPE_CHECKING:  # the driver of the database, which the master does not need
-    from bot.intake.message_lane import MessageLane
+    from bot.intake.messages_in_loop import LoopIntake
 
 RECEIVE_S = 10.0  # from the first byte of a request to its last, and from a connection to its first
 SEND_S = 10.0
@@ -47,7 +47,7 @@ _REPORT_S = 10.0
 _REFUSED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _GO_AHEAD = b"HTTP/1.1 100 Continue\r\n\r\n"
 _ACKNOWLEDGED = (
-    b"HTTP/1.1 200 OK\r\nServer: gunicorn\r\nDate: %b\r\nConnection: keep-alive\r\n"
+    b"HTTP/1.1 200 OK\r\nServer: gunicorn\r\nDate: %b\r\nConnection: %b\r\n"
     b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 )
 _MESSAGES = b"POST /webhook/event HTTP/1.1\r\n"
@@ -97,7 +97,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         self._bytes = 0  # of requests that are not whole
         self._dropped = {"too_slow": 0, "too_many": 0}
         self._looked = self._reported = 0.0
-        self._messages: MessageLane | None = None
+        self._messages: LoopIntake | None = None
 
     @classmethod
     def check_config(cls, cfg: Any, _log: Any) -> None:
@@ -276,13 +276,18 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         if answer is None:
             self._hand_over(sender)
             return
+        stays = b"keep-alive" if self.alive else b"close"
+        date = util.http_date().encode()
         try:
-            sender.sock.send(_ACKNOWLEDGED % (util.http_date().encode(), len(answer), answer))
+            sender.sock.send(_ACKNOWLEDGED % (date, stays, len(answer), answer))
         except OSError:
             self.nr_conns -= 1
             sender.sock.close()
-        else:
+            return
+        if self.alive:
             self._keep(sender)
+        else:
+            self._close_in_order(sender)
 
     # Leaving
 

@@ -1,11 +1,12 @@
-"""The short way of a message from its connection into the queue, within the loop of the process.
+"""Messages that the loop of the web process verifies and stores itself, without a thread.
 
-Most of what is pushed is a message, and storing it is all that has to be done before it is
-acknowledged. A thread for that, and what an application can do besides, cost several times as much
-as the work. Here the loop itself verifies the message, sends the statement and goes on; those that
-come meanwhile are stored next, together. Whatever is not plain goes the long way, through a thread
-and the application, as if it had come just now: what is refused, another kind of event, a database
-that is slow or fails. Storing it twice is nothing, because its key is stored once.
+Most of what Feishu pushes is a message, and nothing but storing has to be done before it is
+acknowledged. A thread, the lock between threads and the application cost several times as much as
+that. The loop sends one statement and goes on; messages that arrive meanwhile share the next one.
+
+Everything else goes to a thread and the application, as if it had just arrived: a request that is
+refused, another kind of event, a message that the database is slow with or fails on. A message
+that is stored twice is harmless, because its key is unique.
 """
 
 from __future__ import annotations
@@ -19,14 +20,12 @@ from selectors import EVENT_READ, BaseSelector
 from bot.queue.inbox import Arrived, QueueUnavailable, Storing
 
 MAX_BODY_BYTES = 64 * 1024
-PATIENCE_S = 0.05  # then who comes waits for no storing that is under way
+PATIENCE_S = 0.05  # after so long of one statement, messages go to threads and do not wait for it
 _GIVEN_UP_S = 0.9  # half of the time that a delivery has
 
 Store = Callable[[Sequence[Arrived]], Storing | None]
-
-
 Tell = Callable[[bytes | None], object]
-"""Is told the answer to a request, or None: it goes the long way."""
+"""Gets the answer to a request, or None: a thread has to answer it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,14 @@ class _Waiting:
     ready: float
 
 
-class MessageLane:
-    """For one loop, which calls `go` after each turn. `read` gives the message of a request, by
-    its headers (names in upper case) and its body; None: it is none, or is not genuine. `store`
-    begins storing. `taken` says what is answered when a message (fresh or not) was stored, within
-    so many seconds, and so many since it came."""
+class LoopIntake:
+    """The messages of one loop, which calls `go` after each of its turns.
+
+    `read` gives the message in a request, by its header fields (names in upper case) and its body,
+    or None where it is none or is not genuine. `store` begins to store messages. `taken` gives the
+    answer for a stored message: whether it is new, how long storing took, and how long since it
+    arrived (s).
+    """
 
     def __init__(
         self,
@@ -62,11 +64,13 @@ class MessageLane:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the loop has to come back soon."""
+        """Whether something is being stored."""
         return self._storing is not None
 
     def wait_s(self, longest_s: float) -> float:
         """For so long the loop may wait for something to happen."""
+        if self._next and not self.is_busy:
+            return 0.0
         return PATIENCE_S if self.is_busy else longest_s
 
     def offer(self, tell: Tell, headers: Mapping[str, str], body: bytes) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.intake import message_lane
-from bot.intake.message_lane import MAX_BODY_BYTES, MessageLane
+from bot.intake import messages_in_loop
+from bot.intake.messages_in_loop import MAX_BODY_BYTES, LoopIntake
 from bot.queue.inbox import Arrived, QueueUnavailable
 
 Told = list[tuple[str, bytes | None]]
@@ -44,22 +44,22 @@ class Stored:
 
 
 class Loop:
-    """A lane, what was begun, and what was told."""
+    """An intake, what was begun, and what was told."""
 
     def __init__(self) -> None:
         self.poller = selectors.DefaultSelector()
         self.begun: list[Stored] = []
         self.told: Told = []
         self.free = True
-        self.lane = MessageLane(self._read, self._store, lambda *_: b"{}")
+        self.intake = LoopIntake(self._read, self._store, lambda *_: b"{}")
 
     def offer(self, name: str) -> bool:
-        return self.lane.offer(lambda answer: self.told.append((name, answer)), {}, name.encode())
+        return self.intake.offer(lambda answer: self.told.append((name, answer)), {}, name.encode())
 
     def turn(self) -> None:
         for key, _ in self.poller.select(0):
             key.data(key.fileobj)
-        self.lane.go(self.poller)
+        self.intake.go(self.poller)
 
     def _read(self, _headers: Mapping[str, str], body: bytes) -> Arrived | None:
         if not body.startswith(b"om_"):
@@ -90,7 +90,7 @@ def test_those_that_come_meanwhile_are_stored_next_together(loop: Loop) -> None:
     assert [loop.offer("om_2"), loop.offer("om_3")] == [True, True]
     loop.turn()
     assert [one.keys for one in loop.begun] == [["om_1"]]
-    assert (loop.told, loop.lane.is_busy) == ([], True)
+    assert (loop.told, loop.intake.is_busy) == ([], True)
 
     loop.begun[0].answers()
     loop.turn()
@@ -98,7 +98,16 @@ def test_those_that_come_meanwhile_are_stored_next_together(loop: Loop) -> None:
     loop.begun[1].answers()
     loop.turn()
     assert loop.told == [("om_1", b"{}"), ("om_2", b"{}"), ("om_3", b"{}")]
-    assert not loop.lane.is_busy
+    assert not loop.intake.is_busy
+
+
+def test_the_loop_comes_back_at_once_for_a_message_that_nothing_holds_up(loop: Loop) -> None:
+    assert loop.intake.wait_s(1.0) == 1.0
+    loop.offer("om_1")
+    assert loop.intake.wait_s(1.0) == 0.0
+    loop.turn()
+    loop.offer("om_2")
+    assert 0 < loop.intake.wait_s(1.0) < 1.0
 
 
 def test_what_is_no_message_or_too_large_is_left_to_others(loop: Loop) -> None:
@@ -111,7 +120,7 @@ def test_without_a_free_connection_all_go_the_long_way(loop: Loop) -> None:
     loop.offer("om_1")
     loop.turn()
     assert loop.told == [("om_1", None)]
-    assert not loop.lane.is_busy
+    assert not loop.intake.is_busy
 
 
 def test_what_nobody_foresaw_goes_the_long_way(loop: Loop) -> None:
@@ -139,7 +148,7 @@ def test_nobody_waits_for_a_database_that_is_slow(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(message_lane.time, "perf_counter", lambda: now)
+    monkeypatch.setattr(messages_in_loop.time, "perf_counter", lambda: now)
     loop.offer("om_1")
     loop.turn()
     loop.offer("om_2")
