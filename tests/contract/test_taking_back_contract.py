@@ -166,7 +166,7 @@ async def test_a_later_value_stays_when_the_one_before_it_is_taken_back(
 async def test_later_answers_that_repeat_it_go_too(scene: Scene, group: Group) -> None:
     alice, turn_id, later = group.turn(), group.message("said"), group.message("later")
     await scene.turn(alice, turn_id, f"{scene.word}", "Fine")
-    await scene.turn(alice, later, "what was it?", f"You told me: {scene.word}.", [turn_id])
+    await scene.turn(alice, later, "what was it?", f"I remember: {scene.word}.", [turn_id])
     given = [turn_id, f"{later}_card"]
     await scene.turn(alice, group.message("other"), "and else?", "Nothing else", given)
 

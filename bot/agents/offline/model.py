@@ -200,7 +200,7 @@ def _with_facts(situation: Situation) -> Call | str:
     said = (facts.spoken(line, situation.own_name) for line in situation.people_said)
     told_before = [*facts.kept(situation.instructions), *said]
     if known := facts.closest(situation.question, told_before):
-        return say("you-told-me", language, fact=known)
+        return say("remembered-fact", language, fact=known)
     if "recall" in situation.tools and not last:
         return Call("recall", {"query": situation.question, "scope": "everywhere"})
     if last and last.tool == "recall":

@@ -211,6 +211,16 @@ def test_a_question_is_answered_from_the_working_memory() -> None:
     assert "city: Oslo" in str(_step("which city?", instructions=memory))
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("what was the budget?", "I remember: {}."), ("预算是多少？", "我记得：{}。")],
+)
+def test_whoever_asks_may_not_be_who_said_it(question: str, answer: str) -> None:
+    fact = "预算是12万" if "预算" in question else "the budget is 12 k€"
+    told = _step(question, people_said=(f"Alice: {fact}",))
+    assert told == answer.format(fact)
+
+
 def test_a_question_is_answered_from_what_people_said_the_latest_word_counting() -> None:
     said = ("Alice: our launch is on 3 March", "Alice: our launch is on 5 March")
     assert "5 March" in str(_step("when is our launch?", people_said=said))
