@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]
 import psycopg
 import pytest
 import requests
 
 from bot.queue.inbox import EVENT_TASK
-from lab.doubles.processes import eventually, free_port, start, stop, wait_for_http
+from lab.doubles.processes import Process, eventually, free_port, start, stop, wait_for_http
 from tests.support import postgres
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, message_event
 
@@ -54,8 +55,9 @@ def look():
 class Web:
     """A web process with nothing but the webhook."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, process: Process) -> None:
         self.url = url
+        self.process = process
         self.session = requests.Session()
 
     def push(self, delivery: Delivery, **headers: str) -> requests.Response:
@@ -82,9 +84,19 @@ def web(database_url: str, tmp_path: Path) -> Iterator[Web]:
     process = start("gunicorn", command, tmp_path, env)
     try:
         wait_for_http(f"http://127.0.0.1:{port}/healthz", process)
-        yield Web(f"http://127.0.0.1:{port}")
+        yield Web(f"http://127.0.0.1:{port}", process)
     finally:
         stop(process)
+
+
+def raw(web: Web, delivery: Delivery) -> bytes:
+    """The request as it is sent."""
+    request = requests.Request(
+        "POST", f"{web.url}/webhook/event", headers=delivery.headers, data=delivery.body
+    ).prepare()
+    fields = {"Host": "localhost", **request.headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return b"POST /webhook/event HTTP/1.1\r\n" + head.encode() + b"\r\n" + delivery.body
 
 
 def jobs(database_url: str) -> list[Any]:
@@ -112,15 +124,9 @@ def test_messages_are_stored_once_and_acknowledged_without_the_application(
 
 def test_what_comes_in_one_go_is_answered_in_order(web: Web, database_url: str) -> None:
     port = int(web.url.rpartition(":")[2])
-    pushed = b""
-    for number in range(20):
-        one = Delivery(message_event(message_id=f"om_{number}"))
-        request = requests.Request(
-            "POST", f"{web.url}/webhook/event", headers=one.headers, data=one.body
-        ).prepare()
-        fields = {"Host": "localhost", **request.headers}
-        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        pushed += b"POST /webhook/event HTTP/1.1\r\n" + head.encode() + b"\r\n" + one.body
+    pushed = b"".join(
+        raw(web, Delivery(message_event(message_id=f"om_{number}"))) for number in range(20)
+    )
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(pushed)
         found = b""
@@ -129,6 +135,29 @@ def test_what_comes_in_one_go_is_answered_in_order(web: Web, database_url: str) 
             assert piece
             found += piece
     assert len(jobs(database_url)) == 20
+
+
+def test_what_is_acknowledged_while_the_process_stops_is_told_that_it_closes(
+    web: Web, database_url: str
+) -> None:
+    port = int(web.url.rpartition(":")[2])
+    processes = psutil.Process(web.process.popen.pid).children()
+    waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
+    with (
+        psycopg.connect(database_url) as lock,
+        psycopg.connect(database_url, autocommit=True) as look,
+        socket.create_connection(("127.0.0.1", port), timeout=10) as connection,
+    ):
+        lock.execute("lock table feishu_bot.inbox in exclusive mode")
+        connection.sendall(raw(web, Delivery(message_event())))
+        eventually(lambda: look.execute(waiting).fetchone(), what="the message is being stored")
+        for process in processes:
+            process.terminate()
+        lock.rollback()
+        found = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert found.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\nConnection: close\r\n" in found
+    assert len(jobs(database_url)) == 1
 
 
 def test_what_is_not_genuine_or_no_message_is_left_to_the_application(
