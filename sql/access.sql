@@ -1,5 +1,5 @@
--- Purpose: who may call what. Every function of sql/functions/, and the few of the numbered files
--- that policies need, stands in one of these lists; what stands in none can be called by everybody.
+-- Purpose: who may call what. Every function of sql/functions/ stands in one of these lists; what
+-- stands in none can be called by everybody.
 --
 -- Functions are named without their arguments, so that a second function of the same name is refused:
 -- PostgREST could not choose between two (PGRST203).
@@ -116,8 +116,7 @@ declare
     feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
     feishu_bot.look_round, feishu_bot.queue_tending, feishu_bot.queue_timer, feishu_bot.queue_import, feishu_bot.queue_connect,
     feishu_bot.queue_once,
-    feishu_bot.enqueue_event, feishu_bot.claim_jobs, feishu_bot.work_round,
-    feishu_bot.defer_tending, feishu_bot.defer_timer, feishu_bot.without_jobs, feishu_bot.is_job_of_person,
+    feishu_bot.without_jobs, feishu_bot.is_job_of_person,
     feishu_bot.forget_in_queue, feishu_bot.forget_rows_of, feishu_bot.forget_old,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,
@@ -132,16 +131,8 @@ declare
     feishu_bot.rewind_working_memory
   }';
   f text;
-  gone regprocedure;
   called regprocedure;
 begin
-  -- they stood in public before
-  for gone in
-    select p.oid from pg_proc p
-    where p.pronamespace = 'public'::regnamespace and p.proname = any (of_functions)
-  loop
-    execute format('drop function %s', gone);
-  end loop;
   foreach f in array of_a_turn || of_the_service || of_triggers loop
     execute format('revoke all on function public.%I from public, anon, authenticated, service_role',
                    f);

@@ -2,14 +2,14 @@
 -- for in a minute, at most up to a quarter of it.
 
 create or replace function feishu_bot.requests_at_once(p_per_minute integer) returns integer
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$ select greatest(1, p_per_minute / 4) $$;
 
 -- The level of a row p_at_ms later.
 create or replace function feishu_bot.filled_level(
   p_rate feishu_bot.person_rates, p_at_ms bigint, p_per_minute integer
 ) returns double precision
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select least(feishu_bot.requests_at_once(p_per_minute),
                p_rate.level + greatest(p_at_ms - p_rate.at_ms, 0) * p_per_minute / 60000.0)

@@ -4,7 +4,7 @@
 -- A turn whose question was taken back while the memory is away is cancelled. `oldest_s` is for how
 -- long the spool has not been empty, at least.
 create or replace function feishu_bot.spool_open_turn(p_turn jsonb) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn jsonb;
@@ -48,7 +48,7 @@ drop function if exists feishu_bot.spool_record_reply(text, jsonb, jsonb, jsonb)
 create or replace function feishu_bot.spool_record_reply(
   p_turn_id text, p_cards jsonb, p_tool_calls jsonb, p_given jsonb default '[]', p_intended jsonb default null
 ) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update feishu_bot.spool s
   set version = s.version + 1,
@@ -66,7 +66,7 @@ $$;
 create or replace function feishu_bot.spool_mark_sent(
   p_turn_id text, p_chunk integer, p_content text, p_message_id text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn feishu_bot.spool;
@@ -94,7 +94,7 @@ $$;
 
 -- What is pending will never be delivered. Null when the turn is not here.
 create or replace function feishu_bot.spool_mark_failed(p_turn_id text, p_error text) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update feishu_bot.spool s
   set version = s.version + 1,
@@ -114,7 +114,7 @@ $$;
 create or replace function feishu_bot.spool_waiting(
   p_conversation_id text, p_user_id text, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'waiting', (select count(*) from feishu_bot.spool where refused is null),
@@ -131,7 +131,7 @@ $$;
 -- How many turns and writes outside of turns wait, how many were refused, and the conversations that
 -- waited longest; `since` is of whatever waited longest.
 create or replace function feishu_bot.spool_state(p_limit integer) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'waiting', (select count(*) from feishu_bot.spool where refused is null),
@@ -158,7 +158,7 @@ $$;
 
 -- The memory has the turn as it was at p_version: forgets it, unless it has changed since.
 create or replace function feishu_bot.spool_drop(p_turn_id text, p_version integer) returns boolean
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with gone as (
     delete from feishu_bot.spool where turn_id = p_turn_id and version = p_version returning 1
@@ -168,7 +168,7 @@ $$;
 
 -- The memory refuses the turn (p_reason: a code, no text): it stays here and no longer waits.
 create or replace function feishu_bot.spool_set_aside(p_turn_id text, p_reason text) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update feishu_bot.spool set refused = p_reason where turn_id = p_turn_id
 $$;
@@ -176,7 +176,7 @@ $$;
 -- What was refused waits again, for instance because the reason was a wrong key. Returns how many
 -- turns and writes.
 create or replace function feishu_bot.spool_take_back() returns bigint
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with turns as (
     update feishu_bot.spool set refused = null where refused is not null returning 1
@@ -191,7 +191,7 @@ $$;
 create or replace function feishu_bot.spool_forget(
   p_user_id text, p_tenant_key text, p_conversation_id text
 ) returns bigint
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with gone as (
     delete from feishu_bot.spool s
@@ -206,7 +206,7 @@ $$;
 
 -- Keeps a write, unless the message it is about was taken back meanwhile.
 create or replace function feishu_bot.spool_keep_write(p_write jsonb) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   insert into feishu_bot.late_writes
     (function, params, context, conversation_id, message_ids, people)
@@ -220,7 +220,7 @@ $$;
 -- A message was taken back: nothing that waits tells of it any more, and the memory will hear of it.
 create or replace function feishu_bot.spool_keep_recall(p_message_id text, p_chat_id text)
 returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   -- the cards that only the spool knows are withdrawn when the memory hears of it
   insert into feishu_bot.late_writes (function, params, message_ids)
@@ -242,7 +242,7 @@ $$;
 
 -- The oldest p_limit writes that wait, in order: messages taken back, or all the others.
 create or replace function feishu_bot.spool_writes(p_recalls boolean, p_limit integer) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(w) order by w.seq), '[]')
   from (
@@ -253,14 +253,14 @@ $$;
 
 -- The memory has these writes.
 create or replace function feishu_bot.spool_drop_writes(p_seqs bigint[]) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   delete from feishu_bot.late_writes where seq = any (p_seqs)
 $$;
 
 -- The memory refuses the write (p_reason: a code, no text): it stays here and no longer waits.
 create or replace function feishu_bot.spool_refuse_write(p_seq bigint, p_reason text) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update feishu_bot.late_writes set refused = p_reason where seq = p_seq
 $$;

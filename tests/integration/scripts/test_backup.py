@@ -18,7 +18,6 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from scripts.operating import dumps
-from tests.support import stored_database
 from tests.support.exchanges import exchange
 from tests.support.people import Group
 
@@ -136,19 +135,6 @@ def test_a_backup_of_another_version_is_refused(
     assert refused.returncode == 2
     assert "made by another version (9999_later.sql)" in refused.stderr
     assert not any(dumps.tables(blank_database_url).values())
-
-
-def test_a_database_from_before_the_baseline_and_a_new_one_are_of_one_version(
-    blank_database_url: str, database_url: str, tmp_path: Path
-) -> None:
-    stored_database.load(blank_database_url)
-    migrations.apply(blank_database_url)
-    run("backup", str(tmp_path / "kept.dump"), DATABASE_URL=blank_database_url)
-
-    restored = run("restore", str(tmp_path / "kept.dump"), DATABASE_URL=database_url)
-
-    assert restored.returncode == 0, restored.stderr
-    assert contents(database_url) == contents(blank_database_url)
 
 
 def test_nothing_is_written_over_and_nothing_is_left_behind(used_url: str, tmp_path: Path) -> None:

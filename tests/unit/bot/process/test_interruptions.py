@@ -30,7 +30,7 @@ def interruptions(clock: Clock) -> Interruptions:
     return Interruptions(clock=clock)
 
 
-LACKING = NotMigrated("the database lacks 0001_a.sql: run scripts/migrate")
+LACKING = NotMigrated("the database lacks schema.sql: run scripts/migrate")
 
 
 def test_each_state_is_one_line_and_the_pauses_grow(interruptions: Interruptions) -> None:
