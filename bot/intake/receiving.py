@@ -15,6 +15,7 @@ import errno
 import io
 import select
 import socket
+import sys
 import time
 from concurrent.futures import Future
 from functools import partial
@@ -103,6 +104,18 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
     def check_config(cls, cfg: Any, _log: Any) -> None:
         if cfg.is_ssl:
             raise ConfigError("TLS is ended by a proxy before the bot: leave out certfile")
+
+    def load_wsgi(self) -> None:
+        """Ends gunicorn with one sentence, without a stack, if the bot cannot run as it is set."""
+        from gunicorn.arbiter import Arbiter
+
+        from bot.process.settings_rules import SettingsError  # the master does not load settings
+
+        try:
+            super().load_wsgi()
+        except SettingsError as exc:
+            sys.stderr.write(f"{exc}\n")
+            raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from None
 
     def run(self) -> None:
         """The loop of the process, until it is told to stop or its master is gone."""

@@ -68,7 +68,7 @@ async def rehearse(settings: Settings, pool: Pool) -> None:
     except (StoreError, psycopg.Error) as exc:
         log.info("rehearsal.failed", error=type(exc).__name__)
         return
-    log.info("rehearsal.done", seconds=round(time.monotonic() - began, 3))
+    log.debug("rehearsal.done", seconds=round(time.monotonic() - began, 3))
 
 
 async def _play(rpc: UndoneRpc, settings: Settings) -> None:
