@@ -26,6 +26,7 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Dead, Job, RunAgain, after_failure
 from bot.queue.presence import Hearing, Presence
 from bot.queue.table import JobTable, Round, ending, ending_if_silent, taken
+from memory.backends.reconnecting import pause_after
 from memory.errors import StoreUnavailable
 from memory.rpc import Statement
 
@@ -38,7 +39,6 @@ _CLOCKS_DIFFER_S = 2.0
 _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
-_AWAY_S = 0.2
 _REPEATS = 6  # of a job in a row whose database goes away; a job may be why it does
 
 OutcomeT = TypeVar("OutcomeT", RunAgain, RunAgain | Dead)
@@ -209,8 +209,8 @@ class Consumer:
                 try:
                     return await self._handled(lease)
                 except Exception as exc:  # noqa: BLE001  after any error the job must end
-                    if repeats == _REPEATS or not self._was_interrupted(lease, exc, began):
-                        return self._noted(lease, after_failure(lease.job, exc, self._clock()))
+                    if outcome := self._after(lease, exc, began, repeats):
+                        return self._noted(lease, outcome)
                 repeats += 1
                 await self._table.reachable()
         except asyncio.CancelledError:
@@ -223,12 +223,24 @@ class Consumer:
             await self._handlers.handle(lease)
         return None
 
-    def _was_interrupted(self, lease: Lease, failure: Exception, began: float) -> bool:
-        """True if the job failed because the database went away since `began` (monotonic seconds).
+    def _after(
+        self, lease: Lease, failure: Exception, began: float, repeats: int
+    ) -> RunAgain | Dead | None:
+        """What becomes of the job, or None if it runs again here as soon as the database is back.
 
-        If something may have been sent, the database has to know of it before the job runs again.
+        `began` (monotonic seconds) is when it ran last. If something may have been sent, the
+        database has to know of it before the job runs again.
         """
-        if lease.is_over or lease.unsure or self._closing:
+        if self._was_interrupted(lease, failure, began):
+            if not lease.unsure and repeats < _REPEATS:
+                return None
+            if lease.unsure and lease.job.attempt <= _REPEATS:
+                return RunAgain(0.0)
+        return after_failure(lease.job, failure, self._clock())
+
+    def _was_interrupted(self, lease: Lease, failure: Exception, began: float) -> bool:
+        """True if the job failed because the database went away since `began`."""
+        if lease.is_over or self._closing:
             return False
         kinds = (QueueUnavailable, StoreUnavailable)
         unanswered = isinstance(failure, kinds) or isinstance(failure.__cause__, kinds)
@@ -251,9 +263,9 @@ class Consumer:
             except QueueUnavailable as exc:
                 if not pause_s:
                     log.warning("job.end_waits", job=lease.job.id, error=str(exc))
-                was_lost = self._table.lost_since(began)
+                growing_s = 0.0 if self._table.lost_since(began) else 2 * pause_s
+                pause_s = min(max(growing_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
                 await self._table.reachable()
-                pause_s = _next_pause_s(0.0 if was_lost else pause_s)
                 await asyncio.sleep(pause_s)
             else:
                 return
@@ -283,7 +295,7 @@ class Consumer:
                 await self._pause(self._next_round_s(was_lost), self._fallen, self._presence.lost)
             except QueueUnavailable as exc:
                 self._say_away(exc)
-                await self._pause(_AWAY_S, self._fallen)
+                await self._pause(pause_after(exc.__cause__ or exc), self._fallen)
 
     def _say_away(self, exc: QueueUnavailable) -> None:
         """Writes one line for each time that the queue goes away."""
@@ -380,10 +392,6 @@ class Consumer:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait({task}, timeout=_LAST_WORDS_S)
-
-
-def _next_pause_s(pause_s: float) -> float:
-    return min(max(pause_s * 2, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
 
 
 def _chat_of(job: Job) -> str:

@@ -65,6 +65,8 @@ def experiments(minutes: float) -> dict[str, Experiment]:
         "takeover": Experiment(processes_and_networks.takeover, 20, 2),
         "postgres": Experiment(processes_and_networks.postgres, 12, 1),
         "crashes": Experiment(crashes.crashes, 3, 0),
+        "hanging": Experiment(crashes.hanging, 3, 0),
+        "refusing": Experiment(crashes.refusing, 10, 0),
         "feishu": Experiment(away, 1, 1),
         "logs": Experiment(processes_and_networks.logs, 3, 3),
         "poison": Experiment(kinds.poison, 100, 8),

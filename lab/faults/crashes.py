@@ -8,15 +8,21 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from lab.faults.counting import Count, CountedQuestion
+from lab.faults.door import Mode, door_to
 from lab.faults.scene import FaultScene
+from memory.backends import server_folders
 
 _CRASHES = 5
 _EVERY_S = 6.0
 _PER_S = 6.0
 _BEFORE_S, _AFTER_S = 5.0, 20.0
+_FROZEN_S = 10.0
+_REFUSED_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,53 @@ def crashes(scene: FaultScene, count: Count, rounds: int) -> None:
         scene.count(count, asked)
         count.notes.append(str(recovery(scene, asked, back)))
         count.rounds += 1
+
+
+def hanging(scene: FaultScene, count: Count, rounds: int) -> None:
+    """Postgres does nothing for ten seconds, as a machine that swaps, while people ask."""
+    scene.model.control("mode", {"mode": "echo", "delay_s": 0.5})
+    scene.start()
+    asked: list[CountedQuestion] = []
+    back: list[float] = []
+    with scene.asking(asked, per_s=_PER_S, text="hanging"):
+        for _ in range(rounds):
+            time.sleep(_BEFORE_S)
+            with scene.frozen_postgres():
+                time.sleep(_FROZEN_S)
+            back.append(time.time())
+            time.sleep(_EVERY_S)
+            count.rounds += 1
+    scene.count(count, asked)
+    count.notes.append(str(recovery(scene, asked, back)))
+
+
+_REFUSALS: tuple[Mode, ...] = ("refuse", "hang", "cut", "starting", "full")
+
+
+def refusing(scene: FaultScene, count: Count, rounds: int) -> None:
+    """What stands before Postgres cuts every connection and lets nobody in for a while: refused,
+    never answered, cut off, still starting, too many clients, in turn, while people ask."""
+    scene.model.control("mode", {"mode": "echo", "delay_s": 0.5})
+    folder = parse_qs(urlsplit(scene.database_url).query)["host"][0]
+    with door_to(Path(folder) / server_folders.SOCKET) as door:
+        options = "sslmode=disable&gssencmode=disable"
+        scene.start(DATABASE_URL=f"postgresql://postgres@127.0.0.1:{door.port}/postgres?{options}")
+        asked: list[CountedQuestion] = []
+        back: dict[Mode, list[float]] = {}
+        with scene.asking(asked, per_s=_PER_S, text="refusing"):
+            for number in range(rounds):
+                mode = _REFUSALS[number % len(_REFUSALS)]
+                time.sleep(_EVERY_S)
+                door.set(mode)
+                time.sleep(_REFUSED_S)
+                door.set("open")
+                back.setdefault(mode, []).append(time.time())
+                count.rounds += 1
+            time.sleep(_AFTER_S)
+        scene.count(count, asked)
+        for mode, times in back.items():
+            count.notes.append(f"{mode}: {recovery(scene, asked, times)}")
+        scene.stop()
 
 
 def recovery(

@@ -157,6 +157,22 @@ class FaultScene:
         embedded.start_server(Server(self.folder))
         return time.time()
 
+    @contextmanager
+    def frozen_postgres(self) -> Iterator[None]:
+        """The server is there and does nothing: connections open, and nobody answers."""
+        first = psutil.Process(postmaster(self.folder))
+        first.suspend()  # it makes no more of them
+        stopped = [first, *first.children(recursive=True)]
+        for one in stopped[1:]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.suspend()
+        try:
+            yield
+        finally:
+            for one in reversed(stopped):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.resume()
+
     def rows(self, query: str, *params: object) -> list[Any]:
         with psycopg.connect(self.database_url, autocommit=True) as database:
             return database.execute(query.encode(), params).fetchall()

@@ -118,8 +118,9 @@ class Pool:
 
     async def close(self) -> None:
         self._closed = True
-        if self._connecting:
+        if self._connecting and not self._connecting.done():
             self._connecting.cancel()
+            await asyncio.wait([self._connecting])
         if self._shrinking:
             self._shrinking.cancel()
         for wanted in self._wanted:

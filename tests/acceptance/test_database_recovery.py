@@ -40,7 +40,8 @@ def test_events_are_accepted_and_work_goes_on_as_soon_as_the_database_is_back(
 
     assert (count.lost, count.doubled, count.mismatched) == (0, 0, 0), count.details
     assert len(asked) > 20
-    assert found.accepts_s < 1.5, found
+    assert found.accepts_s < 2.0, found
+    assert found.longest_s < 15.0, found
     assert found.answers_s < 4.0, found
     log = (scene.folder / "bot.log").read_text(encoding="utf-8")
     assert 3 <= log.count("database.away") <= 12, "a line for each process and crash, or so"

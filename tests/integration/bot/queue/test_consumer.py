@@ -182,8 +182,10 @@ async def test_a_job_that_may_have_sent_something_is_put_back_with_that_note_fir
     database_url: str,
 ) -> None:
     notes: list[tuple[int, bool]] = []
+    times: list[float] = []
 
     async def handle(lease: Lease) -> None:
+        times.append(time.monotonic())
         notes.append((lease.job.attempt, lease.job.maybe_sent_ms > 0))
         if len(notes) == 1:
             lease.unsure = True
@@ -194,6 +196,7 @@ async def test_a_job_that_may_have_sent_something_is_put_back_with_that_note_fir
         await until(rows, database_url, [])
 
     assert notes == [(1, False), (2, True)]
+    assert times[1] - times[0] < 1.5
 
 
 async def test_a_job_that_always_takes_the_database_down_is_put_back_in_the_end(
