@@ -107,7 +107,11 @@ def refusing(scene: FaultScene, count: Count, rounds: int) -> None:
             time.sleep(_AFTER_S)
         scene.count(count, asked)
         for mode, times in back.items():
-            count.notes.append(f"{mode}: {recovery(scene, asked, times)}")
+            found = recovery(scene, asked, times)
+            soon = f"accepts after {found.accepts_s:.1f} s, answers after {found.answers_s:.1f} s"
+            count.notes.append(f"{mode}: {soon}")
+        last = max(at for times in back.values() for at in times)
+        count.notes.append(str(recovery(scene, asked, [last])))
         scene.stop()
 
 
