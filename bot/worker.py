@@ -67,6 +67,7 @@ from bot.process.turn_capacity import turns_in_hand
 from bot.process.working_places import room_to_begin
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
+from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import (
     CONNECT_TASK,
     EVENT_TASK,
@@ -82,7 +83,8 @@ from bot.services import Services
 from bot.settings import Settings, load
 from bot.turn import handle_request
 from bot.wiring import open_services
-from memory.backends.postgres import Pool, connection_pool
+from memory.backends.pool import Pool
+from memory.backends.postgres import connection_pool
 from memory.errors import StoreError, StoreUnavailable
 from memory.fallback.store import SpoolingStore
 from memory.scope import own_context
@@ -121,7 +123,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
             await handle_connect(services, lease)
     except (Later, Hopeless):
         raise
-    except (StoreError, FeishuFailure) as exc:
+    except (StoreError, FeishuFailure, QueueUnavailable) as exc:
         if isinstance(exc, StoreError):
             metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.error("job.failed", error=type(exc).__name__, code=getattr(exc, "code", None))
@@ -185,11 +187,11 @@ async def _click(
         raise Later("the memory is away", behind=True) from exc
 
 
-def passes_by_itself(failure: StoreError | FeishuFailure) -> bool:
+def passes_by_itself(failure: StoreError | FeishuFailure | QueueUnavailable) -> bool:
     """Whether trying again later can help: nobody answered, or asked for patience."""
     if isinstance(failure, FeishuError):
         return failure.action.may_pass
-    return isinstance(failure, StoreUnavailable | Unreachable)
+    return isinstance(failure, StoreUnavailable | Unreachable | QueueUnavailable)
 
 
 def retry_after_s(failure: Exception) -> float:

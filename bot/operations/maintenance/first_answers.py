@@ -33,7 +33,7 @@ from bot.queue.jobs import EVENT_TASK, Job
 from bot.queue.table import ending
 from bot.services import Services
 from bot.settings import Settings
-from memory.backends.postgres import Pool
+from memory.backends.pool import Pool
 from memory.backends.rehearsal import UndoneRpc
 from memory.errors import StoreError
 from memory.recall.passages import recall_at_once
