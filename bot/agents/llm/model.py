@@ -16,9 +16,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from bot.agents.llm.refusal_table import Feature
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
+
+Feature = Literal[
+    "tools", "stream", "stream_options", "whole", "system", "turns", "images",
+    "max_completion_tokens", "max_tokens", "temperature",
+]  # fmt: skip
+"""A field of a request, and: `whole`, an answer without streaming; `system`, a message of that
+role; `turns`, two messages of one role in a row; `images`, pictures in a message."""
 
 Message = dict[str, Any]
 OnText = Callable[[str], Awaitable[None]]

@@ -6,36 +6,28 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from bot.agents.llm.model import Message, Request
-from bot.agents.llm.refusal_table import Feature
+from bot.agents.llm.model import Feature, Message, Request
 
 _UNSEEN = "[A picture came with this message. You cannot see pictures: say so.]"
 _EARLIER = "[What was said before is not shown.]"
 _LIMITS: tuple[Feature, ...] = ("max_completion_tokens", "max_tokens")
+OPTIONS: frozenset[Feature] = frozenset((*_LIMITS, "stream_options", "temperature"))
+"""What can be left out of any request."""
 
 
-def fields_of(
-    request: Request, lacks: Collection[Feature], *, streams: bool, bare: bool = False
-) -> dict[str, Any]:
-    """The fields of the body, without `model` and `tools`; `bare`: none that can be left out."""
+def fields_of(request: Request, lacks: Collection[Feature]) -> dict[str, Any]:
+    """The fields of the body, without `model` and `tools`."""
     fields: dict[str, Any] = {"messages": adapted(request.messages, lacks)}
-    if streams:
+    if "stream" not in lacks or "whole" in lacks:
         fields["stream"] = True
-    if bare:
-        return fields
-    if streams and "stream_options" not in lacks:
-        fields["stream_options"] = {"include_usage": True}
+        if "stream_options" not in lacks:
+            fields["stream_options"] = {"include_usage": True}
     limit = next((name for name in _LIMITS if name not in lacks), None)
     if request.max_tokens is not None and limit:
         fields[limit] = request.max_tokens
     if request.temperature is not None and "temperature" not in lacks:
         fields["temperature"] = request.temperature
     return fields
-
-
-def can_be_bared(request: Request, *, streams: bool) -> bool:
-    """Whether a request has fields that can be left out."""
-    return streams or request.max_tokens is not None or request.temperature is not None
 
 
 def sent_features(request: Request, fields: dict[str, Any]) -> frozenset[Feature]:

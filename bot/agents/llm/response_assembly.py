@@ -29,7 +29,7 @@ class _PartialCall:
     arguments: str = ""
 
 
-class Gathering:
+class ResponseAssembly:
     """Takes the chunks of a stream, or one whole completion, and gives the response.
 
     `complete`: its end was told, what comes after it no longer matters. `is_completion`: some of it

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.server_sent_events import EventReader
+from bot.agents.llm.body_reader import BodyReader
 
 
 def read(*received: bytes) -> list[bytes]:
-    reader = EventReader()
+    reader = BodyReader()
     found = [data for piece in received for data in reader.feed(piece)]
     return [*found, *reader.close()]
 

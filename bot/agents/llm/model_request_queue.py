@@ -1,4 +1,4 @@
-"""The line in front of a model: requests wait here while it has as many as it takes.
+"""Requests wait here in front of a model while it has as many as it takes.
 
 The chats take turns. While a request waits, the time limits of its turn stand still, so one that
 waited long is not given up as soon as it is its turn.
@@ -27,8 +27,8 @@ _SAID_EVERY_S = 10.0
 _LOOKS_EVERY_S = 1.0
 
 
-class RequestLine:
-    """The line in front of the model `name`. For one event loop; `clock` is monotonic seconds."""
+class ModelRequestQueue:
+    """The queue in front of the model `name`. For one event loop; `clock` is monotonic seconds."""
 
     def __init__(self, name: str = "", *, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -121,18 +121,18 @@ class RequestLine:
 class Admission:
     """A request on its way to the model."""
 
-    __slots__ = ("_answered", "_line")
+    __slots__ = ("_answered", "_queue")
 
-    def __init__(self, line: RequestLine) -> None:
-        self._line = line
+    def __init__(self, queue: ModelRequestQueue) -> None:
+        self._queue = queue
         self._answered = False
 
     def answered(self) -> None:
         """The answer has begun."""
         if not self._answered:
             self._answered = True
-            self._line.answered(self)
+            self._queue.answered(self)
 
     def refused(self, retry_after_s: float) -> bool:
-        """As `RequestLine.refused`."""
-        return self._line.refused(self, retry_after_s)
+        """As `ModelRequestQueue.refused`."""
+        return self._queue.refused(self, retry_after_s)

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.model import Declined, ModelFailed, Response, ToolCall
-from bot.agents.llm.response_assembly import Gathering
+from bot.agents.llm.response_assembly import ResponseAssembly
 from bot.text.lenient_json import loads
 from tests.support.raw_endpoint import delta
 
 
 def gathered(*sent: Any) -> Response:
-    gathering = Gathering()
+    assembly = ResponseAssembly()
     for one in sent:
-        gathering.add(one)
-    return gathering.response()
+        assembly.add(one)
+    return assembly.response()
 
 
 def called(*pieces: dict[str, Any]) -> list[tuple[str, str, str]]:

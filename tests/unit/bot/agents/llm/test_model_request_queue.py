@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.agents.llm import request_line
+from bot.agents.llm import model_request_queue
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.model import ModelFailed, Request
-from bot.agents.llm.request_line import RequestLine
+from bot.agents.llm.model_request_queue import ModelRequestQueue
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.llm.time_limits import standing_still, time_limit
 from bot.process.working_places import WorkingPlaces
@@ -46,7 +46,7 @@ async def test_what_is_refused_waits_and_everybody_is_answered_within_time_for_o
 
 
 async def test_models_of_one_endpoint_have_lines_of_their_own() -> None:
-    async with model_server() as (_, endpoint), endpoint.line("full").admitted() as request:
+    async with model_server() as (_, endpoint), endpoint.queue("full").admitted() as request:
         assert request.refused(60)
         waits = asyncio.create_task(ChatModel(endpoint, "full").respond(ASKED))
         assert (await ChatModel(endpoint, "other").respond(ASKED)).text
@@ -55,7 +55,7 @@ async def test_models_of_one_endpoint_have_lines_of_their_own() -> None:
 
 
 async def test_the_chats_take_turns() -> None:
-    line, order = RequestLine(), list[str]()
+    line, order = ModelRequestQueue(), list[str]()
     places = WorkingPlaces(9)
 
     async def ask(chat: str) -> None:
@@ -74,7 +74,7 @@ async def test_the_chats_take_turns() -> None:
 
 
 async def test_who_waits_too_long_is_told_so_and_leaves_the_line() -> None:
-    line = RequestLine()
+    line = ModelRequestQueue()
     async with line.admitted() as first:
         assert first.refused(5)
         with pytest.raises(ModelFailed, match="rate_limited"):
@@ -87,9 +87,9 @@ async def test_who_waits_too_long_is_told_so_and_leaves_the_line() -> None:
 async def test_a_limit_is_lifted_while_nothing_comes_and_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(request_line, "_LOOKS_EVERY_S", 0.02)
+    monkeypatch.setattr(model_request_queue, "_LOOKS_EVERY_S", 0.02)
     now = 1000.0
-    line = RequestLine(clock=lambda: now)
+    line = ModelRequestQueue(clock=lambda: now)
     admitted = asyncio.Event()
 
     async def wait() -> None:

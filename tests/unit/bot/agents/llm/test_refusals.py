@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -15,9 +16,8 @@ from hypothesis import strategies as st
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.fallback import Fallback
-from bot.agents.llm.model import ModelFailed, Request, ToolsRefused
+from bot.agents.llm.model import Feature, ModelFailed, Request, ToolsRefused
 from bot.agents.llm.model_abilities import FORGOTTEN_AFTER_S, Abilities
-from bot.agents.llm.refusal_table import REFUSALS, Feature, Refusal
 from bot.agents.llm.refusals import refused_feature
 from bot.agents.manager import Manager, ModelUnavailable, Stores
 from bot.agents.progress import Progress
@@ -32,6 +32,7 @@ from sandbox.model.model import ModelServer
 
 pytestmark = pytest.mark.anyio
 
+DATA = Path(__file__).parents[4] / "data"
 OWN = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a")
 PICTURE = [
     {"type": "text", "text": "what is it?"},
@@ -57,30 +58,17 @@ async def look_up(deps: Any, word: str) -> str:
 
 TOOLS = Toolbox([tool(look_up)])
 EVERYTHING = Request(MESSAGES, max_tokens=9, temperature=0)
-# Of a refusal that names a field, the field that its example names.
-FIELDS = {
-    "OpenAI": "temperature",
-    "Azure": "tools",
-    "vLLM": "max_completion_tokens",
-    "Mistral": "max_completion_tokens",
-    "llama.cpp": "tools",
-}
+# What servers really say; `feature` is null for fields that we do not send.
+MESSAGES_OF_SERVERS = json.loads((DATA / "model_refusals.json").read_text("utf-8"))
+REFUSING = [one for one in MESSAGES_OF_SERVERS if one["feature"]]
 
 
-def body(refusal: Refusal) -> dict[str, Any]:
-    return {"error": {"message": refusal.example, "type": "invalid_request_error"}}
+def body(refusal: Mapping[str, Any]) -> dict[str, Any]:
+    return {"error": {"message": refusal["message"], "type": "invalid_request_error"}}
 
 
-def feature_of(refusal: Refusal) -> str:
-    return refusal.feature or FIELDS.get(refusal.server, "")
-
-
-def sent_by_us(refusal: Refusal) -> bool:
-    return feature_of(refusal) not in ("", "tool_choice", "response_format")
-
-
-def name(refusal: Refusal) -> str:
-    return f"{refusal.server}: {feature_of(refusal) or refusal.example[-40:]}"
+def name(refusal: Mapping[str, Any]) -> str:
+    return f"{refusal['server']}: {refusal['feature'] or refusal['message'][-40:]}"
 
 
 @asynccontextmanager
@@ -102,12 +90,12 @@ async def unread(_: str) -> None: ...
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("refusal", [one for one in REFUSALS if sent_by_us(one)], ids=name)
+@pytest.mark.parametrize("refusal", REFUSING, ids=name)
 async def test_the_question_is_asked_again_without_what_was_refused(
-    refusal: Refusal, streamed: bool
+    refusal: Mapping[str, Any], streamed: bool
 ) -> None:
-    feature = feature_of(refusal)
-    refuses = [{"feature": feature, "status": refusal.statuses[-1], "body": body(refusal)}]
+    feature = refusal["feature"]
+    refuses = [{"feature": feature, "status": refusal["status"], "body": body(refusal)}]
     if feature == "max_tokens":  # is sent only where its new name is refused
         refuses.append({"feature": "max_completion_tokens", "body": body(by_example("body.max_"))})
     request = Request(MESSAGES, TOOLS) if feature == "tools" else EVERYTHING
@@ -125,29 +113,18 @@ async def test_the_question_is_asked_again_without_what_was_refused(
     assert refused_once.count(False) <= len(refuses)
 
 
-def by_example(part: str) -> Refusal:
-    return next(one for one in REFUSALS if part in one.example)
+def by_example(part: str) -> Mapping[str, Any]:
+    return next(one for one in MESSAGES_OF_SERVERS if part in one["message"])
 
 
-def test_each_of_eleven_servers_is_known_to_refuse_something() -> None:
-    known = {refusal.server.split(" ")[0] for refusal in REFUSALS}
-    assert known >= {
-        "OpenAI", "Azure", "DeepSeek", "Qwen", "Doubao", "Kimi", "Zhipu", "vLLM", "llama.cpp",
-        "Ollama", "LM",
-    }  # fmt: skip
-    assert all(refusal.source for refusal in REFUSALS)
-
-
-@pytest.mark.parametrize("refusal", REFUSALS, ids=name)
-def test_a_message_is_told_from_other_troubles(refusal: Refusal) -> None:
+@pytest.mark.parametrize("refusal", MESSAGES_OF_SERVERS, ids=name)
+def test_a_message_is_told_from_other_troubles(refusal: Mapping[str, Any]) -> None:
     sent: Any = get_args(Feature)
     said = json.dumps(body(refusal)).encode()
-    feature = refused_feature(refusal.statuses[0], said, sent)
-    assert feature == (refusal.feature or feature) is not None
-    for status in (401, 402, 403, 429, 502, 503):
-        if status not in refusal.statuses:
-            assert refused_feature(status, said, sent) is None
-    assert refused_feature(refusal.statuses[0], said, ()) is None, "it was not sent"
+    assert refused_feature(refusal["status"], said, sent) == refusal["feature"]
+    for status in (401, 402, 429, 502, 503):
+        assert refused_feature(status, said, sent) is None
+    assert refused_feature(refusal["status"], said, ()) is None, "it was not sent"
 
 
 FORMS = [
@@ -167,10 +144,10 @@ def test_the_message_is_read_wherever_a_server_puts_it(form: Any) -> None:
     assert refused_feature(400, b"gemma3:270m does not support tools", {"tools"}) == "tools"
 
 
-@pytest.mark.parametrize("refusal", REFUSALS, ids=name)
-def test_what_people_wrote_switches_nothing_off(refusal: Refusal) -> None:
+@pytest.mark.parametrize("refusal", REFUSING, ids=name)
+def test_what_people_wrote_switches_nothing_off(refusal: Mapping[str, Any]) -> None:
     """FastAPI repeats the request in its errors."""
-    echoed = {"detail": [{"loc": ["body", "seed"], "msg": "no", "input": refusal.example}]}
+    echoed = {"detail": [{"loc": ["body", "seed"], "msg": "no", "input": refusal["message"]}]}
     assert refused_feature(422, json.dumps(echoed).encode(), {"tools", "images"}) is None
 
 
@@ -247,9 +224,9 @@ async def test_a_fallback_with_tools_comes_before_the_first_model_without_them()
 
 TOOLS_REFUSED = [
     *(
-        {"feature": "tools", "status": one.statuses[-1], "body": body(one)}
-        for one in REFUSALS
-        if feature_of(one) == "tools"
+        {"feature": "tools", "status": one["status"], "body": body(one)}
+        for one in REFUSING
+        if one["feature"] == "tools"
     ),
     {"feature": "tools", "status": 400, "body": ZHIPU},
     {"feature": "tools", "status": 400, "body": "Bad Request"},
