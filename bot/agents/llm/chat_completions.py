@@ -30,7 +30,13 @@ from bot.agents.llm.model import (
 from bot.agents.llm.model_request_queue import LONGEST_WAIT_S
 from bot.agents.llm.model_text import Cleaner, Manner
 from bot.agents.llm.refusals import refused_feature
-from bot.agents.llm.request_adaptation import OPTIONS, fields_of, sent_features
+from bot.agents.llm.request_adaptation import (
+    EARLIER_CALLS,
+    OPTIONS,
+    doubtful_calls,
+    fields_of,
+    sent_features,
+)
 from bot.agents.llm.response_assembly import ResponseAssembly
 from bot.agents.llm.time_limits import time_limit
 from bot.text.lenient_json import dumps
@@ -91,7 +97,7 @@ class ChatModel:
                 raise ToolsRefused(sure=True)
             fields = fields_of(request, lacks)
             try:
-                return await self._ask(request, fields, reading)
+                response = await self._ask(request, fields, reading)
             except StreamBroken as exc:
                 log.warning("model.stream_broken", reason=exc.reason)
                 if "stream" in without:
@@ -101,16 +107,33 @@ class ChatModel:
                 self._abilities.learn(exc.feature)
                 log.warning("model.refuses", model=self._name, feature=exc.feature)
             except ModelFailed as exc:
-                without |= self._suspected(exc, request, fields)
+                without |= self._suspected(exc, request, fields, lacks)
+            else:
+                self._learn(response, without)
+                return response
         raise ModelFailed("refuses_everything")
 
+    def _learn(self, response: Response, without: Collection[Feature]) -> None:
+        """Remembers what an answered request was `without`, and that the model signs its calls."""
+        for feature in EARLIER_CALLS.intersection(without):
+            log.warning("model.refuses", model=self._name, feature=feature)
+            self._abilities.learn(feature)
+        if any(call.extra for call in response.calls):
+            self._abilities.learn("unsigned_calls")
+
     def _suspected(
-        self, exc: ModelFailed, request: Request, fields: Collection[str]
+        self,
+        exc: ModelFailed,
+        request: Request,
+        fields: Collection[str],
+        lacks: Collection[Feature],
     ) -> frozenset[Feature]:
         """What to leave out after a refusal that does not say its reason. Raises where that is
         tools, and `exc` where there is nothing."""
         if exc.reason not in (*_UNEXPLAINED, _TROUBLE):
             raise exc
+        if exc.reason != _TROUBLE and (calls := doubtful_calls(request.messages, lacks)):
+            return frozenset((calls,))
         if request.tools:
             log.warning("model.asked_without_tools", model=self._name, reason=exc.reason)
             self._abilities.doubt_tools()

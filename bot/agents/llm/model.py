@@ -21,10 +21,11 @@ from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
 
 Feature = Literal[
     "tools", "stream", "stream_options", "whole", "system", "turns", "images",
-    "max_completion_tokens", "max_tokens", "temperature",
+    "max_completion_tokens", "max_tokens", "temperature", "unsigned_calls", "calls",
 ]  # fmt: skip
 """A field of a request, and: `whole`, an answer without streaming; `system`, a message of that
-role; `turns`, two messages of one role in a row; `images`, pictures in a message."""
+role; `turns`, two messages of one role in a row; `images`, pictures in a message; `calls`, earlier
+tool calls as such; `unsigned_calls`, those without what endpoints sign them with."""
 
 Message = dict[str, Any]
 OnText = Callable[[str], Awaitable[None]]
@@ -85,11 +86,14 @@ class Declined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """`arguments` is JSON as the model wrote it, valid or not."""
+    """`arguments` is JSON as the model wrote it, valid or not. `extra` are fields of the endpoint's
+    own, such as signatures, which it wants back with the call; those under `function` belong there.
+    """
 
     id: str
     name: str
     arguments: str = "{}"
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,8 @@ class Response:
     """What a model said and which tools it wants called; tokens as reported, 0 when they are not.
 
     `cut_off`: the model reached its own length limit. `broken`: it stopped writing, or its
-    connection did, and `text` is what it had said by then. `thoughts` are the fields a reasoning
-    model wants back with the results of its calls.
+    connection did, and `text` is what it had said by then. `thoughts` are the fields that a model
+    wants back with the results of its calls.
     """
 
     text: str = ""
@@ -120,12 +124,16 @@ class Response:
     output_tokens: int = 0
     cut_off: bool = False
     broken: Literal["", "time", "connection"] = ""
-    thoughts: Mapping[str, str] = field(default_factory=dict)
+    thoughts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def called(id: str, name: str, arguments: str) -> dict[str, Any]:
+def called(
+    id: str, name: str, arguments: str, extra: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A call as it stands in an assistant's message; `arguments` is JSON."""
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    extra = extra or {}
+    function = {**extra.get("function", {}), "name": name, "arguments": arguments}
+    return {**extra, "id": id, "type": "function", "function": function}
 
 
 def returned(id: str, result: str) -> Message:

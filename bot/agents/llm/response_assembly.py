@@ -10,6 +10,7 @@ DeepSeek, Qwen, vLLM (`reasoning_content`) and OpenRouter (`reasoning`).
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,7 +19,10 @@ from bot.agents.llm.body_reader import json_values
 from bot.agents.llm.model import Declined, ModelFailed, Response, ToolCall
 from bot.text.lenient_json import dumps, mended
 
-_THOUGHTS = ("reasoning_content", "reasoning")
+# Fields of a message that belong to its calls: thoughts, reasoning_details (OpenRouter),
+# extra_content (Gemini), thinking_blocks (LiteLLM) and their like.
+_BELONGS = re.compile(r"reason|think|thought|signature|extra_content|provider_specific")
+_CALL_FIELDS = ("index", "id", "type", "function")
 _TEXTS = ("text", "output_text")
 _PIECE = "chat.completion.chunk"
 # Shorter texts may say the same twice: "no" and "no", "1" and "1".
@@ -58,6 +62,7 @@ class _PartialCall:
     id: str = ""
     name: str = ""
     arguments: _Text = field(default_factory=_Text)
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 class ResponseAssembly:
@@ -71,6 +76,7 @@ class ResponseAssembly:
         self._text = _Text()
         self._refusal = _Text()
         self._thoughts: dict[str, _Text] = {}
+        self._extra: dict[str, Any] = {}
         self._calls: list[_PartialCall] = []
         self._usage: Mapping[str, Any] = {}
         self._finish = ""
@@ -130,7 +136,10 @@ class ResponseAssembly:
             input_tokens=self._tokens("prompt_tokens"),
             output_tokens=self._tokens("completion_tokens"),
             cut_off=self._finish == "length",
-            thoughts={name: mended(str(thought)) for name, thought in self._thoughts.items()},
+            thoughts={
+                **self._extra,
+                **{name: mended(str(thought)) for name, thought in self._thoughts.items()},
+            },
         )
 
     def _add(
@@ -141,8 +150,12 @@ class ResponseAssembly:
             self._text = self._said(self._text, text, instead=instead)
         if refusal := _str(message.get("refusal")):
             self._refusal = self._said(self._refusal, refusal, instead=instead)
-        for name in _THOUGHTS:
-            if thought := _str(message.get(name)):
+        for name, thought in message.items():
+            if not _BELONGS.search(name) or not thought:
+                continue
+            if not isinstance(thought, str):
+                _extend(self._extra, name, thought, instead=instead)
+            else:
                 before = self._thoughts.get(name) or _Text()
                 self._thoughts[name] = self._said(before, thought, instead=instead)
         if calls := _dicts(message.get("tool_calls")):
@@ -169,6 +182,11 @@ class ResponseAssembly:
             call = _PartialCall(index)
             self._calls.append(call)
         call.id = call.id or id
+        for key, value in piece.items():
+            if key not in _CALL_FIELDS and value:
+                call.extra[key] = value
+        if own := {k: v for k, v in told.items() if k not in ("name", "arguments") and v}:
+            call.extra["function"] = {**call.extra.get("function", {}), **own}
         if not str(call.arguments):  # a name that comes again with the arguments is only repeated
             call.name = _joined(call.name, name)
         if arguments := _arguments(told.get("arguments")):
@@ -201,11 +219,19 @@ class ResponseAssembly:
             made.add((name, arguments))
             id = call.id if has_own_id else _new_id()
             taken.add(id)
-            yield ToolCall(id, name, arguments)
+            yield ToolCall(id, name, arguments, call.extra)
 
     def _tokens(self, name: str) -> int:
         count = self._usage.get(name)
         return count if isinstance(count, int) else 0
+
+
+def _extend(fields: dict[str, Any], name: str, value: Any, *, instead: bool) -> None:
+    """Adds a field that may come in several pieces: lists go on, all else is replaced."""
+    before = fields.get(name)
+    if isinstance(before, list) and isinstance(value, list) and not instead and before != value:
+        value = [*before, *value]
+    fields[name] = value
 
 
 def _new_id() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,19 +16,29 @@ from hypothesis import strategies as st
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.fallback import Fallback
-from bot.agents.llm.model import Feature, ModelFailed, Request, ToolsRefused
+from bot.agents.llm.model import (
+    Feature,
+    ModelFailed,
+    Request,
+    ToolsRefused,
+    called,
+    returned,
+)
 from bot.agents.llm.model_abilities import FORGOTTEN_AFTER_S, Abilities
 from bot.agents.llm.refusals import refused_feature
 from bot.agents.manager import Manager, ModelUnavailable, Stores
 from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt
 from bot.agents.tool_types.tool import Toolbox, tool
+from bot.agents.tools.tool_calls import as_message
 from memory.context import Message
 from memory.models import WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from sandbox.model.model import ModelServer
+from sandbox.model.model_script import ScriptedReply
+from tests.support.raw_endpoint import Wire, delta, events, serving, whole
 
 pytestmark = pytest.mark.anyio
 
@@ -218,6 +228,78 @@ async def test_a_fallback_with_tools_comes_before_the_first_model_without_them()
         model = Fallback(first, second)
         assert (await model.respond(Request(MESSAGES, TOOLS))).text
         assert second_server.received[0]["body"]["tools"]
+
+
+# Earlier calls that an endpoint does not take
+
+SIGNATURE = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+CALL_REFUSED = {"error": {"message": "The request is invalid."}}
+
+
+def pair(id: str, extra: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [called(id, "look_up", "{}", extra)]},
+        returned(id, f"found {id}"),
+    ]
+
+
+@asynccontextmanager
+async def asked_with_calls(accepts: Callable[[Any], bool]) -> AsyncIterator[Any]:
+    """Asks an endpoint that gives 400 where `accepts` one of the earlier calls is false."""
+    async with asking([]) as (server, model):
+
+        def refusal(request: Mapping[str, Any]) -> ScriptedReply | None:
+            calls = [call for one in request["messages"] for call in one.get("tool_calls", ())]
+            return (
+                None if all(map(accepts, calls)) else ScriptedReply(status=400, body=CALL_REFUSED)
+            )
+
+        server.refusals.reply_to = refusal  # type: ignore[method-assign]
+
+        async def ask(*messages: dict[str, Any]) -> list[dict[str, Any]]:
+            asked = [*messages, {"role": "user", "content": "and now?"}]
+            assert (await model.respond(Request(asked, TOOLS))).text
+            return [one["body"] for one in server.received]
+
+        yield ask
+
+
+async def test_calls_of_another_form_are_told_in_words_and_tools_stay() -> None:
+    async with asked_with_calls(lambda call: len(call["id"]) == 9) as ask:
+        _, taken = await ask(*pair("call_long_id"))
+        assert taken["tools"]
+        assert "found call_long_id" in taken["messages"][0]["content"]
+        assert not any("tool_calls" in one or one["role"] == "tool" for one in taken["messages"])
+        assert len(await ask(*pair("call_long_id"))) == 3, "it is remembered"
+
+
+async def test_signed_calls_stay_as_they_are_beside_unsigned_ones() -> None:
+    async with asked_with_calls(lambda call: "extra_content" in call) as ask:
+        _, taken = await ask(*pair("old"), *pair("new", SIGNATURE))
+        [told, call, result, _] = taken["messages"]
+        assert "found old" in told["content"]
+        assert (call["tool_calls"][0]["id"], result["content"]) == ("new", "found new")
+
+
+async def test_signatures_of_another_model_are_left_out() -> None:
+    async with asked_with_calls(lambda call: "extra_content" not in call) as ask:
+        bodies = await ask(*pair("old"), *pair("new", SIGNATURE))
+        assert len(bodies) == 3
+        assert "found new" in bodies[-1]["messages"][-2]["content"]
+
+
+async def test_who_signs_its_calls_is_given_earlier_ones_in_words_at_once() -> None:
+    signed = delta(tool_calls=[{"index": 0, **called("c", "look_up", "{}", SIGNATURE)}])
+    async with serving(Wire([events(signed)]), whole(content="ok")) as endpoint:
+        opened = Endpoint("k", endpoint.base_url, retries=0)
+        model = ChatModel(opened, "m")
+        response = await model.respond(Request(MESSAGES[:2], TOOLS), unread)
+        again = [*pair("old"), as_message(response), returned("c", "found")]
+        await model.respond(Request(again, TOOLS))
+        await opened.close()
+    first, second, _ = endpoint.bodies[1]["messages"]
+    assert "found old" in first["content"]
+    assert second["tool_calls"][0]["extra_content"] == SIGNATURE["extra_content"]
 
 
 # What people see

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from bot.agents.llm.model import Declined, ModelFailed, Response
 from bot.agents.llm.response_assembly import ResponseAssembly
+from bot.agents.tools.tool_calls import as_message
 from bot.text.lenient_json import loads
 from tests.support.raw_endpoint import delta
 
@@ -341,6 +343,62 @@ def test_different_arguments_in_one_call_stay_for_the_model_to_mend() -> None:
 def test_a_call_that_comes_again_is_made_once(stream: list[Any]) -> None:
     [call] = gathered(*stream).calls
     assert (call.name, json.loads(call.arguments)) == ("set", json.loads(ARGS))
+
+
+# What belongs to a call and is sent back with it
+
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+
+
+@pytest.mark.parametrize(
+    ("own", "extra"),
+    [
+        ({"extra_content": SIGNED}, {"extra_content": SIGNED}),
+        ({"thought_signature": "c2ln"}, {"thought_signature": "c2ln"}),
+        ({"function": {"signature": "c2ln"}}, {"function": {"signature": "c2ln"}}),
+        ({"custom": None, "function": {"output": ""}}, {}),
+    ],
+    ids=str,
+)
+def test_fields_of_a_call_are_kept_wherever_its_pieces_carry_them(own: Any, extra: Any) -> None:
+    function = own.pop("function", {})
+    first = piece(0, "c1", name="set", arguments="")
+    last = {**piece(0, arguments="{}", **function), **own}
+    whole = {**piece(0, "c1", name="set", arguments="{}", **function), **own}
+    for stream in (
+        [delta(tool_calls=[first]), delta(tool_calls=[last])],
+        [delta(tool_calls=[whole]), delta(tool_calls=[piece(0, arguments="{}")])],
+        [completion("tool_calls", tool_calls=[whole])],
+    ):
+        response = gathered(*stream)
+        assert [call.extra for call in response.calls] == [extra]
+        [sent] = as_message(response)["tool_calls"]
+        told = {"name": "set", "arguments": "{}", **extra.get("function", {})}
+        assert sent == {**extra, "id": "c1", "type": "function", "function": told}
+
+
+def test_fields_of_a_message_go_back_with_its_calls_and_no_others_do() -> None:
+    blocks = [{"type": "thinking", "signature": "c2ln"}]
+    response = gathered(
+        delta(reasoning_details=blocks, annotations=[{"type": "url"}], role="assistant"),
+        delta(reasoning_details=[{"type": "more"}], extra_content=SIGNED),
+        delta(tool_calls=[CALLED], audio={"id": "a"}),
+    )
+    assert response.thoughts == {
+        "reasoning_details": [*blocks, {"type": "more"}],
+        "extra_content": SIGNED,
+    }
+
+
+def test_a_call_without_an_id_gets_one_that_every_endpoint_takes() -> None:
+    calls = [{"function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
+    ids = [
+        call.id
+        for _ in range(2)
+        for call in gathered({"choices": [{"message": {"tool_calls": calls}}]}).calls
+    ]
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", id) for id in ids)
+    assert len(set(ids)) == 4
 
 
 _ARGUMENTS = st.dictionaries(st.text(max_size=5), st.text(max_size=10), max_size=3)
