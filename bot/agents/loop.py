@@ -78,7 +78,14 @@ async def run(
         outcomes |= step.outcomes
         failures = failures + 1 if step.failed else 0
         if failures > RETRIES:
-            raise ModelFailed("unusable_calls" if response.calls else "empty")
+            raise ModelFailed(_useless(response))
+
+
+def _useless(response: Response) -> str:
+    """Why a response is of no use."""
+    if response.calls:
+        return "unusable_calls"
+    return "only_thoughts" if response.thoughts and not response.cut_off else "empty"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ NEXT_STEPS: Mapping[str, str] = {
     "quota_used_up": "top up the account of OPENAI_API_KEY",
     "no_completion": "check OPENAI_BASE_URL: what answers there is not a chat completion endpoint "
     "(often the address has to end in /v1)",
+    "only_thoughts": "check how the server of OPENAI_MODEL tells thoughts from answers (vLLM: "
+    "--reasoning-parser), or turn thinking off there",
 }
 _LOOK = "run scripts/doctor, which asks the endpoint as the bot does"
 

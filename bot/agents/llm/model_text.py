@@ -182,6 +182,13 @@ class AnswerReader:
         return self.cleaner.read(text, self.manner, complete=complete)
 
 
+def after_thoughts(text: str) -> str:
+    """What follows the last mark that ends a thought; "" without one. Some servers put that into
+    the field for thoughts."""
+    end = max(text.rfind(mark) + len(mark) if mark in text else 0 for mark in _CLOSING.values())
+    return text[end:].strip() if end else ""
+
+
 def _is_suspect(text: str) -> bool:
     """Whether there may be marks in `text`; without, a finished one has none."""
     return any(sign in text for sign in _SUSPECT) or bool(_BARE_ROLE.match(text))

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from bot.agents.llm.body_reader import json_values
 from bot.agents.llm.model import Declined, ModelFailed, Response, ToolCall
+from bot.agents.llm.model_text import after_thoughts
 from bot.text.lenient_json import dumps, mended
 
 # Fields of a message that belong to its calls: thoughts, reasoning_details (OpenRouter),
@@ -130,9 +131,12 @@ class ResponseAssembly:
         refusal = mended(str(self._refusal)).strip()
         if refusal or self._finish == "content_filter":
             raise Declined(refusal)
+        text, calls = self.text, tuple(self._complete_calls())
+        if not (calls or text.strip()):
+            text = next(filter(None, map(after_thoughts, map(str, self._thoughts.values()))), text)
         return Response(
-            text=mended(self.text),
-            calls=tuple(self._complete_calls()),
+            text=mended(text),
+            calls=calls,
             input_tokens=self._tokens("prompt_tokens"),
             output_tokens=self._tokens("completion_tokens"),
             cut_off=self._finish == "length",

@@ -85,6 +85,27 @@ def test_thoughts_stand_apart_and_go_back_as_they_came(field: str) -> None:
     assert response.thoughts == {field: "first that"}
 
 
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize(
+    ("thoughts", "content"),
+    [
+        (["The user wants a city.\n</think>\n\nThe city is Turku."], None),
+        (["<think>Well</think>", "The city ", "is Turku."], "\n\n"),
+        (["a</think>b", "</thinking>\nThe city is Turku.\n"], ""),
+        (["plan"], "The city is Turku."),
+    ],
+)
+def test_an_answer_that_stands_behind_its_thoughts_is_found(
+    thoughts: list[str], content: str | None, field: str
+) -> None:
+    stream = [*(delta(**{field: one}) for one in thoughts), delta(content=content), delta("stop")]
+    assert gathered(*stream).text == "The city is Turku."
+
+
+def test_thoughts_alone_are_no_answer() -> None:
+    assert gathered(delta(reasoning="The city is Turku."), delta("stop")).text == ""
+
+
 def test_a_character_whose_halves_come_apart_is_whole_again() -> None:
     halves = [loads('{"choices":[{"delta":{"content":"\\ud83c"}}]}'),
               loads('{"choices":[{"delta":{"content":"\\udf89"}}]}')]  # fmt: skip
