@@ -12,10 +12,11 @@ import aiohttp
 from yarl import URL
 
 from bot.agents.llm.http_errors import HttpRefusal, broken, failure_of
-from bot.agents.llm.model import Feature, FeatureRefused, ModelFailed
+from bot.agents.llm.model import Declined, Feature, FeatureRefused, ModelFailed
 from bot.agents.llm.model_abilities import Abilities
 from bot.agents.llm.model_request_queue import LONGEST_WAIT_S, Admission, ModelRequestQueue
 from bot.agents.llm.refusals import refused_feature
+from bot.agents.llm.time_limits import time_left
 from bot.agents.llm.trusted_certificates import trusted
 from bot.process.working_places import waiting
 
@@ -26,7 +27,6 @@ _OPENAI = "https://api.openai.com/v1"
 _CONNECTIONS = 1000
 _KEEPALIVE_S = 30.0  # people pause between questions; a new connection is a new TLS handshake
 _MAX_REFUSAL_BYTES = 1024 * 1024
-_LONGEST_WISH_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 
 Sent = Callable[[], Collection[Feature]]
@@ -105,19 +105,22 @@ class Endpoint:
         self, met: HttpRefusal | Exception, admission: Admission, retries: int, sent: Sent
     ) -> tuple[float, int]:
         """How long to wait (s) before the next attempt, and how many are left then. Raises where
-        there is none."""
+        there is none, also because the wait would take longer than the request may."""
+        failure: ModelFailed | Declined
         if isinstance(met, Exception):
-            if not retries:
-                raise failure_of(met) from met
-            return self._pause_s(retries), retries - 1
-        if feature := refused_feature(met.status, met.body, sent()):
+            failure, pause_s, goes_on = failure_of(met), self._pause_s(retries), retries > 0
+        elif feature := refused_feature(met.status, met.body, sent()):
             raise FeatureRefused(feature)
-        wish_s = met.retry_after_s
-        if self._retries and met.is_too_many and admission.refused(wish_s):
-            return 0.0, retries
-        if not (retries and met.may_pass):
-            raise met.failure()
-        return wish_s if 0 < wish_s <= _LONGEST_WISH_S else self._pause_s(retries), retries - 1
+        else:
+            failure, pause_s = met.failure(), met.retry_after_s
+            if self._retries and met.is_too_many and admission.refused(pause_s):
+                retries, goes_on = retries + 1, True  # this attempt does not count
+            else:
+                pause_s = pause_s or self._pause_s(retries)
+                goes_on = retries > 0 and met.may_pass
+        if not goes_on or pause_s >= time_left():
+            raise failure
+        return pause_s, retries - 1
 
     def _pause_s(self, retries: int) -> float:
         """The pause before an attempt: longer each time, and never the same for all who wait."""

@@ -7,6 +7,7 @@ waited long is not given up as soon as it is its turn.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,7 +15,6 @@ from contextlib import asynccontextmanager
 import structlog
 
 from bot.agents.llm.model import ModelFailed
-from bot.agents.llm.request_limit import RequestLimit
 from bot.agents.llm.time_limits import standing_still
 from bot.process import metrics
 from bot.process.fair_line import FairLine
@@ -23,8 +23,92 @@ from bot.process.working_places import chat_of_this_job
 log = structlog.get_logger()
 
 LONGEST_WAIT_S = 300.0
-_SAID_EVERY_S = 10.0
-_LOOKS_EVERY_S = 1.0
+_LOG_EVERY_S = 10.0
+_LOOK_EVERY_S = 1.0
+# After a refusal nobody asks for so long, whatever Retry-After says: that is for the one refused.
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 1.0
+_KEPT_OF_REFUSED, _FEW = 0.9, 4.0
+_KEPT_OF_LATE, _LEAST_LATE = 0.7, 8.0
+_GROWTH = 0.1
+_FORGOTTEN_S = 60.0
+_LATE_S, _TIMES_USUAL, _USUAL_FOLLOWS = 10.0, 3.0, 0.05
+_TAKEN_S = 5.0  # a refusal comes sooner
+
+
+class RequestLimit:
+    """How many requests a model takes at the same time, learned from what it does with them. Pure;
+    `clock` is monotonic seconds.
+
+    There is no limit until the model shows one. A refusal with status 429 says that it holds no
+    more than what is under way, so the limit follows that, but a first refusal leaves a few: it may
+    be about one request alone. Answers that begin much later than usual lower it gently. Each
+    answer raises it, by a tenth with all that are under way, and so does each second without a
+    refusal while others wait. A minute without trouble lifts it, for most providers count by the
+    minute. A model that answers nobody has no limit: its requests fail by their own time limits.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._most = math.inf
+        self._troubled_at = self._hopes_until = -math.inf
+        self._usual_s: float | None = None
+        self._was_refused = False
+
+    def most(self, oldest_at: float | None) -> float:
+        """How many may be under way now. `oldest_at`: when the oldest of those was sent."""
+        lifted = self._clock() - self._troubled_at > _FORGOTTEN_S
+        if self._most < math.inf and (lifted or not self._is_hopeful(oldest_at)):
+            self._most = math.inf
+        return self._most
+
+    def answered(self, sent_at: float, in_flight: int, *, crowded: bool) -> None:
+        """An answer has begun to what was sent then; `crowded`: others wait for their turn."""
+        now = self._clock()
+        after_s = now - sent_at
+        if self._usual_s is not None and after_s > self._late_s and sent_at > self._troubled_at:
+            self._lower(max(_LEAST_LATE, min(self._most, in_flight) * _KEPT_OF_LATE))
+            self._was_refused = False
+        elif crowded or in_flight >= self._most - 1:
+            self._most += max(1.0, self._most * _GROWTH) / self._most
+        self._learn(after_s)
+        self._hopes_until = now + self._late_s
+
+    def refused(self, others: int, oldest_at: float | None) -> bool:
+        """The model has too many requests, with `others` under way, the oldest sent at that time.
+        Whether another attempt is worth the wait."""
+        now = self._clock()
+        if now - self._troubled_at > _FORGOTTEN_S:
+            self._hopes_until = max(self._hopes_until, now + self._late_s)
+        self._lower(max(_FEW if self._most == math.inf else 1.0, others * _KEPT_OF_REFUSED))
+        self._was_refused = True
+        return self._is_hopeful(oldest_at)
+
+    def try_more(self) -> None:
+        """Lets one more request through if none was refused for a second."""
+        if self._was_refused and self._clock() - self._troubled_at >= _LOOK_EVERY_S:
+            self._most += 1
+
+    def _is_hopeful(self, oldest_at: float | None) -> bool:
+        """Whether somebody was answered lately, or will be."""
+        now = self._clock()
+        held_s = 0.0 if oldest_at is None else now - oldest_at
+        longest_s = math.inf if self._usual_s is None else self._late_s
+        return now < self._hopes_until or _TAKEN_S < held_s < longest_s
+
+    @property
+    def _late_s(self) -> float:
+        return max(_LATE_S, _TIMES_USUAL * (self._usual_s or 0.0))
+
+    def _learn(self, after_s: float) -> None:
+        """The shortest time until an answer begins, which follows longer ones slowly."""
+        if self._usual_s is None or after_s < self._usual_s:
+            self._usual_s = after_s
+        else:
+            self._usual_s += (after_s - self._usual_s) * _USUAL_FOLLOWS
+
+    def _lower(self, most: float) -> None:
+        self._troubled_at = self._clock()
+        self._most = min(self._most, most)
 
 
 class ModelRequestQueue:
@@ -39,7 +123,7 @@ class ModelRequestQueue:
         self._under_way: dict[Admission, float] = {}
         self._reopens: asyncio.TimerHandle | None = None
         self._looks: asyncio.TimerHandle | None = None
-        self._said_at = -_SAID_EVERY_S
+        self._logged_at = -_LOG_EVERY_S
 
     @asynccontextmanager
     async def admitted(self, waits_s: float = LONGEST_WAIT_S) -> AsyncIterator[Admission]:
@@ -62,16 +146,16 @@ class ModelRequestQueue:
 
     def refused(self, admission: Admission, retry_after_s: float) -> bool:
         """The model has too many requests. Whether another attempt is worth the wait; nobody asks
-        it for a while then."""
+        it for up to a second then."""
         others = self._in_flight - 1
         if not self._limit.refused(others, self._oldest(but=admission)):
             self._call()
             return False
-        if self._clock() - self._said_at >= _SAID_EVERY_S:
-            self._said_at = self._clock()
+        if self._clock() - self._logged_at >= _LOG_EVERY_S:
+            self._logged_at = self._clock()
             log.warning("model.limited", model=self._name, in_flight=others)
         if self._reopens is None:
-            pause_s = self._limit.pause_s(retry_after_s)
+            pause_s = min(max(retry_after_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
             self._reopens = asyncio.get_running_loop().call_later(pause_s, self._reopen)
         return True
 
@@ -107,12 +191,13 @@ class ModelRequestQueue:
         self._call()
 
     def _look_later(self) -> None:
-        """A limit can be lifted while nothing comes and goes."""
+        """A limit can be raised or lifted while nothing comes and goes."""
         if self._looks is None:
-            self._looks = asyncio.get_running_loop().call_later(_LOOKS_EVERY_S, self._look)
+            self._looks = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
 
     def _look(self) -> None:
         self._looks = None
+        self._limit.try_more()
         self._call()
         if self._line:
             self._look_later()

@@ -84,26 +84,62 @@ async def test_who_waits_too_long_is_told_so_and_leaves_the_line() -> None:
     assert not line._line
 
 
-async def test_a_limit_is_lifted_while_nothing_comes_and_goes(
+async def test_a_limit_is_raised_while_nothing_comes_and_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(model_request_queue, "_LOOKS_EVERY_S", 0.02)
+    monkeypatch.setattr(model_request_queue, "_LOOK_EVERY_S", 0.02)
     now = 1000.0
-    line = ModelRequestQueue(clock=lambda: now)
+    queue = ModelRequestQueue(clock=lambda: now)
     admitted = asyncio.Event()
 
     async def wait() -> None:
-        async with line.admitted():
+        async with queue.admitted():
             admitted.set()
 
-    async with line.admitted() as first:
+    async with queue.admitted() as first:
         first.answered()
-        line._limit.refused(1, now)
+        queue._limit.refused(1, now)
+        queue._limit.refused(1, now)
         waiting = asyncio.create_task(wait())
-        await asyncio.sleep(0)
-        now += 61
+        await asyncio.sleep(0.05)
+        assert not admitted.is_set()
+        now += 1
         await admitted.wait()
         await waiting
+
+
+@pytest.mark.parametrize("busy", [0, 5])
+async def test_one_refusal_holds_up_nobody_else_and_is_told_in_time(busy: int) -> None:
+    """An endpoint answers one request with 429 and asks it to come back in half a minute."""
+    async with model_server() as (server, endpoint):
+        refused = {"when": {"contains": "now?"}, "times": 1,
+                   "reply": {"status": 429, "retry_after": 30}}  # fmt: skip
+        server.playbook.load({"rules": [refused, {"reply": {"text": "ok", "delay_s": 0.3}}]})
+        model = ChatModel(endpoint, "m", first_s=20)
+        under_way = [asyncio.create_task(model.respond(ASKED)) for _ in range(busy)]
+        await asyncio.sleep(0.1)
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(ModelFailed, match="rate_limited"):
+            await model.respond(Request(plain_messages("", "now?")))
+        assert asyncio.get_running_loop().time() - began < 1, "it could not wait for so long"
+        answers = await asyncio.gather(*under_way, *(model.respond(ASKED) for _ in range(12)))
+        assert all(answer.text == "ok" for answer in answers)
+        assert asyncio.get_running_loop().time() - began < 6
+
+
+async def test_who_was_refused_waits_as_long_as_the_endpoint_says_and_alone() -> None:
+    async with model_server() as (server, endpoint):
+        refused = {"when": {"contains": "now?"}, "times": 2,
+                   "reply": {"status": 429, "retry_after": 2}}  # fmt: skip
+        server.playbook.load({"rules": [refused, {"reply": {"text": "ok"}}]})
+        model = ChatModel(endpoint, "m", first_s=20)
+        began = asyncio.get_running_loop().time()
+        waits = asyncio.create_task(model.respond(Request(plain_messages("", "now?"))))
+        await asyncio.sleep(0.2)
+        assert (await model.respond(ASKED)).text == "ok"
+        assert asyncio.get_running_loop().time() - began < 1.9
+        assert (await waits).text == "ok"
+        assert asyncio.get_running_loop().time() - began >= 4
 
 
 async def test_time_limits_stand_still_in_line_and_run_on_afterwards() -> None:
