@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from bot.agents.llm.limits import Spent
 from bot.agents.llm.model import Message, Model, ModelFailed, OnText, Request, Response
-from bot.agents.llm.model_text import AnswerReader
+from bot.agents.model_text.cleaner import AnswerReader
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import Ended
 from bot.agents.prompts.sentences import confirm_below

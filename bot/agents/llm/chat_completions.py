@@ -28,7 +28,6 @@ from bot.agents.llm.model import (
     ToolsRefused,
 )
 from bot.agents.llm.model_request_queue import LONGEST_WAIT_S
-from bot.agents.llm.model_text import Cleaner, Manner
 from bot.agents.llm.refusals import refused_feature
 from bot.agents.llm.request_adaptation import (
     EARLIER_CALLS,
@@ -39,6 +38,7 @@ from bot.agents.llm.request_adaptation import (
 )
 from bot.agents.llm.response_assembly import ResponseAssembly
 from bot.agents.llm.time_limits import time_limit
+from bot.agents.model_text.cleaner import Cleaner, Manner
 from bot.text.lenient_json import dumps
 
 log = structlog.get_logger()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
+from bot.agents.tool_types.tool import NO_TOOLS, Toolbox, ToolCall
 
 Feature = Literal[
     "tools", "stream", "stream_options", "whole", "system", "turns", "images",
@@ -84,18 +84,6 @@ class ToolsRefused(ModelFailed):
 
 class Declined(Exception):
     """The model refused, or a filter did. The message is what was said about it, or nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """`arguments` is JSON as the model wrote it, valid or not. `extra` are fields of the endpoint's
-    own, such as signatures, which it wants back with the call; those under `function` belong there.
-    """
-
-    id: str
-    name: str
-    arguments: str = "{}"
-    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

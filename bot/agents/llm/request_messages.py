@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.agents.llm.model import Message, called, returned
-from bot.agents.llm.model_text import AnswerReader, Cleaner, Manner
+from bot.agents.model_text.cleaner import AnswerReader, Cleaner, Manner
 from bot.agents.prompts.prompt import (
     Image,
     Prompt,

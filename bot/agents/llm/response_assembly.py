@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bot.agents.llm.body_reader import json_values
-from bot.agents.llm.model import Declined, ModelFailed, Response, ToolCall
-from bot.agents.llm.model_text import after_thoughts
+from bot.agents.llm.model import Declined, ModelFailed, Response
+from bot.agents.model_text.cleaner import after_thoughts
+from bot.agents.tool_types.tool import ToolCall
 from bot.text.lenient_json import dumps, mended
 
 # Fields of a message that belong to its calls: thoughts, reasoning_details (OpenRouter),

@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from bot.agents.llm.model import Message, Response, ToolCall, called, returned
+from bot.agents.llm.model import Message, Response, called, returned
 from bot.agents.llm.request_messages import results_in_words
 from bot.agents.progress import Progress
 from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed, as_error
+from bot.agents.tool_types.tool import (
+    ArgumentsInvalid,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolFailed,
+    as_error,
+)
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.recording import as_stored, hold_up, recorded
 from bot.text.lenient_json import dumps, loads

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from bot.agents.llm.limits import LimitReached, Limits, Spent
-from bot.agents.llm.model import ModelFailed, Response, ToolCall, next_step
+from bot.agents.llm.model import ModelFailed, Response, next_step
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import AgentWords, run
 from bot.agents.progress import Progress
-from bot.agents.tool_types.tool import Tool, Toolbox, ToolFailed, tool
+from bot.agents.tool_types.tool import Tool, Toolbox, ToolCall, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool_calls import Hands
 from bot.answering.apologies import apology
