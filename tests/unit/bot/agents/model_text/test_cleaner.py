@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.agents.llm.model_text import Cleaner, Manner, _is_past_beginnings, _is_suspect, _plain
+from bot.agents.model_text.cleaner import Cleaner, Manner, _is_past_beginnings, _is_suspect, _plain
 from bot.agents.prompts.prompt import ASKED, KNOWN, RULES, TOOL_RULES
 
 RULES_TEXT = RULES.format(bot_name="Memo", subject="Alice") + TOOL_RULES

@@ -10,7 +10,14 @@ import pytest
 
 from bot.agents.configured_models import Models
 from bot.agents.llm.model import Request
-from bot.agents.llm.sight import AFTER_FAILURE_S, AGAIN_S, PICTURE, Sight, is_right, question
+from bot.agents.llm.vision_probe import (
+    AFTER_FAILURE_S,
+    AGAIN_S,
+    PICTURE,
+    VisionProbe,
+    is_right,
+    question,
+)
 from bot.answering.material import media_type
 from bot.operations.doctor import model as doctor
 from bot.settings import Settings
@@ -146,4 +153,4 @@ async def test_the_doctor_says_which_it_is(endpoint: ModelServer) -> None:
 
 
 def test_a_sight_of_nothing_sees_nothing() -> None:
-    assert not Sight().sees
+    assert not VisionProbe().sees

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -15,23 +16,33 @@ from hypothesis import strategies as st
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.fallback import Fallback
-from bot.agents.llm.model import ModelFailed, Request, ToolsRefused
+from bot.agents.llm.model import (
+    Feature,
+    ModelFailed,
+    Request,
+    ToolsRefused,
+    called,
+    returned,
+)
 from bot.agents.llm.model_abilities import FORGOTTEN_AFTER_S, Abilities
-from bot.agents.llm.refusal_table import REFUSALS, Feature, Refusal
 from bot.agents.llm.refusals import refused_feature
 from bot.agents.manager import Manager, ModelUnavailable, Stores
 from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt
 from bot.agents.tool_types.tool import Toolbox, tool
+from bot.agents.tools.tool_calls import as_message
 from memory.context import Message
 from memory.models import WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from sandbox.model.model import ModelServer
+from sandbox.model.model_script import ScriptedReply
+from tests.support.raw_endpoint import Wire, delta, events, serving, whole
 
 pytestmark = pytest.mark.anyio
 
+DATA = Path(__file__).parents[4] / "data"
 OWN = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a")
 PICTURE = [
     {"type": "text", "text": "what is it?"},
@@ -57,30 +68,17 @@ async def look_up(deps: Any, word: str) -> str:
 
 TOOLS = Toolbox([tool(look_up)])
 EVERYTHING = Request(MESSAGES, max_tokens=9, temperature=0)
-# Of a refusal that names a field, the field that its example names.
-FIELDS = {
-    "OpenAI": "temperature",
-    "Azure": "tools",
-    "vLLM": "max_completion_tokens",
-    "Mistral": "max_completion_tokens",
-    "llama.cpp": "tools",
-}
+# What servers really say; `feature` is null for fields that we do not send.
+MESSAGES_OF_SERVERS = json.loads((DATA / "model_refusals.json").read_text("utf-8"))
+REFUSING = [one for one in MESSAGES_OF_SERVERS if one["feature"]]
 
 
-def body(refusal: Refusal) -> dict[str, Any]:
-    return {"error": {"message": refusal.example, "type": "invalid_request_error"}}
+def body(refusal: Mapping[str, Any]) -> dict[str, Any]:
+    return {"error": {"message": refusal["message"], "type": "invalid_request_error"}}
 
 
-def feature_of(refusal: Refusal) -> str:
-    return refusal.feature or FIELDS.get(refusal.server, "")
-
-
-def sent_by_us(refusal: Refusal) -> bool:
-    return feature_of(refusal) not in ("", "tool_choice", "response_format")
-
-
-def name(refusal: Refusal) -> str:
-    return f"{refusal.server}: {feature_of(refusal) or refusal.example[-40:]}"
+def name(refusal: Mapping[str, Any]) -> str:
+    return f"{refusal['server']}: {refusal['feature'] or refusal['message'][-40:]}"
 
 
 @asynccontextmanager
@@ -102,12 +100,12 @@ async def unread(_: str) -> None: ...
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("refusal", [one for one in REFUSALS if sent_by_us(one)], ids=name)
+@pytest.mark.parametrize("refusal", REFUSING, ids=name)
 async def test_the_question_is_asked_again_without_what_was_refused(
-    refusal: Refusal, streamed: bool
+    refusal: Mapping[str, Any], streamed: bool
 ) -> None:
-    feature = feature_of(refusal)
-    refuses = [{"feature": feature, "status": refusal.statuses[-1], "body": body(refusal)}]
+    feature = refusal["feature"]
+    refuses = [{"feature": feature, "status": refusal["status"], "body": body(refusal)}]
     if feature == "max_tokens":  # is sent only where its new name is refused
         refuses.append({"feature": "max_completion_tokens", "body": body(by_example("body.max_"))})
     request = Request(MESSAGES, TOOLS) if feature == "tools" else EVERYTHING
@@ -125,29 +123,18 @@ async def test_the_question_is_asked_again_without_what_was_refused(
     assert refused_once.count(False) <= len(refuses)
 
 
-def by_example(part: str) -> Refusal:
-    return next(one for one in REFUSALS if part in one.example)
+def by_example(part: str) -> Mapping[str, Any]:
+    return next(one for one in MESSAGES_OF_SERVERS if part in one["message"])
 
 
-def test_each_of_eleven_servers_is_known_to_refuse_something() -> None:
-    known = {refusal.server.split(" ")[0] for refusal in REFUSALS}
-    assert known >= {
-        "OpenAI", "Azure", "DeepSeek", "Qwen", "Doubao", "Kimi", "Zhipu", "vLLM", "llama.cpp",
-        "Ollama", "LM",
-    }  # fmt: skip
-    assert all(refusal.source for refusal in REFUSALS)
-
-
-@pytest.mark.parametrize("refusal", REFUSALS, ids=name)
-def test_a_message_is_told_from_other_troubles(refusal: Refusal) -> None:
+@pytest.mark.parametrize("refusal", MESSAGES_OF_SERVERS, ids=name)
+def test_a_message_is_told_from_other_troubles(refusal: Mapping[str, Any]) -> None:
     sent: Any = get_args(Feature)
     said = json.dumps(body(refusal)).encode()
-    feature = refused_feature(refusal.statuses[0], said, sent)
-    assert feature == (refusal.feature or feature) is not None
-    for status in (401, 402, 403, 429, 502, 503):
-        if status not in refusal.statuses:
-            assert refused_feature(status, said, sent) is None
-    assert refused_feature(refusal.statuses[0], said, ()) is None, "it was not sent"
+    assert refused_feature(refusal["status"], said, sent) == refusal["feature"]
+    for status in (401, 402, 429, 502, 503):
+        assert refused_feature(status, said, sent) is None
+    assert refused_feature(refusal["status"], said, ()) is None, "it was not sent"
 
 
 FORMS = [
@@ -167,10 +154,10 @@ def test_the_message_is_read_wherever_a_server_puts_it(form: Any) -> None:
     assert refused_feature(400, b"gemma3:270m does not support tools", {"tools"}) == "tools"
 
 
-@pytest.mark.parametrize("refusal", REFUSALS, ids=name)
-def test_what_people_wrote_switches_nothing_off(refusal: Refusal) -> None:
+@pytest.mark.parametrize("refusal", REFUSING, ids=name)
+def test_what_people_wrote_switches_nothing_off(refusal: Mapping[str, Any]) -> None:
     """FastAPI repeats the request in its errors."""
-    echoed = {"detail": [{"loc": ["body", "seed"], "msg": "no", "input": refusal.example}]}
+    echoed = {"detail": [{"loc": ["body", "seed"], "msg": "no", "input": refusal["message"]}]}
     assert refused_feature(422, json.dumps(echoed).encode(), {"tools", "images"}) is None
 
 
@@ -243,13 +230,85 @@ async def test_a_fallback_with_tools_comes_before_the_first_model_without_them()
         assert second_server.received[0]["body"]["tools"]
 
 
+# Earlier calls that an endpoint does not take
+
+SIGNATURE = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+CALL_REFUSED = {"error": {"message": "The request is invalid."}}
+
+
+def pair(id: str, extra: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [called(id, "look_up", "{}", extra)]},
+        returned(id, f"found {id}"),
+    ]
+
+
+@asynccontextmanager
+async def asked_with_calls(accepts: Callable[[Any], bool]) -> AsyncIterator[Any]:
+    """Asks an endpoint that gives 400 where `accepts` one of the earlier calls is false."""
+    async with asking([]) as (server, model):
+
+        def refusal(request: Mapping[str, Any]) -> ScriptedReply | None:
+            calls = [call for one in request["messages"] for call in one.get("tool_calls", ())]
+            return (
+                None if all(map(accepts, calls)) else ScriptedReply(status=400, body=CALL_REFUSED)
+            )
+
+        server.refusals.reply_to = refusal  # type: ignore[method-assign]
+
+        async def ask(*messages: dict[str, Any]) -> list[dict[str, Any]]:
+            asked = [*messages, {"role": "user", "content": "and now?"}]
+            assert (await model.respond(Request(asked, TOOLS))).text
+            return [one["body"] for one in server.received]
+
+        yield ask
+
+
+async def test_calls_of_another_form_are_told_in_words_and_tools_stay() -> None:
+    async with asked_with_calls(lambda call: len(call["id"]) == 9) as ask:
+        _, taken = await ask(*pair("call_long_id"))
+        assert taken["tools"]
+        assert "found call_long_id" in taken["messages"][0]["content"]
+        assert not any("tool_calls" in one or one["role"] == "tool" for one in taken["messages"])
+        assert len(await ask(*pair("call_long_id"))) == 3, "it is remembered"
+
+
+async def test_signed_calls_stay_as_they_are_beside_unsigned_ones() -> None:
+    async with asked_with_calls(lambda call: "extra_content" in call) as ask:
+        _, taken = await ask(*pair("old"), *pair("new", SIGNATURE))
+        [told, call, result, _] = taken["messages"]
+        assert "found old" in told["content"]
+        assert (call["tool_calls"][0]["id"], result["content"]) == ("new", "found new")
+
+
+async def test_signatures_of_another_model_are_left_out() -> None:
+    async with asked_with_calls(lambda call: "extra_content" not in call) as ask:
+        bodies = await ask(*pair("old"), *pair("new", SIGNATURE))
+        assert len(bodies) == 3
+        assert "found new" in bodies[-1]["messages"][-2]["content"]
+
+
+async def test_who_signs_its_calls_is_given_earlier_ones_in_words_at_once() -> None:
+    signed = delta(tool_calls=[{"index": 0, **called("c", "look_up", "{}", SIGNATURE)}])
+    async with serving(Wire([events(signed)]), whole(content="ok")) as endpoint:
+        opened = Endpoint("k", endpoint.base_url, retries=0)
+        model = ChatModel(opened, "m")
+        response = await model.respond(Request(MESSAGES[:2], TOOLS), unread)
+        again = [*pair("old"), as_message(response), returned("c", "found")]
+        await model.respond(Request(again, TOOLS))
+        await opened.close()
+    first, second, _ = endpoint.bodies[1]["messages"]
+    assert "found old" in first["content"]
+    assert second["tool_calls"][0]["extra_content"] == SIGNATURE["extra_content"]
+
+
 # What people see
 
 TOOLS_REFUSED = [
     *(
-        {"feature": "tools", "status": one.statuses[-1], "body": body(one)}
-        for one in REFUSALS
-        if feature_of(one) == "tools"
+        {"feature": "tools", "status": one["status"], "body": body(one)}
+        for one in REFUSING
+        if one["feature"] == "tools"
     ),
     {"feature": "tools", "status": 400, "body": ZHIPU},
     {"feature": "tools", "status": 400, "body": "Bad Request"},

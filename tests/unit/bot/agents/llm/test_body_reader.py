@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.server_sent_events import EventReader
+from bot.agents.llm.body_reader import BodyReader, json_values
 
 
 def read(*received: bytes) -> list[bytes]:
-    reader = EventReader()
+    reader = BodyReader()
     found = [data for piece in received for data in reader.feed(piece)]
     return [*found, *reader.close()]
 
@@ -41,6 +41,33 @@ def test_a_last_event_without_an_empty_line_counts() -> None:
 
 def test_only_one_space_is_taken_off() -> None:
     assert read(b"data:  a\n\ndata: \n\n") == [b" a", b""]
+
+
+@pytest.mark.parametrize(
+    ("body", "documents"),
+    [
+        (b'{"a": 1}', [b'{"a": 1}']),
+        (b'\n  {\n "a": 1\n}\n', [b'  {\n "a": 1\n}']),
+        (b'{"a": 1}\n\ndata: [DONE]\n\n', [b'{"a": 1}', b"[DONE]"]),
+        (b': wait\n\n: wait\n\n{"a": 1}', [b'{"a": 1}']),
+        (b'{"a": 1}\n{"a": 2}\n', [b'{"a": 1}\n{"a": 2}']),
+        (b"<html>\n</html>", [b"<html>\n</html>"]),
+        (b"data: a\n\nstray\n\ndata: b\n\n", [b"a", b"b"]),
+        (b"", []),
+    ],
+)
+def test_what_stands_outside_of_events_counts_where_it_comes_first(
+    body: bytes, documents: list[bytes]
+) -> None:
+    assert read(body) == documents
+    assert read(*(bytes([one]) for one in body)) == documents
+
+
+def test_values_stand_one_after_the_other() -> None:
+    assert json_values(b'{"a": 1}\n {"a": 2}[]') == [{"a": 1}, {"a": 2}, []]
+    for broken in ("", "{}x", '{"a"', "<html>"):
+        with pytest.raises(ValueError):
+            json_values(broken)
 
 
 @given(

@@ -53,7 +53,7 @@ def is_right(answer: str) -> bool:
     return all(colour.search(answer) for colour in _COLOURS)
 
 
-class Sight:
+class VisionProbe:
     """Whether one model sees. `configured`: what the settings say, if anything. `abilities` are
     what its endpoint refused; `model` None: there is nobody to ask, and nobody sees."""
 

@@ -23,8 +23,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from bot.agents.llm.code_spans import outside_code
-from bot.agents.llm.model import ToolCall
+from bot.agents.model_text.code_spans import outside_code
+from bot.agents.tool_types.tool import ToolCall
 from bot.text.lenient_json import dumps
 
 # Forms that say what they are. Each runs to its end mark, or to the end of the text.

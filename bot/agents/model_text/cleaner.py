@@ -15,11 +15,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bot.agents.llm.code_spans import is_open, outside_code
-from bot.agents.llm.model import ToolCall
-from bot.agents.llm.text_tool_calls import MARKS as CALL_MARKS
-from bot.agents.llm.text_tool_calls import text_tool_calls
+from bot.agents.model_text.code_spans import is_open, outside_code
+from bot.agents.model_text.text_tool_calls import MARKS as CALL_MARKS
+from bot.agents.model_text.text_tool_calls import text_tool_calls
 from bot.agents.prompts.prompt import ASKED, KNOWN
+from bot.agents.tool_types.tool import ToolCall
 
 _TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
 _THOUGHTS = (*((f"<{tag}>", f"</{tag}>") for tag in _TAGS), ("◁think▷", "◁/think▷"),
@@ -180,6 +180,13 @@ class AnswerReader:
     def read(self, text: str, *, complete: bool = True) -> Cleaned:
         """`Cleaner.read`."""
         return self.cleaner.read(text, self.manner, complete=complete)
+
+
+def after_thoughts(text: str) -> str:
+    """What follows the last mark that ends a thought; "" without one. Some servers put that into
+    the field for thoughts."""
+    end = max(text.rfind(mark) + len(mark) if mark in text else 0 for mark in _CLOSING.values())
+    return text[end:].strip() if end else ""
 
 
 def _is_suspect(text: str) -> bool:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.model import Declined, ModelFailed, Response, ToolCall
-from bot.agents.llm.response_assembly import Gathering
+from bot.agents.llm.model import Declined, ModelFailed, Response
+from bot.agents.llm.response_assembly import ResponseAssembly
+from bot.agents.tools.tool_calls import as_message
 from bot.text.lenient_json import loads
 from tests.support.raw_endpoint import delta
 
 
 def gathered(*sent: Any) -> Response:
-    gathering = Gathering()
+    assembly = ResponseAssembly()
     for one in sent:
-        gathering.add(one)
-    return gathering.response()
+        assembly.add(one)
+    return assembly.response()
 
 
 def called(*pieces: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -81,6 +83,27 @@ def test_thoughts_stand_apart_and_go_back_as_they_came(field: str) -> None:
     )
     assert response.text == "Answer."
     assert response.thoughts == {field: "first that"}
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize(
+    ("thoughts", "content"),
+    [
+        (["The user wants a city.\n</think>\n\nThe city is Turku."], None),
+        (["<think>Well</think>", "The city ", "is Turku."], "\n\n"),
+        (["a</think>b", "</thinking>\nThe city is Turku.\n"], ""),
+        (["plan"], "The city is Turku."),
+    ],
+)
+def test_an_answer_that_stands_behind_its_thoughts_is_found(
+    thoughts: list[str], content: str | None, field: str
+) -> None:
+    stream = [*(delta(**{field: one}) for one in thoughts), delta(content=content), delta("stop")]
+    assert gathered(*stream).text == "The city is Turku."
+
+
+def test_thoughts_alone_are_no_answer() -> None:
+    assert gathered(delta(reasoning="The city is Turku."), delta("stop")).text == ""
 
 
 def test_a_character_whose_halves_come_apart_is_whole_again() -> None:
@@ -200,11 +223,12 @@ def test_without_an_index_the_id_tells_calls_apart() -> None:
 
 
 def test_without_index_and_id_a_piece_goes_on_with_the_last_call() -> None:
-    assert called(
+    calls = called(
         piece(name="add", arguments='{"a"'),
         piece(arguments=": 1}"),
         piece(name="get", arguments="{}"),
-    ) == [("call_0", "add", '{"a": 1}'), ("call_1", "get", "{}")]
+    )
+    assert [call[1:] for call in calls] == [("add", '{"a": 1}'), ("get", "{}")]
 
 
 def test_the_same_index_for_calls_of_different_ids_means_different_calls() -> None:
@@ -222,22 +246,180 @@ def test_an_id_that_changes_with_every_piece_does_not_divide_a_call() -> None:
 def test_calls_of_one_message_stand_apart_without_index_and_id() -> None:
     calls = [{"function": {"name": "now"}}, {"function": {"name": "list", "arguments": {"a": 1}}}]
     for sent in ({"choices": [{"message": {"tool_calls": calls}}]}, delta(tool_calls=calls)):
-        assert gathered(sent).calls == (
-            ToolCall("call_0", "now", ""),
-            ToolCall("call_1", "list", '{"a":1}'),
-        )
+        now, listed = gathered(sent).calls
+        assert (now.name, now.arguments) == ("now", "")
+        assert (listed.name, listed.arguments) == ("list", '{"a":1}')
 
 
 def test_calls_with_the_same_id_get_different_ones() -> None:
     calls = [{"id": "c", "function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
     response = gathered({"choices": [{"message": {"tool_calls": calls}}]})
-    assert [call.id for call in response.calls] == ["c", "call_1"]
+    first, second = (call.id for call in response.calls)
+    assert first == "c" != second
 
 
 @pytest.mark.parametrize("odd", [None, "x", {"function": None}, {"function": "x"}, {}])
 def test_a_call_without_anything_in_it_is_one_that_cannot_be_made(odd: Any) -> None:
     response = gathered(delta(tool_calls=[odd]))
     assert [(call.name, call.arguments) for call in response.calls] in ([], [("", "")])
+
+
+# Streams that repeat or replace
+
+PIECE = "chat.completion.chunk"
+ARGS = '{"text": "call the bank", "at": "2026-11-28T09:00"}'
+SAID = "The city is Turku."
+CALLED = {"id": "c1", "type": "function", "function": {"name": "set", "arguments": ARGS}}
+
+
+def completion(finish: str = "stop", **message: Any) -> dict[str, Any]:
+    """A whole completion, as some endpoints send it at the end of a stream."""
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    return {"object": "chat.completion", "choices": [choice]}
+
+
+def with_delta(sent: dict[str, Any]) -> dict[str, Any]:
+    """Some send an empty delta beside the message."""
+    [choice] = sent["choices"]
+    return {**sent, "choices": [{**choice, "delta": {"role": "assistant", "content": ""}}]}
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [delta(content="The city "), delta(content="is Turku."), completion(content=SAID)],
+        [delta(content=SAID), delta("stop"), completion(content=SAID)],
+        [delta(content="The city "), with_delta(completion(content=SAID))],
+        [delta(content="The city "), {**delta("stop", content="is Turku."), "object": PIECE}],
+        [{**delta(content=one), "object": PIECE} for one in ("The city ", "is Turku.")],
+        [delta(content="The town"), completion(content=SAID)],
+        [delta(content="The city "), delta(content="is Turku."), delta("stop", content=SAID)],
+        [*(delta(content=one) for one in ("The city ", "is Turku.", SAID)), delta("stop")],
+        [delta(content=SAID), delta("stop"), delta(content=SAID)],
+        [delta(content=SAID[:end]) for end in (3, 8, 12, 18, 18)],
+        [completion(content=SAID), delta("stop")],
+        [delta(content=SAID), completion(content=None)],
+    ],
+)  # fmt: skip
+def test_a_text_that_comes_again_or_grows_is_said_once(stream: list[Any]) -> None:
+    assert gathered(*stream).text == SAID
+
+
+@pytest.mark.parametrize(
+    "pieces", [["no ", "no "], ["1", "1", "1"], ["ha", "haha"], ["Turku ", "Turku"], ["a", "", "b"]]
+)
+def test_short_pieces_that_are_alike_are_not_repetitions(pieces: list[str]) -> None:
+    assert gathered(*(delta(content=one) for one in pieces)).text == "".join(pieces)
+
+
+def test_thoughts_that_come_again_are_thought_once() -> None:
+    thought = {"reasoning_content": "The user wants a city."}
+    assert gathered(delta(**thought), completion(content=SAID, **thought)).thoughts == thought
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["{}", ARGS],
+        ["null", ARGS],
+        ['""', " {}", ARGS],
+        [ARGS, ARGS],
+        [ARGS, "{}"],
+        [ARGS[:20], ARGS[20:], ARGS],
+        [ARGS[:20], ARGS],
+        ["{}", ARGS[:20], ARGS[20:]],
+        [ARGS[:9], ARGS[:20], ARGS],
+        ['{"text": "call the bank"}', ARGS],
+        ["{}{}" + ARGS],
+        [{}, json.loads(ARGS)],
+    ],
+)
+@pytest.mark.parametrize("index", [0, None])
+def test_arguments_with_placeholders_or_repetitions_are_read(
+    pieces: list[Any], index: int | None
+) -> None:
+    first, *rest = pieces
+    [call] = called(
+        piece(index, "c1", name="set", arguments=first),
+        *(piece(index, arguments=one) for one in rest),
+    )
+    assert (call[0], call[1], json.loads(call[2])) == ("c1", "set", json.loads(ARGS))
+
+
+def test_different_arguments_in_one_call_stay_for_the_model_to_mend() -> None:
+    [(_, _, arguments)] = called(piece(0, "c1", name="set", arguments='{"a": 1}{"a": 2}'))
+    assert arguments == '{"a": 1}{"a": 2}'
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [delta(tool_calls=[{"index": 0, **CALLED}]), completion("tool_calls", tool_calls=[CALLED])],
+        [delta(tool_calls=[{"index": 0, **CALLED}])] * 2,
+        [delta(tool_calls=[CALLED])] * 2,
+        [delta(tool_calls=[{"function": CALLED["function"]}])] * 2,
+        [completion("tool_calls", tool_calls=[CALLED, CALLED])],
+    ],
+)
+def test_a_call_that_comes_again_is_made_once(stream: list[Any]) -> None:
+    [call] = gathered(*stream).calls
+    assert (call.name, json.loads(call.arguments)) == ("set", json.loads(ARGS))
+
+
+# What belongs to a call and is sent back with it
+
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+
+
+@pytest.mark.parametrize(
+    ("own", "extra"),
+    [
+        ({"extra_content": SIGNED}, {"extra_content": SIGNED}),
+        ({"thought_signature": "c2ln"}, {"thought_signature": "c2ln"}),
+        ({"function": {"signature": "c2ln"}}, {"function": {"signature": "c2ln"}}),
+        ({"custom": None, "function": {"output": ""}}, {}),
+    ],
+    ids=str,
+)
+def test_fields_of_a_call_are_kept_wherever_its_pieces_carry_them(own: Any, extra: Any) -> None:
+    function = own.pop("function", {})
+    first = piece(0, "c1", name="set", arguments="")
+    last = {**piece(0, arguments="{}", **function), **own}
+    whole = {**piece(0, "c1", name="set", arguments="{}", **function), **own}
+    for stream in (
+        [delta(tool_calls=[first]), delta(tool_calls=[last])],
+        [delta(tool_calls=[whole]), delta(tool_calls=[piece(0, arguments="{}")])],
+        [completion("tool_calls", tool_calls=[whole])],
+    ):
+        response = gathered(*stream)
+        assert [call.extra for call in response.calls] == [extra]
+        [sent] = as_message(response)["tool_calls"]
+        told = {"name": "set", "arguments": "{}", **extra.get("function", {})}
+        assert sent == {**extra, "id": "c1", "type": "function", "function": told}
+
+
+def test_fields_of_a_message_go_back_with_its_calls_and_no_others_do() -> None:
+    blocks = [{"type": "thinking", "signature": "c2ln"}]
+    response = gathered(
+        delta(reasoning_details=blocks, annotations=[{"type": "url"}], role="assistant"),
+        delta(reasoning_details=[{"type": "more"}], extra_content=SIGNED),
+        delta(tool_calls=[CALLED], audio={"id": "a"}),
+    )
+    assert response.thoughts == {
+        "reasoning_details": [*blocks, {"type": "more"}],
+        "extra_content": SIGNED,
+    }
+
+
+def test_a_call_without_an_id_gets_one_that_every_endpoint_takes() -> None:
+    calls = [{"function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
+    ids = [
+        call.id
+        for _ in range(2)
+        for call in gathered({"choices": [{"message": {"tool_calls": calls}}]}).calls
+    ]
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", id) for id in ids)
+    assert len(set(ids)) == 4
 
 
 _ARGUMENTS = st.dictionaries(st.text(max_size=5), st.text(max_size=10), max_size=3)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bot.agents.llm.request_limit import RequestLimit
+from bot.agents.llm.model_request_queue import RequestLimit
 
 
 @dataclass
@@ -70,13 +70,32 @@ def test_a_minute_without_trouble_lifts_it() -> None:
     assert limit.most(clock.now) == math.inf
 
 
-def test_pauses_grow_until_somebody_is_answered_and_follow_what_the_model_says() -> None:
+def test_a_first_refusal_leaves_a_few_and_others_lower_it_to_one() -> None:
     limit, clock = limited()
-    assert [limit.pause_s(0) for _ in range(4)] == [0.5, 1, 2, 4]
-    assert limit.pause_s(20) == 20
+    assert limit.refused(0, None)
+    assert limit.most(None) == 4
+    assert limit.refused(1, clock.now)
+    assert limit.most(clock.now) == 1
+
+
+def test_each_second_without_a_refusal_lets_one_more_through() -> None:
+    limit, clock = limited()
+    limit.refused(0, None)
+    limit.try_more()
+    assert limit.most(None) == 4
+    for most in (5, 6, 7):
+        clock.now += 1
+        limit.try_more()
+        assert limit.most(None) == most
+
+
+def test_lateness_is_not_tried_away() -> None:
+    limit, clock = limited()
     limit.answered(clock.now - 2, 1, crowded=False)
-    assert limit.pause_s(0) == 0.5
-    assert limit.pause_s(3600) == 60
+    limit.answered(clock.now - 15, 100, crowded=True)
+    clock.now += 1
+    limit.try_more()
+    assert limit.most(clock.now) == 70
 
 
 def test_a_model_that_refuses_everybody_is_not_waited_for() -> None:

@@ -166,10 +166,29 @@ async def test_a_connection_is_used_again_after_a_stream() -> None:
         assert asked.endpoint.connections == 1
 
 
-async def test_an_endpoint_may_answer_in_the_other_form() -> None:
-    async with asking(whole(content="ok"), Wire([events(*TEXT)])) as asked:
-        assert (await asked.streamed()).text == asked.texts[-1] == "ok"
+WHOLE = {"choices": [{"message": {"content": "The launch"}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize("kind", [EVENTS, "application/json", "text/plain; charset=utf-8", ""])
+@pytest.mark.parametrize(
+    "body",
+    [
+        events(*TEXT),
+        b"event: message\n" + events(*TEXT),
+        json.dumps(WHOLE).encode(),
+        json.dumps(WHOLE, indent=1).encode() + b"\n\ndata: [DONE]\n\n",
+        json.dumps({"choices": [{"message": {"content": "The launch"}}]}).encode(),
+        events(WHOLE, done=False),
+        "\n".join(json.dumps(one) for one in TEXT).encode(),
+    ],
+    ids=["events", "named events", "an object", "an object and [DONE]", "no finish_reason",
+         "an object as event", "a chunk a line"],
+)  # fmt: skip
+async def test_the_form_of_a_body_counts_and_not_its_media_type(body: bytes, kind: str) -> None:
+    async with asking(Wire([body], kind), Wire([body], kind)) as asked:
+        assert (await asked.streamed()).text == asked.texts[-1] == "The launch"
         assert (await asked.whole()).text == "The launch"
+        assert asked.streams() == [True, False]
 
 
 @pytest.mark.parametrize(
