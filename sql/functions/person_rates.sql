@@ -21,7 +21,8 @@ create or replace function feishu_bot.share_person_rates(p_spent text, p_per_min
 returns jsonb
 language sql volatile security invoker set search_path = feishu_bot
 as $$
-  delete from person_rates where at_ms < extract(epoch from now() - interval '10 minutes') * 1000;
+  -- Requests count by the time of their event, which may have waited in the queue for long.
+  delete from person_rates where at_ms < extract(epoch from now() - interval '1 day') * 1000;
   with shared as (
     insert into person_rates as r (tenant_key, open_id, level, at_ms)
     select s.tenant_key, s.open_id, requests_at_once(p_per_minute) - s.requests, s.at_ms
