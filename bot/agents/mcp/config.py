@@ -37,7 +37,7 @@ class McpServer:
     cwd: str | None = None
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    confirm: bool | frozenset[str] = False
+    confirm: bool | frozenset[str] | None = None
 
 
 def load_servers(file: Path, environment: Mapping[str, str] | None = None) -> tuple[McpServer, ...]:
@@ -104,9 +104,9 @@ class _ServerEntry:
             raise self._invalid('"url" must start with https:// or http://')
         return url
 
-    def _confirm(self) -> bool | frozenset[str]:
-        value = self._content.get("confirm", False)
-        if isinstance(value, bool):
+    def _confirm(self) -> bool | frozenset[str] | None:
+        value = self._content.get("confirm")
+        if value is None or isinstance(value, bool):
             return value
         return frozenset(self._texts("confirm"))
 
