@@ -130,9 +130,9 @@ def _is_authorised(
         return True
     if arguments.get("scope") == "person" and not deps.context.speaks_for_self:
         return True  # the tool itself refuses
-    return bool(deps.exchange) and authorises(
-        deps.exchange, tool, arguments, target.text if target else None
-    )
+    if deps.exchange is None:
+        return True
+    return authorises(deps.exchange, tool, arguments, target.text if target else None)
 
 
 async def _note_done(tool: str, deps: ToolDeps) -> None:
