@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memory.dates.words import WEEKDAY
+from memory.dates.words import WEEKDAY, number
 
 _LONGEST = 4000
 _CLAUSE = re.compile(r"[.!?。！？\n;；]+(?=\s|$|[\u3400-\u9fff])")
@@ -90,17 +90,6 @@ REPEATS = re.compile(
 SHARING = re.compile(
     r"\b(?:unshare|share|sharing|private|hide)\b|共享|分享|公开|私有|私人|隐藏", re.IGNORECASE
 )
-_REFERS_BACK = re.compile(
-    r"\b(?:it|this|these|those|them|same|both|above|everything|following)\b(?!\s*[:：])"
-    r"|\bthat(?= (?:note|one|reminder|fact|file|message|list|document)\b|\s*(?:[,.!?]|$))"
-    r"|\b(?:all|any|each|first|second|third|last|latest|newest|other) (?:of )?(?:\w+ )?"
-    r"(?:notes?|reminders?|facts?|ones?)\b"
-    r"|\bwhat (?:he|she|they|we|you|\w+) (?:\w+ )?(?:says?|said|wants?|wrote|decided|agreed)\b"
-    r"|\b(?:main|key) (?:points?|facts?)\b|\b(?:summary|decisions?|discussion|minutes)\b"
-    r"|这[个些条份点件里段句篇张次]|那[个些条份点件里段句篇张次]|[这那它](?=\W|$)|它们"
-    r"|(?:记|写|存)(?:下来?|住|一下)(?=\W*$)|以上|上面|上述|刚才|刚刚|要点|重点|总结|内容|全部|所有|第[一二三四五六七八九十\d]+[个条]",
-    re.IGNORECASE,
-)
 _FENCED = re.compile(r"```[^`]*(?:```|$)")
 _QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*", re.MULTILINE)
 _LINK = re.compile(r"https?://\S+|\bwww\.\S+", re.IGNORECASE)
@@ -114,8 +103,30 @@ _QUOTED = re.compile(
 )
 _WORD = re.compile(r"[a-z0-9][a-z0-9'’-]*", re.IGNORECASE)
 _HAN = re.compile(r"[\u3400-\u9fff]+")
+_POINTS_BACK = re.compile(
+    r"\b(?:what (?:he|she|they|we|you)\b|(?:main|key|first|second|third|last|latest)\b)"
+    r"|[这那](?:[个些条份点件里段句篇张次封]|一[个条])?|第[一二三四五六七八九十\d]+[个条]|最后[一个条]{0,2}"
+    r"|刚才|刚刚|以上|上面|上述|里面?的?",
+    re.IGNORECASE,
+)
+_GENERIC_OBJECTS = frozenset(
+    """want said say writ wrote agreed decid down later file document doc point summary decision
+    discussion minut above both same other everyth""".split()
+)
+_GENERIC_OBJECTS_HAN = re.compile(
+    "[文附]件|文档|要点|重点|总结|内容|全部|所有|消息|图片|会议|纪要|讨论|结论|下来|稍后|以后|[记存写能里中]"
+)
+_HAN_NUMBER = re.compile("[零〇一二两三四五六七八九十廿卅百]{1,7}")
+_MONTHS = {
+    name: at for at, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)
+}
+_YEARS = frozenset(range(1900, 2100))
 _LONG_NUMBER = re.compile(r"\d{3,}")
-_DATE = re.compile(r"\b(?:19|20)\d\d(?:-\d\d?-\d\d?)?(?:T\d\d:?\d\d)?\b|(?:19|20)\d\d(?=年)")
+_DATE = re.compile(
+    r"(?:19|20)\d\d(?:-\d\d?-\d\d?)?(?:T\d\d:?\d\d)?(?!\d)"
+    r"|\b\d{1,2}(?:st|nd|rd|th)? [A-Z][a-z]{2,8}\b|\b[A-Z][a-z]{2,8} \d{1,2}\b"
+)
+_DATE_ZH = re.compile(r"[\d零一二三四五六七八九十]{1,4}月[\d零一二三四五六七八九十]{1,3}[日号]?")
 _STOP_WORDS = frozenset(
     """a an the my our your his her its their me us we i you he she they it this that these those
     of to in on at by for from with about and or but is are was were be been am do does did has
@@ -179,14 +190,11 @@ def forbids(words: str) -> bool:
     return False
 
 
-def refers_back(words: str) -> bool:
-    """True for “remember this”, “delete that note”: the object is what was said or shown before."""
-    return bool(_REFERS_BACK.search(words))
-
-
 def names_no_object(words: str) -> bool:
-    """True for “remind us at nine”: a request without the thing that it is about."""
-    return not content_words(words)
+    """True for “remind us at nine”, “save this file”: what it is about was said or shown before."""
+    left = _GENERIC_OBJECTS_HAN.sub(" ", _GENERIC_HAN.sub(" ", _POINTS_BACK.sub(" ", words)))
+    han = set("".join(_HAN.findall(left)))
+    return han <= _STOP_HAN and content_words(_HAN.sub(" ", left)) <= _GENERIC_OBJECTS
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -194,20 +202,21 @@ def content_words(text: str) -> frozenset[str]:
 
     Chinese text gives pairs of neighbouring characters.
     """
-    english = (_stem(word.casefold()) for word in _WORD.findall(text.replace("_", " ")))
+    english = map(str.casefold, _WORD.findall(text.replace("_", " ")))
+    stems = {_stem(word) for word in english if word not in _STOP_WORDS}
     runs = _HAN.findall(_GENERIC_HAN.sub(" ", text))
     pairs = {run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))}
     return frozenset(
-        {word for word in english if word not in _STOP_WORDS and len(word) > 1}
+        {word for word in stems - _STOP_WORDS if len(word) > 1}
         | {pair for pair in pairs if not set(pair) <= _STOP_HAN}
     )
 
 
-def same_script(one: frozenset[str], other: frozenset[str]) -> bool:
-    """True if both have words in English, or both in Chinese."""
-    return any(
-        any(map(written, one)) and any(map(written, other)) for written in (str.isascii, _is_han)
-    )
+def same_date(thing: str, words: str) -> bool:
+    """True if `thing` has a date, written in any way, whose numbers are all in `words`."""
+    dates = _DATE.findall(thing) + _DATE_ZH.findall(thing)
+    numbers = frozenset().union(*map(_numbers, dates)) - _YEARS
+    return bool(numbers) and numbers <= _numbers(words)
 
 
 def unsaid_numbers(thing: str, words: str) -> bool:
@@ -224,5 +233,9 @@ def _stem(word: str) -> str:
     return word
 
 
-def _is_han(word: str) -> bool:
-    return bool(_HAN.match(word))
+def _numbers(text: str) -> frozenset[int]:
+    """The whole numbers in `text`, months by name among them."""
+    found = {int(digits) for digits in re.findall(r"\d{1,9}", text)}
+    found |= {value for run in _HAN_NUMBER.findall(text) if (value := number(run)) is not None}
+    months = re.findall(r"[a-z]+", text.casefold())
+    return frozenset(found | {_MONTHS[one[:3]] for one in months if one[:3] in _MONTHS})

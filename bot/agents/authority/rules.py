@@ -29,8 +29,7 @@ from bot.agents.authority.request_words import (
     names_no_object,
     orders,
     own_text,
-    refers_back,
-    same_script,
+    same_date,
     tells_at_a_time,
     unsaid_numbers,
     wants,
@@ -73,15 +72,10 @@ class Exchange:
     material: bool = False
 
     @cached_property
-    def written(self) -> str:
-        """Both messages, with what they quote."""
-        text = "\n".join(part for part in (self.before, self.question) if part)
-        return without_names(text, self.names.values())
-
-    @cached_property
     def own(self) -> str:
-        """The asker's own words in them: no quotations, names, titles, links or code."""
-        return own_text(self.written)
+        """The asker's own words in both: no quotations, names, titles, links or code."""
+        text = "\n".join(part for part in (self.before, self.question) if part)
+        return own_text(without_names(text, self.names.values()))
 
 
 def exchange_of(
@@ -224,19 +218,19 @@ def _says_how_often(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
 
 
 def _names(exchange: Exchange, thing: str) -> bool:
-    """True if the asker's words name `thing`, refer back to something, or name nothing at all."""
-    if unsaid_numbers(thing, exchange.written):
-        return refers_back(exchange.own)
-    return _names_words(exchange, content_words(thing))
+    """True if the asker's words name `thing`, or name nothing and so mean what was said or shown
+    before (“remember this”, “delete that note”)."""
+    own = exchange.own
+    if names_no_object(own):
+        return True
+    if unsaid_numbers(thing, own):
+        return False
+    return _names_words(exchange, content_words(thing)) or same_date(thing, own)
 
 
 def _names_words(exchange: Exchange, words: frozenset[str]) -> bool:
-    said = content_words(exchange.written)
-    if not words or len(words & said) >= len(words) * _LEAST_SHARE:
-        return True
-    if not same_script(words, said) and said:  # a key in English, a request in Chinese
-        return not exchange.material
-    return refers_back(exchange.own) or names_no_object(exchange.own)
+    shared = words & content_words(exchange.own)
+    return len(shared) >= len(words) * _LEAST_SHARE or names_no_object(exchange.own)
 
 
 def _states(exchange: Exchange, kept: str) -> bool:
