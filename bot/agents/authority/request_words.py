@@ -90,6 +90,15 @@ REPEATS = re.compile(
 SHARING = re.compile(
     r"\b(?:unshare|share|sharing|private|hide)\b|共享|分享|公开|私有|私人|隐藏", re.IGNORECASE
 )
+_ITEM = "(?:note|one|reminder|fact|alarm|entry|list)s?"
+_POINTS_AT_ITEM = re.compile(
+    rf"\b(?:it|these|those|them|(?:this|that)(?= {_ITEM}\b|\s*(?:[,.!?]|$))"
+    r"|(?:first|second|third|last|latest|newest|previous|other|same|all)"
+    rf"(?: (?:of )?(?:the )?{_ITEM})?)\b"
+    r"|(?:(?<![\u3400-\u9fff])|(?<=[把将掉除了在给到从向对新改消]))[这那](?:[个些条])?"
+    r"|第[一二三四五六七八九十\d]+[个条]|最后[一个条]|最新|刚才|刚刚|全部|所有|它",
+    re.IGNORECASE,
+)
 _FENCED = re.compile(r"```[^`]*(?:```|$)")
 _QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*", re.MULTILINE)
 _LINK = re.compile(r"https?://\S+|\bwww\.\S+", re.IGNORECASE)
@@ -195,6 +204,11 @@ def names_no_object(words: str) -> bool:
     left = _GENERIC_OBJECTS_HAN.sub(" ", _GENERIC_HAN.sub(" ", _POINTS_BACK.sub(" ", words)))
     han = set("".join(_HAN.findall(left)))
     return han <= _STOP_HAN and content_words(_HAN.sub(" ", left)) <= _GENERIC_OBJECTS
+
+
+def points_at_item(words: str) -> bool:
+    """True for “add a tag to that note”, “cancel the second one”."""
+    return bool(_POINTS_AT_ITEM.search(words))
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -29,6 +29,7 @@ from bot.agents.authority.request_words import (
     names_no_object,
     orders,
     own_text,
+    points_at_item,
     same_date,
     tells_at_a_time,
     unsaid_numbers,
@@ -120,9 +121,9 @@ def authorises(
             return _authorises_changed_reminder(exchange, arguments, target)
         case "cancel_reminder" | "delete_note" | "forget_fact":
             named = f"{arguments.get('key', '')} {target or ''}"
-            return wants(own, DELETE, CHANGE) and _names(exchange, named)
+            return wants(own, DELETE, CHANGE) and _names_item(exchange, named)
         case "share_note":
-            return wants(own, DELETE, SHARING) and _names(exchange, target or "")
+            return wants(own, DELETE, SHARING) and _names_item(exchange, target or "")
         case "update_note":
             asked = wants(own, CHANGE, WRITE, REMEMBER, DELETE, REMIND)
             return asked and _names_note_change(exchange, arguments, target or "")
@@ -157,7 +158,7 @@ def _authorises_changed_reminder(
         bool(clauses)
         and _names_recipients(exchange, arguments, clauses)
         and _says_how_often(exchange, arguments)
-        and (_names(exchange, target or "") or bool(changed))
+        and (_names_item(exchange, target or "") or bool(changed))
         and _names(exchange, changed)
     )
 
@@ -173,7 +174,7 @@ def _names_note_change(exchange: Exchange, arguments: Mapping[str, Any], note: s
     """True if the asker names the note, and what is new in it."""
     change = {key: value for key, value in arguments.items() if key != "note_id"}
     added = content_words(" ".join(_texts(change))) - content_words(note)
-    return _names(exchange, note) and _names_words(exchange, added)
+    return _names_item(exchange, note) and _names_words(exchange, added)
 
 
 def _authorises_fact(exchange: Exchange, key: str, value: Any) -> bool:
@@ -226,6 +227,11 @@ def _names(exchange: Exchange, thing: str) -> bool:
     if unsaid_numbers(thing, own):
         return False
     return _names_words(exchange, content_words(thing)) or same_date(thing, own)
+
+
+def _names_item(exchange: Exchange, item: str) -> bool:
+    """True if the asker names the stored item, or points at one: “that note”, “the first one”."""
+    return points_at_item(exchange.own) or _names(exchange, item)
 
 
 def _names_words(exchange: Exchange, words: frozenset[str]) -> bool:

@@ -1,8 +1,9 @@
 """`mcp.json`: which outside servers there are, and what needs a person's confirmation. Pure but for
 reading the file and the environment variables it names.
 
-The format is the usual `mcpServers`, with one key of ours: `"confirm": true` for all tools of a
-server or a list of tool names.
+The format is the usual `mcpServers`, with one key of ours: `"confirm": true`, `false` or a list of
+tool names. Without it, every tool waits for a confirmation that its server does not declare
+read-only.
 """
 
 from __future__ import annotations
