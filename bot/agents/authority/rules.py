@@ -122,6 +122,8 @@ def authorises(
         case "cancel_reminder" | "delete_note" | "forget_fact":
             named = f"{arguments.get('key', '')} {target or ''}"
             return wants(own, DELETE, CHANGE) and _names_item(exchange, named)
+        case "share_note" if arguments.get("shared", True):
+            return True  # the tool itself asks the owner
         case "share_note":
             return wants(own, DELETE, SHARING) and _names_item(exchange, target or "")
         case "update_note":
