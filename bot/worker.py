@@ -24,6 +24,7 @@ import structlog
 from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import handle_click
+from bot.card_actions.consent import consent_to_pending
 from bot.card_actions.menu import handle_menu_press
 from bot.card_actions.reactions import handle_reaction
 from bot.features.comments.answering import handle_comment
@@ -151,7 +152,8 @@ async def handle_event(services: Services, lease: Lease) -> None:
         envelope = events.parse_envelope(payload)
         if envelope.event_type == events.MESSAGE_RECEIVED:
             request = TurnRequest.of(events.parse_message(envelope))
-            await handle_request(services, request, received_ms, lease=lease)
+            answering = await consent_to_pending(services, request)
+            await handle_request(services, request, received_ms, answering=answering, lease=lease)
         elif envelope.event_type == events.MESSAGE_RECALLED:
             await handle_recall(services, events.parse_recall(envelope))
         elif envelope.event_type in reactions.KINDS:

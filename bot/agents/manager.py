@@ -247,7 +247,7 @@ class Manager:
             note_done=partial(self._stores.memory.note_done, prompt.context, prompt.turn_id)
             if prompt.turn_id
             else None,
-            own_words=prompt.own_words,
+            exchange=prompt.exchange,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
             documents=documents,

@@ -127,3 +127,36 @@ as $$
   where t.id = p_turn_id and t.origin = 'button' and p.event_id = t.cause and p.operator_id = t.actor_id
     and b.id = p.button_id and b.kind = 'share'
 $$;
+
+-- Returns {confirm, cancel, message_id}: the buttons and the card of the one action that waits for
+-- p_actor_id's confirmation in this conversation, on the card p_card_id if that is given. Null if no
+-- action or several wait there, if it has expired or was pressed by anything but p_event_id, or if the
+-- person has asked something else since.
+create or replace function public.pending_confirmation(
+  p_conversation_id text, p_actor_id text, p_tenant_key text, p_event_id text, p_card_id text
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  with waiting as (
+    select b.group_id, b.turn_id, min(b.message_id) as message_id, min(b.expires_at) as expires_at,
+           array_agg(b.id) filter (where b.payload ->> 'decision' = 'confirm') as confirm,
+           array_agg(b.id) filter (where b.payload ->> 'decision' = 'cancel') as cancel
+    from public.agent_buttons b
+    where b.actor_id = p_actor_id and b.tenant_key = p_tenant_key and b.kind = 'confirm'
+      and b.conversation_id = p_conversation_id and b.payload ? 'tool' and b.message_id is not null
+      and (p_card_id = '' or b.message_id = p_card_id)
+      and not exists (
+        select from public.agent_turns t
+        where t.conversation_id = b.conversation_id and t.actor_id = p_actor_id
+          and t.tenant_key = p_tenant_key and t.id not in (b.turn_id, p_event_id)
+          and t.created_at > b.created_at)
+    group by b.group_id, b.turn_id
+  )
+  select jsonb_build_object(
+    'confirm', w.confirm[1], 'cancel', w.cancel[1], 'message_id', w.message_id)
+  from waiting w
+  left join public.agent_presses p on p.group_id = w.group_id
+  where (select count(*) from waiting) = 1
+    and cardinality(w.confirm) = 1 and cardinality(w.cancel) = 1
+    and case when p.group_id is null then w.expires_at > now() else p.event_id = p_event_id end
+$$;
