@@ -135,7 +135,7 @@ $$;
 create or replace function public.pending_confirmation(
   p_conversation_id text, p_actor_id text, p_tenant_key text, p_event_id text, p_card_id text
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with waiting as (
     select b.group_id, b.turn_id, min(b.message_id) as message_id, min(b.expires_at) as expires_at,
