@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -201,7 +202,9 @@ class Pool:
 
     def _begin_connecting(self) -> None:
         if (self._connecting is None or self._connecting.done()) and not self._closed:
-            self._connecting = asyncio.create_task(self._keep_connecting())
+            # no caller's context: what it logs is about no job
+            connecting = self._keep_connecting()
+            self._connecting = asyncio.create_task(connecting, context=contextvars.Context())
 
     async def _keep_connecting(self) -> None:
         """Connects until nobody waits for a connection any more."""
