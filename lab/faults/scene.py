@@ -250,6 +250,8 @@ class FaultScene:
         never = [one for one in asked if one.message_id not in accepted]
         if never:
             count.notes.append(f"{len(never)} never acknowledged")
+            tried = [f"{one['status']} {one['error']}" for one in self.attempts(never)]
+            count.details.append(f"never acknowledged, attempts: {', '.join(tried)}")
         asked = [one for one in asked if one.message_id in accepted]
         said = {chat: self.platform.messages(chat) for chat in {one.chat_id for one in asked}}
         stored = self._stored(asked)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -155,8 +157,12 @@ class Pool:
     async def _usable(self) -> AskingConnection | None:
         while self._at_hand:
             kept = self._at_hand.pop()
-            if not kept.closed and (not self._checks or await _answers(kept)):
-                return kept
+            try:
+                if not kept.closed and (not self._checks or await _answers(kept)):
+                    return kept
+            except asyncio.CancelledError:
+                kept.finish()
+                raise
             self._lost()  # the server hung up meanwhile
             kept.finish()
         return None
@@ -172,10 +178,13 @@ class Pool:
         except BaseException as exc:
             if wanted.done() and not wanted.exception():
                 self._keep(wanted.result())  # it came in the moment of giving up
-            wanted.cancel()
             if isinstance(exc, TimeoutError):
                 raise NoConnection(f"no connection could be made in {within_s:.1f} s") from exc
             raise
+        finally:
+            wanted.cancel()
+            with contextlib.suppress(ValueError):
+                self._wanted.remove(wanted)
 
     def _keep(self, connection: AskingConnection) -> None:
         """For whoever waits for it, or for the next one."""
@@ -193,7 +202,9 @@ class Pool:
 
     def _begin_connecting(self) -> None:
         if (self._connecting is None or self._connecting.done()) and not self._closed:
-            self._connecting = asyncio.create_task(self._keep_connecting())
+            # no caller's context: what it logs is about no job
+            connecting = self._keep_connecting()
+            self._connecting = asyncio.create_task(connecting, context=contextvars.Context())
 
     async def _keep_connecting(self) -> None:
         """Connects until nobody waits for a connection any more."""

@@ -17,11 +17,19 @@ language plpgsql security invoker set search_path = feishu_bot
 as $$
 declare
   v_worker bigint;
+  v_locked boolean := not p_session;
 begin
-  update workers set last_heartbeat = now() where id = p_worker returning id into v_worker;
-  if v_worker is not null and p_session
-     and not pg_try_advisory_lock(worker_lock(), v_worker::integer) then
-    v_worker := null;  -- somebody is just taking its jobs over
+  -- Whoever hands out a job, or takes this worker's jobs over, holds the lock for a moment.
+  for v_try in 1 .. case when p_worker > 0 then 50 else 0 end loop
+    v_locked := v_locked or pg_try_advisory_lock(worker_lock(), p_worker::integer);
+    exit when v_locked;
+    perform pg_sleep(0.01);
+  end loop;
+  if v_locked then
+    update workers set last_heartbeat = now() where id = p_worker returning id into v_worker;
+    if v_worker is null and p_session and p_worker > 0 then
+      perform pg_advisory_unlock(worker_lock(), p_worker::integer);
+    end if;
   end if;
   if v_worker is null then
     insert into workers default values returning id into v_worker;

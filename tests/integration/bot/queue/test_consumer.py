@@ -150,6 +150,30 @@ async def test_a_failure_that_may_pass_is_tried_again_and_counted(database_url: 
     assert attempts == [1, 2]
 
 
+async def test_a_worker_that_comes_back_while_a_job_is_handed_out_keeps_its_jobs(
+    database_url: str,
+) -> None:
+    presence = idle_presence(database_url)
+    assert await presence.begin()
+    worker = presence.worker
+    asks = f"select pg_try_advisory_xact_lock_shared(feishu_bot.worker_lock(), {worker})"
+    async with await psycopg.AsyncConnection.connect(database_url) as handing_out:
+        assert await asyncio.to_thread(fetch, database_url, CUT_SESSIONS) == [True]
+        await presence.lost.wait()
+        for _ in range(200):
+            if await (await handing_out.execute(asks.encode())).fetchone() == (True,):
+                break
+            await handing_out.rollback()
+            await asyncio.sleep(0.01)
+        coming_back = asyncio.create_task(presence.begin())
+        await asyncio.sleep(0.2)
+        await handing_out.rollback()
+
+        assert await coming_back
+    assert presence.worker == worker
+    await presence.end()
+
+
 async def cut_off(consumer: Consumer, url: str) -> NoReturn:
     """Ends the worker's connection, and fails as a job does that notices."""
     async with consumer._table._pool.connection() as connection:
