@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ from sandbox.cards.forms import tagged
 from sandbox.model.model_script import split_knowledge
 from tests.support import postgres
 
+# Settings of the bot and options of the platform.
+Profile = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
+
 
 @dataclass
 class World:
@@ -44,7 +48,7 @@ class World:
 
     def __post_init__(self) -> None:
         state = self.platform.state()
-        self.people = {person["name"]: person["open_id"] for person in state["people"]}
+        self.people: dict[str, str] = {one["name"]: one["open_id"] for one in state["people"]}
         self.bot_id = state["bot"]["open_id"]
         self.bot_name = state["bot"]["name"]
         self.group = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
@@ -54,6 +58,7 @@ class World:
         """The same bot, seen from a new group of everybody; `told`: it hears that it was added, and
         says its first words."""
         fresh = copy.copy(self)
+        fresh.people = dict(self.people)
         members = list(self.people.values())
         chat = self.platform.post("/chats", name=name, members=members, silently=not told)
         fresh.group = chat["chat_id"]
@@ -181,9 +186,60 @@ def running_world(
             world.close()
 
 
+class Worlds:
+    """Whole bots by their settings. Modules with the same settings share one; few run at a time."""
+
+    AT_ONCE = 2
+
+    def __init__(self, start: Callable[[Profile], AbstractContextManager[World]]) -> None:
+        self._start = start
+        self._running: dict[Profile, tuple[World, contextlib.ExitStack]] = {}
+
+    def of(self, profile: Profile) -> World:
+        """Returns the bot with these settings, as recently used as any."""
+        if profile not in self._running:
+            while len(self._running) >= self.AT_ONCE:
+                self._stop(next(iter(self._running)))
+            stack = contextlib.ExitStack()
+            self._running[profile] = stack.enter_context(self._start(profile)), stack
+        self._running[profile] = self._running.pop(profile)
+        return self._running[profile][0]
+
+    def _stop(self, profile: Profile) -> None:
+        self._running.pop(profile)[1].close()
+
+    def stop_all(self) -> None:
+        for profile in list(self._running):
+            self._stop(profile)
+
+
+@pytest.fixture(scope="session")
+def worlds(
+    tmp_path_factory: pytest.TempPathFactory,
+    postgres_server: postgres.Server,
+    migrated_template: str,
+) -> Iterator[Worlds]:
+    """The bots that modules share."""
+
+    @contextlib.contextmanager
+    def start(profile: Profile) -> Iterator[World]:
+        options, platform_options = profile
+        folder = tmp_path_factory.mktemp("bot")
+        with (
+            postgres_server.fresh_database(template=migrated_template) as database_url,
+            running_world(folder, database_url, dict(options), platform_options) as world,
+        ):
+            yield world
+
+    worlds = Worlds(start)
+    yield worlds
+    worlds.stop_all()
+
+
 @pytest.fixture(scope="module")
-def bot_options() -> dict[str, str]:
-    """Environment of the bot besides the usual; a module's tests override it."""
+def bot_options() -> Mapping[str, str]:
+    """Environment of the bot besides the usual; a module overrides it, with one of
+    `tests.support.profiles` where that fits."""
     return {}
 
 
@@ -195,19 +251,10 @@ def platform_options() -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def processes(
-    tmp_path_factory: pytest.TempPathFactory,
-    postgres_server: postgres.Server,
-    migrated_template: str,
-    bot_options: dict[str, str],
-    platform_options: tuple[str, ...],
-) -> Iterator[World]:
-    """The processes, started once for a module."""
-    folder = tmp_path_factory.mktemp("bot")
-    with (
-        postgres_server.fresh_database(template=migrated_template) as database_url,
-        running_world(folder, database_url, bot_options, platform_options) as world,
-    ):
-        yield world
+    worlds: Worlds, bot_options: Mapping[str, str], platform_options: tuple[str, ...]
+) -> World:
+    """The processes with the module's settings."""
+    return worlds.of((tuple(sorted(bot_options.items())), platform_options))
 
 
 @pytest.fixture

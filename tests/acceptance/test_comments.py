@@ -12,17 +12,17 @@ import psycopg
 import pytest
 
 from lab.doubles.processes import ROOT, clean_environment, eventually
-from memory.sealing import new_key
 from tests.acceptance.conftest import World, prompt_of
 from tests.acceptance.test_connect import connected
 from tests.acceptance.test_crashes import kill_and_replace, waiting
+from tests.support import profiles
 
 SECRET, ELSEWHERE = "Quillfeather seventy-seven", "hunter2"
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"FEISHU_CALLS_PER_SECOND": "200", "USER_TOKEN_KEY": new_key()}
+    return profiles.CONNECTED
 
 
 class Commented:

@@ -17,14 +17,15 @@ import pytest
 from lab.doubles.processes import ROOT, eventually
 from memory.backends.server_account import installed_program
 from memory.identity import FeishuPerson
-from memory.sealing import Sealer, new_key
+from memory.sealing import Sealer
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import buttons, click
 from tests.acceptance.test_own_memory import after, press
 from tests.acceptance.test_seed_scenarios import restart
 from tests.acceptance.test_welcome import newcomer
+from tests.support import profiles
 
-KEY = new_key()
+KEY = profiles.CONNECTED["USER_TOKEN_KEY"]
 LINK = re.compile(r"\((http[^)]+user_code=[^)]+)\)")
 ROWS = "select * from user_tokens where open_id = %s"
 SEALS = "select * from bot_private.user_token_seals where open_id = %s"
@@ -32,7 +33,7 @@ SEALS = "select * from bot_private.user_token_seals where open_id = %s"
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"USER_TOKEN_KEY": KEY, "LOG_LEVEL": "DEBUG"}
+    return profiles.CONNECTED
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import card_of, click
 from tests.acceptance.test_handles import elements
+from tests.support import profiles
 from tests.support.importing import LIST, TABLES
 
 MESSAGES = 600
@@ -26,7 +27,7 @@ KILLS = int(os.environ.get("IMPORT_KILLS") or 6)
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"FEISHU_CALLS_PER_SECOND": "200"}
+    return profiles.CONNECTED
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ import pytest
 
 from sandbox.world.actors import PIXEL
 from tests.acceptance.conftest import World, prompt_of
+from tests.support import profiles
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    # A card in the chat itself can be quoted; in a thread every message hangs under the root.
-    return {"OPENAI_VISION": "true", "REPLY_IN_THREAD": "false"}
+    return profiles.IN_CHAT
 
 
 def asked(world: World) -> str:
