@@ -1,7 +1,7 @@
 """A group is told of a document only when everybody there can open it, whatever happens before.
 
-A random walk shares and unshares, lets people join and leave, and asks. DOCUMENT_AUDIENCE=10000 walks
-further. Who can really open a document, the stand-in platform knows.
+A random walk shares and unshares, lets people join and leave, and asks. DOCUMENT_AUDIENCE=10000
+walks further. Who can really open a document, the stand-in platform knows.
 """
 
 from __future__ import annotations
