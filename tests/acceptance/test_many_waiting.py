@@ -12,6 +12,7 @@ import pytest
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
 from tests.support import depth
+from tests.support.patience import limit_s
 
 pytestmark = pytest.mark.slow
 
@@ -116,7 +117,7 @@ def test_sigterm_with_many_waiting_hands_them_over_in_time(world: World, crowd: 
     asked = ask_in_new_groups(world, crowd, MANY)
     under_way(world, MANY)
     took = world.bot.workers[-1].terminate()
-    assert took < 10.5, took
+    assert took < limit_s(10.5), took
     running = "select count(*) from feishu_bot.jobs where status = 'running'"
     assert world.rows(running)[0]["count"] == 0
     world.model.forget()
