@@ -26,14 +26,15 @@ from lab.doubles.processes import (
     running_bot,
     running_model,
     running_platform,
+    stop,
 )
 from memory.origins import Kind, Origin
 from sandbox.cards.forms import tagged
 from sandbox.model.model_script import split_knowledge
 from tests.support import postgres
 
-# Settings of the bot and options of the platform.
-Profile = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
+# Settings of the bot, options of the platform, and the module if it shares with no other.
+Profile = tuple[tuple[tuple[str, str], ...], tuple[str, ...], str]
 
 
 @dataclass
@@ -49,10 +50,19 @@ class World:
     def __post_init__(self) -> None:
         state = self.platform.state()
         self.people: dict[str, str] = {one["name"]: one["open_id"] for one in state["people"]}
+        listed = self.platform.get("/switches")
+        self.switches = {one["name"]: one["on"] for kind in listed.values() for one in kind}
         self.bot_id = state["bot"]["open_id"]
         self.bot_name = state["bot"]["name"]
         self.group = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
         self.kitchen = next(c["chat_id"] for c in state["chats"] if c["name"] == "Kitchen")
+
+    def as_begun(self) -> World:
+        """Ends what other modules left: switches of the platform, and more than one worker."""
+        self.platform.post("/switches", **self.switches)
+        for extra in [one for one in self.bot.workers if one.popen.poll() is None][:-1]:
+            stop(extra)
+        return self
 
     def in_a_new_group(self, *, name: str = "Test", told: bool = False) -> World:
         """The same bot, seen from a new group of everybody; `told`: it hears that it was added, and
@@ -187,7 +197,11 @@ def running_world(
 
 
 class Worlds:
-    """Whole bots by their settings. Modules with the same settings share one; few run at a time."""
+    """Whole bots by their settings. Modules with the same settings share one; few run at a time.
+
+    A module with `OWN_PROCESSES = True` has its own bot, because it needs private chats in which
+    nothing was said before.
+    """
 
     AT_ONCE = 2
 
@@ -203,7 +217,7 @@ class Worlds:
             stack = contextlib.ExitStack()
             self._running[profile] = stack.enter_context(self._start(profile)), stack
         self._running[profile] = self._running.pop(profile)
-        return self._running[profile][0]
+        return self._running[profile][0].as_begun()
 
     def _stop(self, profile: Profile) -> None:
         self._running.pop(profile)[1].close()
@@ -223,7 +237,7 @@ def worlds(
 
     @contextlib.contextmanager
     def start(profile: Profile) -> Iterator[World]:
-        options, platform_options = profile
+        options, platform_options, _ = profile
         folder = tmp_path_factory.mktemp("bot")
         with (
             postgres_server.fresh_database(template=migrated_template) as database_url,
@@ -251,10 +265,14 @@ def platform_options() -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def processes(
-    worlds: Worlds, bot_options: Mapping[str, str], platform_options: tuple[str, ...]
+    request: pytest.FixtureRequest,
+    worlds: Worlds,
+    bot_options: Mapping[str, str],
+    platform_options: tuple[str, ...],
 ) -> World:
     """The processes with the module's settings."""
-    return worlds.of((tuple(sorted(bot_options.items())), platform_options))
+    own = request.module.__name__ if getattr(request.module, "OWN_PROCESSES", False) else ""
+    return worlds.of((tuple(sorted(bot_options.items())), platform_options, own))
 
 
 @pytest.fixture

@@ -179,6 +179,7 @@ def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -
 
 
 # A worker writes what an answer used at the moment at which its person is forgotten.
+OWN_PROCESSES = True
 COUNTED_MEANWHILE = """
     create function public.counted_meanwhile() returns trigger
     language plpgsql security definer as $$

@@ -31,7 +31,7 @@ from tests.support.whole_turns import stage
 
 pytestmark = pytest.mark.anyio
 
-STEPS = depth.count("DOCUMENT_WALK", short=200, deep=5000)
+STEPS = depth.count("DOCUMENT_WALK", short=100, deep=5000)
 SEED = os.environ.get("DOCUMENT_WALK_SEED")
 _OF_ONE = 100
 
