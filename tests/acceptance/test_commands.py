@@ -10,6 +10,8 @@ import psycopg
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
 
+OWN_PROCESSES = True
+
 
 def card_of(world: World, question: str) -> dict[str, Any]:
     """The answer to a question as the platform shows it, once its turn is sent."""
@@ -179,7 +181,6 @@ def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -
 
 
 # A worker writes what an answer used at the moment at which its person is forgotten.
-OWN_PROCESSES = True
 COUNTED_MEANWHILE = """
     create function public.counted_meanwhile() returns trigger
     language plpgsql security definer as $$

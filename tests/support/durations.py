@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 TABLE = Path(__file__).parents[1] / "durations.json"
 _UNKNOWN_S = 0.05  # per test of a module that is not in the table
@@ -14,14 +15,20 @@ _UNKNOWN_S = 0.05  # per test of a module that is not in the table
 
 def stored() -> dict[str, float]:
     """Returns the seconds of each module that `scripts/test --durations` measured last."""
-    return dict(json.loads(TABLE.read_text(encoding="utf-8"))) if TABLE.exists() else {}
+    return dict(_table().get("modules", {}))
 
 
-def store(seconds: Mapping[str, float]) -> None:
-    """Writes the table, heaviest module first."""
+def store(seconds: Mapping[str, float], run_s: float) -> None:
+    """Writes the table, heaviest module first; `run_s` is what the whole run took."""
     order = sorted(seconds, key=lambda module: (-round(seconds[module], 1), module))
-    table = {module: round(seconds[module], 1) for module in order}
-    TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    modules = {module: round(seconds[module], 1) for module in order}
+    run = f"{run_s / 60:.0f} minutes on {os.cpu_count()} cores"
+    table = json.dumps({"run": run, "modules": modules}, indent=1)
+    TABLE.write_text(table + "\n", encoding="utf-8")
+
+
+def _table() -> dict[str, Any]:
+    return dict(json.loads(TABLE.read_text(encoding="utf-8"))) if TABLE.exists() else {}
 
 
 def module_of(nodeid: str) -> str:
@@ -48,5 +55,5 @@ def shares(nodeids: Sequence[str], workers: int, seconds: Mapping[str, float]) -
     return [[index for module in part for index in indices[module]] for part in heaviest_first]
 
 
-if __name__ == "__main__":  # how many minutes so many processes need
-    print(max(1, round(sum(stored().values()) / int(sys.argv[1]) / 60)))
+if __name__ == "__main__":
+    print(_table().get("run", "not measured"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +36,7 @@ class Stopwatch:
     """Adds up set-up, call and teardown of a module's tests."""
 
     def __init__(self, *, keep: bool) -> None:
-        self.keep = keep
+        self.keep, self._began = keep, time.monotonic()
         self.seconds: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -47,7 +48,7 @@ class Stopwatch:
         for module, seconds in self.seconds.most_common(50):
             terminalreporter.write_line(f"{seconds:8.1f} {module}")
         if self.keep:
-            durations.store(self.seconds)
+            durations.store(self.seconds, time.monotonic() - self._began)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
