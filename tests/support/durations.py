@@ -22,7 +22,7 @@ def store(seconds: Mapping[str, float], run_s: float) -> None:
     """Writes the table, heaviest module first; `run_s` is what the whole run took."""
     order = sorted(seconds, key=lambda module: (-round(seconds[module], 1), module))
     modules = {module: round(seconds[module], 1) for module in order}
-    run = f"{run_s / 60:.0f} minutes on {os.cpu_count()} cores"
+    run = f"took {run_s / 60:.0f} minutes on {os.cpu_count()} cores when last measured"
     table = json.dumps({"run": run, "modules": modules}, indent=1)
     TABLE.write_text(table + "\n", encoding="utf-8")
 
@@ -56,4 +56,4 @@ def shares(nodeids: Sequence[str], workers: int, seconds: Mapping[str, float]) -
 
 
 if __name__ == "__main__":
-    print(_table().get("run", "not measured"))
+    print(_table().get("run", "not measured yet"))
