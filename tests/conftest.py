@@ -14,18 +14,19 @@ from hypothesis import settings
 
 from lab.doubles import lite
 from memory import migrations
-from tests.support import postgres
+from tests.support import depth, postgres
+
+pytest_plugins = ["tests.support.planning"]
 
 _HERE = Path(__file__).parent
 
-# How long an example takes says something about the machine's load, nothing about the rule. A build
-# server looks at the same examples every time; new ones are looked for where somebody can follow.
-# PROPERTY_EXAMPLES=500 looks more closely.
+# How long an example takes says something about the machine's load, nothing about the rule. The
+# short run tries the same examples every time, the deep run new ones.
 settings.register_profile(
     "steady",
     deadline=None,
-    derandomize="CI" in os.environ,
-    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "50")),
+    derandomize=not depth.IS_DEEP,
+    max_examples=depth.count("PROPERTY_EXAMPLES", short=50, deep=500),
 )
 settings.load_profile("steady")
 
@@ -50,22 +51,22 @@ _keep_in_memory()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What mostly waits for processes stands among what computes, so that the cores are never idle.
-_ROUNDS = {"faults": 0, "acceptance": 1, "contract": 1, "integration": 1, "unit": 2}
+_FOLDERS = ("faults", "acceptance", "contract", "integration", "unit")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole files go to the processes in this order: the longest is the first; the last ones are
-    short, and end together."""
-    files: dict[str, dict[Path, None]] = {folder: {} for folder in _ROUNDS}
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the deep tests to the deep run. Neighbours need the same processes: each worker takes
+    a run of them (`tests.support.planning`)."""
+    ids = config.stash[depth.NODEIDS] = [item.nodeid for item in items]
+    config.stash[depth.ALL_COLLECTED] = config.args == config.getini("testpaths")
+    deep = depth.deep_only(ids)
     for item in items:
-        files[item.path.relative_to(_HERE).parts[0]][item.path] = None
-    places = {
-        path: (_ROUNDS[folder], place / len(paths), path)
-        for folder, paths in files.items()
-        for place, path in enumerate(paths)
-    }
-    items.sort(key=lambda item: places[item.path])
+        if item.nodeid in deep:
+            item.add_marker(pytest.mark.deep)
+    if not depth.IS_DEEP and deep:
+        config.hook.pytest_deselected(items=[one for one in items if one.nodeid in deep])
+        items[:] = [one for one in items if one.nodeid not in deep]
+    items.sort(key=lambda item: _FOLDERS.index(item.path.relative_to(_HERE).parts[0]))
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ def free_port() -> int:
     raise AssertionError("no port is free")
 
 
-def eventually(ask: Callable[[], T], *, within_s: float = 60.0, what: str = "") -> T:
+def eventually(ask: Callable[[], T], *, within_s: float = 120.0, what: str = "") -> T:
     """The first truthy answer of `ask`; an AssertionError names `what` after `within_s`."""
     deadline = time.monotonic() + within_s
     while True:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import bm25s
-import jieba
-
 from lab.evaluation.recall_asking import Found, mean_found
 from lab.evaluation.recall_corpora import Corpus, CorpusTurn
 
@@ -36,6 +33,8 @@ def found_by_bm25(corpus: Corpus, ks: Sequence[int]) -> tuple[Found, dict[str, F
 def rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> list[list[str]]:
     """For each question the ids of the best turns."""
     said = [_words(f"{turn.speaker} {turn.question} {turn.answer}") for turn in turns]
+    import bm25s  # slow to import, and rarely needed
+
     index = bm25s.BM25()
     index.index(said, show_progress=False)
     wanted = [_words(text) for text in questions]
@@ -47,6 +46,8 @@ def rankings(turns: Sequence[CorpusTurn], questions: Sequence[str], k: int) -> l
 
 
 def _words(text: str) -> list[str]:
+    import jieba  # as slow
+
     words: list[str] = []
     for run in _WORD.findall(text.lower()):
         words += jieba.lcut(run) if run[0] >= "\u3400" else [run]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,15 @@ from lab.doubles.processes import (
     running_bot,
     running_model,
     running_platform,
+    stop,
 )
 from memory.origins import Kind, Origin
 from sandbox.cards.forms import tagged
 from sandbox.model.model_script import split_knowledge
 from tests.support import postgres
+
+# Settings of the bot, options of the platform, and the module if it shares with no other.
+Profile = tuple[tuple[tuple[str, str], ...], tuple[str, ...], str]
 
 
 @dataclass
@@ -44,16 +49,26 @@ class World:
 
     def __post_init__(self) -> None:
         state = self.platform.state()
-        self.people = {person["name"]: person["open_id"] for person in state["people"]}
+        self.people: dict[str, str] = {one["name"]: one["open_id"] for one in state["people"]}
+        listed = self.platform.get("/switches")
+        self.switches = {one["name"]: one["on"] for kind in listed.values() for one in kind}
         self.bot_id = state["bot"]["open_id"]
         self.bot_name = state["bot"]["name"]
         self.group = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
         self.kitchen = next(c["chat_id"] for c in state["chats"] if c["name"] == "Kitchen")
 
+    def as_begun(self) -> World:
+        """Ends what other modules left: switches of the platform, and more than one worker."""
+        self.platform.post("/switches", **self.switches)
+        for extra in [one for one in self.bot.workers if one.popen.poll() is None][:-1]:
+            stop(extra)
+        return self
+
     def in_a_new_group(self, *, name: str = "Test", told: bool = False) -> World:
         """The same bot, seen from a new group of everybody; `told`: it hears that it was added, and
         says its first words."""
         fresh = copy.copy(self)
+        fresh.people = dict(self.people)
         members = list(self.people.values())
         chat = self.platform.post("/chats", name=name, members=members, silently=not told)
         fresh.group = chat["chat_id"]
@@ -181,9 +196,64 @@ def running_world(
             world.close()
 
 
+class Worlds:
+    """Whole bots by their settings. Modules with the same settings share one; few run at a time.
+
+    A module with `OWN_PROCESSES = True` has its own bot, because it needs private chats in which
+    nothing was said before.
+    """
+
+    AT_ONCE = 2
+
+    def __init__(self, start: Callable[[Profile], AbstractContextManager[World]]) -> None:
+        self._start = start
+        self._running: dict[Profile, tuple[World, contextlib.ExitStack]] = {}
+
+    def of(self, profile: Profile) -> World:
+        """Returns the bot with these settings, as recently used as any."""
+        if profile not in self._running:
+            while len(self._running) >= self.AT_ONCE:
+                self._stop(next(iter(self._running)))
+            stack = contextlib.ExitStack()
+            self._running[profile] = stack.enter_context(self._start(profile)), stack
+        self._running[profile] = self._running.pop(profile)
+        return self._running[profile][0].as_begun()
+
+    def _stop(self, profile: Profile) -> None:
+        self._running.pop(profile)[1].close()
+
+    def stop_all(self) -> None:
+        for profile in list(self._running):
+            self._stop(profile)
+
+
+@pytest.fixture(scope="session")
+def worlds(
+    tmp_path_factory: pytest.TempPathFactory,
+    postgres_server: postgres.Server,
+    migrated_template: str,
+) -> Iterator[Worlds]:
+    """The bots that modules share."""
+
+    @contextlib.contextmanager
+    def start(profile: Profile) -> Iterator[World]:
+        options, platform_options, _ = profile
+        folder = tmp_path_factory.mktemp("bot")
+        with (
+            postgres_server.fresh_database(template=migrated_template) as database_url,
+            running_world(folder, database_url, dict(options), platform_options) as world,
+        ):
+            yield world
+
+    worlds = Worlds(start)
+    yield worlds
+    worlds.stop_all()
+
+
 @pytest.fixture(scope="module")
-def bot_options() -> dict[str, str]:
-    """Environment of the bot besides the usual; a module's tests override it."""
+def bot_options() -> Mapping[str, str]:
+    """Environment of the bot besides the usual; a module overrides it, with one of
+    `tests.support.profiles` where that fits."""
     return {}
 
 
@@ -195,19 +265,14 @@ def platform_options() -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def processes(
-    tmp_path_factory: pytest.TempPathFactory,
-    postgres_server: postgres.Server,
-    migrated_template: str,
-    bot_options: dict[str, str],
+    request: pytest.FixtureRequest,
+    worlds: Worlds,
+    bot_options: Mapping[str, str],
     platform_options: tuple[str, ...],
-) -> Iterator[World]:
-    """The processes, started once for a module."""
-    folder = tmp_path_factory.mktemp("bot")
-    with (
-        postgres_server.fresh_database(template=migrated_template) as database_url,
-        running_world(folder, database_url, bot_options, platform_options) as world,
-    ):
-        yield world
+) -> World:
+    """The processes with the module's settings."""
+    own = request.module.__name__ if getattr(request.module, "OWN_PROCESSES", False) else ""
+    return worlds.of((tuple(sorted(bot_options.items())), platform_options, own))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.acceptance import test_files_sent as files_sent
 from tests.acceptance import test_private_answers as private_answers
 from tests.acceptance.conftest import World
 from tests.acceptance.test_proactive import taken_back
-from tests.support import hostile_files
+from tests.support import hostile_files, profiles
 from tests.support.client_calls import METHODS, sent_by
 from tests.support.documented_cards import faults
 from tests.support.lark_sdk import (
@@ -45,7 +45,7 @@ WITHOUT_BUILDER = {
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"STREAM_REPLIES": "true", "FILE_MAX_MB": "1"}
+    return profiles.STREAMING
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ import psycopg
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
 
+OWN_PROCESSES = True
+
 
 def card_of(world: World, question: str) -> dict[str, Any]:
     """The answer to a question as the platform shows it, once its turn is sent."""

@@ -12,17 +12,20 @@ import psycopg
 import pytest
 
 from lab.doubles.processes import ROOT, clean_environment, eventually
-from memory.sealing import new_key
 from tests.acceptance.conftest import World, prompt_of
 from tests.acceptance.test_connect import connected
 from tests.acceptance.test_crashes import kill_and_replace, waiting
+from tests.support import depth, profiles
 
 SECRET, ELSEWHERE = "Quillfeather seventy-seven", "hunter2"
 
 
+KILLS = depth.count("COMMENT_KILLS", short=3, deep=12)  # a third of each kind
+
+
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"FEISHU_CALLS_PER_SECOND": "200", "USER_TOKEN_KEY": new_key()}
+    return profiles.CONNECTED
 
 
 class Commented:
@@ -235,7 +238,7 @@ def test_a_comment_is_answered_once_however_often_the_worker_is_killed(
     world: World, plan: Commented
 ) -> None:
     mention, path = f"@{world.bot_name}", "/open-apis/drive/v1/files/"
-    for number in range(6):
+    for number in range(KILLS):
         scripted(world, {"reply": {"text": f"Answer {number}.", "delay_s": 1.0}})
         world.model.forget()
         if number % 3 == 1:

@@ -12,11 +12,12 @@ from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_proactive import heard
 from tests.acceptance.test_reminders import BERLIN, make_due, over, timers
+from tests.support import profiles
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"OPENAI_API_KEY": "", "TIMEZONE": BERLIN.key}
+    return profiles.OFFLINE
 
 
 @pytest.fixture

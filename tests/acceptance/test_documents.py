@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.sealing import new_key
 from tests.acceptance.conftest import World, markdown, prompt_of
 from tests.acceptance.test_connect import LINK, connected, decide
 from tests.acceptance.test_private_answers import (
@@ -16,6 +15,7 @@ from tests.acceptance.test_private_answers import (
     press,
     shown_to,
 )
+from tests.support import profiles
 
 SECRET = "Quillfeather seventy-seven"
 SHARED = "Quincunx eleven"
@@ -26,7 +26,7 @@ OTHER, HIDDEN = "Marlinspike ninety", "Oxbow lantern"
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"USER_TOKEN_KEY": new_key(), "FEISHU_CALLS_PER_SECOND": "200"}
+    return profiles.CONNECTED
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Questions about documents with different readers, by five people in three groups: a group is
 told what everybody there can open, who asks alone is offered the rest, and nobody anything else.
 
-`DOCUMENT_QUESTIONS=n` asks so many (default: 12), `DOCUMENT_SEED=n` repeats them.
+`DOCUMENT_QUESTIONS=n` asks so many, `DOCUMENT_SEED=n` repeats them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import copy
 import json
 import os
 import random
-import secrets
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -18,15 +17,15 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.sealing import new_key
 from tests.acceptance.conftest import World
 from tests.acceptance.test_connect import connected
 from tests.acceptance.test_private_answers import looked_up, shown_to
 from tests.acceptance.test_welcome import newcomer
+from tests.support import depth, profiles
 
 pytestmark = pytest.mark.slow
 
-QUESTIONS = int(os.environ.get("DOCUMENT_QUESTIONS") or 12)
+QUESTIONS = depth.count("DOCUMENT_QUESTIONS", short=8, deep=60)
 NAMES = ("Nora", "Omar", "Pia", "Quinn", "Rosa")
 GROUPS = (NAMES, NAMES[:3], NAMES[2:])
 KINDS = ("tenant", "tenant", "group", "group", "names", "closed", "department")
@@ -34,7 +33,7 @@ KINDS = ("tenant", "tenant", "group", "group", "names", "closed", "department")
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"USER_TOKEN_KEY": new_key(), "FEISHU_CALLS_PER_SECOND": "200"}
+    return profiles.CONNECTED
 
 
 def shared(kind: str, dice: random.Random, people: list[str], groups: list[str]) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def shared(kind: str, dice: random.Random, people: list[str], groups: list[str])
 
 
 def test_each_is_told_what_they_can_open_and_nothing_else(world: World) -> None:
-    seed = int(os.environ.get("DOCUMENT_SEED") or secrets.randbelow(2**32))
+    seed = int(os.environ.get("DOCUMENT_SEED") or depth.dice().getrandbits(32))
     dice = random.Random(seed)
     for name in NAMES:
         _, chat = newcomer(world, name)

@@ -16,6 +16,7 @@ import requests
 from lab.doubles.processes import APP, BotUnderTest, eventually, free_port, running_bot
 from tests.support import postgres
 from tests.support.deliveries import Delivery, message_event
+from tests.support.patience import limit_s
 from tests.support.slow_senders import MANNERS, slow_senders
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,7 @@ def test_hundreds_of_connections_that_wait_delay_no_delivery(
         acks = [delivered(bot) for _ in range(30)]
 
     assert [status for status, _ in acks] == [200] * 30
-    assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
+    assert max(seconds for _, seconds in acks) < limit_s(FEISHU_WAITS_S)
 
 
 def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(
@@ -92,7 +93,7 @@ def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(
             reader.join()
 
     assert [status for status, _ in acks] == [200] * 60
-    assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
+    assert max(seconds for _, seconds in acks) < limit_s(FEISHU_WAITS_S)
     assert {status for status, _ in statuses} == {503}
     assert any(b"does not answer" in checks for _, checks in statuses)
 
@@ -111,7 +112,7 @@ def test_a_database_that_hangs_holds_no_thread_and_feishu_is_asked_to_push_again
             slowest.append(max(seconds for _, seconds in refused))
         started = time.monotonic()
         assert requests.get(f"{bot.url}/healthz", timeout=5).ok
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < limit_s(1)
 
-    assert min(slowest) < FEISHU_WAITS_S
+    assert min(slowest) < limit_s(FEISHU_WAITS_S)
     eventually(lambda: delivered(bot)[0] == 200, what="it goes on")

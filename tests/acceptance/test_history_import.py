@@ -6,7 +6,6 @@ import copy
 import json
 import os
 import random
-import secrets
 import time
 from typing import Any
 
@@ -16,17 +15,18 @@ from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import card_of, click
 from tests.acceptance.test_handles import elements
+from tests.support import depth, profiles
 from tests.support.importing import LIST, TABLES
 
 MESSAGES = 600
 REPORT = "**I've read this group's history**"
 IMPORT_JOBS = "select 1 from feishu_bot.jobs where args ? 'import_id'"
-KILLS = int(os.environ.get("IMPORT_KILLS") or 6)
+KILLS = depth.count("IMPORT_KILLS", short=2, deep=6)
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"FEISHU_CALLS_PER_SECOND": "200"}
+    return profiles.CONNECTED
 
 
 @pytest.fixture
@@ -180,8 +180,8 @@ def left_by_import(world: World) -> dict[str, Any]:
 
 
 def test_killed_again_and_again_it_leaves_what_one_undisturbed_leaves(past: World) -> None:
-    """`IMPORT_KILLS=n`: so many SIGKILLs (default: 6), at moments of `IMPORT_KILLS_SEED`."""
-    seed = int(os.environ.get("IMPORT_KILLS_SEED") or secrets.randbelow(2**32))
+    """`IMPORT_KILLS=n`: so many SIGKILLs, at moments of `IMPORT_KILLS_SEED`."""
+    seed = int(os.environ.get("IMPORT_KILLS_SEED") or depth.dice().getrandbits(32))
     moments, killed = random.Random(seed), 0
     begin_import(past)
     undisturbed = left_by_import(past)

@@ -9,11 +9,12 @@ from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_chat_rules import selects, submitted
 from tests.acceptance.test_commands import card_of
 from tests.acceptance.test_membership import members, people, rejoin
+from tests.support import profiles
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"OPENAI_API_KEY": ""}
+    return profiles.OFFLINE
 
 
 @pytest.fixture

@@ -20,11 +20,12 @@ from tests.acceptance.test_private_answers import (
     tell,
 )
 from tests.acceptance.test_taking_back import where
+from tests.support import profiles
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"OPENAI_API_KEY": ""}
+    return profiles.OFFLINE
 
 
 @dataclass

@@ -12,6 +12,7 @@ import pytest
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
 
+OWN_PROCESSES = True
 TOLD = "The wifi password of the Berlin office is hunter2"
 ASKED = "What is the wifi password of the Berlin office?"
 _NOW = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d .*$", re.MULTILINE)

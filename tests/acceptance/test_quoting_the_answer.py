@@ -7,12 +7,12 @@ import pytest
 from tests.acceptance.conftest import World
 from tests.acceptance.test_named_again import Words, prompt, told
 from tests.acceptance.test_named_again import words as words
+from tests.support import profiles
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    # Only in the chat itself a message can be quoted; in a thread each hangs under its root.
-    return {"REPLY_IN_THREAD": "false", "GROUP_TRANSCRIPT": "off"}
+    return profiles.IN_CHAT | {"GROUP_TRANSCRIPT": "off"}  # nothing else helps the model
 
 
 def test_a_quoted_answer_stands_once_beside_the_question_it_answers(

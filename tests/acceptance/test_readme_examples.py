@@ -8,6 +8,7 @@ import pytest
 
 from lab.doubles.processes import ROOT
 from tests.acceptance.conftest import World
+from tests.support import profiles
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +17,7 @@ LAUNCH = {"README.md": "3 March", "README.zh.md": "3 月 3 日"}
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"OPENAI_API_KEY": ""}
+    return profiles.OFFLINE
 
 
 def examples(readme: str) -> list[str]:

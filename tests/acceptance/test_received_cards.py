@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.acceptance.conftest import World, prompt_of
+from tests.support import profiles
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    # A card in the chat itself can be quoted; in a thread every message hangs under the root.
-    return {"REPLY_IN_THREAD": "false"}
+    return profiles.IN_CHAT
 
 
 @pytest.fixture

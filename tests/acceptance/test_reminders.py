@@ -14,13 +14,14 @@ from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import card_of, click
 from tests.acceptance.test_own_memory import beside_entries
+from tests.support import profiles
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"OPENAI_API_KEY": "", "TIMEZONE": BERLIN.key}
+    return profiles.OFFLINE
 
 
 def timers(world: World, chat: str = "") -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.conftest import World, markdown, prompt_of
+from tests.support import profiles
 
 PLAYBOOK = Path(__file__).parents[1] / "data" / "playbooks" / "notes.json"
 FURTHER_TURNS = 30
@@ -28,7 +29,7 @@ def brain(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def bot_options(brain: str) -> dict[str, str]:
-    return {"OPENAI_API_KEY": ""} if brain == "offline" else {}
+    return profiles.OFFLINE if brain == "offline" else {}
 
 
 @dataclass

@@ -11,6 +11,7 @@ import pytest
 
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
+from tests.support import profiles
 from tests.support.pages import browser
 
 pytestmark = pytest.mark.slow
@@ -24,7 +25,7 @@ _HAS_MORE = "than => document.querySelector('.card.streaming').textContent.lengt
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"STREAM_REPLIES": "true"}
+    return profiles.STREAMING
 
 
 @pytest.fixture

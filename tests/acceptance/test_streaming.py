@@ -11,6 +11,7 @@ import requests
 
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.support import profiles
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,7 @@ UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"STREAM_REPLIES": "true"}
+    return profiles.STREAMING
 
 
 @pytest.fixture

@@ -99,6 +99,6 @@ def test_a_quote_works_again_soon_after_the_scope_is_granted(world: World) -> No
     assert not is_read()
     world.platform.post("/switches", **{SCOPE: True})
     try:
-        eventually(is_read, within_s=20, what="the quoted words")
+        eventually(is_read, what="the quoted words")
     finally:
         world.platform.post("/switches", **{SCOPE: False})

@@ -1,12 +1,11 @@
 """A group is told of a document only when everybody there can open it, whatever happens before.
 
-A random walk shares and unshares, lets people join and leave, and asks. AUDIENCE_COUNT=10000 walks
-further. Who can really open a document, the stand-in platform knows.
+A random walk shares and unshares, lets people join and leave, and asks. DOCUMENT_AUDIENCE=10000
+walks further. Who can really open a document, the stand-in platform knows.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import replace
@@ -21,9 +20,10 @@ from sandbox.world.entities import Chat, SandboxDocument, SandboxPerson
 from sandbox.world.library import LINKS, MANAGERS, Library
 from sandbox.world.state import World
 from tests.contract.test_reading_documents import Town
+from tests.support import depth
 from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
 
-STEPS = int(os.environ.get("AUDIENCE_COUNT", "500"))
+STEPS = depth.count("DOCUMENT_AUDIENCE", short=200, deep=2000)
 HERE, ELSEWHERE = "oc_here", "oc_elsewhere"
 PEOPLE = ("ou_ann", "ou_bea", "ou_cem", "ou_eve")  # Eve is of another tenant
 Rule = Callable[[Sharing, str, Collection[GroupListener], Collection[str]], bool]

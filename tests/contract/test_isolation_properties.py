@@ -3,7 +3,7 @@
 Whatever is stored carries a tag that says whose it is and where. Every call of the memory's stores
 is made with the token of some turn, at random over a direct connection and Supabase's API; whatever
 it gives back may hold only tags that this token may see. What may be seen is stated here a second
-time, in Python. `ISOLATION_STEPS=n` makes so many calls (default: 600); `ISOLATION_SEED=n` repeats
+time, in Python. `ISOLATION_STEPS=n` makes so many calls; `ISOLATION_SEED=n` repeats
 a run.
 """
 
@@ -34,6 +34,7 @@ from memory.store import MemoryStore
 from memory.tables.buttons import ButtonStore, Click, NewButton
 from memory.tables.embeddings import EmbeddingStore
 from memory.tables.notes import NoteStore
+from tests.support import depth
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 
@@ -41,7 +42,7 @@ NOW = datetime.now(UTC)
 
 pytestmark = pytest.mark.anyio
 
-STEPS, AT_ONCE = int(os.environ.get("ISOLATION_STEPS") or 600), 12
+STEPS, AT_ONCE = depth.count("ISOLATION_STEPS", short=300, deep=2000), 12
 PEOPLE, CHATS, THREADS, TENANTS = 4, 4, 2, ("tenant0", "tenant1")
 
 # Everything is alike: only the scope can keep it apart.
@@ -374,8 +375,7 @@ async def rpcs(backends: list[Backend]) -> AsyncIterator[list[Rpc]]:
 
 @pytest.fixture
 def seed() -> int:
-    """A new one for every run."""
-    return int(os.environ.get("ISOLATION_SEED") or secrets.randbelow(10**9))
+    return int(os.environ.get("ISOLATION_SEED") or depth.dice().randrange(10**9))
 
 
 async def test_nobody_is_ever_given_what_is_not_theirs(

@@ -21,14 +21,14 @@ COLOURS = '{"preload": false, "runOnly": ["color-contrast"]}'
 
 
 @contextmanager
-def browser() -> Iterator[Any]:
-    """Chromium; where there is none the test is skipped."""
+def browser(*options: str) -> Iterator[Any]:
+    """Runs Chromium, or skips the test if there is none."""
     if CHROMIUM is None:
-        pytest.skip("no Chromium; apt-get install chromium")
+        pytest.skip("there is no Chromium: `apt-get install chromium` enables the tests of pages")
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        options = ["--no-sandbox"] if os.geteuid() == 0 else []
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        options += ("--no-sandbox",) if os.geteuid() == 0 else ()
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=list(options))
         try:
             yield launched
         finally:

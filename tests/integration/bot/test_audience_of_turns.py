@@ -1,9 +1,8 @@
 """No reader is ever new, through whole turns: the model prints its whole prompt, and nothing in it
 or in a card comes from where somebody in the audience could not read.
 
-`AUDIENCE_TURNS=n` plays so many histories (default: 12), `AUDIENCE_API=n` so many through
-Supabase's API (default: 4), of seeds from `AUDIENCE_FROM` on if that is given; `AUDIENCE_SEED=n`
-repeats one.
+`AUDIENCE_TURNS=n` plays so many histories, `AUDIENCE_API=n` so many through Supabase's API, of
+seeds from `AUDIENCE_FROM` on if that is given; `AUDIENCE_SEED=n` repeats one.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
-import secrets
 from collections.abc import Iterator
 
 import psycopg
@@ -19,12 +17,15 @@ import pytest
 import structlog
 
 from lab.doubles.lite import SupabaseLite
+from tests.support import depth
 from tests.support.postgres import Server
 from tests.support.whole_turns import SEEN, Leak, Stage, play, stage
 
 pytestmark = pytest.mark.anyio
 
-TURNS, API = int(os.environ.get("AUDIENCE_TURNS") or 12), int(os.environ.get("AUDIENCE_API") or 4)
+TURNS = depth.count("AUDIENCE_TURNS", short=4, deep=50)
+API = depth.count("AUDIENCE_API", short=2, deep=20)
+DICE = depth.dice()
 SEED = os.environ.get("AUDIENCE_SEED")
 FROM = os.environ.get("AUDIENCE_FROM")
 
@@ -63,7 +64,7 @@ async def until(on: Stage, most: int) -> int:
         await play(on, int(SEED))
         return 1
     for number in range(most):
-        await play(on, int(FROM) + number if FROM else secrets.randbelow(10**13))
+        await play(on, int(FROM) + number if FROM else DICE.randrange(10**13))
     return most
 
 

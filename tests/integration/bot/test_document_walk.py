@@ -1,7 +1,7 @@
 """Nobody is told of a document that they cannot open, whatever happens before, also by what earlier
 answers told: a random walk through the worker's own handlers, tables and calls.
 
-DOCUMENT_WALK=10000 walks as far (default: 500 steps); DOCUMENT_WALK_SEED=n repeats a walk.
+DOCUMENT_WALK=10000 walks as far; DOCUMENT_WALK_SEED=n repeats a walk.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -26,12 +25,13 @@ from bot.documents.audience import GroupListener
 from bot.features.private_answers import answering as private_answers
 from memory.identity import FeishuPerson
 from memory.sealing import new_key
+from tests.support import depth
 from tests.support.document_walk import Disclosure, walk
 from tests.support.whole_turns import stage
 
 pytestmark = pytest.mark.anyio
 
-STEPS = int(os.environ.get("DOCUMENT_WALK") or 500)
+STEPS = depth.count("DOCUMENT_WALK", short=100, deep=5000)
 SEED = os.environ.get("DOCUMENT_WALK_SEED")
 _OF_ONE = 100
 
@@ -46,10 +46,10 @@ def quiet() -> Iterator[None]:
 
 async def test_nobody_is_told_of_what_they_cannot_open(database_url: str) -> None:
     faulthandler.cancel_dump_traceback_later()
-    seen, began = Counter[str](), time.monotonic()
+    seen, began, dice = Counter[str](), time.monotonic(), depth.dice()
     for _ in range(1 if SEED else -(-STEPS // _OF_ONE)):
         async with stage(database_url, user_token_key=new_key()) as on:
-            seen += await walk(on, int(SEED or secrets.randbelow(2**32)), _OF_ONE)
+            seen += await walk(on, int(SEED or dice.getrandbits(32)), _OF_ONE)
     print(f"\n{STEPS} steps in {time.monotonic() - began:.0f} s: {dict(seen)}")
     if not SEED:
         assert seen["to all"]

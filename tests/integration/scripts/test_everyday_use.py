@@ -1,6 +1,6 @@
 """`scripts/check_memory` is never wrong about ordinary use.
 
-CHECK_MEMORY_COUNT=n plays so many random histories (default: 50), of seeds from CHECK_MEMORY_FROM
+CHECK_MEMORY_COUNT=n plays so many random histories, of seeds from CHECK_MEMORY_FROM
 on if that is given.
 """
 
@@ -10,7 +10,6 @@ import faulthandler
 import logging
 import os
 import random
-import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -19,11 +18,13 @@ import structlog
 
 from scripts import check_memory
 from scripts.operating.desk import open_desk
+from tests.support import depth
 from tests.support.everyday import DONE, STEP_KINDS, History, Street, street
 
 pytestmark = pytest.mark.anyio
 
-COUNT = int(os.environ.get("CHECK_MEMORY_COUNT") or 50)
+COUNT = depth.count("CHECK_MEMORY_COUNT", short=15, deep=500)
+DICE = depth.dice()
 FROM = os.environ.get("CHECK_MEMORY_FROM")
 A_DAY = timedelta(days=1)
 # What may wait for a while is judged as if that were over.
@@ -48,7 +49,7 @@ async def test_whatever_people_do_nothing_is_found(
     faulthandler.cancel_dump_traceback_later()  # whoever asks for many waits for them
     async with street(database_url) as there:
         for number in range(COUNT):
-            await _play(there, int(FROM) + number if FROM else secrets.randbelow(10**9))
+            await _play(there, int(FROM) + number if FROM else DICE.randrange(10**9))
     record_property("done", dict(DONE))  # type: ignore[operator]
     assert COUNT < 50 or {step.__name__ for step in STEP_KINDS} <= DONE.keys()
 

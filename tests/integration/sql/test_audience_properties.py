@@ -10,17 +10,17 @@ import faulthandler
 import itertools
 import os
 import random
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import psycopg
 import pytest
 
+from tests.support import depth
 from tests.support.interleavings import SEEN, TABLES, TOOLS, Leak, World, empty
 from tests.support.postgres import Server
 
-COUNT = int(os.environ.get("AUDIENCE_COUNT") or 0)
+COUNT = depth.count("AUDIENCE_COUNT", short=0, deep=1000)
 SEED = os.environ.get("AUDIENCE_SEED")
 FROM = os.environ.get("AUDIENCE_FROM")
 _EMPTIED_AFTER = 100
@@ -127,8 +127,9 @@ def live(database: psycopg.Connection, seed: int) -> None:
 
 
 def any_seeds() -> Iterator[int]:
+    dice = depth.dice()
     while True:
-        yield secrets.randbelow(2**40)
+        yield dice.getrandbits(40)
 
 
 def play(database: psycopg.Connection, seeds: Iterable[int], enough: Callable[[int], bool]) -> int:

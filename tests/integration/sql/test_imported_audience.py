@@ -1,6 +1,6 @@
 """Imported history shows nobody what they could not read, in whatever order people come and go.
 
-`IMPORT_COUNT=n` plays so many histories (default: 60), of seeds from `IMPORT_FROM` on if that is
+`IMPORT_COUNT=n` plays so many histories, of seeds from `IMPORT_FROM` on if that is
 given.
 """
 
@@ -9,17 +9,17 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import secrets
 from collections import Counter
 from collections.abc import Iterable
 
 import psycopg
 import pytest
 
+from tests.support import depth
 from tests.support.imported_history import PastGroup
 
-COUNT = int(os.environ.get("IMPORT_COUNT") or 60)
-FROM = int(os.environ.get("IMPORT_FROM") or secrets.randbelow(1_000_000))
+COUNT = depth.count("IMPORT_COUNT", short=30, deep=500)
+FROM = int(os.environ.get("IMPORT_FROM") or depth.dice().randrange(1_000_000))
 _MOST = 1500
 
 _DATES = "import_dates"

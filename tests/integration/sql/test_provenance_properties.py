@@ -1,6 +1,6 @@
 """What is taken back is gone, with all that tells it, and nothing else is: over random histories.
 
-`PROVENANCE_COUNT=n` plays so many histories (default: 50), of seeds from `PROVENANCE_FROM` on if
+`PROVENANCE_COUNT=n` plays so many histories, of seeds from `PROVENANCE_FROM` on if
 that is given; `PROVENANCE_SEED=n` repeats one.
 """
 
@@ -10,16 +10,16 @@ import faulthandler
 import itertools
 import os
 import random
-import secrets
 from collections.abc import Callable, Iterable
 
 import psycopg
 import pytest
 
+from tests.support import depth
 from tests.support.interleavings import empty
 from tests.support.provenance import SEEN, History, Item, Wrong
 
-COUNT = int(os.environ.get("PROVENANCE_COUNT") or 50)
+COUNT = depth.count("PROVENANCE_COUNT", short=30, deep=1000)
 SEED = os.environ.get("PROVENANCE_SEED")
 FROM = os.environ.get("PROVENANCE_FROM")
 _EMPTIED_AFTER = 200
@@ -99,12 +99,11 @@ SHOWN_BY = {
 }
 
 
-# A build server plays the same histories every time.
-_FIXED = random.Random(0) if "CI" in os.environ else None
+_DICE = depth.dice()
 
 
 def new_seed() -> int:
-    return _FIXED.getrandbits(40) if _FIXED else secrets.randbits(40)
+    return _DICE.getrandbits(40)
 
 
 def live(database: psycopg.Connection, seed: int) -> None:
@@ -135,7 +134,7 @@ def seeds(count: int) -> Iterable[int]:
 def test_what_tells_it_goes_and_nothing_else(
     connection: psycopg.Connection, record_property: pytest.FixtureRequest
 ) -> None:
-    if COUNT > 1000:  # whoever asks for many waits for them
+    if COUNT > 500:  # whoever asks for many waits for them
         faulthandler.cancel_dump_traceback_later()
     SEEN.clear()
     count = play(connection, seeds(COUNT))

@@ -9,7 +9,6 @@ from bot.listening.traits import traits
 from bot.listening.weights import ADDRESSEE, AddresseeWeights
 from lab.evaluation.labelled_messages import exchange_of
 from lab.evaluation.written_talk import rows_of_talk
-from lab.learning.addressee_weights import file_of, learn
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -26,6 +25,8 @@ def test_what_tells_messages_apart_gets_the_weight() -> None:
     rows += [labelled("lunch", "silent", n) for n in range(20)]
     told: list[str] = []
 
+    from lab.learning.addressee_weights import learn  # slow to import
+
     weights = learn(rows, told.append)
 
     assert weights.traits["question"][0] > 0 > weights.traits["small talk"][0]
@@ -38,6 +39,8 @@ def test_what_tells_messages_apart_gets_the_weight() -> None:
 
 def test_the_file_it_writes_is_what_was_learned() -> None:
     learned = AddresseeWeights({"heard": (1.0, 0.504, -0.25, 0.0), "you": (0.0,)}, {"why": 0.5})
+
+    from lab.learning.addressee_weights import file_of  # slow to import
 
     written = json.loads(file_of(learned))
 

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -12,8 +11,7 @@ from cryptography.hazmat.primitives.padding import PKCS7
 
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+from tests.support import pages
 
 
 class Clock:
@@ -126,14 +124,8 @@ def tenant(make_tenant):
 
 @pytest.fixture(scope="module")
 def browser():
-    if CHROMIUM is None:
-        pytest.skip("no Chromium; apt-get install chromium")
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+    with pages.browser("--disable-gpu", "--disable-background-networking") as launched:
         yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

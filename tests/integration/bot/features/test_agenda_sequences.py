@@ -5,7 +5,6 @@ stand-in platform. AGENDA_COUNT=1000 tries many more."""
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -20,11 +19,12 @@ from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.buttons import ButtonStore, Click, NewButton, new_id
+from tests.support import depth
 from tests.support.agendas import TENANT, AgendaScene, Killed, offered_payload
 
 pytestmark = pytest.mark.anyio
 
-COUNT = int(os.environ.get("AGENDA_COUNT", "25"))
+COUNT = depth.count("AGENDA_COUNT", short=12, deep=1000)
 STEPS = 10
 _OTHERS = ("Bob", "陈晨")
 

@@ -20,6 +20,7 @@ from bot import webhook
 from bot.intake.acceptance import Intake
 from bot.queue.inbox import Inbox
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, encrypt, message_event
+from tests.support.patience import limit_s
 
 FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
 PUSHED = sorted(
@@ -184,7 +185,7 @@ def test_url_verification_is_unsigned_and_answered_for_its_token(client: FlaskCl
     answer = client.post("/webhook/event", json={"encrypt": encrypt(check)})
 
     assert (answer.status_code, answer.json) == (200, {"challenge": 'a"b'})
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < limit_s(1)
     wrong = {**check, "token": "guess"}
     assert client.post("/webhook/event", json={"encrypt": encrypt(wrong)}).status_code == 400
 

@@ -133,7 +133,7 @@ async def test_who_waits_for_an_answer_is_told_that_the_connection_was_closed(po
             await asyncio.sleep(0)
         await connection.close()
         with pytest.raises(psycopg.OperationalError):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await asking
 
 

@@ -75,7 +75,7 @@ def deps(**fields: Any) -> ToolDeps:
 async def ran(model: Scripted, kitchen: Kitchen | None = None, **options: Any) -> AgentWords:
     hands = Hands(kitchen.box(), deps()) if kitchen else None
     spent = options.pop("spent", Spent())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         return await run(model, plain_messages("", "cook"), spent=spent, hands=hands, **options)
 
 

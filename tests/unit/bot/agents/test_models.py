@@ -28,6 +28,7 @@ from bot.settings import Settings
 from memory.models import WorkingMemory
 from memory.summary.text import Line
 from tests.support.models import Scripted
+from tests.support.patience import limit_s
 from tests.support.raw_endpoint import RawEndpoint, Wire, as_json, delta, events, serving, whole
 
 pytestmark = pytest.mark.anyio
@@ -115,11 +116,11 @@ async def test_an_answer_that_never_ends_is_ended_and_stays() -> None:
         began = asyncio.get_running_loop().time()
         answer = await manager.answer(PROMPT, timeout_s=1, flows_for_s=3, on_progress=nobody_reads)
         took = asyncio.get_running_loop().time() - began
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await endpoint.all_closed.wait()
     assert answer.text.startswith("word0 word1 word2")
     assert answer.ended == "time"
-    assert 2.5 < took < 8
+    assert 2.5 < took < limit_s(8)
 
 
 async def test_a_stop_before_the_first_word_is_not_undone_by_it() -> None:
@@ -130,7 +131,7 @@ async def test_a_stop_before_the_first_word_is_not_undone_by_it() -> None:
 
     words = [events(delta(content=f"word{n} "), done=False) for n in range(100)]
     async with managed(Wire(words, pause_s=0.1), model_timeout_seconds=5) as (manager, _):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             answer = await manager.answer(
                 PROMPT, timeout_s=5, flows_for_s=60, on_progress=on_progress, stop=stop
             )
@@ -161,7 +162,7 @@ async def test_an_endpoint_that_hangs_ends_in_time_and_holds_nothing(
                 PROMPT, timeout_s=0.5, on_progress=nobody_reads if streamed else None
             )
         assert asyncio.get_running_loop().time() - began < 2
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await endpoint.all_closed.wait()
 
 
@@ -175,7 +176,7 @@ async def test_a_wrong_key_is_told_from_other_failures() -> None:
 async def test_a_hundred_questions_to_an_endpoint_that_hangs_all_end_in_time() -> None:
     async with managed(*[HANGS] * 100) as (manager, endpoint):
         turns = (manager.answer(PROMPT, timeout_s=1) for _ in range(100))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             ended = await asyncio.gather(*turns, return_exceptions=True)
             await endpoint.all_closed.wait()
 

@@ -68,7 +68,7 @@ async def answered(manager: Manager, images: tuple[Image, ...] = ()) -> Answered
         now=datetime(2026, 11, 20, tzinfo=UTC),
         images=images,
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         answer = await manager.answer(prompt, timeout_s=15, on_progress=on_progress)
     return Answered(answer, reports)
 

@@ -215,7 +215,7 @@ async def test_what_could_not_be_written_waits_for_the_memory() -> None:
     table.away = True
     async with kept_people(Directory({}), table) as people:
         people.meet(said("ou_a", mention("ou_b", "Bob")), BOT)
-        await asyncio.wait_for(table.written.wait(), 5)
+        await asyncio.wait_for(table.written.wait(), 60)
         table.away = False
     assert {s.open_id for s in table.writes[-1]} == {"ou_a", "ou_b"}
 

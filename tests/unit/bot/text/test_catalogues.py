@@ -7,6 +7,7 @@ import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import polib
@@ -92,7 +93,12 @@ class Asked:
     fields: frozenset[str]
 
 
-def asked_for() -> Iterator[Asked]:
+@cache
+def asked_for() -> tuple[Asked, ...]:
+    return tuple(_asked_for())
+
+
+def _asked_for() -> Iterator[Asked]:
     for module in sorted(BOT.rglob("*.py")):
         tree = ast.parse(module.read_text(encoding="utf-8"))
         imported = imports(tree)
@@ -105,9 +111,6 @@ def asked_for() -> Iterator[Asked]:
                 if catalogue and isinstance(key, ast.Constant):
                     given = frozenset(str(one.arg) for one in node.keywords)
                     yield Asked(module, node.lineno, catalogue, key.value, given)
-
-
-ASKED = list(asked_for())
 
 
 @pytest.mark.parametrize("path", ENGLISH, ids=lambda path: str(path.relative_to(BOT)))
@@ -130,14 +133,14 @@ def test_both_languages_say_the_same_with_the_same_fields(path: Path) -> None:
 def test_every_text_is_asked_for(path: Path) -> None:
     shared = path.parent.name == "tool_types"  # the outcomes that all rooms of the agents may have
     words, beginnings = written(path.parent.parent if shared else path.parent)
-    elsewhere = {one.key for one in ASKED if one.catalogue == path}
+    elsewhere = {one.key for one in asked_for() if one.catalogue == path}
     unused = [key for key in read(path) if key not in words | elsewhere]
     assert not [key for key in unused if not key.startswith(beginnings)]
 
 
 def test_every_key_that_is_asked_for_is_there_and_given_its_fields() -> None:
     texts = {path: read(path) for path in ENGLISH}
-    for one in ASKED:
+    for one in asked_for():
         where = f"{one.module}:{one.line}"
         assert one.key in texts[one.catalogue], where
         needed = set().union(*map(fields, forms(texts[one.catalogue][one.key])))

@@ -195,7 +195,7 @@ async def test_without_a_vector_in_time_the_words_alone_decide(
     failures = _failures(reason)
 
     with capture_logs() as logs:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             found = await find(
                 MemoryStore(rpc), embedder, alice, "noodles", now=NOW, scope="thread"
             )

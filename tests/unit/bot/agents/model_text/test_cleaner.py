@@ -257,7 +257,7 @@ def test_a_frame_that_may_begin_a_mark_is_not_past_all_beginnings(begun: str) ->
     assert _is_past_beginnings("two words\nand tool_c")
 
 
-SPACES = [chr(n) for n in range(0x10FFFF) if chr(n).isspace()]
+SPACES = [chr(n) for n in range(0x3001) if chr(n).isspace()]  # no others above
 
 
 @given(st.text(st.sampled_from([*SPACES, *" ***--aß>#.7٣。"]), max_size=12))
