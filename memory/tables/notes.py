@@ -108,10 +108,9 @@ def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote,
             ordinal=row["ordinal"],
             recency=row["recency"],
             last_action=row["last_action"],
-            # an earlier release's function, while a newer one is being rolled out, says neither
-            here=row.get("here", True),
-            shown=row.get("shown"),
-            elsewhere=row.get("elsewhere", False),
+            here=row["here"],
+            shown=row["shown"],
+            elsewhere=row["elsewhere"],
         )
         for row in rows
     )
