@@ -108,9 +108,10 @@ def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote,
             ordinal=row["ordinal"],
             recency=row["recency"],
             last_action=row["last_action"],
-            here=row["here"],
-            shown=row["shown"],
-            elsewhere=row["elsewhere"],
+            # the two queries of the registry do not give the same fields
+            here=row.get("here", True),
+            shown=row.get("shown"),
+            elsewhere=row.get("elsewhere", False),
         )
         for row in rows
     )

@@ -8,7 +8,6 @@ import pytest
 
 from memory.errors import AccessDenied, IdentityMissing, TurnUnknown
 from memory.models import StoredCard
-from memory.origins import Origin
 from memory.scope import memory_context
 from memory.store import MemoryStore
 from tests.support.exchanges import deliver, exchange, texts
