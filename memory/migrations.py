@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -30,9 +31,11 @@ TRIAL = (
 )
 _CONNECT_S = 5
 _LOCK_KEY = 0x6665697368752D31  # "feishu-1": any constant that no other program uses
+_LOCK = ("lock", f"select pg_advisory_lock({_LOCK_KEY})")
 # While a statement waits for a lock on a table, everybody who comes later waits behind it.
 _LOCK_TIMEOUT = "200ms"
 _PATIENCE_S = 120.0
+_QUIET_S = 2.0  # processes that start together wait for each other so long
 _PAUSE_S = 0.5
 
 _RECORD = sql.SQL("insert into {}.migrations (name) values (%s)").format(sql.Identifier(SCHEMA))
@@ -83,9 +86,10 @@ def apply(
 ) -> list[str]:
     """Brings the database up to date and returns the names of the steps applied now."""
     with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute("select set_config('lock_timeout', %s, false)", [_LOCK_TIMEOUT])
         wait = partial(_patiently, report=report)
-        wait("another process", lambda: "which migrates", partial(_lock, connection))
+        connection.execute(f"set lock_timeout = '{_QUIET_S}s'".encode())
+        wait("the migration", lambda: "another one", lambda: _execute(connection, *_LOCK))
+        connection.execute(f"set lock_timeout = '{_LOCK_TIMEOUT}'".encode())
         steps = _missing(_recorded(connection), folder)
         for step in steps:
             report(f"applying {step.name}")
@@ -150,25 +154,23 @@ def _missing(recorded: set[str], folder: Path) -> list[Step]:
 
 
 def _patiently(
-    what: str, holder: Callable[[], str], attempt: Callable[[], None], *, report: Report
+    what: str, holder: Callable[[], str], attempt: Callable[[], object], *, report: Report
 ) -> None:
     """Tries again while somebody else holds a lock. Raises `MigrationFailed` after two minutes."""
-    deadline, told = time.monotonic() + _PATIENCE_S, False
+    began, told = time.monotonic(), False
     while True:
         try:
-            return attempt()
+            attempt()
         except psycopg.errors.LockNotAvailable as exc:
-            waits = f"{what} waits for {holder()}"
-            if time.monotonic() > deadline:
+            waited_s, waits = time.monotonic() - began, f"{what} waits for {holder()}"
+            if waited_s > _PATIENCE_S:
                 raise MigrationFailed(f"{waits}: end that, and run scripts/migrate again") from exc
-        if not told:
+        else:
+            return
+        if waited_s > _QUIET_S and not told:
             report(waits)
             told = True
         time.sleep(_PAUSE_S)
-
-
-def _lock(connection: psycopg.Connection) -> None:
-    connection.execute("select pg_advisory_lock(%s)", [_LOCK_KEY])
 
 
 def _holder(connection: psycopg.Connection, step: Step) -> str:
@@ -190,9 +192,9 @@ def _run(connection: psycopg.Connection, step: Step) -> None:
             connection.execute(_RECORD, [name])
 
 
-def _execute(connection: psycopg.Connection, name: str, text: str) -> None:
+def _execute(connection: psycopg.Connection, name: str, text: str) -> psycopg.Cursor[Any]:
     try:
-        connection.execute(text.encode())
+        return connection.execute(text.encode())
     except psycopg.errors.LockNotAvailable:
         raise
     except psycopg.Error as exc:
@@ -201,12 +203,7 @@ def _execute(connection: psycopg.Connection, name: str, text: str) -> None:
 
 def _enable_vectors(connection: psycopg.Connection) -> str:
     """Returns why there are no vectors, or ''. pgvector may have come since the last run."""
-    if connection.execute("select to_regproc('public.enable_vectors')").fetchone() == (None,):
-        return ""
-    try:
-        row = connection.execute("select public.enable_vectors()").fetchone()
-    except psycopg.Error as exc:
-        raise MigrationFailed(f"enable_vectors: {exc}") from exc
+    row = _execute(connection, "vectors", "select public.enable_vectors()").fetchone()
     return str(row[0]) if row else ""
 
 

@@ -144,7 +144,7 @@ class OpenTurn:
 
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
 
-    `turn_id`: its id; one that an earlier version began keeps that.
+    `turn_id`: its id.
 
     `means`: what the stored reply is, once there is one.
     """

@@ -42,7 +42,7 @@ class Origin:
     @property
     def turn_id(self) -> str:
         """The id of a turn that came from something else: however often that comes, there is one.
-        It is a key and tells nothing; a turn that an earlier version began keeps its own."""
+        It is a key and tells nothing."""
         whole = json.dumps([self.kind, self.parent_id, self.cause])
         return hashlib.sha256(whole.encode()).hexdigest()[:32]
 

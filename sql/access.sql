@@ -49,13 +49,13 @@ declare
     add_to_transcript, keep_topics, transcript_marks, conversation_in_short, extend_conversation, most_messages, trim_transcript, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
-    accepted_press, is_pressed, is_private, led_to, known_turn, goes_with, last_card, answered_message, asked_in,
+    accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number,
     noted_sources, given_sources, given_messages, given_besides, kept_foot, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
-  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, fields_of, given_ids, told_foot}';
+  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids, told_foot}';
   -- The same as of_functions, of taking back and of importing: what looks into the keyed hashes of sources, and what
   -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{
@@ -76,7 +76,7 @@ declare
     take_back_notes, drop_turn, drop_message, drop_card, drop_answer, note_gone, take_card,
     take_back_kept, undo_kept, take_back_sources, take_back_tellers, take_back_told, take_back_calls,
     withdraw_kept_cards,
-    drop_forgetting_turns, take_withdrawals, take_due_withdrawals, drop_withdrawal,
+    drop_forgetting_turns, take_due_withdrawals, drop_withdrawal,
     forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed, count_embeddings, drop_other_embeddings,
     note_reaction, list_feedback, card_to_redraw,

@@ -324,15 +324,13 @@ create table public.agent_chats (
   updated_at timestamptz not null default now(),
   -- A fresh start: messages up to this id are kept, and no longer given to the model.
   history_from bigint not null default 0,
-  -- The kind of place, as the event said it; null in rows from before.
+  -- The kind of place, as the event said it.
   chat_type text check (chat_type in ('group', 'p2p')),
-  from_quote boolean not null default false,
   primary key (tenant_key, id, user_id),
   constraint agent_chats_place
     check (id = ('feishu:' || chat_id || case when starts_with(chat_id, 'doc:') then '' else ':' || root_id end))
 );
 create index agent_chats_chat_idx on public.agent_chats (chat_id);
-create index agent_chats_from_quote_idx on public.agent_chats (chat_id) where from_quote;
 create index agent_chats_user_idx on public.agent_chats (user_id, updated_at desc);
 alter table public.agent_chats enable row level security;
 create policy agent_chats_select on public.agent_chats
@@ -363,7 +361,7 @@ create policy agent_chats_of_a_tenant on public.agent_chats
     and tenant_key = coalesce((select public.claim('tenant_key')), ''));
 create policy agent_chats_console on public.agent_chats for select to bot_console using (true);
 revoke all on public.agent_chats from anon, authenticated;
-grant select (id, user_id, tenant_key, chat_id, root_id, created_at, updated_at, history_from, chat_type, from_quote),
+grant select (id, user_id, tenant_key, chat_id, root_id, created_at, updated_at, history_from, chat_type),
     insert, update (title, updated_at, history_from, chat_type), delete on public.agent_chats to authenticated;
 grant select (id, user_id, tenant_key, chat_id, root_id, created_at, updated_at, history_from, chat_type) on
     public.agent_chats to bot_console;
@@ -805,9 +803,7 @@ grant select, insert, update, delete on public.agent_feedback to service_role;
 create table public.agent_turn_records (
   turn_id text primary key references public.agent_turns (id) on delete cascade,
   at timestamptz not null default now(),
-  record jsonb check (jsonb_typeof(record) = 'object' and length(record::text) <= 65536),
-  short text,
-  constraint agent_turn_records_one_form check ((record is null) <> (short is null)),
+  short text not null,  -- as bot_private.short_record makes it
   constraint agent_turn_records_short_size check (length(short) <= 65536)
 );
 create index agent_turn_records_at_idx on public.agent_turn_records (at);

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from bot.agents.authority.rules import exchange_of
-from bot.agents.offline.notice import without_notice
 from bot.agents.prompts.prompt import Image, Prompt, circumstances, manager_rules
 from bot.agents.prompts.quotation import with_material
 from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
@@ -157,7 +156,7 @@ def tell_all(messages: Sequence[StoredMessage], scene: Scene, *, room: int) -> l
 def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Message:
     """A stored message as the model reads it: at-tags as names, people labelled in groups."""
     if message.role == "assistant":
-        text = without_notice(from_card(message.content, scene.names, unescape=markup.unescape))
+        text = from_card(message.content, scene.names, unescape=markup.unescape)
         if paired:
             return Message("assistant", text, exchanges=exchanges(message.id, message.tool_calls))
         return Message("assistant", enrich(text, message.tool_calls))

@@ -7,8 +7,6 @@ from datetime import datetime, tzinfo
 
 import structlog
 
-from bot.agents.offline.notice import without_notice
-from bot.agents.prompts.sentences import without_end_mark
 from bot.agents.summaries.summariser import Summarise
 from bot.feishu import markup
 from bot.services import Services
@@ -121,8 +119,7 @@ def told(message: FoldedMessage, names: Mapping[str, str], zone: tzinfo) -> Line
     day = f"{datetime.fromisoformat(message.created_at).astimezone(zone):%Y-%m-%d}"
     ids = tuple(message.note_ids)
     if message.role == "assistant":
-        shown = from_card(message.content, names, unescape=markup.unescape)
-        text = without_end_mark(without_notice(shown))
+        text = from_card(message.content, names, unescape=markup.unescape)
         mentioned = [names[open_id] for open_id in _at_tags(message.content) if open_id in names]
         return Line(_BOT, text, day, by_bot=True, ids=(*mentioned, *ids))
     author = message.actor_name or names.get(message.actor_id, "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from bot.agents.prompts.sentences import without_end_mark
 from bot.feishu import markup
 from bot.text.card_names import from_card
 from memory.recall.passages import Passage
@@ -24,6 +23,6 @@ def told_passages(
     """`memory.recall.reading.render`, with the at-tags of cards as names."""
 
     def visible(card: str) -> str:
-        return without_end_mark(from_card(card, names, unescape=markup.unescape))
+        return from_card(card, names, unescape=markup.unescape)
 
     return render(found, here=here, now=now, label=label, visible=visible, question=question)

@@ -45,9 +45,6 @@ DELETING_PRESSES = {
 }
 TIMERS = {kind: fire for feature in FEATURES for kind, fire in feature.timers.items()}
 
-# What buttons of earlier versions have in place of a tool.
-_MARKS = {"form": "settings.save", "stops": "proactive.stop"}
-
 
 def press_name(press: Press) -> str:
     """The name by which a feature brings what the button does; "" where it asks a question or
@@ -57,5 +54,4 @@ def press_name(press: Press) -> str:
         return str(payload["tool"]) if payload["decision"] == "confirm" else ""
     if press.kind == "share":
         return "private.share"
-    marks = (name for mark, name in _MARKS.items() if mark in payload)
-    return str(payload.get("tool") or next(marks, ""))
+    return str(payload.get("tool") or "")

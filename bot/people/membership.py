@@ -75,7 +75,7 @@ class Membership:
         await self._keeper.close()
 
     async def find(self) -> int:
-        """Chats of older rows become known. Returns how many. Raises `StoreError`."""
+        """Makes chats known that only the memory knows. Returns how many. Raises `StoreError`."""
         return await self._table.find()
 
     def meet(self, request: TurnRequest) -> None:

@@ -27,10 +27,8 @@ _RETRY = sql.SQL("select {}.retry_failed(%s, %s, %s)").format(_SCHEMA)
 _DROP = sql.SQL("select {}.drop_failed(%s, %s)").format(_SCHEMA)
 _UNFINISHED = sql.SQL("select {}.unfinished_work(%s)").format(_SCHEMA)
 _CANCEL = sql.SQL("select {}.cancel_waiting(%s)").format(_SCHEMA)
-# A message's id, the key of a turn that came from something else, or one of an earlier version.
-_TURN = re.compile(
-    r"om_\w{1,64}|[0-9a-f]{32}|(?:click|reaction|timer|private|offer):[\w:~-]{1,200}"
-)
+# A message's id, or the key of a turn that came from something else.
+_TURN = re.compile(r"om_\w{1,64}|[0-9a-f]{32}")
 _UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 
 

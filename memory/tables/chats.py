@@ -70,7 +70,7 @@ class ChatStore:
         return new
 
     async def find(self) -> int:
-        """Chats that only the memory's older rows know become known. Returns how many."""
+        """Makes chats known that only the memory knows. Returns how many."""
         found: int = await self._rpc.call("find_chats", {}, None)
         return found
 

@@ -108,7 +108,7 @@ def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote,
             ordinal=row["ordinal"],
             recency=row["recency"],
             last_action=row["last_action"],
-            # an earlier release's function, while a newer one is being rolled out, says neither
+            # the two queries of the registry do not give the same fields
             here=row.get("here", True),
             shown=row.get("shown"),
             elsewhere=row.get("elsewhere", False),

@@ -1,7 +1,7 @@
 """People, chats, messages and cards of the simulated tenant: frozen values."""
 
 import secrets
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 BOT = "bot"
@@ -158,25 +158,6 @@ class SandboxDocument:
     create_ms: int = 0
     update_ms: int = 0
     revision: int = 1
-
-    def with_threads(self) -> "SandboxDocument":
-        """The same, where an earlier version kept one text for each comment."""
-        if all("replies" in one for one in self.comments):
-            return self
-        return replace(self, comments=tuple(map(_threaded, self.comments)))
-
-
-def _threaded(comment: dict[str, Any]) -> dict[str, Any]:
-    if "replies" in comment:
-        return comment
-    rest = {name: value for name, value in comment.items() if name != "text"}
-    said = {
-        "reply_id": comment["comment_id"],
-        "user_id": comment["user_id"],
-        "create_time": comment["create_time"],
-        "elements": [{"type": "text_run", "text_run": {"text": comment["text"]}}],
-    }
-    return {**rest, "replies": [said]}
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class World:
         elif isinstance(entity, Resource):
             self.resources[entity.key] = entity
         elif isinstance(entity, SandboxDocument):
-            self.documents[entity.token] = entity.with_threads()
+            self.documents[entity.token] = entity
         elif isinstance(entity, SandboxEvent):
             self.events[entity.event_id] = entity
         elif isinstance(entity, SandboxTask):

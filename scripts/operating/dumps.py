@@ -20,9 +20,18 @@ from memory import migrations
 from memory.backends.server_account import installed_program
 
 _LEDGER = f"{migrations.SCHEMA}.migrations"
-_CREATED = re.compile(r"create table (?:if not exists )?(public\.\w+)")
+_CREATED = re.compile(r"create table ((?:public|bot_private)\.\w+)")
+_IN_NO_BACKUP = "bot_private.user_token_seals"  # people's tokens at Feishu
+# A new database has a key of its own; the hashes in a backup are made with that of the backup.
+_KEY = "bot_private.source_key"
+_FORGET_KEY = "delete from bot_private.source_key;\n"
 # The last step of trials before the first release: with it, their rows fit the tables of today.
 _LAST_OF_TRIALS = "0752_told_since_at_once.sql"
+# A column of trials that is gone comes back until their rows are in. Records of turns, which are
+# kept for some days, are left out.
+_BEFORE_TRIAL = "alter table public.agent_chats add column from_quote boolean;\n"
+_AFTER_TRIAL = "alter table public.agent_chats drop column from_quote;\n"
+_NOT_OF_TRIALS = "public.agent_turn_records"
 # A parameter of Postgres 17 and newer that pg_restore sets to its default; older ones refuse it.
 _UNKNOWN_TO_OLDER = b"SET transaction_timeout = 0;\n"
 _HAS_TRIGGERS = """
@@ -67,27 +76,31 @@ def load(url: str, file: Path) -> None:
     """
     if not file.is_file():
         raise DumpFailed(f"{file} is no file.")
-    if full := [name for name, rows in tables(url).items() if rows]:
+    if full := [name for name, rows in tables(url).items() if rows and name != _KEY]:
         raise DumpFailed(f"the database is not empty ({full[0]} has rows): give an empty one.")
-    _require_same_version(url, file)
+    of_a_trial = _is_of_a_trial(url, file)
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "rows.sql"
-        script.write_bytes(_script(url, file, Path(folder) / "list"))
+        script.write_bytes(_script(url, file, Path(folder) / "list", of_a_trial))
         psql = ("psql", "--no-psqlrc", "--quiet", "--single-transaction", "--output=/dev/null")
         _run([*psql, "--set=ON_ERROR_STOP=1", f"--file={script}"], _connection(url))
 
 
-def _script(url: str, file: Path, chosen: Path) -> bytes:
+def _script(url: str, file: Path, chosen: Path, of_a_trial: bool) -> bytes:
     """The rows as SQL. Our triggers rest meanwhile: what they once did is among the rows."""
     with psycopg.connect(url) as connection:
-        there = _ours(connection)
-        found = connection.execute(_HAS_TRIGGERS, [there]).fetchall()
+        there = {*_ours(connection)} - ({_NOT_OF_TRIALS} if of_a_trial else set())
+        found = connection.execute(_HAS_TRIGGERS, [list(there)]).fetchall()
     contents = _run(["pg_restore", "--list", str(file)]).decode().splitlines()
-    wanted = (line for line in contents if (name := _table(line)) is None or name in there)
+    wanted = [line for line in contents if (name := _table(line)) is None or name in there]
     chosen.write_text("\n".join(wanted), encoding="utf-8")
     rows = _run(["pg_restore", f"--use-list={chosen}", "--no-owner", "--file=-", str(file)])
     resting = "".join(f"alter table {name} disable trigger user;\n" for (name,) in found)
     awake = "".join(f"alter table {name} enable trigger user;\n" for (name,) in found)
+    if _KEY in map(_table, wanted):
+        resting += _FORGET_KEY
+    if of_a_trial:
+        resting, awake = resting + _BEFORE_TRIAL, _AFTER_TRIAL + awake
     return resting.encode() + rows.replace(_UNKNOWN_TO_OLDER, b"", 1) + awake.encode()
 
 
@@ -97,7 +110,9 @@ def _table(line: str) -> str | None:
     return ".".join(found.groups()) if found else None
 
 
-def _require_same_version(url: str, file: Path) -> None:
+def _is_of_a_trial(url: str, file: Path) -> bool:
+    """Whether the file is of a trial before the first release. Raises `DumpFailed` for a file of
+    another version."""
     schema, table = _LEDGER.split(".")
     arguments = ("--data-only", f"--schema={schema}", f"--table={table}", "--file=-")
     lines = _run(["pg_restore", *arguments, str(file)]).decode().splitlines()
@@ -108,11 +123,13 @@ def _require_same_version(url: str, file: Path) -> None:
     there = {str(row[0]) for row in rows}
     if migrations.WHOLE not in kept:
         _require_last_trial(kept)
-    elif differing := sorted(name for name in kept ^ there if not name.startswith("functions ")):
+        return True
+    if differing := sorted(name for name in kept ^ there if not name.startswith("functions ")):
         raise DumpFailed(
             f"the backup was made by another version ({differing[0]}): restore it with that one "
             "into an empty database, then run scripts/migrate of this one."
         )
+    return False
 
 
 def _require_last_trial(kept: Set[str]) -> None:
@@ -125,7 +142,8 @@ def _require_last_trial(kept: Set[str]) -> None:
 
 def _created() -> list[str]:
     files = sorted(migrations.FOLDER.rglob("*.sql"))
-    return [name for one in files for name in _CREATED.findall(one.read_text(encoding="utf-8"))]
+    found = (_CREATED.findall(one.read_text(encoding="utf-8")) for one in files)
+    return [name for names in found for name in names if name != _IN_NO_BACKUP]
 
 
 def _ours(connection: psycopg.Connection) -> list[str]:

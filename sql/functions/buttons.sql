@@ -94,10 +94,7 @@ begin
   end if;
 
   select * into v_press from public.agent_presses p where p.group_id = v_button.group_id;
-  if (v_press.group_id is null and v_button.expires_at < now())
-     -- one of before that asks something else than it shows
-     or (v_button.kind = 'follow_up' and (v_button.payload ->> 'text') is distinct from v_button.label)
-  then
+  if v_press.group_id is null and v_button.expires_at < now() then
     return jsonb_build_object('verdict', 'expired');
   elsif (v_button.payload -> 'again') = 'true' then
     return bot_private.accepted_press(v_button, p_with_turn);

@@ -47,8 +47,7 @@ as $$
   select count(*)::integer from stored where is_new
 $$;
 
--- Chats that the memory knows and this table does not, from before there was one, become known
--- without a type. A person's own place (public.p2p_chats) is none of Feishu's, nor is a thread of comments. Returns
+-- Chats that the memory knows and this table does not, such as after a crash, become known without a type. A person's own place (public.p2p_chats) is none of Feishu's, nor is a thread of comments. Returns
 -- how many.
 create or replace function public.find_chats() returns integer
 language sql volatile security invoker set search_path = pg_catalog, pg_temp

@@ -48,7 +48,7 @@ as $$
       select percentile_cont(0.95) within group (order by
                coalesce((f.record ->> 'memory_load_ms')::numeric, 0)
                + coalesce((f.record ->> 'memory_save_ms')::numeric, 0))
-      from public.agent_turn_records r, bot_private.fields_of(r) f (record) where r.at > now() - interval '15 minutes'),
+      from public.agent_turn_records r, bot_private.whole_record(r.short) f (record) where r.at > now() - interval '15 minutes'),
     'workers', (select count(*) from workers w where w.last_heartbeat > now() - interval '30 seconds'),
     'retried', (select count(*) from jobs j where j.status = 'waiting' and j.attempts > 0),
     'unfinished_s', (select extract(epoch from now() - min(u.created_at))

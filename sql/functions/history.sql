@@ -78,10 +78,8 @@ as $$
   order by id desc limit p_limit
 $$;
 
--- The newest messages of a thread (p_thread, at most p_limit, newest first) with those of other
--- conversations that belong there: in the main conversation of a p2p chat what earlier versions kept of
--- quotations as conversations of their own; in a thread the exchange that its first message is of, which
--- stands elsewhere where threads were off, in p2p, or where an earlier version took a quotation for a thread.
+-- The newest messages of a thread (p_thread, at most p_limit, newest first) with the exchange that its first message is
+-- of, which stands in another conversation where threads were off, and in p2p.
 create or replace function bot_private.read_along(
   p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_limit integer,
   p_thread bigint[]
@@ -91,19 +89,8 @@ as $$
 declare
   v_chat constant text := bot_private.chat_of(p_conversation_id);
   v_root constant text := bot_private.root_of(p_conversation_id);
-  v_more bigint[];
 begin
-  if v_root = 'main' then
-    v_more := array(
-      select m.id from (
-        select c.id from public.agent_chats c
-        where c.chat_id = v_chat and c.from_quote and c.tenant_key = p_tenant_key
-          and c.user_id = p_user_id
-        order by c.updated_at desc limit 20) c,
-      lateral bot_private.newest_of_thread(p_tenant_key, c.id, p_user_id, p_until, p_limit) m (id));
-    return case when v_more = '{}' then p_thread else array(
-      select id from unnest(p_thread || v_more) t (id) order by id desc limit p_limit) end;
-  elsif cardinality(p_thread) >= p_limit then
+  if v_root = 'main' or cardinality(p_thread) >= p_limit then
     return p_thread;
   end if;
   return p_thread || array(

@@ -50,14 +50,6 @@ as $$
   where t.parent_id = p_parent_id and t.origin = p_origin and t.cause = p_cause
 $$;
 
--- The same of {origin, parent_id, cause}; p_turn_id where there is none yet.
-create or replace function bot_private.known_turn(p_origin jsonb, p_turn_id text) returns text
-language sql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select coalesce(bot_private.led_to(
-    p_origin ->> 'origin', p_origin ->> 'parent_id', coalesce(p_origin ->> 'cause', '')), p_turn_id)
-$$;
-
 -- The turn without which one of this origin does not stand: its question was copied from there, or stood there.
 -- A reaction is a person's own word.
 create or replace function bot_private.goes_with(p_origin jsonb) returns text

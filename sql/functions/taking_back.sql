@@ -714,15 +714,6 @@ as $$
   from taken w left join public.agent_turns t on 'of:' || t.id = w.message_id
 $$;
 
--- The same for workers of the last release: cards, ids only.
-create or replace function public.take_withdrawals(p_limit integer) returns jsonb
-language sql volatile security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select coalesce(jsonb_agg(d -> 'message_id'), '[]')
-  from jsonb_array_elements(public.take_due_withdrawals(p_limit)) d
-  where not starts_with(d ->> 'message_id', 'of:')
-$$;
-
 create or replace function public.drop_withdrawal(p_message_id text) returns jsonb
 language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$

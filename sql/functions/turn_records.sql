@@ -72,13 +72,6 @@ as $$
   from had h
 $$;
 
--- The fields of a row, whichever form it has.
-create or replace function bot_private.fields_of(p_row public.agent_turn_records) returns jsonb
-language sql immutable security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select case when p_row.short is null then p_row.record else bot_private.whole_record(p_row.short) end
-$$;
-
 -- Keeps records (JSON array of {turn_id, day, record}) of turns that are there, and adds their tokens
 -- to the day of who asked. A record that comes again, after an attempt that failed, replaces what it
 -- has anew. p_keep: whether records are kept, or only counted.
@@ -110,13 +103,13 @@ begin
     )
     insert into public.agent_turn_records (turn_id, short)
     select distinct on (there.id) there.id, bot_private.short_record(bot_private.packed_record(
-      coalesce(bot_private.told_record(bot_private.fields_of(k), there.given), '{}') || (r -> 'record'), there.given))
+      coalesce(bot_private.told_record(bot_private.whole_record(k.short), there.given), '{}') || (r -> 'record'), there.given))
     from jsonb_array_elements(p_records) with ordinality e (r, place)
     join there on there.id = r ->> 'turn_id'
     left join public.agent_turn_records k on k.turn_id = there.id
     where length((r -> 'record')::text) <= 65536
     order by there.id, place desc
-    on conflict (turn_id) do update set record = null, short = excluded.short, at = now();
+    on conflict (turn_id) do update set short = excluded.short, at = now();
   end if;
 end
 $$;

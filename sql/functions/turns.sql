@@ -131,8 +131,7 @@ create or replace function bot_private.told_foot(p_shown jsonb) returns jsonb
 language sql immutable parallel safe security invoker
 return '{"tools": [], "recalled": []}'::jsonb || p_shown;
 
--- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id. A turn of
--- that origin keeps the id under which it was begun, which is returned.
+-- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id.
 create or replace function public.open_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
@@ -159,9 +158,6 @@ declare
   v_overdue bigint;
   v_first jsonb;
 begin
-  if v_origin is not null then  -- an earlier version may have begun it under another id
-    p_turn_id := bot_private.known_turn(v_origin, p_turn_id);
-  end if;
   if exists (
       select from public.recalled_messages r
       where r.message_id in (p_turn_id, bot_private.goes_with(v_origin))) then
@@ -685,9 +681,6 @@ begin
   perform bot_private.tell_nothing();
   v_cards := p_cards;
   v_origin := p_origin;
-  if v_origin is not null then
-    p_turn_id := bot_private.known_turn(v_origin, p_turn_id);
-  end if;
   perform bot_private.require_card_count(v_cards);
   if exists (select from public.recalled_messages r
              where r.message_id in (p_turn_id, bot_private.goes_with(v_origin))) then

@@ -27,32 +27,9 @@ declare
     and ((select public.claim('sharing')) is distinct from 'person'
          or (select public.claim('actor')) in (user_id, actor_id))
   $rule$;
-  of_a_tenant constant text := $rule$
-    create policy agent_embeddings_of_a_tenant on public.agent_embeddings as restrictive
-    for all to authenticated using (tenant_key = (select public.claim('tenant_key'))
-      and tenant_key = coalesce((select public.claim('tenant_key')), ''))
-  $rule$;
-  told constant text := $rule$
-    create policy agent_embeddings_told on public.agent_embeddings as restrictive
-    for select to authenticated
-    using ((said_at >= (select bot_private.told_since())) is not false)
-  $rule$;
   v_schema text;
 begin
   if to_regclass('public.agent_embeddings') is not null then
-    if not exists (select from pg_catalog.pg_policy where polname = 'agent_embeddings_told') then
-      execute told;
-    end if;
-    if not exists (select from pg_catalog.pg_policy where polname = 'agent_embeddings_of_a_tenant') then
-      execute of_a_tenant;
-    end if;
-    -- vectors of another model are made beside those that answer meanwhile
-    if (select cardinality(conkey) from pg_catalog.pg_constraint
-        where conname = 'agent_embeddings_pkey') = 1
-    then
-      alter table public.agent_embeddings
-        drop constraint agent_embeddings_pkey, add primary key (id, model);
-    end if;
     return '';
   end if;
   if not exists (select from pg_catalog.pg_available_extensions where name = 'vector') then
@@ -112,8 +89,12 @@ begin
            for update to authenticated using (' || place || ')';
   execute 'create policy agent_embeddings_delete on public.agent_embeddings
            for delete to authenticated using (' || place || ')';
-  execute of_a_tenant;
-  execute told;
+  create policy agent_embeddings_of_a_tenant on public.agent_embeddings as restrictive
+  for all to authenticated using (tenant_key = (select public.claim('tenant_key'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+  create policy agent_embeddings_told on public.agent_embeddings as restrictive
+  for select to authenticated
+  using ((said_at >= (select bot_private.told_since())) is not false);
   revoke all on public.agent_embeddings from anon, authenticated;
   grant select, insert, delete on public.agent_embeddings to authenticated;
   grant update (model, embedding) on public.agent_embeddings to authenticated;

@@ -37,7 +37,7 @@ def run(world: World, *command: str) -> subprocess.CompletedProcess[str]:
 
 def record(world: World, turn: str) -> dict[str, Any]:
     def found() -> list[dict[str, Any]]:
-        query = """select bot_private.told_record(bot_private.fields_of(r),
+        query = """select bot_private.told_record(bot_private.whole_record(r.short),
                      bot_private.given_ids(t.given_messages, t.given)) as record
                    from public.agent_turn_records r join public.agent_turns t on t.id = r.turn_id
                    where r.turn_id = %s"""

@@ -8,7 +8,6 @@ import pytest
 
 from memory.errors import AccessDenied, IdentityMissing, TurnUnknown
 from memory.models import StoredCard
-from memory.origins import Origin
 from memory.scope import memory_context
 from memory.store import MemoryStore
 from tests.support.exchanges import deliver, exchange, texts
@@ -77,20 +76,6 @@ async def test_a_redelivered_question_is_stored_once_and_its_attempts_are_counte
     assert [turn.attempts for turn in turns] == [1, 2, 3]
     assert [texts(turn) for turn in turns] == [["Q"]] * 3
     assert len(await memory.list_messages(context.conversation_id)) == 1
-
-
-async def test_a_turn_keeps_the_id_under_which_an_earlier_version_began_it(
-    memory: MemoryStore, group: Group
-) -> None:
-    context, origin = group.turn(), Origin("button", group.message("q"), group.message("button"))
-    began = group.message("another id")
-    await memory.open_turn(context, turn_id=began, content="Q", origin=origin)
-    await memory.record_reply(context, turn_id=began, cards=["A"])
-
-    turn = await memory.open_turn(context, turn_id=origin.turn_id, content="Q", origin=origin)
-
-    assert (turn.turn_id, turn.state, turn.attempts) == (began, "pending", 2)
-    assert [card.content for card in turn.reply] == ["A"]
 
 
 async def test_a_resumed_turn_does_not_see_what_was_asked_after_it(

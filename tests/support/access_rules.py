@@ -416,12 +416,12 @@ TABLES: Mapping[str, Table] = {
     ),
     # Written by a worker beside its turns, for operators.
     "agent_turn_records": Table(
-        lambda r, k: {"turn_id": k, "record": Jsonb({})},
+        lambda r, k: {"turn_id": k, "short": "[0]"},
         Rules(nobody, **_READ_ONLY),
         tried="at",
         changed=TAKEN,
         key="turn_id",
-        unread=("turn_id", "at", "record", "short"),
+        unread=("turn_id", "at", "short"),
     ),
     "agent_decisions": Table(
         lambda r, k: {

@@ -19,7 +19,6 @@ from bot.agents.prompts.prompt import (
     with_knowledge,
 )
 from bot.agents.prompts.quotation import remark
-from bot.agents.prompts.sentences import without_end_mark
 from bot.agents.prompts.tool_context import enrich
 from bot.agents.tool_types.tool import ERROR, Toolbox
 from memory import context
@@ -85,7 +84,7 @@ def _with_pairs(said: context.Message) -> Iterator[Message]:
         yield {"role": "assistant", "content": None, "tool_calls": calls}
     for one in said.exchanges:
         yield returned(one.id, one.result)
-    yield {"role": said.role, "content": without_end_mark(said.content) or _NOTHING_TO_READ}
+    yield {"role": said.role, "content": said.content or _NOTHING_TO_READ}
 
 
 def _with_block(said: context.Message) -> Iterator[Message]:
@@ -99,7 +98,7 @@ def _with_block(said: context.Message) -> Iterator[Message]:
         }
         for one in said.exchanges
     ]
-    content = enrich(without_end_mark(said.content), calls)
+    content = enrich(said.content, calls)
     yield {"role": said.role, "content": content or _NOTHING_TO_READ}
 
 

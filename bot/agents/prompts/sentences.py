@@ -11,14 +11,6 @@ from memory.foreign_text import quoted
 
 say = Catalogue(__file__).say
 
-# Part of the text until there was a line of its own for it below the answer.
-_END_MARKS = (
-    "（回答到了模型的长度上限，到此为止。可以让我接着说。）",
-    "(The answer reached the model's length limit and ends here. Ask me to go on.)",
-    "（按要求停止，回答到此为止。）",
-    "(Stopped on request; the answer ends here.)",
-)
-
 
 def cut_short(calls: Sequence[Mapping[str, Any]], language: Language) -> str:
     """An honest sentence, with the names of the steps that were done."""
@@ -44,10 +36,3 @@ def declined(said: str, language: Language) -> str:
 def confirm_below(language: Language) -> str:
     """What is said where the model only wants something done."""
     return say("confirm-below", language)
-
-
-def without_end_mark(text: str) -> str:
-    """An answer as earlier versions stored it, without the line on why it had ended."""
-    for mark in _END_MARKS:
-        text = text.replace(f"\n\n{mark}", "")
-    return text

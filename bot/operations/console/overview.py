@@ -62,7 +62,7 @@ _STAGES = """
 select replace(s.key, '_ms', '') as stage, count(*) as times,
        percentile_cont(0.5) within group (order by s.value::text::numeric) as p50,
        percentile_cont(0.95) within group (order by s.value::text::numeric) as p95
-from public.agent_turn_records r, jsonb_each(bot_private.fields_of(r)) s
+from public.agent_turn_records r, jsonb_each(bot_private.whole_record(r.short)) s
 where r.at > now() - interval '1 hour' and s.key like '%%\\_ms'
   and jsonb_typeof(s.value) = 'number'
 group by 1 order by 4 desc

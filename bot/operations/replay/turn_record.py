@@ -22,8 +22,8 @@ OF_TURN = """
 select t.id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id,
        coalesce(t.outcome, 'under_way') as outcome, t.outcome_reason, t.attempts,
        bot_private.told_foot(t.shown) as shown, t.created_at, t.updated_at, c.chat_type, c.root_id,
-       bot_private.told_record(
-         bot_private.fields_of(r), bot_private.given_ids(t.given_messages, t.given)) as record,
+       bot_private.told_record(bot_private.whole_record(r.short),
+         bot_private.given_ids(t.given_messages, t.given)) as record,
        (select k.name from public.chats k
         where k.chat_id = t.chat_id and k.tenant_key = t.tenant_key) as chat_name
 from public.agent_turns t

@@ -284,25 +284,6 @@ async def test_a_follow_up_asks_what_stands_on_it_or_is_not_stored(rpc: Rpc, gro
         await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[hidden])
 
 
-async def test_a_button_of_before_that_asks_something_else_counts_as_expired(
-    rpc: Rpc, buttons_backend: Backend, group: Group
-) -> None:
-    button = follow_up()
-    card = await show(rpc, group.turn(), button)
-    rule = "agent_buttons_asks_its_label"
-    with psycopg.connect(buttons_backend.database_url, autocommit=True) as connection:
-        condition = connection.execute(
-            "select pg_get_constraintdef(oid) from pg_constraint where conname = %s", [rule]
-        ).fetchone()
-        assert condition is not None
-        connection.execute(f"alter table agent_buttons drop constraint {rule}".encode())
-        connection.execute("update agent_buttons set label = 'Yes' where id = %s", [button.id])
-        again = f"alter table agent_buttons add constraint {rule} {condition[0]}"
-        connection.execute(again.encode())
-
-    assert await ButtonStore(rpc).press(click(button, card, group.turn())) == Press("expired")
-
-
 async def test_buttons_go_with_their_conversation(
     rpc: Rpc, buttons_backend: Backend, group: Group
 ) -> None:

@@ -51,7 +51,7 @@ def keep(turn: psycopg.Connection, **record: Any) -> None:
 def told(turn: psycopg.Connection) -> tuple[dict[str, Any], int]:
     """The record as readers get it, and the bytes of its row."""
     row = turn.execute(
-        "select bot_private.told_record(bot_private.fields_of(r),"
+        "select bot_private.told_record(bot_private.whole_record(r.short),"
         " bot_private.given_ids(t.given_messages, t.given)), pg_column_size(r)"
         " from agent_turn_records r join agent_turns t on t.id = r.turn_id"
     ).fetchone()
@@ -77,24 +77,6 @@ def test_a_record_that_comes_again_replaces_what_it_has_anew(turn: psycopg.Conne
     assert "recalled" not in record
     assert record["transcript_ids"] == ["om_other"]
     assert record["recent_ids"] == [560, 828, 878]
-
-
-def test_a_record_from_before_is_told_as_it_is(turn: psycopg.Connection) -> None:
-    turn.execute(
-        "insert into agent_turn_records (turn_id, record) values ('om_1', %s)",
-        [json.dumps(_RECORD)],
-    )
-    assert told(turn)[0] == _RECORD
-
-
-def test_a_record_from_before_is_replaced_as_any_other(turn: psycopg.Connection) -> None:
-    turn.execute(
-        "insert into agent_turn_records (turn_id, record) values ('om_1', %s)",
-        [json.dumps({"attempt": 1, "seconds": 2})],
-    )
-    keep(turn, attempt=2)
-
-    assert told(turn)[0] == {"attempt": 2, "seconds": 2}
 
 
 def test_a_field_without_a_place_is_kept_by_its_name(turn: psycopg.Connection) -> None:

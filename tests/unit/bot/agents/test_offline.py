@@ -20,7 +20,6 @@ from bot.agents.offline import facts
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.model import OfflineModel, Situation, next_step
 from bot.agents.offline.notes import Call, Returned
-from bot.agents.offline.notice import without_notice
 from bot.agents.offline.texts import say
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
@@ -509,15 +508,6 @@ def test_a_fact_about_oneself_does_not_replace_another() -> None:
 def test_without_a_way_to_keep_it_nothing_is_said_to_be_kept() -> None:
     answer = str(next_step(Situation("remember that tea is at four")))
     assert "can't remember that here" in answer
-
-
-def test_a_card_of_an_earlier_version_reads_without_its_notice() -> None:
-    for notice in (
-        "*(offline model: set OPENAI_API_KEY for a real one)*",
-        "*（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）*",
-    ):
-        assert without_notice(f"Done.\n\n{notice}") == "Done."
-    assert without_notice("Done. ") == "Done. "
 
 
 def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() -> None:

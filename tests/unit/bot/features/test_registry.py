@@ -101,10 +101,9 @@ def test_every_kind_of_timer_is_fired(kind: str) -> None:
     assert kind in TIMERS, f"add {kind!r} to `timers` of a Feature (bot/features/<room>/feature.py)"
 
 
-def test_buttons_of_earlier_versions_are_answered() -> None:
-    for mark, name in (("form", "settings.save"), ("stops", "proactive.stop")):
-        assert press_name(Press("accepted", "follow_up", payload={"text": "x", mark: []})) == name
-        assert name in PRESSES
+def test_a_button_is_answered_by_its_tool_or_asks_a_question() -> None:
+    save = {"text": "x", "tool": "settings.save"}
+    assert press_name(Press("accepted", "follow_up", payload=save)) == "settings.save"
     assert press_name(Press("accepted", "share", payload={"answer_id": "t"})) in PRESSES
     assert press_name(Press("accepted", "follow_up", payload={"text": "What else?"})) == ""
 
