@@ -1,0 +1,188 @@
+"""The pytest plugin that runs the mutants: it collects their tests once and forks for each mutant.
+
+The child writes the changed file into the copy of the checkout, so that processes started by tests
+have the mutant too, and gives the functions that are loaded already their changed code. It runs the
+mutant's tests until the first one fails. All children share one Postgres and the migrated template
+of their databases; a mutant in SQL has a copy of the template, in which it is executed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import psycopg
+import pytest
+
+from memory import migrations
+
+PLAN = "LAB_MUTANTS_PLAN"  # names the file with the plan: a JSON object, see `Running`
+CONTROL = "control"  # the tests that killed a mutant, run on the code as it is
+_TEMPLATE = "migrated_template"  # the fixture that names it
+_LEFT_BEHIND = "select datname from pg_database where datname like 'test\\_%'"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    plan = json.loads(Path(os.environ[PLAN]).read_text(encoding="utf-8"))
+    config.pluginmanager.register(Running(plan))
+
+
+class Running:
+    """`plan`: `mutants`, each with `id`, `path`, `text`, `statement` and `tests`; `results`, the
+    file to append to; `limit_s`, the most seconds for one mutant; `skip`, a part of a test's id."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        self._plan = plan
+        self._failed: list[str] = []
+        self._passed = 0
+        self._server: Any = None
+        self._template = _TEMPLATE
+        self._functions: dict[str, list[FunctionType]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.append(report.nodeid)
+        self._passed += report.when == "call" and report.passed
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items: dict[str, list[pytest.Item]] = {}
+        for item in session.items:
+            if self._plan["skip"] not in item.nodeid:
+                items.setdefault(item.nodeid.split("[")[0], []).append(item)
+        if item := next((one for one in session.items if _TEMPLATE in one.fixturenames), None):
+            self._prepare_databases(session, item)
+        self._functions = _functions_by_file()
+        gc.freeze()  # or every child copies the pages that its collections touch
+        killers: dict[str, None] = {}
+        for mutant in self._plan["mutants"]:
+            wanted = [item for name in mutant["tests"] for item in items.get(name, ())]
+            outcome = self._in_child(mutant, wanted, self._plan["limit_s"])
+            self._write(mutant["id"], outcome)
+            self._drop_databases()
+            if outcome["outcome"] == "killed":
+                killers[outcome["by"]] = None
+        control = [item for item in session.items if item.nodeid in killers]
+        limit_s = self._plan["limit_s"] * len(control)
+        self._write(CONTROL, self._in_child({"path": "", "statement": ""}, control, limit_s))
+        return True
+
+    def _prepare_databases(self, session: pytest.Session, item: pytest.Item) -> None:
+        """Starts the server of all children and migrates the template."""
+        support = importlib.import_module("tests.support.postgres")
+        self._server = server = support.start_server()
+        support.start_server = lambda: server
+        server.execute(f"create database {_TEMPLATE}")
+        migrations.apply(server.database(_TEMPLATE))
+        for fixture in session._fixturemanager.getfixturedefs(_TEMPLATE, item) or ():
+            fixture.func = lambda postgres_server: self._template  # type: ignore[misc]
+
+    def _drop_databases(self) -> None:
+        if self._server:
+            with psycopg.connect(self._server.url, autocommit=True) as connection:
+                for (name,) in connection.execute(_LEFT_BEHIND).fetchall():
+                    connection.execute(f'drop database "{name}" with (force)'.encode())
+
+    def _in_child(
+        self, mutant: Mapping[str, Any], items: list[pytest.Item], limit_s: float
+    ) -> dict[str, Any]:
+        """Runs one mutant in a process of its own, and ends what that process has started."""
+        started, (reads, writes) = time.monotonic(), os.pipe()
+        child = os.fork()
+        if not child:
+            os.setsid()
+            with contextlib.suppress(BaseException):
+                os.write(writes, json.dumps(self._outcome(mutant, items)).encode())
+            os._exit(0)
+        os.close(writes)
+        with _original_kept(mutant["path"]), _ended(child):
+            is_in_time = bool(select.select([reads], [], [], limit_s)[0])
+            said = os.read(reads, select.PIPE_BUF) if is_in_time else b'{"outcome": "timed out"}'
+        os.close(reads)
+        outcome: dict[str, Any] = json.loads(said or b'{"outcome": "died"}')
+        return outcome | {"seconds": round(time.monotonic() - started, 1)}
+
+    def _outcome(self, mutant: Mapping[str, Any], items: list[pytest.Item]) -> dict[str, Any]:
+        try:
+            self._apply(mutant)
+        except Exception as exc:  # noqa: BLE001  whatever is wrong with it, the others go on
+            return {"outcome": "broken", "by": f"{type(exc).__name__}: {exc}"}
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self._failed:
+                return {"outcome": "killed", "by": self._failed[0], "passed": self._passed}
+        return {"outcome": "survived" if self._passed else "untested", "passed": self._passed}
+
+    def _apply(self, mutant: Mapping[str, Any]) -> None:
+        if mutant["path"]:
+            path = Path(mutant["path"]).resolve()
+            path.write_text(mutant["text"], encoding="utf-8")
+            if path.suffix == ".py":
+                _exchange_code(self._functions.get(str(path), ()), mutant["text"], str(path))
+        if mutant["statement"]:
+            self._template = f"test_{mutant['id'].replace('-', '_')}"
+            self._server.execute(f"create database {self._template} template {_TEMPLATE}")
+            url = self._server.database(self._template)
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(b"set search_path = public")
+                connection.execute(mutant["statement"].encode())
+
+    def _write(self, mutant: str, outcome: Mapping[str, Any]) -> None:
+        with Path(self._plan["results"]).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"id": mutant, **outcome}, ensure_ascii=False) + "\n")
+
+
+def _functions_by_file() -> dict[str, list[FunctionType]]:
+    functions: dict[str, list[FunctionType]] = {}
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType):
+            functions.setdefault(one.__code__.co_filename, []).append(one)
+    return functions
+
+
+def _exchange_code(functions: Iterable[FunctionType], text: str, path: str) -> None:
+    """Gives the loaded functions of the file the code that they have in `text`. Whoever imports the
+    module later finds the changed file."""
+    codes = {(c.co_qualname, c.co_firstlineno): c for c in _codes(compile(text, path, "exec"))}
+    for function in functions:
+        # a line that is added or gone moves the functions below it, which stay as they are
+        changed = codes.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
+        if changed and changed != function.__code__:
+            function.__code__ = changed
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)
+
+
+@contextlib.contextmanager
+def _original_kept(path: str) -> Iterator[None]:
+    original = Path(path).read_bytes() if path else b""
+    try:
+        yield
+    finally:
+        if path:
+            Path(path).write_bytes(original)
+
+
+@contextlib.contextmanager
+def _ended(child: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
