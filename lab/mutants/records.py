@@ -1,9 +1,9 @@
-"""The mutants and where they belong in the code as it is now.
+"""The mutants, and where they belong in the code as it is now.
 
 A mutant is a snippet and its replacement. The snippet is searched in the function of that name,
 whatever its lines and indentation are, first in the file it was found in and then in the others,
-so the list outlives moved code. A mutant of a table's policies is a statement instead, which runs
-after the migrations.
+so the list outlives moved code. A mutant of policies and privileges is a statement instead, which
+runs after the migrations.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 _SOURCES = ("bot", "memory", "sql")
-_SQL_FUNCTION = r"create (?:or replace )?(?:function|procedure) (?:\w+\.)?{}\s*\("
-_REPLACING = re.compile(r"create (?:or replace )?(function|procedure)")
+_SQL_HEAD = re.compile(r"create (?:or replace )?function (?:\w+\.)?(\w+)\s*\(")
 _SQL_NEXT = re.compile(r"^(?:create|drop|alter|grant|revoke|comment) ", re.MULTILINE)
 
 
@@ -36,15 +35,6 @@ class Mutant:
     replace: str = ""
     statement: str = ""
     tests: Mapping[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def language(self) -> str:
-        return "Python" if self.file.endswith(".py") else "SQL"
-
-    @property
-    def change(self) -> str:
-        """The change in one line, for people."""
-        return self.statement or " ".join(f"{self.function}: {self.find} → {self.replace}".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +54,8 @@ def load(folder: Path = FOLDER) -> list[Mutant]:
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
-    """The lines of a JSONL file; none if it does not exist."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return [json.loads(line) for line in lines]
+    """The lines of a JSONL file."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def place(mutant: Mutant, root: Path) -> Placed | None:
@@ -74,59 +63,54 @@ def place(mutant: Mutant, root: Path) -> Placed | None:
     if mutant.statement:
         return Placed(mutant, statement=mutant.statement)
     pattern = re.compile(r"\s+".join(map(re.escape, mutant.find.split())))
-    for path in _candidates(mutant.file, root):
+    for path in _candidates(root / mutant.file, root):
         text = path.read_text(encoding="utf-8")
         is_python = path.suffix == ".py"
+        functions = _python_functions if is_python else _sql_functions
         found = [
-            (start, end, match.start(), match.end())
-            for start, end in _function(text, mutant.function, is_python=is_python)
-            for match in pattern.finditer(text[start:end])
+            (start, end, match.span())
+            for start, end in functions(text, mutant.function)
+            for match in pattern.finditer(text, start, end)
         ]
         if len(found) == 1:
-            [(start, end, first, after)] = found
-            changed = text[start:end][:first] + mutant.replace + text[start:end][after:]
-            statement = (
-                "" if is_python else _REPLACING.sub(r"create or replace \1", changed, count=1)
-            )
+            [(start, end, (first, after))] = found
+            changed = text[start:first] + mutant.replace + text[after:end]
+            statement = "" if is_python else re.sub(r"^create f", "create or replace f", changed)
             name = path.relative_to(root).as_posix()
             return Placed(mutant, name, text[:start] + changed + text[end:], statement)
     return None
 
 
-def _candidates(file: str, root: Path) -> Iterator[Path]:
-    first = root / file
+def _candidates(first: Path, root: Path) -> Iterator[Path]:
     if first.exists():
         yield first
     for folder in _SOURCES:
-        for path in sorted((root / folder).rglob(f"*{first.suffix}")):
-            if path != first:
-                yield path
+        yield from (p for p in sorted((root / folder).rglob(f"*{first.suffix}")) if p != first)
 
 
-def _function(text: str, name: str, *, is_python: bool) -> list[tuple[int, int]]:
-    """The places (from, to) of the functions called `name`; the whole text if it is ""."""
-    if not name:
-        return [(0, len(text))]
-    if is_python:
-        return [] if name.rpartition(".")[2] not in text else list(_python_functions(text, name))
-    heads = list(re.finditer(_SQL_FUNCTION.format(re.escape(name)), text))
-    ends = (_SQL_NEXT.search(text, head.end()) for head in heads)
-    return [(h.start(), e.start() if e else len(text)) for h, e in zip(heads, ends, strict=True)]
+def _sql_functions(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """The places (from, to) of the definitions of `name`."""
+    for head in _SQL_HEAD.finditer(text):
+        if head[1] == name:
+            following = _SQL_NEXT.search(text, head.end())
+            yield head.start(), following.start() if following else len(text)
 
 
 def _python_functions(text: str, name: str) -> Iterator[tuple[int, int]]:
-    lines = [0]
+    """The same of Python; `name` is qualified: Class.method, function.inner."""
+    if f" {name.rpartition('.')[2]}(" not in text:
+        return
+    starts = [0]
     for line in text.splitlines(keepends=True):
-        lines.append(lines[-1] + len(line))
-
-    def search(node: ast.AST, path: str) -> Iterator[tuple[int, int]]:
-        for child in ast.iter_child_nodes(node):
+        starts.append(starts[-1] + len(line))
+    nodes: list[tuple[str, ast.AST]] = [("", ast.parse(text))]
+    while nodes:
+        path, parent = nodes.pop()
+        for child in ast.iter_child_nodes(parent):
+            here = path
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 here = f"{path}.{child.name}".lstrip(".")
                 if here == name:
-                    yield lines[child.lineno - 1], lines[child.end_lineno or child.lineno]
-                yield from search(child, here)
-            elif isinstance(child, ast.stmt):
-                yield from search(child, path)
-
-    yield from search(ast.parse(text), "")
+                    yield starts[child.lineno - 1], starts[child.end_lineno or child.lineno]
+            if isinstance(child, ast.stmt):
+                nodes.append((here, child))

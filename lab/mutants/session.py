@@ -28,8 +28,12 @@ from memory import migrations
 
 PLAN = "LAB_MUTANTS_PLAN"  # names the file with the plan: a JSON object, see `Running`
 CONTROL = "control"  # the tests that killed a mutant, run on the code as it is
-_TEMPLATE = "migrated_template"  # the fixture that names it
+_TEMPLATE = "migrated_template"  # the fixture that names it, and its name here
 _LEFT_BEHIND = "select datname from pg_database where datname like 'test\\_%'"
+_NO_SUPABASE = "[supabase"  # these cases start Node, and the same tests run on Postgres
+
+Functions = dict[str, list[FunctionType]]
+Changed = Mapping[str, Any]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,8 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Running:
-    """`plan`: `mutants`, each with `id`, `path`, `text`, `statement` and `tests`; `results`, the
-    file to append to; `limit_s`, the most seconds for one mutant; `skip`, a part of a test's id."""
+    """`plan`: `mutants`, each with `id`, `path`, `text`, `statement` and `tests` (names, or
+    whole modules); `results`, the file to append to; `limit_s`, the most seconds for one mutant."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self._plan = plan
@@ -47,7 +51,7 @@ class Running:
         self._passed = 0
         self._server: Any = None
         self._template = _TEMPLATE
-        self._functions: dict[str, list[FunctionType]] = {}
+        self._functions: Functions = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -58,23 +62,20 @@ class Running:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items: dict[str, list[pytest.Item]] = {}
         for item in session.items:
-            if self._plan["skip"] not in item.nodeid:
-                items.setdefault(item.nodeid.split("[")[0], []).append(item)
+            if _NO_SUPABASE not in item.nodeid:
+                for name in (item.nodeid.split("::")[0], item.nodeid.split("[")[0]):
+                    items.setdefault(name, []).append(item)
         if item := next((one for one in session.items if _TEMPLATE in one.fixturenames), None):
             self._prepare_databases(session, item)
         self._functions = _functions_by_file()
         gc.freeze()  # or every child copies the pages that its collections touch
-        killers: dict[str, None] = {}
+        killers = set()
         for mutant in self._plan["mutants"]:
             wanted = [item for name in mutant["tests"] for item in items.get(name, ())]
-            outcome = self._in_child(mutant, wanted, self._plan["limit_s"])
-            self._write(mutant["id"], outcome)
-            self._drop_databases()
-            if outcome["outcome"] == "killed":
-                killers[outcome["by"]] = None
+            killers.add(self._run(mutant, wanted, self._plan["limit_s"]))
         control = [item for item in session.items if item.nodeid in killers]
-        limit_s = self._plan["limit_s"] * len(control)
-        self._write(CONTROL, self._in_child({"path": "", "statement": ""}, control, limit_s))
+        nothing = {"id": CONTROL, "path": "", "statement": ""}
+        self._run(nothing, control, self._plan["limit_s"] * (1 + len(control)))
         return True
 
     def _prepare_databases(self, session: pytest.Session, item: pytest.Item) -> None:
@@ -87,16 +88,9 @@ class Running:
         for fixture in session._fixturemanager.getfixturedefs(_TEMPLATE, item) or ():
             fixture.func = lambda postgres_server: self._template  # type: ignore[misc]
 
-    def _drop_databases(self) -> None:
-        if self._server:
-            with psycopg.connect(self._server.url, autocommit=True) as connection:
-                for (name,) in connection.execute(_LEFT_BEHIND).fetchall():
-                    connection.execute(f'drop database "{name}" with (force)'.encode())
-
-    def _in_child(
-        self, mutant: Mapping[str, Any], items: list[pytest.Item], limit_s: float
-    ) -> dict[str, Any]:
-        """Runs one mutant in a process of its own, and ends what that process has started."""
+    def _run(self, mutant: Changed, items: list[pytest.Item], limit_s: float) -> str:
+        """Runs one mutant in a process of its own and writes what came of it. Returns which test
+        failed, or ""."""
         started, (reads, writes) = time.monotonic(), os.pipe()
         child = os.fork()
         if not child:
@@ -109,21 +103,26 @@ class Running:
             is_in_time = bool(select.select([reads], [], [], limit_s)[0])
             said = os.read(reads, select.PIPE_BUF) if is_in_time else b'{"outcome": "timed out"}'
         os.close(reads)
+        self._drop_databases()
         outcome: dict[str, Any] = json.loads(said or b'{"outcome": "died"}')
-        return outcome | {"seconds": round(time.monotonic() - started, 1)}
+        row = {"id": mutant["id"], **outcome, "seconds": round(time.monotonic() - started, 1)}
+        with Path(self._plan["results"]).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        return str(outcome.get("by", ""))
 
-    def _outcome(self, mutant: Mapping[str, Any], items: list[pytest.Item]) -> dict[str, Any]:
+    def _outcome(self, mutant: Changed, items: list[pytest.Item]) -> dict[str, Any]:
         try:
             self._apply(mutant)
         except Exception as exc:  # noqa: BLE001  whatever is wrong with it, the others go on
-            return {"outcome": "broken", "by": f"{type(exc).__name__}: {exc}"}
-        for item, following in zip(items, [*items[1:], None], strict=True):
+            return {"outcome": "broken", "reason": f"{type(exc).__name__}: {exc}"[:500]}
+        for item, following in zip(items, [*items[1:], None], strict=False):
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
             if self._failed:
-                return {"outcome": "killed", "by": self._failed[0], "passed": self._passed}
-        return {"outcome": "survived" if self._passed else "untested", "passed": self._passed}
+                return {"outcome": "killed", "by": self._failed[0]}
+        survived = self._passed or mutant["id"] == CONTROL
+        return {"outcome": "survived" if survived else "untested", "passed": self._passed}
 
-    def _apply(self, mutant: Mapping[str, Any]) -> None:
+    def _apply(self, mutant: Changed) -> None:
         if mutant["path"]:
             path = Path(mutant["path"]).resolve()
             path.write_text(mutant["text"], encoding="utf-8")
@@ -132,18 +131,19 @@ class Running:
         if mutant["statement"]:
             self._template = f"test_{mutant['id'].replace('-', '_')}"
             self._server.execute(f"create database {self._template} template {_TEMPLATE}")
-            url = self._server.database(self._template)
-            with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute(b"set search_path = public")
-                connection.execute(mutant["statement"].encode())
+            _execute(self._server.database(self._template), mutant["statement"])
+            if not mutant["path"]:
+                _execute_after_migrations(mutant["statement"])
 
-    def _write(self, mutant: str, outcome: Mapping[str, Any]) -> None:
-        with Path(self._plan["results"]).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"id": mutant, **outcome}, ensure_ascii=False) + "\n")
+    def _drop_databases(self) -> None:
+        if self._server:
+            with psycopg.connect(self._server.url, autocommit=True) as connection:
+                for (name,) in connection.execute(_LEFT_BEHIND).fetchall():
+                    connection.execute(f'drop database "{name}" with (force)'.encode())
 
 
-def _functions_by_file() -> dict[str, list[FunctionType]]:
-    functions: dict[str, list[FunctionType]] = {}
+def _functions_by_file() -> Functions:
+    functions: Functions = {}
     for one in gc.get_objects():
         if isinstance(one, FunctionType):
             functions.setdefault(one.__code__.co_filename, []).append(one)
@@ -168,6 +168,25 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(inner)
 
 
+def _execute(database_url: str, statement: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(b"set search_path = public")
+        connection.execute(statement.encode())
+
+
+def _execute_after_migrations(statement: str) -> None:
+    """Databases that a test migrates itself have the mutant too."""
+    apply = migrations.apply
+
+    def changed(database_url: str, **options: Any) -> list[str]:
+        applied = apply(database_url, **options)
+        if applied:
+            _execute(database_url, statement)
+        return applied
+
+    migrations.apply = changed
+
+
 @contextlib.contextmanager
 def _original_kept(path: str) -> Iterator[None]:
     original = Path(path).read_bytes() if path else b""
@@ -180,6 +199,7 @@ def _original_kept(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ended(child: int) -> Iterator[None]:
+    """Ends the child, and what it has started."""
     try:
         yield
     finally:
