@@ -13,9 +13,9 @@ from yarl import URL
 
 from bot.agents.llm.http_errors import HttpRefusal, broken, failure_of
 from bot.agents.llm.model import Declined, Feature, FeatureRefused, ModelFailed
-from bot.agents.llm.model_abilities import Abilities
 from bot.agents.llm.model_request_queue import LONGEST_WAIT_S, Admission, ModelRequestQueue
 from bot.agents.llm.refusals import refused_feature
+from bot.agents.llm.request_adaptation import Abilities
 from bot.agents.llm.time_limits import time_left
 from bot.agents.llm.trusted_certificates import trusted
 from bot.process.working_places import waiting

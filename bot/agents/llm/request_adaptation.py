@@ -1,14 +1,17 @@
-"""A request without what its endpoint refuses. Pure."""
+"""What a model does not take, and a request without that. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from bot.agents.llm.model import Feature, Message, Request
 from bot.agents.llm.request_messages import results_in_words
 
+FORGOTTEN_AFTER_S = 3600.0
+_ENOUGH_DOUBTS = 3
 _UNSEEN = "[A picture came with this message. You cannot see pictures: say so.]"
 _EARLIER = "[What was said before is not shown.]"
 _LIMITS: tuple[Feature, ...] = ("max_completion_tokens", "max_tokens")
@@ -16,6 +19,45 @@ OPTIONS: frozenset[Feature] = frozenset((*_LIMITS, "stream_options", "temperatur
 """What can be left out of any request."""
 EARLIER_CALLS: frozenset[Feature] = frozenset(("unsigned_calls", "calls"))
 """What can be told in words."""
+
+
+class Abilities:
+    """What one model at one endpoint does not take, learned from its refusals; `clock` is monotonic
+    seconds. Each lesson is forgotten after an hour: a server may be set up anew, or a name may mean
+    another model.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._learned: dict[Feature, float] = {}
+        self._doubts = 0
+
+    def lacking(self) -> frozenset[Feature]:
+        """What is known to be refused."""
+        if not self._learned:
+            return frozenset()
+        since = self._clock() - FORGOTTEN_AFTER_S
+        self._learned = {name: at for name, at in self._learned.items() if at > since}
+        return frozenset(self._learned)
+
+    def learn(self, feature: Feature) -> None:
+        """The endpoint said that it does not take `feature`."""
+        self._learned[feature] = self._clock()
+
+    def doubt_tools(self) -> None:
+        """A request with tools was refused without a reason that we know.
+
+        Several in a row, with no answer to such a request between them, are reason enough.
+        """
+        self._doubts += 1
+        if self._doubts >= _ENOUGH_DOUBTS:
+            self._doubts = 0
+            self.learn("tools")
+
+    def trust_tools(self) -> None:
+        """Tools are not the reason: a request with them was answered, or one without was refused
+        too."""
+        self._doubts = 0
 
 
 def fields_of(request: Request, lacks: Collection[Feature]) -> dict[str, Any]:

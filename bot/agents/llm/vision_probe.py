@@ -2,7 +2,7 @@
 
 It is asked what is in a picture of two colours, once when a worker starts and then once a day, in
 the background: no answer waits for it. A model that was not asked yet is given pictures; one that
-refuses them is asked again without, and remembered (`bot.agents.llm.model_abilities`).
+refuses them is asked again without, and remembered (`bot.agents.llm.request_adaptation`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from bot.agents.llm.model import Declined, Message, Model, ModelFailed, Request
-from bot.agents.llm.model_abilities import Abilities
+from bot.agents.llm.request_adaptation import Abilities
 
 log = structlog.get_logger()
 

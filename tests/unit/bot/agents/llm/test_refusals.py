@@ -24,8 +24,8 @@ from bot.agents.llm.model import (
     called,
     returned,
 )
-from bot.agents.llm.model_abilities import FORGOTTEN_AFTER_S, Abilities
 from bot.agents.llm.refusals import refused_feature
+from bot.agents.llm.request_adaptation import FORGOTTEN_AFTER_S, Abilities
 from bot.agents.manager import Manager, ModelUnavailable, Stores
 from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt
