@@ -139,6 +139,25 @@ def test_a_provider_that_hangs_for_many_holds_up_nobody_else(world: World) -> No
     assert time.monotonic() - started < 40
 
 
+def test_one_refused_question_holds_up_nobody_else_and_is_told_in_time(world: World) -> None:
+    """The endpoint refuses one request and asks it to come back in half a minute."""
+    refused = {"when": [{"contains": "what first?"}], "times": 1,
+               "reply": {"status": 429, "retry_after": 30}}  # fmt: skip
+    world.model.control("script", {"rules": [refused, {"reply": {"text": "here it is"}}]})
+    world.model.control("mode", {"mode": "rules"})
+    others = [world.in_a_new_group() for _ in range(6)]
+    first = world.say("Alice", f"@{world.bot_name} what first?")
+    eventually(world.model.requests, what="the model is asked")
+    started = time.monotonic()
+    asked = [(group, group.say("Bob", f"@{world.bot_name} and you?")) for group in others]
+
+    for group, question in asked:
+        assert "here it is" in group.answer(question)
+    assert time.monotonic() - started < 8
+    assert "Sorry, I couldn't answer just now" in world.answer(first)
+    assert time.monotonic() - started < 8
+
+
 def test_a_slow_answer_arrives_whole_where_no_card_grows(world: World) -> None:
     """It is not ended by the limit for its first word."""
     plan = "The plan has eight steps, and the last is to rest."
