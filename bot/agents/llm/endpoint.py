@@ -57,7 +57,7 @@ class Endpoint:
         self._queues: dict[str, ModelRequestQueue] = {}
 
     def abilities(self, model: str) -> Abilities:
-        """What `model` is known not to take here."""
+        """Returns what `model` is known not to take here."""
         return self._abilities.setdefault(model, Abilities())
 
     def queue(self, model: str) -> ModelRequestQueue:
@@ -104,8 +104,8 @@ class Endpoint:
     def _next(
         self, met: HttpRefusal | Exception, admission: Admission, retries: int, sent: Sent
     ) -> tuple[float, int]:
-        """How long to wait (s) before the next attempt, and how many are left then. Raises where
-        there is none, also because the wait would take longer than the request may."""
+        """Returns the seconds to wait before the next attempt and how many are left after it.
+        Raises if there is none, or if the wait is longer than the request may take."""
         failure: ModelFailed | Declined
         if isinstance(met, Exception):
             failure, pause_s, goes_on = failure_of(met), self._pause_s(retries), retries > 0

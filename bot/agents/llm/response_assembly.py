@@ -88,12 +88,12 @@ class ResponseAssembly:
 
     @property
     def calls(self) -> bool:
-        """Whether a call has begun."""
+        """True if a call has begun."""
         return bool(self._calls)
 
     @property
     def text(self) -> str:
-        """What was said so far. What comes after the end counts unless it begins again."""
+        """Returns the text so far. Text after the end counts unless it repeats the beginning."""
         text, late = str(self._text), str(self._late)
         return text if text.startswith(late) else text + late
 
@@ -120,7 +120,7 @@ class ResponseAssembly:
             self.complete = self.complete or bool(self._finish)
 
     def broken_off(self, why: Literal["time", "connection"]) -> Response:
-        """What was said before it broke off."""
+        """Returns what was said before it broke off."""
         return Response(
             text=mended(self.text),
             input_tokens=self._tokens("prompt_tokens"),
@@ -129,7 +129,7 @@ class ResponseAssembly:
         )
 
     def response(self) -> Response:
-        """All of it. Raises `Declined`."""
+        """Returns the whole response. Raises `Declined`."""
         refusal = mended(str(self._refusal)).strip()
         if refusal or self._finish == "content_filter":
             raise Declined(refusal)

@@ -289,18 +289,18 @@ async def test_signatures_of_another_model_are_left_out() -> None:
         assert "found new" in bodies[-1]["messages"][-2]["content"]
 
 
-async def test_who_signs_its_calls_is_given_earlier_ones_in_words_at_once() -> None:
+async def test_who_signs_its_calls_is_given_those_of_earlier_turns_in_words_at_once() -> None:
     signed = delta(tool_calls=[{"index": 0, **called("c", "look_up", "{}", SIGNATURE)}])
     async with serving(Wire([events(signed)]), whole(content="ok")) as endpoint:
         opened = Endpoint("k", endpoint.base_url, retries=0)
         model = ChatModel(opened, "m")
         response = await model.respond(Request(MESSAGES[:2], TOOLS), unread)
-        again = [*pair("old"), as_message(response), returned("c", "found")]
-        await model.respond(Request(again, TOOLS))
+        this_turn = [as_message(response), returned("c", "found"), *pair("unsigned")]
+        await model.respond(Request([*pair("old"), MESSAGES[1], *this_turn], TOOLS))
         await opened.close()
-    first, second, _ = endpoint.bodies[1]["messages"]
-    assert "found old" in first["content"]
-    assert second["tool_calls"][0]["extra_content"] == SIGNATURE["extra_content"]
+    told, _, *sent = endpoint.bodies[1]["messages"]
+    assert "found old" in told["content"]
+    assert sent == this_turn
 
 
 # What people see
