@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.agents.llm.embedder import Embedder
+from bot.agents.embeddings.embedder import Embedder
 from bot.agents.llm.token_metering import Meter
 from bot.agents.llm.vision_probe import VisionProbe
 from bot.agents.manager import Manager

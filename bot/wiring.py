@@ -10,7 +10,7 @@ from datetime import datetime
 import structlog
 
 from bot.agents.configured_models import Models
-from bot.agents.llm.embedder import Embedder, build_embedder, find
+from bot.agents.embeddings.embedder import Embedder, build_embedder, find
 from bot.agents.llm.token_metering import Meter
 from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.config import McpServer, load_servers

@@ -20,7 +20,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from bot.agents.llm.embedder import Embedder, build_embedder
+from bot.agents.embeddings.embedder import Embedder, build_embedder
 from bot.settings import EXIT_STATUS, LOCAL_EMBEDDINGS, Settings, SettingsError, load
 from lab.benchmark.checkouts import compared_checkout
 from lab.benchmark.processes import postmaster, stop_server

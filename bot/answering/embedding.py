@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from bot.agents.llm.embedder import Embedder, EmbeddingFailed, EmbeddingRefused
+from bot.agents.embeddings.embedder import Embedder, EmbeddingFailed, EmbeddingRefused
 from bot.services import Services
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext

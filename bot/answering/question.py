@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.agents.llm.embedder import QuestionVector
+from bot.agents.embeddings.embedder import QuestionVector
 from bot.agents.progress import OnProgress
 from bot.agents.running_turns import Stop
 from bot.answering.chat_state import root_of

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import structlog
 
-from bot.agents.llm.embedder import COMMANDS_AMONG, QuestionVector, asked_beside, find, said
+from bot.agents.embeddings.embedder import COMMANDS_AMONG, QuestionVector, asked_beside, find, said
 from bot.agents.prompts.drawn_on import note_sources
 from bot.answering.question import Turn
 from bot.answering.told_passages import told_passages

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.agents.llm.embedder import Embedder
+from bot.agents.embeddings.embedder import Embedder
 from memory.tables.embeddings import Vector
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from bot.agents.llm.embedder import Embedder
+from bot.agents.embeddings.embedder import Embedder
 from bot.answering.embedding import embed_new
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import Likeness

@@ -15,7 +15,7 @@ from scripts.operating.console import FINDINGS, print_json, progress
 from scripts.operating.desk import OperatorDesk
 
 if TYPE_CHECKING:
-    from bot.agents.llm.embedder import Embedder
+    from bot.agents.embeddings.embedder import Embedder
 
 
 class NothingToEmbedWith(Exception):
@@ -28,7 +28,7 @@ async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int
 
     Can be broken off and run again. Status 1 when the model refused messages or stopped answering.
     """
-    from bot.agents.llm.embedder import build_embedder
+    from bot.agents.embeddings.embedder import build_embedder
 
     settings, dropped = desk.settings, 0
     if given.model:
@@ -68,7 +68,7 @@ async def _embed(
     desk: OperatorDesk, embedder: Embedder, backlog: tuple[Backlog, ...]
 ) -> tuple[int, str | None]:
     """How many, and why it stopped before the end."""
-    from bot.agents.llm.embedder import EmbeddingFailed
+    from bot.agents.embeddings.embedder import EmbeddingFailed
     from bot.answering.embedding import embed_new
 
     done = 0

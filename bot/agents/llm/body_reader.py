@@ -29,7 +29,7 @@ class BodyReader:
         self._outside: list[bytes] = []
         self._begun = False
         self.is_plain = True
-        """Whether no event has come."""
+        """True until an event has come."""
 
     def feed(self, received: bytes) -> Iterator[bytes]:
         """The documents that are complete now."""

@@ -30,7 +30,7 @@ from bot.agents.llm.model import (
 from bot.agents.llm.model_request_queue import LONGEST_WAIT_S
 from bot.agents.llm.refusals import refused_feature
 from bot.agents.llm.request_adaptation import (
-    EARLIER_CALLS,
+    CALLS,
     OPTIONS,
     doubtful_calls,
     fields_of,
@@ -115,11 +115,11 @@ class ChatModel:
 
     def _learn(self, response: Response, without: Collection[Feature]) -> None:
         """Remembers what an answered request was `without`, and that the model signs its calls."""
-        for feature in EARLIER_CALLS.intersection(without):
+        for feature in CALLS.intersection(without):
             log.warning("model.refuses", model=self._name, feature=feature)
             self._abilities.learn(feature)
         if any(call.extra for call in response.calls):
-            self._abilities.learn("unsigned_calls")
+            self._abilities.learn("earlier_calls")
 
     def _suspected(
         self,
@@ -128,8 +128,8 @@ class ChatModel:
         fields: Collection[str],
         lacks: Collection[Feature],
     ) -> frozenset[Feature]:
-        """What to leave out after a refusal that does not say its reason. Raises where that is
-        tools, and `exc` where there is nothing."""
+        """Returns what to leave out after a refusal without a reason. Raises `ToolsRefused` if
+        that is tools, and `exc` if there is nothing."""
         if exc.reason not in (*_UNEXPLAINED, _TROUBLE):
             raise exc
         if exc.reason != _TROUBLE and (calls := doubtful_calls(request.messages, lacks)):
@@ -193,8 +193,8 @@ class _Reading:
         return self._assembly
 
     def partial(self, why: Literal["time", "connection"]) -> Response | None:
-        """What was said before it broke off; None when that was nothing, when the model had gone on
-        to call tools, and when a new attempt takes nothing away from anybody."""
+        """Returns what was said before it broke off. None if nothing was said or shown, or if the
+        model had begun to call tools: a new attempt takes nothing away from anybody then."""
         text = self._shown if why == "connection" else self._assembly.text
         if self._assembly.calls or not Cleaner().read(text, Manner(), complete=False).text.strip():
             return None

@@ -13,9 +13,9 @@ from yarl import URL
 
 from bot.agents.llm.http_errors import HttpRefusal, broken, failure_of
 from bot.agents.llm.model import Declined, Feature, FeatureRefused, ModelFailed
-from bot.agents.llm.model_abilities import Abilities
 from bot.agents.llm.model_request_queue import LONGEST_WAIT_S, Admission, ModelRequestQueue
 from bot.agents.llm.refusals import refused_feature
+from bot.agents.llm.request_adaptation import Abilities
 from bot.agents.llm.time_limits import time_left
 from bot.agents.llm.trusted_certificates import trusted
 from bot.process.working_places import waiting
@@ -57,7 +57,7 @@ class Endpoint:
         self._queues: dict[str, ModelRequestQueue] = {}
 
     def abilities(self, model: str) -> Abilities:
-        """What `model` is known not to take here."""
+        """Returns what `model` is known not to take here."""
         return self._abilities.setdefault(model, Abilities())
 
     def queue(self, model: str) -> ModelRequestQueue:
@@ -104,8 +104,8 @@ class Endpoint:
     def _next(
         self, met: HttpRefusal | Exception, admission: Admission, retries: int, sent: Sent
     ) -> tuple[float, int]:
-        """How long to wait (s) before the next attempt, and how many are left then. Raises where
-        there is none, also because the wait would take longer than the request may."""
+        """Returns the seconds to wait before the next attempt and how many are left after it.
+        Raises if there is none, or if the wait is longer than the request may take."""
         failure: ModelFailed | Declined
         if isinstance(met, Exception):
             failure, pause_s, goes_on = failure_of(met), self._pause_s(retries), retries > 0

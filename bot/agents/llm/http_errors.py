@@ -1,4 +1,4 @@
-"""What an HTTP error of a model's endpoint means, and whether another attempt is worth it. Pure."""
+"""Classifies HTTP errors of a model's endpoint and tells which are worth a retry. Pure."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class HttpRefusal:
 
     @property
     def is_too_many(self) -> bool:
-        """Whether other requests are the reason, and not an account that is used up."""
+        """True if other requests are the reason, and not an account out of credit."""
         return self.status == 429 and _error(self.body).get("code") != _USED_UP
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same request may succeed later."""
+        """True if the same request may succeed later."""
         return self.is_too_many or (self.status in _PASSING[:2]) or self.status >= 500
 
     @property
     def retry_after_s(self) -> float:
-        """Seconds to wait, as the endpoint asks; 0 if it does not say."""
+        """Returns the seconds to wait that the endpoint asks for; 0 if it does not say."""
         wanted = self.headers.get("Retry-After", "")
         try:
             return max(0.0, float(wanted))
@@ -62,7 +62,7 @@ class HttpRefusal:
             return 0.0
 
     def failure(self) -> ModelFailed | Declined:
-        """The error to raise. The texts of endpoints stay out of it."""
+        """Returns the error to raise. It holds no text of the endpoint."""
         error, said = _error(self.body), words_of(self.body)
         code = error.get("code")
         if code in _FILTERED:
@@ -81,17 +81,17 @@ class HttpRefusal:
 
 
 def failure_of(exc: Exception) -> ModelFailed:
-    """The error to raise when no response came."""
+    """Returns the error to raise if no response came."""
     return ModelFailed("timeout" if _timed_out(exc) else "connection")
 
 
 def broken(exc: Exception) -> ModelFailed:
-    """The error to raise when a response broke off."""
+    """Returns the error to raise if a response broke off."""
     return ModelFailed("timeout") if _timed_out(exc) else StreamBroken("connection")
 
 
 def words_of(body: bytes) -> str:
-    """The server's own words in an error, without what it repeats of the request."""
+    """Returns the server's own words in an error, without what it repeats of the request."""
     try:
         told = loads(body)
     except ValueError:
@@ -100,7 +100,7 @@ def words_of(body: bytes) -> str:
 
 
 def _timed_out(exc: BaseException | None) -> bool:
-    """Whether waiting caused it; some transports call a refused connection a timeout too."""
+    """True if a time limit caused it; the cause decides, not the outermost error."""
     while exc is not None:
         if isinstance(exc, TimeoutError):
             return True
@@ -109,7 +109,7 @@ def _timed_out(exc: BaseException | None) -> bool:
 
 
 def _error(body: bytes) -> Mapping[str, Any]:
-    """The error object; Gemini wraps it in a list."""
+    """Returns the error object; Gemini wraps it in a list."""
     try:
         told = loads(body)
     except ValueError:
@@ -120,7 +120,7 @@ def _error(body: bytes) -> Mapping[str, Any]:
 
 
 def _messages(told: Any) -> Iterator[str]:
-    """The message where OpenAI, Ollama, LM Studio, FastAPI and OpenRouter put it."""
+    """Yields the message from where OpenAI, Ollama, LM Studio, FastAPI and OpenRouter put it."""
     if isinstance(told, str):
         yield told
     elif isinstance(told, list):

@@ -1,4 +1,4 @@
-"""How much one turn may ask of models and tools, the manager and its specialists together."""
+"""Limits the requests, tool calls and tokens of one turn, its specialists included."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Spent:
-    """What a turn has used; each method raises `LimitReached` instead of going over a limit."""
+    """Counts what a turn uses. Each method raises `LimitReached` before a limit is exceeded."""
 
     limits: Limits = Limits()
     requests: int = 0

@@ -1,4 +1,4 @@
-"""What an agent asks of a model, and what comes back: the port.
+"""The port to a model: requests, responses and errors.
 
 Messages are those of Chat Completions (`role`, `content`, `tool_calls`, `tool_call_id`):
 https://platform.openai.com/docs/api-reference/chat/create
@@ -21,11 +21,11 @@ from bot.agents.tool_types.tool import NO_TOOLS, Toolbox, ToolCall
 
 Feature = Literal[
     "tools", "stream", "stream_options", "whole", "system", "turns", "images",
-    "max_completion_tokens", "max_tokens", "temperature", "unsigned_calls", "calls",
+    "max_completion_tokens", "max_tokens", "temperature", "earlier_calls", "calls",
 ]  # fmt: skip
 """A field of a request, and: `whole`, an answer without streaming; `system`, a message of that
-role; `turns`, two messages of one role in a row; `images`, pictures in a message; `calls`, earlier
-tool calls as such; `unsigned_calls`, those without what endpoints sign them with."""
+role; `turns`, two messages of one role in a row; `images`, pictures in a message; `calls`, tool
+calls as such; `earlier_calls`, those of earlier turns without what an endpoint signs them with."""
 
 Message = dict[str, Any]
 OnText = Callable[[str], Awaitable[None]]
@@ -47,7 +47,7 @@ _LOOK = "run scripts/doctor, which asks the endpoint as the bot does"
 
 
 def next_step(reason: str) -> str | None:
-    """What an operator does about a failure; None for what passes by itself."""
+    """Returns what an operator does about a failure; None if it passes by itself."""
     return NEXT_STEPS.get(reason) or (
         _LOOK if reason.startswith(("status_4", "refuses_")) else None
     )
@@ -88,7 +88,7 @@ class Declined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is given: system message first, question or tool results last. `outcomes`, by
+    """The system message comes first, the question or tool results last. `outcomes`, by
     the id of a call of this run, is for a model that goes by rules: what the results say, as data.
     """
 
@@ -101,7 +101,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a model said and which tools it wants called; tokens as reported, 0 when they are not.
+    """A model's words and tool calls; tokens as reported, 0 if they are not.
 
     `cut_off`: the model reached its own length limit. `broken`: it stopped writing, or its
     connection did, and `text` is what it had said by then. `thoughts` are the fields that a model

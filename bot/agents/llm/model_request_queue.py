@@ -36,8 +36,7 @@ _TAKEN_S = 5.0  # a refusal comes sooner
 
 
 class RequestLimit:
-    """How many requests a model takes at the same time, learned from what it does with them. Pure;
-    `clock` is monotonic seconds.
+    """Learns how many requests a model takes at the same time. Pure; `clock` is monotonic seconds.
 
     There is no limit until the model shows one. A refusal with status 429 says that it holds no
     more than what is under way, so the limit follows that, but a first refusal leaves a few: it may
@@ -55,7 +54,7 @@ class RequestLimit:
         self._was_refused = False
 
     def most(self, oldest_at: float | None) -> float:
-        """How many may be under way now. `oldest_at`: when the oldest of those was sent."""
+        """Returns how many may be under way. `oldest_at` is when the oldest of those was sent."""
         lifted = self._clock() - self._troubled_at > _FORGOTTEN_S
         if self._most < math.inf and (lifted or not self._is_hopeful(oldest_at)):
             self._most = math.inf
@@ -89,7 +88,7 @@ class RequestLimit:
             self._most += 1
 
     def _is_hopeful(self, oldest_at: float | None) -> bool:
-        """Whether somebody was answered lately, or will be."""
+        """True if a request was answered lately, or will be."""
         now = self._clock()
         held_s = 0.0 if oldest_at is None else now - oldest_at
         longest_s = math.inf if self._usual_s is None else self._late_s

@@ -1,21 +1,62 @@
-"""A request without what its endpoint refuses. Pure."""
+"""Remembers what a model does not take and leaves it out of requests. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from bot.agents.llm.model import Feature, Message, Request
 from bot.agents.llm.request_messages import results_in_words
 
+FORGOTTEN_AFTER_S = 3600.0
+_ENOUGH_DOUBTS = 3
 _UNSEEN = "[A picture came with this message. You cannot see pictures: say so.]"
 _EARLIER = "[What was said before is not shown.]"
 _LIMITS: tuple[Feature, ...] = ("max_completion_tokens", "max_tokens")
 OPTIONS: frozenset[Feature] = frozenset((*_LIMITS, "stream_options", "temperature"))
-"""What can be left out of any request."""
-EARLIER_CALLS: frozenset[Feature] = frozenset(("unsigned_calls", "calls"))
-"""What can be told in words."""
+"""Fields that can be left out of any request."""
+CALLS: frozenset[Feature] = frozenset(("earlier_calls", "calls"))
+"""Features that can be put into words."""
+
+
+class Abilities:
+    """Remembers what one model at one endpoint has refused; `clock` is monotonic seconds. Each
+    lesson expires after an hour: a server may be set up anew, or a name may mean another model.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._learned: dict[Feature, float] = {}
+        self._doubts = 0
+
+    def lacking(self) -> frozenset[Feature]:
+        """Returns the features known to be refused."""
+        if not self._learned:
+            return frozenset()
+        since = self._clock() - FORGOTTEN_AFTER_S
+        self._learned = {name: at for name, at in self._learned.items() if at > since}
+        return frozenset(self._learned)
+
+    def learn(self, feature: Feature) -> None:
+        """The endpoint said that it does not take `feature`."""
+        self._learned[feature] = self._clock()
+
+    def doubt_tools(self) -> None:
+        """A request with tools was refused without a reason that we know.
+
+        Several in a row, with no answer to such a request between them, are reason enough.
+        """
+        self._doubts += 1
+        if self._doubts >= _ENOUGH_DOUBTS:
+            self._doubts = 0
+            self.learn("tools")
+
+    def trust_tools(self) -> None:
+        """Tools are not the reason: a request with them was answered, or one without was refused
+        too."""
+        self._doubts = 0
 
 
 def fields_of(request: Request, lacks: Collection[Feature]) -> dict[str, Any]:
@@ -34,7 +75,7 @@ def fields_of(request: Request, lacks: Collection[Feature]) -> dict[str, Any]:
 
 
 def sent_features(request: Request, fields: dict[str, Any]) -> frozenset[Feature]:
-    """What of a request an endpoint could refuse."""
+    """Returns the features of a request that an endpoint could refuse."""
     messages = fields["messages"]
     names: set[Any] = {name for name in fields if name != "messages"}
     names.add("stream" if "stream" in fields else "whole")
@@ -52,11 +93,13 @@ def sent_features(request: Request, fields: dict[str, Any]) -> frozenset[Feature
 
 def adapted(messages: Sequence[Message], lacks: Collection[Feature]) -> Sequence[Message]:
     """The same words in messages that the endpoint takes."""
-    if not {"images", "system", "turns", *EARLIER_CALLS} & set(lacks):
+    if not {"images", "system", "turns", *CALLS} & set(lacks):
         return messages
     found: Iterable[Message] = messages
-    if EARLIER_CALLS & set(lacks):
-        found = _without_calls(messages, signed_too="calls" in lacks)
+    if CALLS & set(lacks):
+        question_at = len(messages) if "calls" in lacks else _question_at(messages)
+        earlier = _without_calls(messages[:question_at], signed_too="calls" in lacks)
+        found = [*earlier, *messages[question_at:]]
     if "images" in lacks:
         found = map(_in_words, found)
     if "system" in lacks:
@@ -65,17 +108,28 @@ def adapted(messages: Sequence[Message], lacks: Collection[Feature]) -> Sequence
 
 
 def doubtful_calls(messages: Sequence[Message], lacks: Collection[Feature]) -> Feature | None:
-    """Which earlier calls an endpoint may have refused for a reason that it does not tell: they
-    lack its signature, or have one of another model, or an id that it does not take."""
-    signed = [_is_signed(one) for one in messages if "tool_calls" in one]
-    if "calls" in lacks or not signed:
+    """Returns which calls an endpoint may have refused without saying so: those of earlier turns
+    lack its signature, and any may have another model's, or an id that it does not take."""
+    if "calls" in lacks:
         return None
-    is_known = "unsigned_calls" in lacks or all(signed)
-    return "unsigned_calls" if not is_known else "calls" if any(signed) else None
+    earlier = _calling(messages[: _question_at(messages)])
+    if "earlier_calls" not in lacks and not all(map(_is_signed, earlier)):
+        return "earlier_calls"
+    return "calls" if _calling(messages) else None
+
+
+def _calling(messages: Sequence[Message]) -> list[Message]:
+    """Returns the messages that call tools."""
+    return [one for one in messages if "tool_calls" in one]
+
+
+def _question_at(messages: Sequence[Message]) -> int:
+    """Returns where the question stands; the calls after it are those of this turn."""
+    return max((at for at, one in enumerate(messages) if one["role"] == "user"), default=0)
 
 
 def _is_signed(message: Message) -> bool:
-    """Whether a call of the message has fields of the endpoint's own."""
+    """True if a call of the message has fields of the endpoint's own."""
     return any(
         call.keys() - {"id", "type", "function"} or call["function"].keys() - {"name", "arguments"}
         for call in message["tool_calls"]

@@ -32,9 +32,8 @@ _TASK = "Task: {task}\n\nThe person's message:\n{question}"
 def manager_messages(
     prompt: Prompt, *, with_tools: bool, done: Sequence[Mapping[str, Any]] = ()
 ) -> list[Message]:
-    """What the manager is told: instructions, history, and the question with its pictures after
-    what is known for it; and the calls that were made for the question before its model refused
-    tools."""
+    """Returns the manager's messages: instructions, history, and the question with its pictures
+    after what is known for it. `done` are calls made before the model refused tools."""
     told = manager_rules(prompt.bot_name, with_tools=with_tools, owner=prompt.owner)
     messages = _messages(told, prompt, _asked(prompt), with_tools=with_tools)
     return [*messages, {"role": "user", "content": enrich("", done)}] if done else messages
@@ -43,14 +42,14 @@ def manager_messages(
 def specialist_messages(
     instructions: str, task: str, prompt: Prompt, *, with_tools: bool
 ) -> list[Message]:
-    """What a specialist is told: its own instructions, the same history, and the task."""
+    """Returns a specialist's messages: its own instructions, the same history, and the task."""
     told = specialist_rules(instructions, prompt)
     asked = _TASK.format(task=continued(task), question=prompt.question)
     return _messages(told, prompt, with_knowledge(prompt, asked), with_tools=with_tools)
 
 
 def reader_of(prompt: Prompt, tools: Toolbox, cleaner: Cleaner) -> AnswerReader:
-    """What takes out of an answer to `prompt` what is not for people."""
+    """Returns the reader that removes from answers to `prompt` what is not for people."""
     return AnswerReader(
         cleaner, Manner(short_name(prompt.bot_name), own_rules(prompt), frozenset(tools))
     )

@@ -75,7 +75,7 @@ class ResponseAssembly:
     """
 
     def __init__(self) -> None:
-        self._text = _Text()
+        self._text, self._late = _Text(), _Text()
         self._refusal = _Text()
         self._thoughts: dict[str, _Text] = {}
         self._extra: dict[str, Any] = {}
@@ -88,13 +88,14 @@ class ResponseAssembly:
 
     @property
     def calls(self) -> bool:
-        """Whether a call has begun."""
+        """True if a call has begun."""
         return bool(self._calls)
 
     @property
     def text(self) -> str:
-        """What was said so far."""
-        return str(self._text)
+        """Returns the text so far. Text after the end counts unless it repeats the beginning."""
+        text, late = str(self._text), str(self._late)
+        return text if text.startswith(late) else text + late
 
     def add(self, sent: Any) -> None:
         """A chunk or a completion. Raises `ModelFailed` when it is neither, or an error."""
@@ -119,7 +120,7 @@ class ResponseAssembly:
             self.complete = self.complete or bool(self._finish)
 
     def broken_off(self, why: Literal["time", "connection"]) -> Response:
-        """What was said before it broke off."""
+        """Returns what was said before it broke off."""
         return Response(
             text=mended(self.text),
             input_tokens=self._tokens("prompt_tokens"),
@@ -128,7 +129,7 @@ class ResponseAssembly:
         )
 
     def response(self) -> Response:
-        """All of it. Raises `Declined`."""
+        """Returns the whole response. Raises `Declined`."""
         refusal = mended(str(self._refusal)).strip()
         if refusal or self._finish == "content_filter":
             raise Declined(refusal)
@@ -152,7 +153,12 @@ class ResponseAssembly:
     ) -> None:
         """Adds a piece, or takes what is in `message` `instead` of what came before."""
         if text := _said(message.get("content")):
-            self._text = self._said(self._text, text, instead=instead)
+            if instead:
+                self._late = _Text()
+            if self.complete and not instead:
+                self._late = self._said(self._late, text)
+            else:
+                self._text = self._said(self._text, text, instead=instead)
         if refusal := _str(message.get("refusal")):
             self._refusal = self._said(self._refusal, refusal, instead=instead)
         for name, thought in message.items():
@@ -171,9 +177,9 @@ class ResponseAssembly:
             for place, call in enumerate(calls):
                 self._add_call(call, place if apart else None)
 
-    def _said(self, before: _Text, piece: str, *, instead: bool) -> _Text:
+    def _said(self, before: _Text, piece: str, *, instead: bool = False) -> _Text:
         self.pieces += 1
-        if instead or (self.complete and piece == str(before)):
+        if instead:
             before = _Text()
         before.add(piece)
         return before
@@ -255,7 +261,8 @@ def _once(arguments: _Text) -> str:
     try:
         values = json_values(written)
     except ValueError:
-        return arguments.last if _object(arguments.last) else written
+        parts = (arguments.last, written[written.find("{") :])
+        return next((part for part in parts if _object(part)), written)
     if len(values) == 1:
         return written
     objects = [one for one in map(_object, values) if one]

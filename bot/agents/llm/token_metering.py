@@ -1,4 +1,4 @@
-"""What a request really costs: the endpoint's reported tokens correct our estimate of the next one.
+"""Corrects our estimate of a request's tokens by what the endpoint reports.
 
 The estimate knows no vocabulary; what a model counts for the same text, the roles around it and the
 schemas of its tools is learned from the `usage` that comes with each response.

@@ -1,4 +1,4 @@
-"""Whose certificates are believed, where the bot asks an endpoint that the settings name."""
+"""The certificate authorities trusted for endpoints that the settings name."""
 
 from __future__ import annotations
 

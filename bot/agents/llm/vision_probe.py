@@ -1,8 +1,8 @@
-"""Whether the model sees pictures: as OPENAI_VISION says, else as it showed when it was asked.
+"""Finds out whether the model accepts pictures, unless OPENAI_VISION says.
 
-It is asked what is in a picture of two colours, once when a worker starts and then once a day, in
-the background: no answer waits for it. A model that was not asked yet is given pictures; one that
-refuses them is asked again without, and remembered (`bot.agents.llm.model_abilities`).
+A worker asks it for the two colours of a picture when it starts and then once a day, in the
+background. A model that was not asked yet is given pictures; one that refuses them is asked again
+without, which is remembered (`bot.agents.llm.request_adaptation`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from bot.agents.llm.model import Declined, Message, Model, ModelFailed, Request
-from bot.agents.llm.model_abilities import Abilities
+from bot.agents.llm.request_adaptation import Abilities
 
 log = structlog.get_logger()
 
@@ -49,13 +49,13 @@ def question() -> Message:
 
 
 def is_right(answer: str) -> bool:
-    """Whether somebody who answers so has seen the picture."""
+    """True if the answer shows that the model has seen the picture."""
     return all(colour.search(answer) for colour in _COLOURS)
 
 
 class VisionProbe:
-    """Whether one model sees. `configured`: what the settings say, if anything. `abilities` are
-    what its endpoint refused; `model` None: there is nobody to ask, and nobody sees."""
+    """Knows whether one model accepts pictures. `configured` is the setting, if there is one;
+    `abilities` are what its endpoint refused. Without a `model` nothing accepts pictures."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class VisionProbe:
 
     @property
     def sees(self) -> bool:
-        """Whether to show it pictures now."""
+        """True if it is shown pictures now."""
         if self._configured is not None:
             return self._configured
         if self._model is None or "images" in self._abilities.lacking():
@@ -78,7 +78,7 @@ class VisionProbe:
         return self._found is not False
 
     async def find_out(self) -> bool:
-        """Asks it; whether that is known now."""
+        """Asks the model. Returns whether the answer is known now."""
         if self._configured is not None or self._model is None:
             return True
         try:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import psycopg
 
-from bot.agents.llm.embedder import embeddings_name
+from bot.agents.embeddings.embedder import embeddings_name
 from bot.operations.doctor.isolation import probe_isolation
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.queue.connections import (

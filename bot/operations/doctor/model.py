@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 
-from bot.agents.llm.embedding_inputs import inputs_of
+from bot.agents.embeddings.embedding_inputs import inputs_of
 from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.refusals import refused_feature
 from bot.agents.llm.vision_probe import MOST_TOKENS, is_right, question

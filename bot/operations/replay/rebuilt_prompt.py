@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.agents.llm.embedder import Embedder, find
+from bot.agents.embeddings.embedder import Embedder, find
 from bot.agents.prompts.prompt import Prompt
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.told_passages import told_passages

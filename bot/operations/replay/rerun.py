@@ -17,7 +17,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from bot.agents.configured_models import Models
-from bot.agents.llm.embedder import build_embedder, find
+from bot.agents.embeddings.embedder import build_embedder, find
 from bot.agents.manager import Manager, Stores
 from bot.agents.operator_files import specialists
 from bot.agents.prompts.prompt import AgentAnswer, Prompt

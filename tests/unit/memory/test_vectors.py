@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.embedder import build_embedder
+from bot.agents.embeddings.embedder import build_embedder
 from bot.settings import SettingsError, load
 from memory.tables.embeddings import as_text, bare
 from sandbox.model.model_embeddings import BadEmbeddingRequest, embedding, embeddings

@@ -22,9 +22,9 @@ from prometheus_client import REGISTRY
 from psycopg import sql
 from structlog.testing import capture_logs
 
-from bot.agents.llm import embedder as embedding_model
-from bot.agents.llm.embedder import Embedder, EmbeddingFailed, asked_beside, find
-from bot.agents.llm.embedding_inputs import EmbeddingInputs
+from bot.agents.embeddings import embedder as embedding_model
+from bot.agents.embeddings.embedder import Embedder, EmbeddingFailed, asked_beside, find
+from bot.agents.embeddings.embedding_inputs import EmbeddingInputs
 from bot.agents.llm.endpoint import Endpoint
 from bot.answering.between_turns import tend_later
 from bot.answering.embedding import embed_messages, embed_new

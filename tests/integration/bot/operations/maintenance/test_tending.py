@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from bot.agents.llm.embedder import Embedder
+from bot.agents.embeddings.embedder import Embedder
 from bot.agents.summaries.summariser import Summarise, extractive
 from bot.answering.between_turns import TRIES, handle_tending, tend_conversation, tend_later
 from bot.people.encounters import People

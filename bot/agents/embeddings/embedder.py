@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from bot.agents.llm.embedding_inputs import EmbeddingInputs, inputs_of
+from bot.agents.embeddings.embedding_inputs import EmbeddingInputs, inputs_of
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.model import Declined, ModelFailed

@@ -1,0 +1,88 @@
+"""What HTTP errors of endpoints mean, and which are worth another attempt."""
+
+from __future__ import annotations
+
+import json
+import time
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.agents.llm.http_errors import HttpRefusal
+from bot.agents.llm.model import Declined, ModelFailed
+
+LONGER_THAN_IT_READS = [
+    "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
+    "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]",
+    "Your request exceeded model token limit: 8192",
+    "Total tokens of image and text exceed max message tokens. Request id: SECRET",
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+    "prompt is too long: 210000 tokens > 200000 maximum",
+    "the request exceeds the available context size, try increasing it",
+]
+
+
+def refusal(status: int, body: Any, **headers: str) -> HttpRefusal:
+    return HttpRefusal(
+        status, headers, body if isinstance(body, bytes) else json.dumps(body).encode()
+    )
+
+
+def saying(message: str, **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **fields}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason", "may_pass"),
+    [
+        (401, saying("SECRET"), "wrong_key", False),
+        (402, saying("Insufficient Balance"), "quota_used_up", False),
+        (403, saying("SECRET"), "not_allowed", False),
+        (404, saying("SECRET"), "no_such_model", False),
+        (400, saying("Model Not Exist"), "no_such_model", False),
+        (400, saying("x", code="model_not_found"), "no_such_model", False),
+        (400, saying("x", param="model"), "no_such_model", False),
+        (400, {"message": "The model `m` does not exist."}, "no_such_model", False),
+        (429, saying("SECRET"), "rate_limited", True),
+        (429, saying("x", code="insufficient_quota"), "quota_used_up", False),
+        (429, b"slow down", "rate_limited", True),
+        (400, saying("x", code="context_length_exceeded"), "too_long", False),
+        (413, saying("prompt is too long"), "too_long", False),
+        (400, saying("Bad parameter: seed"), "status_400", False),
+        (400, [saying("bad", code=400, status="INVALID_ARGUMENT")], "status_400", False),
+        (502, b"<html>SECRET</html>", "status_502", True),
+        (408, b"", "status_408", True),
+        (500, b"null", "status_500", True),
+        *((400, saying(said), "too_long", False) for said in LONGER_THAN_IT_READS),
+    ],
+)  # fmt: skip
+def test_an_error_has_a_reason_and_no_text_of_the_endpoint(
+    status: int, body: Any, reason: str, may_pass: bool
+) -> None:
+    failure = refusal(status, body).failure()
+    assert isinstance(failure, ModelFailed)
+    assert failure.reason == str(failure) == reason
+    assert refusal(status, body).may_pass is may_pass
+
+
+@pytest.mark.parametrize("status", [400, 403])
+@pytest.mark.parametrize("code", ["content_filter", "content_policy_violation"])
+def test_a_question_that_was_filtered_is_declined(status: int, code: str) -> None:
+    assert isinstance(refusal(status, saying("SECRET", code=code)).failure(), Declined)
+
+
+@pytest.mark.parametrize(
+    ("wish", "seconds"), [("7", 7), ("0.5", 0.5), ("-1", 0), ("", 0), ("soon", 0)]
+)
+def test_retry_after_is_seconds_or_a_date(wish: str, seconds: float) -> None:
+    assert refusal(429, b"", **{"Retry-After": wish}).retry_after_s == seconds
+    date = formatdate(time.time() + 30, usegmt=True)
+    assert 28 < refusal(429, b"", **{"Retry-After": date}).retry_after_s <= 30
+
+
+@given(st.integers(400, 599), st.binary(max_size=300))
+def test_any_body_is_read(status: int, body: bytes) -> None:
+    assert isinstance(refusal(status, body).failure(), ModelFailed)
