@@ -15,9 +15,10 @@ import gc
 import os
 import signal
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -72,6 +73,7 @@ from bot.queue.jobs import (
     EVENT_TASK,
     IMPORT_TASK,
     PRIVATE_TASK,
+    STORE_TASK,
     TENDING_TASK,
     TIMER_TASK,
     Hopeless,
@@ -83,8 +85,9 @@ from bot.settings import Settings, load
 from bot.turn import handle_request
 from bot.wiring import open_services
 from memory.backends.postgres import Pool, connection_pool
-from memory.errors import StoreError, StoreUnavailable
-from memory.fallback.store import SpoolingStore
+from memory.errors import StoreError, StoreQueueAway, StoreUnavailable
+from memory.fallback.store import OutageStore
+from memory.fallback.store_jobs import write_job
 from memory.scope import own_context
 
 log = structlog.get_logger()
@@ -119,6 +122,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
             await handle_import(services, lease)
         elif job.task == CONNECT_TASK:
             await handle_connect(services, lease)
+        elif job.task == STORE_TASK:
+            await write_missed(services, job.args)
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure) as exc:
@@ -185,11 +190,22 @@ async def _click(
         raise Later("the memory is away", behind=True) from exc
 
 
+async def write_missed(services: Services, args: Mapping[str, Any]) -> None:
+    """Writes what the memory missed while it was away. Raises `Later` while it still is."""
+    try:
+        if isinstance(services.store, OutageStore):
+            await services.store.write_job(args)
+        else:
+            await write_job(services.rpc, args)
+    except StoreUnavailable as exc:
+        raise Later("the memory is away") from exc
+
+
 def passes_by_itself(failure: StoreError | FeishuFailure) -> bool:
     """Whether trying again later can help: nobody answered, or asked for patience."""
     if isinstance(failure, FeishuError):
         return failure.action.may_pass
-    return isinstance(failure, StoreUnavailable | Unreachable)
+    return isinstance(failure, StoreUnavailable | StoreQueueAway | Unreachable)
 
 
 def retry_after_s(failure: Exception) -> float:
@@ -283,8 +299,8 @@ def _tending(services: Services, table: JobTable, stop: asyncio.Event) -> list[W
         partial(keep_order, table, services),
         services.sight.keep,
     ]
-    if isinstance(services.store, SpoolingStore):
-        works.insert(0, partial(services.store.drain_forever, stop))
+    if isinstance(services.store, OutageStore):
+        works.insert(0, partial(services.store.tend, stop))
     return works
 
 

@@ -42,13 +42,13 @@ _STOP = f"select {SCHEMA}.stop_turn(%s)"
 _OVER_RATE = f"select {SCHEMA}.is_over_rate(%s, %s, %s, %s)"
 _HOLD = f"select {SCHEMA}.hold_lease(%s, %s, %s)"
 _RELEASE = f"select {SCHEMA}.release_lease(%s, %s)"
-_SPOOLED = f"select {SCHEMA}.spool_state(0)"
+_UNSTORED = f"select {SCHEMA}.waiting_stores()"
 
 
 @dataclass(frozen=True, slots=True)
-class Spooled:
-    """Turns that wait for the memory, what it refused, and since when (s since epoch) the oldest
-    waits."""
+class Unstored:
+    """How many turns wait for the memory, how many jobs it refused, and since when (s since epoch)
+    the oldest of what waits does."""
 
     turns: int
     refused: int
@@ -202,13 +202,13 @@ class Inbox:
         with self._connection() as connection:
             connection.execute(_RELEASE, (name, holder))
 
-    def spooled(self) -> Spooled:
+    def unstored(self) -> Unstored:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""
         with self._connection() as connection:
-            row = connection.execute(_SPOOLED).fetchone()
+            row = connection.execute(_UNSTORED).fetchone()
         found: dict[str, Any] = row[0] if row else {}
         since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
-        return Spooled(found.get("waiting", 0), found.get("refused", 0), since)
+        return Unstored(found.get("turns", 0), found.get("refused", 0), since)
 
     def note_arrival(self, kind: str) -> None:
         """Something of this kind has arrived now. Raises `QueueUnavailable`."""

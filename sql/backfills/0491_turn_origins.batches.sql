@@ -53,8 +53,6 @@ begin
       where p_id ~ '~[0-9]+$' and p_id !~ '^(click|reaction|timer|private|offer):'
     $body$
   $define$;
-  update feishu_bot.spool s set origin = (select to_jsonb(o) from pg_temp.origin_of(s.turn_id) o limit 1)
-  where s.turn_id ~ v_derived and s.origin is null;
   commit;
   for v_turns in
     select array_agg(n.id) from (

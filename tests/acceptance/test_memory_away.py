@@ -238,9 +238,9 @@ def test_the_metrics_tell_of_the_outage(story: Story) -> None:
     }
 
     assert values["bot_memory_breaker"] >= 1
-    assert values["bot_spool_turns"] >= 1
-    assert values["bot_turns_spooled_total"] >= 1
-    assert values["bot_spool_oldest_seconds"] > 0
+    assert values["bot_unstored_turns"] >= 1
+    assert values["bot_turns_unstored_total"] >= 1
+    assert values["bot_unstored_oldest_seconds"] > 0
     assert any(name.startswith("bot_memory_failures_total{") for name in values)
 
 
@@ -248,7 +248,7 @@ def test_the_log_tells_that_the_memory_went_and_came_back_and_no_words(story: St
     times = [story.log.count(f'"event": "memory.{which}"') for which in ("away", "back")]
     assert times[0] == times[1]
     assert 1 <= times[0] <= 2
-    assert '"event": "spool.drained"' in story.log
+    assert '"event": "memory.wakes_jobs"' in story.log
     assert "apricot" not in story.log
     assert "what about item" not in story.log
 

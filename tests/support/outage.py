@@ -16,8 +16,7 @@ from sandbox.model.model_script import split_knowledge
 from tests.acceptance.conftest import World, markdown
 
 _WAITING = """
-    select (select count(*) from feishu_bot.spool)
-           + (select count(*) from feishu_bot.late_writes) as n
+    select count(*) as n from feishu_bot.jobs where task = 'feishu.store'
 """
 
 
@@ -137,7 +136,7 @@ class Talk:
 
     def drained(self, *, within_s: float = 30) -> None:
         """Returns when nothing waits for the memory any more."""
-        eventually(lambda: self.waiting() == 0, within_s=within_s, what="an empty spool")
+        eventually(lambda: self.waiting() == 0, within_s=within_s, what="nothing waits")
 
     def prompts(self) -> dict[str, str]:
         """What the model was sent first for each question, by its text; a summary comes later."""

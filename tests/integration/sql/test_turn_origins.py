@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import psycopg
-from psycopg.types.json import Jsonb
 
 from memory.migrations import FOLDER
 
@@ -39,12 +38,6 @@ DECISION = """
 insert into agent_decisions (chat_id, actor_id, message_id, respond, reason, tier)
 values ('oc_1', 'ou_ann', %s, true, 'proactive', 'heuristic')
 """
-SPOOLED = """
-insert into feishu_bot.spool
-  (turn_id, conversation_id, chat_id, root_id, user_id, actor_id, content, origin)
-values (%s, 'feishu:oc_1:main', 'oc_1', 'main', 'ou_ann', 'ou_ann', 'Q', %s)
-"""
-
 ORIGINS = {
     "om_1": ("message", None, ""),
     "om_unasked": ("unasked", None, ""),
@@ -84,8 +77,6 @@ def _left_by_the_version_before(connection: psycopg.Connection) -> None:
     connection.execute(TIMER, ["tm_2", "digest"])
     connection.execute(NOTED, ["timer:tm_3:19", "om_0"])
     connection.execute(DECISION, ["om_unasked"])
-    connection.execute(SPOOLED, ["click:b1", None])
-    connection.execute(SPOOLED, ["om_2", None])
 
 
 def test_the_origin_of_every_turn_is_read_from_its_old_id(connection: psycopg.Connection) -> None:
@@ -95,29 +86,6 @@ def test_the_origin_of_every_turn_is_read_from_its_old_id(connection: psycopg.Co
 
     found = connection.execute("select id, origin, parent_id, cause from agent_turns").fetchall()
     assert {id: tuple(origin) for id, *origin in found} == ORIGINS
-    waiting = connection.execute("select turn_id, origin from feishu_bot.spool").fetchall()
-    assert dict(waiting) == {
-        "click:b1": {"origin": "button", "parent_id": "om_1", "cause": "b1"},
-        "om_2": None,
-    }
-
-
-def test_a_turn_in_the_spool_is_found_under_the_id_it_was_begun_with(
-    connection: psycopg.Connection,
-) -> None:
-    _left_by_the_version_before(connection)
-    connection.execute(BACKFILL.read_bytes())
-    turn = {
-        "turn_id": "another", "conversation_id": "feishu:oc_1:main", "chat_id": "oc_1",
-        "root_id": "main", "user_id": "ou_ann", "actor_id": "ou_ann", "actor_name": "",
-        "tenant_key": "", "content": "Q", "state": "open", "attempts": 1, "cards": [],
-        "tool_calls": [], "given": [],
-        "origin": {"origin": "button", "parent_id": "om_1", "cause": "b1"},
-    }  # fmt: skip
-    row = connection.execute("select feishu_bot.spool_open_turn(%s)", [Jsonb(turn)]).fetchone()
-
-    assert row
-    assert (row[0]["turn_id"], row[0]["attempts"]) == ("click:b1", 2)
 
 
 def test_the_chain_of_a_turn_leads_to_the_question_that_somebody_wrote(
