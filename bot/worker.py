@@ -60,7 +60,7 @@ from bot.operations.startup_checks import (
 from bot.outbox.left_cards import tend_left_cards
 from bot.outbox.pending_replies import sweep_forever
 from bot.outbox.recalls import handle_recall
-from bot.outbox.withdrawing import tend_withdrawals
+from bot.outbox.withdrawing import tend_withdrawals, withdraw_cards
 from bot.process import logs, metrics, plan
 from bot.process.interruptions import Interruptions
 from bot.process.task_cancellation import ended
@@ -199,6 +199,8 @@ async def write_missed(services: Services, args: Mapping[str, Any]) -> None:
             await write_job(services.rpc, args)
     except StoreUnavailable as exc:
         raise Later("the memory is away") from exc
+    if "recall" in args or args.get("turn", {}).get("state") == "cancelled":
+        await withdraw_cards(services)
 
 
 def passes_by_itself(failure: StoreError | FeishuFailure) -> bool:
