@@ -55,9 +55,12 @@ as $$
     'recalled', recall_waits(messages_of_turn(p_turn)))
 $$;
 
--- The arguments of a job without what tells of a message that was taken back. Its question takes the whole turn; a
--- source takes the answer. What was sent keeps its message_id, so that the memory can withdraw it.
-create or replace function feishu_bot.without_message(p_args jsonb, p_message_id text) returns jsonb
+-- The arguments of a job without what tells of a message that was taken back, or of p_cards that answered it. Its
+-- question takes the whole turn; a source takes the answer. What was sent keeps its message_id, so that the memory
+-- can withdraw it.
+create or replace function feishu_bot.without_message(
+  p_args jsonb, p_message_id text, p_cards text[] default '{}'
+) returns jsonb
 language sql immutable security invoker set search_path = feishu_bot
 as $$
   with turn as (
@@ -73,7 +76,7 @@ as $$
     cross join lateral (
       select case when w.value #> '{params,p_records}' is not null then coalesce(
         (select jsonb_agg(r) from jsonb_array_elements((w.value #>> '{params,p_records}')::jsonb) r
-         where r ->> 'message_id' <> p_message_id), '[]') end as left_over) records
+         where r ->> 'message_id' <> all (p_cards || p_message_id)), '[]') end as left_over) records
     where not (turn.is_gone is true and w.value ->> 'function' = 'continue_conversation')
       and w.value #>> '{params,p_message_id}' is distinct from p_message_id
       and records.left_over is distinct from '[]'
@@ -201,6 +204,8 @@ create or replace function feishu_bot.take_back_waiting(p_message_id text, p_cha
 returns void
 language plpgsql volatile security invoker set search_path = feishu_bot
 as $$
+declare
+  v_cards text[];
 begin
   perform pg_advisory_xact_lock(hashtextextended(p_message_id, 0));
   if p_keep then
@@ -208,9 +213,13 @@ begin
       'feishu.store', 0, 'recall ' || p_message_id, 'recall ' || p_message_id, jsonb_build_object(
         'recall', jsonb_build_object('p_message_id', p_message_id, 'p_chat_id', p_chat_id)));
   end if;
-  update jobs set args = without_message(args, p_message_id)
+  v_cards := array(
+    select c ->> 'message_id' from jobs j, jsonb_array_elements(j.args #> '{turn,cards}') c
+    where j.task = 'feishu.store' and p_message_id = any (messages_of_turn(j.args -> 'turn'))
+      and c ->> 'message_id' <> '');
+  update jobs set args = without_message(args, p_message_id, v_cards)
   where task = 'feishu.store' and (
-    args -> 'message_ids' ? p_message_id
+    args -> 'message_ids' ?| (v_cards || p_message_id)
     or p_message_id = any (messages_of_turn(args -> 'turn') || sources_of_turn(args -> 'turn')));
   delete from jobs
   where task = 'feishu.store' and status <> 'running' and not args ? 'turn' and args -> 'writes' = '[]';

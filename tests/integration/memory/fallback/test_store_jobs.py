@@ -349,6 +349,30 @@ async def test_of_what_was_heard_only_the_line_that_was_taken_back_goes(
     assert said == [("yes",)]
 
 
+@pytest.mark.parametrize("heard_first", [True, False])
+async def test_a_line_that_repeats_a_card_goes_with_the_question_that_it_answered(
+    scene: Scene, connection: psycopg.Connection, heard_first: bool
+) -> None:
+    """The next answer tells the conversation what was said before, from Feishu's list."""
+    alice = scene.group.turn()
+    turn = await scene.keep(scene.turn(cards=(StoredCard(0, f"A {WORD}", "pending"),)))
+    await scene.sent(turn, content=f"A {WORD}")
+    heard = _heard(alice, (f"{turn.turn_id}_0", f"A {WORD}"), (scene.group.message("m"), "yes"))
+    if heard_first:
+        await scene.jobs.keep_writes(alice, heard)
+    await scene.jobs.take_back(turn.turn_id, alice.chat_id, keep=True)
+    if heard_first:
+        assert tables_with(connection, WORD) == set()
+    else:
+        await scene.jobs.keep_writes(alice, heard)
+
+    await scene.write()
+
+    said = connection.execute("select content from chat_transcript").fetchall()
+    assert said == [("yes",)]
+    assert tables_with(connection, WORD) == set()
+
+
 @pytest.mark.parametrize("what", ["person", "conversation"])
 async def test_what_waits_of_a_person_or_a_thread_can_be_exported_and_forgotten(
     scene: Scene, connection: psycopg.Connection, what: str
