@@ -12,7 +12,7 @@ as $$
   from (
     select * from (
       select 'J' as kind, j.id::text as id, j.task as what, j.args ->> 'failed_with' as reason, j.attempts,
-             j.lock as conversation_id,
+             coalesce(j.args ->> 'conversation_id', j.lock) as conversation_id,
              coalesce(j.args #>> '{payload,event,message,message_id}', j.args #>> '{turn,turn_id}') as message_id,
              coalesce(j.args #>> '{payload,event,sender,sender_id,open_id}',
                       j.args #>> '{payload,event,operator,open_id}',

@@ -189,7 +189,7 @@ class Retractions:
         word = f"zarf{len(self.words):02d}"
         question = self.words[word] = self.talk.ask(thread, f"the code is {word}")
         if not at_once:
-            self.talk.answered([question], within_s=30)
+            self.talk.answered([question], within_s=60)
         person = thread.world.people[thread.who]
         thread.world.platform.post("/recall", **{"message_id": question.message_id, "as": person})
 

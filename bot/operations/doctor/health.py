@@ -103,7 +103,7 @@ def _why_it_waits(figures: Mapping[str, Any]) -> str:
 def _memory(figures: Mapping[str, Any]) -> Check:
     oldest_s = figures["oldest_unstored_s"] or 0
     if oldest_s > _UNSTORED_S:
-        return _said(AWAY, "warn", "memory-away", seconds=f"{oldest_s:.0f}")
+        return _said(AWAY, "warn", "memory-away", n=figures["unstored"], seconds=f"{oldest_s:.0f}")
     return _said(AWAY, "ok", "memory")
 
 
