@@ -15,10 +15,9 @@ import gc
 import os
 import signal
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import structlog
 
@@ -77,6 +76,7 @@ from bot.queue.jobs import (
     TENDING_TASK,
     TIMER_TASK,
     Hopeless,
+    Job,
     Later,
 )
 from bot.queue.table import IMPORTS_AT_ONCE, TENDING_AT_ONCE, JobTable
@@ -95,6 +95,7 @@ log = structlog.get_logger()
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
 _APART_S = 0.2
+_TRIES = 10  # about ten minutes, beside those during the outage
 _CONNECTIONS = 3  # with the session of the queue four; more waiting turns share them
 
 Work = Callable[[], Awaitable[None]]
@@ -123,7 +124,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
         elif job.task == CONNECT_TASK:
             await handle_connect(services, lease)
         elif job.task == STORE_TASK:
-            await write_missed(services, job.args)
+            await write_missed(services, job)
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure) as exc:
@@ -190,17 +191,35 @@ async def _click(
         raise Later("the memory is away", behind=True) from exc
 
 
-async def write_missed(services: Services, args: Mapping[str, Any]) -> None:
-    """Writes what the memory missed while it was away. Raises `Later` while it still is."""
+class NotTaken(Hopeless):
+    """The memory answers, but never to this job."""
+
+    reason = "not_taken"
+
+
+async def write_missed(services: Services, job: Job) -> None:
+    """Writes what the memory missed while it was away. Raises `Later` while it still is, and
+    `NotTaken` for a job that would hold up the others of its chat for good."""
     try:
         if isinstance(services.store, OutageStore):
-            await services.store.write_job(args)
+            await services.store.write_job(job.args)
         else:
-            await write_job(services.rpc, args)
+            await write_job(services.rpc, job.args)
     except StoreUnavailable as exc:
+        if job.attempt > _TRIES and await _answers(services):
+            raise NotTaken(type(exc).__name__) from exc
         raise Later("the memory is away") from exc
-    if "recall" in args or args.get("turn", {}).get("state") == "cancelled":
+    if "recall" in job.args or job.args.get("turn", {}).get("state") == "cancelled":
         await withdraw_cards(services)
+
+
+async def _answers(services: Services) -> bool:
+    """Whether the memory is there now."""
+    try:
+        await services.store.ping()
+    except StoreUnavailable:
+        return False
+    return True
 
 
 def passes_by_itself(failure: StoreError | FeishuFailure) -> bool:

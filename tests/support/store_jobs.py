@@ -18,15 +18,16 @@ from tests.support.queue import idle_presence
 
 @dataclass
 class Memory:
-    """The memory's transport, as long as it is not `away`."""
+    """The memory's transport, as long as it is not `away`; it never answers to `refuses`."""
 
     rpc: Rpc
     away: bool = False
+    refuses: str = ""
 
     async def call(
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
     ) -> Any:
-        if self.away:
+        if self.away or function == self.refuses:
             raise StoreUnavailable("away")
         return await self.rpc.call(function, params, context)
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from types import SimpleNamespace
+from typing import cast
 
 import psycopg
 import pytest
 
+from bot.queue.jobs import STORE_TASK, Job, Later
 from bot.queue.table import JobTable
+from bot.services import Services
+from bot.worker import NotTaken, write_missed
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
 from memory.fallback import store as outage_store
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker, MemoryWatch
 from memory.fallback.store import OutageStore
-from memory.fallback.store_jobs import StoreJobs
+from memory.fallback.store_jobs import MissedTurn, StoreJobs
 from memory.models import StoredCard
 from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext
@@ -224,6 +229,22 @@ async def test_a_turn_of_which_nothing_is_known_is_not_kept(outage: Outage) -> N
     with pytest.raises(StoreUnavailable):
         await outage.sent(outage.group.turn(), outage.group.message("q"))
     assert (await outage.jobs.backlog()).turns == 0
+
+
+@pytest.mark.parametrize(
+    ("attempt", "is_there", "outcome"),
+    [(1, True, Later), (50, False, Later), (50, True, NotTaken)],
+)
+async def test_a_job_that_a_memory_which_answers_never_takes_is_given_up(
+    outage: Outage, attempt: int, is_there: bool, outcome: type[Exception]
+) -> None:
+    outage.memory.refuses, outage.memory.away = "restore_turn", not is_there
+    turn = MissedTurn(outage.group.turn(), outage.group.message("q"), "Q", "2026-01-02T03:04:05Z")
+    args = {**asdict(turn.context), "turn": turn.row(), "writes": []}
+    services = cast(Services, SimpleNamespace(store=outage.store))
+
+    with pytest.raises(outcome):
+        await write_missed(services, Job(1, STORE_TASK, args, None, attempt))
 
 
 async def sleeping(url: str) -> int:
