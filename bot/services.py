@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bot.agents.llm.embedder import Embedder
-from bot.agents.llm.sight import Sight
 from bot.agents.llm.token_metering import Meter
+from bot.agents.llm.vision_probe import VisionProbe
 from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionResult
 from bot.agents.prompts.prompt import PendingAction
@@ -51,7 +51,7 @@ class Services:
     manager: Manager
     rpc: Rpc
     meter: Meter = field(default_factory=Meter)
-    sight: Sight = field(default_factory=Sight)  # of the model that answers
+    sight: VisionProbe = field(default_factory=VisionProbe)  # of the model that answers
     files: FileReader = field(default_factory=FileReader)
     judge: Judge | None = None
     summarise: Summarise = extractive

@@ -100,7 +100,7 @@ class Settings:
     embedding_passage_prefix: str = ""
     embedding_dimensions: int = _limited(0, ge=0, le=16_000)  # 0: as many as the model has
     recall_vector_weight: float = _limited(0.2, ge=0, le=1)
-    openai_vision: bool | None = None  # None: found out, see bot/agents/llm/sight.py
+    openai_vision: bool | None = None  # None: found out, see bot/agents/llm/vision_probe.py
     file_max_mb: int = _limited(20, ge=0, le=100)  # Feishu gives out 100 at most; 0: none is read
     file_token_budget: int = _limited(8000, ge=500)  # of all files of a question
     file_seconds: int = _limited(10, ge=1, le=30)

@@ -21,6 +21,7 @@ from werkzeug.datastructures import Headers
 from bot.feishu import crypto, events
 from bot.intake.acceptance import Intake
 from bot.intake.messages_in_loop import LoopIntake
+from bot.intake.refusals import REFUSALS
 from bot.process import metrics
 from bot.queue.arrivals import REFUSED
 from bot.queue.inbox import Arrived, QueueUnavailable
@@ -93,7 +94,7 @@ def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
     except (Refused, events.MalformedEvent) as exc:
         if isinstance(exc, Refused) and _SIGNATURE in incoming.headers:
             edge.intake.arrived(f"{REFUSED}{exc}")
-        log.warning("webhook.refused", reason=str(exc), bytes=incoming.content_length)
+        REFUSALS.count("webhook.refused", str(exc))
         return {"code": 400, "msg": "bad request"}, 400, "refused"
     except QueueUnavailable as exc:
         log.error("webhook.queue_unavailable", error=str(exc))

@@ -40,7 +40,8 @@ from bot.queue.person_shares import PersonShares
 from bot.services import Services
 from bot.settings import Settings
 from memory.accounts.linking import Linker
-from memory.backends.postgres import Pool, PostgresRpc
+from memory.backends.pool import Pool
+from memory.backends.postgres import PostgresRpc
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.rpc import LateRpc
 from memory.fallback.store import OutageStore

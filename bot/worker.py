@@ -24,6 +24,7 @@ import structlog
 from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import handle_click
+from bot.card_actions.consent import consent_to_pending
 from bot.card_actions.menu import handle_menu_press
 from bot.card_actions.reactions import handle_reaction
 from bot.features.comments.answering import handle_comment
@@ -67,6 +68,7 @@ from bot.process.turn_capacity import turns_in_hand
 from bot.process.working_places import room_to_begin
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
+from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import (
     CONNECT_TASK,
     EVENT_TASK,
@@ -84,7 +86,8 @@ from bot.services import Services
 from bot.settings import Settings, load
 from bot.turn import handle_request
 from bot.wiring import open_services
-from memory.backends.postgres import Pool, connection_pool
+from memory.backends.pool import Pool
+from memory.backends.postgres import connection_pool
 from memory.errors import StoreError, StoreQueueAway, StoreUnavailable
 from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import write_job
@@ -127,7 +130,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
             await write_missed(services, job)
     except (Later, Hopeless):
         raise
-    except (StoreError, FeishuFailure) as exc:
+    except (StoreError, FeishuFailure, QueueUnavailable) as exc:
         if isinstance(exc, StoreError):
             metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.error("job.failed", error=type(exc).__name__, code=getattr(exc, "code", None))
@@ -155,7 +158,8 @@ async def handle_event(services: Services, lease: Lease) -> None:
         envelope = events.parse_envelope(payload)
         if envelope.event_type == events.MESSAGE_RECEIVED:
             request = TurnRequest.of(events.parse_message(envelope))
-            await handle_request(services, request, received_ms, lease=lease)
+            answering = await consent_to_pending(services, request)
+            await handle_request(services, request, received_ms, answering=answering, lease=lease)
         elif envelope.event_type == events.MESSAGE_RECALLED:
             await handle_recall(services, events.parse_recall(envelope))
         elif envelope.event_type in reactions.KINDS:
@@ -222,11 +226,11 @@ async def _answers(services: Services) -> bool:
     return True
 
 
-def passes_by_itself(failure: StoreError | FeishuFailure) -> bool:
+def passes_by_itself(failure: StoreError | FeishuFailure | QueueUnavailable) -> bool:
     """Whether trying again later can help: nobody answered, or asked for patience."""
     if isinstance(failure, FeishuError):
         return failure.action.may_pass
-    return isinstance(failure, StoreUnavailable | StoreQueueAway | Unreachable)
+    return isinstance(failure, StoreUnavailable | StoreQueueAway | Unreachable | QueueUnavailable)
 
 
 def retry_after_s(failure: Exception) -> float:

@@ -30,6 +30,8 @@ class DeadlineConnection(psycopg.Connection[TupleRow]):
     connection, as `NoAnswer`."""
 
     until: float | None = None
+    made = since = 0.0
+    """When its pool made it and got it back last, in monotonic seconds."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

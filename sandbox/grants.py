@@ -65,7 +65,7 @@ def device_authorization() -> Response:
 def verify() -> Response:
     """The page where somebody approves or refuses; opening it changes nothing."""
     answer = send_from_directory(STATIC, "grant.html")
-    answer.headers["Content-Security-Policy"] = f"{POLICY}; frame-ancestors 'none'"
+    answer.headers["Content-Security-Policy"] = POLICY
     answer.headers["Cache-Control"] = "no-cache"
     return answer
 

@@ -17,13 +17,21 @@ _OWN_SITE = frozenset({"", "same-origin", "none"})
 
 
 def keep_to_own_origin(app: Flask) -> None:
-    """Refuses with 403 what another page sends; before anything else looks at it."""
+    """Refuses with 403 what another page sends, before anything else looks at it, and keeps every
+    answer out of frames."""
 
     def refuse() -> Response | None:
         reason = foreign(request)
         return json_response({"error": reason}, 403) if reason else None
 
     app.before_request(refuse)
+    app.after_request(_in_no_frame)
+
+
+def _in_no_frame(answer: Response) -> Response:
+    """A page that shows ours in a frame could lead people's clicks."""
+    answer.headers["X-Frame-Options"] = "DENY"
+    return answer
 
 
 def foreign(asking: Request) -> str:

@@ -5,7 +5,10 @@ from pathlib import Path
 from flask import Blueprint, Response, send_from_directory
 
 STATIC = Path(__file__).parent / "static"
-POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'"
+POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'"
+    "; frame-ancestors 'none'"
+)
 
 
 def page() -> Blueprint:

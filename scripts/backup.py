@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 import psycopg
 
 from bot.operations.startup_checks import one_sentence
-from bot.queue.connections import check_database, running_database
+from bot.queue.connections import OfATrial, check_database, running_database
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from scripts.operating import dumps
 from scripts.operating.console import parser
@@ -49,7 +50,8 @@ def database_with_memory(settings: Settings) -> str:
             "SUPABASE_URL is set and DATABASE_URL is not: set DATABASE_URL to the connection "
             "string of that project, whose database holds the memory."
         )
-    check_database(settings)
+    with suppress(OfATrial):
+        check_database(settings)
     return running_database(settings)
 
 

@@ -1,5 +1,5 @@
--- Purpose: who may call what. Every function of sql/functions/, and the few of the numbered files
--- that policies need, stands in one of these lists; what stands in none can be called by everybody.
+-- Purpose: who may call what. Every function of sql/functions/ stands in one of these lists; what
+-- stands in none can be called by everybody.
 --
 -- Functions are named without their arguments, so that a second function of the same name is refused:
 -- PostgREST could not choose between two (PGRST203).
@@ -21,7 +21,7 @@ declare
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
     log_decision, hear_message, note_bot_message, last_decision, get_chat_rules, set_chat_rule, manages_chat, has_answered_in,
     p2p_chat, private_fits, private_sources, compared_terms, offer_private, keep_offer, private_reply, draw_on, note_read_messages, note_document, documents_behind,
-    record_reply_with_buttons, press_button, running_turns, press_handle,
+    record_reply_with_buttons, press_button, pending_confirmation, running_turns, press_handle,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
     set_timer, list_timers, change_timer, digest_material, get_digest, said_about,
@@ -116,8 +116,7 @@ declare
     feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
     feishu_bot.look_round, feishu_bot.queue_tending, feishu_bot.queue_timer, feishu_bot.queue_import, feishu_bot.queue_connect,
     feishu_bot.queue_once,
-    feishu_bot.enqueue_event, feishu_bot.claim_jobs, feishu_bot.work_round,
-    feishu_bot.defer_tending, feishu_bot.defer_timer, feishu_bot.without_jobs, feishu_bot.is_job_of_person,
+    feishu_bot.without_jobs, feishu_bot.is_job_of_person,
     feishu_bot.forget_in_queue, feishu_bot.forget_rows_of, feishu_bot.forget_old,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.recall_waits, feishu_bot.messages_of_turn, feishu_bot.sources_of_turn, feishu_bot.turn_jobs,
@@ -131,16 +130,8 @@ declare
     feishu_bot.rewind_working_memory
   }';
   f text;
-  gone regprocedure;
   called regprocedure;
 begin
-  -- they stood in public before
-  for gone in
-    select p.oid from pg_proc p
-    where p.pronamespace = 'public'::regnamespace and p.proname = any (of_functions)
-  loop
-    execute format('drop function %s', gone);
-  end loop;
   foreach f in array of_a_turn || of_the_service || of_triggers loop
     execute format('revoke all on function public.%I from public, anon, authenticated, service_role',
                    f);

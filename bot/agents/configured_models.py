@@ -8,9 +8,9 @@ from bot.agents.llm.chat_completions import BETWEEN_S, ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.fallback import Fallback
 from bot.agents.llm.model import Model
-from bot.agents.llm.request_line import LONGEST_WAIT_S
-from bot.agents.llm.sight import Sight
+from bot.agents.llm.model_request_queue import LONGEST_WAIT_S
 from bot.agents.llm.token_metering import CountedModel, Meter, MeteredModel
+from bot.agents.llm.vision_probe import VisionProbe
 from bot.process.tally import Tally
 from bot.settings import Settings
 
@@ -67,14 +67,14 @@ class Models:
             return None
         return self.counted(self._settings.judge_model or self._settings.openai_model, "judge")
 
-    def sight(self) -> Sight:
+    def sight(self) -> VisionProbe:
         """Whether the model of the settings sees pictures."""
         settings = self._settings
         if not settings.openai_api_key:
-            return Sight(settings.openai_vision)
+            return VisionProbe(settings.openai_vision)
         asked = ChatModel(self._endpoint, settings.openai_model, first_s=self._first_s)
         abilities = self._endpoint.abilities(settings.openai_model)
-        return Sight(settings.openai_vision, asked, abilities)
+        return VisionProbe(settings.openai_vision, asked, abilities)
 
     async def close(self) -> None:
         await self._endpoint.close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
-from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import reader_of, specialist_messages
 from bot.agents.loop import AgentWords, run
+from bot.agents.model_text.cleaner import Cleaner
 from bot.agents.progress import OnProgress
 from bot.agents.specialists import Specialist
 from bot.agents.tool_types.tool import FinalAnswer, Tool, ToolFailed, tool

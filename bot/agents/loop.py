@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from bot.agents.llm.limits import Spent
 from bot.agents.llm.model import Message, Model, ModelFailed, OnText, Request, Response
-from bot.agents.llm.model_text import AnswerReader
+from bot.agents.model_text.cleaner import AnswerReader
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import Ended
 from bot.agents.prompts.sentences import confirm_below
@@ -78,7 +78,14 @@ async def run(
         outcomes |= step.outcomes
         failures = failures + 1 if step.failed else 0
         if failures > RETRIES:
-            raise ModelFailed("unusable_calls" if response.calls else "empty")
+            raise ModelFailed(_useless(response))
+
+
+def _useless(response: Response) -> str:
+    """Why a response is of no use."""
+    if response.calls:
+        return "unusable_calls"
+    return "only_thoughts" if response.thoughts and not response.cut_off else "empty"
 
 
 @dataclass(frozen=True, slots=True)

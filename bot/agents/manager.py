@@ -18,10 +18,10 @@ from bot.agents.choice.tool_choice import choose
 from bot.agents.delegation import Delegation
 from bot.agents.llm.limits import LimitReached, Limits, Spent
 from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
-from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import manager_messages, reader_of
 from bot.agents.llm.time_limits import time_limit
 from bot.agents.loop import AgentWords, run, words_of
+from bot.agents.model_text.cleaner import Cleaner
 from bot.agents.offline.model import OfflineModel
 from bot.agents.offline.rule_based_requests import wish_of
 from bot.agents.progress import OnProgress, WrittenSoFar
@@ -247,7 +247,7 @@ class Manager:
             note_done=partial(self._stores.memory.note_done, prompt.context, prompt.turn_id)
             if prompt.turn_id
             else None,
-            own_words=prompt.own_words,
+            exchange=prompt.exchange,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
             documents=documents,

@@ -66,6 +66,8 @@ _LEAST_MODEL_TIME_S = 8.0
 # Feishu ends the streaming of a card ten minutes after it was opened.
 FLOWS_FOR_S = 540.0
 _TRANSCRIPT_TOKENS = 2000
+# A card or a forward holds other people's words (Feishu: message content, msg_type).
+_WRITTEN_BY_SENDER = frozenset({"text", "post", AUDIO})
 
 # The model says this when it has no unasked answer to give (`bot.features.unasked.answers`).
 NO_ANSWER = "NO_ANSWER"
@@ -317,6 +319,7 @@ async def _prompt(
         images=came.images,
         quoted=came.quoted,
         words_of_model=turn.by_click,
+        typed=turn.request.message_type in _WRITTEN_BY_SENDER,
         reads_only=turn.private or turn.unasked,
     )
     note_sources(source for one in earlier.found for source in one.ids)

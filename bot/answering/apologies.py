@@ -8,7 +8,14 @@ from bot.text.languages import Language
 _KEYS = {"empty": "model-empty", "too_long": "model-too-long"}
 # What passes only when an operator mends it; the names are those of `NEXT_STEPS`.
 _NOT_SET_UP = frozenset(
-    {"wrong_key", "not_allowed", "no_such_model", "quota_used_up", "no_completion"}
+    {
+        "wrong_key",
+        "not_allowed",
+        "no_such_model",
+        "quota_used_up",
+        "no_completion",
+        "only_thoughts",
+    }
 )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.agents.llm.model import Model, Request
-from bot.agents.llm.model_text import Cleaner, Manner
 from bot.agents.llm.request_messages import plain_messages
+from bot.agents.model_text.cleaner import Cleaner, Manner
 from bot.conversation import Judge
 from bot.listening.decisions import IncomingMessage
 from bot.listening.transcript import MessageRecord, labelled

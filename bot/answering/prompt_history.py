@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.agents.authority.rules import exchange_of
 from bot.agents.offline.notice import without_notice
 from bot.agents.prompts.prompt import Image, Prompt, circumstances, manager_rules
 from bot.agents.prompts.quotation import with_material
 from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
-from bot.agents.tools.own_words import own_words
 from bot.answering.deduplication import Quoted, without_quoted
 from bot.feishu import markup
 from bot.text.card_names import from_card
@@ -68,6 +68,7 @@ def build_prompt(
     quoted: Quoted | None = None,
     words_of_model: bool = False,
     reads_only: bool = False,
+    typed: bool = True,
 ) -> Prompt:
     """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
 
@@ -75,7 +76,8 @@ def build_prompt(
     come on top.
 
     `material` and `images` are what came with the question besides its text; `quoted` is the
-    message in `material` that the person picked out.
+    message in `material` that the person picked out. `typed`: the asker wrote
+    `question` themselves, and did not only forward it.
 
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
@@ -111,7 +113,13 @@ def build_prompt(
         memory_away=opened.degraded,
         images=images,
         owner=scene.owner,
-        own_words=own_words(question, opened.told[:-1], context.actor_id, alone=not material),
+        exchange=exchange_of(
+            question if typed else "",
+            opened.told[:-1],
+            context.actor_id,
+            names=scene.people.names(),
+            material=bool(material),
+        ),
         words_of_model=words_of_model,
         reads_only=reads_only,
         people=scene.people,

@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from bot.card_actions.consent import pressing
 from bot.card_actions.pressed_message import Place, Saying, as_said
 from bot.card_actions.texts import say
 from bot.feishu import markup
@@ -26,7 +27,7 @@ from bot.text.card_names import from_card
 from bot.text.languages import language_of
 from bot.turn import handle_request
 from memory.origins import Origin
-from memory.scope import MAIN_ROOT
+from memory.scope import MAIN_ROOT, memory_context
 from memory.tables.handles import HandleStore
 
 log = structlog.get_logger()
@@ -70,18 +71,29 @@ async def _answer_of(
     asked = await services.rpc.call("card_asked", params, None)
     if asked is None:
         return False
+    origin = Origin("reaction", asked["turn_id"])
+    asker = memory_context(
+        chat_id=asked["chat_id"],
+        root=asked["root_id"],
+        subject=reaction.open_id,
+        actor=reaction.open_id,
+        tenant_key=reaction.tenant_key,
+        chat_type="p2p" if asked["chat_type"] == "p2p" else "group",
+    )
+    answering = await pressing(
+        services, asker, consent, event_id=origin.turn_id, card_id=reaction.message_id
+    )
     question = _question(services, reaction, asked)
-    if not question:
+    if not question and not answering:
         return False
     services.rates.count(Asker(reaction.tenant_key, reaction.open_id), received_ms / 1000)
     log.info("reaction", message_id=reaction.message_id, consent=consent)
     root = "" if asked["root_id"] == MAIN_ROOT else asked["root_id"]
     place = Place(asked["chat_id"], asked["chat_type"], root, reaction.message_id)
     saying = Saying(reaction.open_id, reaction.tenant_key, reaction.at_ms)
-    origin = Origin("reaction", asked["turn_id"])
-    words = say(f"consent-{consent}", language_of([question]))
+    words = say(f"consent-{consent}", language_of([question or asked["content"]]))
     request = await as_said(services, saying, origin, place, words)
-    await handle_request(services, request, received_ms, lease=lease)
+    await handle_request(services, request, received_ms, answering=answering, lease=lease)
     return True
 
 

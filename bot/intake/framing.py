@@ -15,6 +15,9 @@ _LONGEST_CHUNK_LINE = 1024
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"[0-9]{1,15}")
 _PLAIN_FIELD = re.compile(rb"([A-Za-z0-9-]+):[ \t]*([\t\x20-\x7e]*)")
+_REQUEST_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20} [!-~\x80-\xff]+ HTTP/1\.[01]")
+_FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:")
+_NEVER_IN_HEAD = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|(?<!\r)\n")
 _FOR_A_PARSER = {"TRANSFER-ENCODING", "CONNECTION", "EXPECT", "UPGRADE"}
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 
@@ -31,6 +34,8 @@ class Arrival:
     expects_go_ahead: bool = False
     _data: bytearray = field(default_factory=bytearray)
     _seen: int = 0  # how far the end of the head, or of a line, has been looked for
+    _first: int = 0  # where the first line begins
+    _line: int = 0  # where the line of the head begins that is not whole
     _body: int = 0  # where the body begins; 0 while the head is not whole
     _end: int = 0  # where the request ends; with chunks: where the next one begins
     _chunked: bool = False
@@ -55,6 +60,7 @@ class Arrival:
         request = bytes(self._data[:size])
         rest = bytes(self._data[size:])
         self._data, self._seen, self._body, self._end = bytearray(), 0, 0, 0
+        self._first = self._line = 0
         self.state, self._chunked, self.expects_go_ahead = "coming", False, False
         if rest:
             self.add(rest)
@@ -70,8 +76,10 @@ class Arrival:
         return "whole" if len(self._data) >= self._end else "coming"
 
     def _look_at_head(self) -> State:
-        at = self._data.find(_HEAD_END, max(0, self._seen - 3))
-        self._seen = len(self._data)
+        seen, self._seen = self._seen, len(self._data)
+        at = self._data.find(_HEAD_END, max(0, seen - 3))
+        if not self._is_sound(seen, at):
+            return "odd"
         if at < 0:
             return "odd" if len(self._data) > MAX_HEAD_BYTES else "coming"
         fields = _fields(bytes(self._data[:at]))
@@ -81,10 +89,32 @@ class Arrival:
         sound = (self._chunked and not lengths) or (not codings and len(lengths) <= 1)
         if not sound or (lengths and not _LENGTH.fullmatch(lengths[0])) or length > self.most_bytes:
             return "odd"
+        expected = {value.lower() for value in fields.get(b"expect", [])}
+        if expected - {b"100-continue"}:
+            return "odd"
         self._body = self._seen = at + len(_HEAD_END)
         self._end = self._body + length
-        self.expects_go_ahead = b"expect" in fields
+        self.expects_go_ahead = bool(expected) and b" HTTP/1.1\r\n" in self._data[: self._body]
         return "coming"
+
+    def _is_sound(self, seen: int, at: int) -> bool:
+        """False if the head, which ends `at` (-1: not yet) and was looked at up to `seen`, can
+        become no request."""
+        end = at if at >= 0 else len(self._data)
+        if not self._line and self._data.startswith(b"\r\n"):  # RFC 9112, section 2.2
+            self._first = self._line = 2
+        if _NEVER_IN_HEAD.search(self._data, max(0, seen - 1), end):
+            return False
+        while (stop := self._data.find(b"\r\n", self._line, end)) >= 0:
+            if not self._is_sound_line(stop):
+                return False
+            self._line = stop + 2
+        return at < 0 or self._line >= end or self._is_sound_line(end)
+
+    def _is_sound_line(self, stop: int) -> bool:
+        if self._line == self._first:
+            return bool(_REQUEST_LINE.fullmatch(self._data, self._line, stop))
+        return bool(_FIELD_NAME.match(self._data, self._line, stop))
 
     def _look_at_chunks(self) -> State:
         """`_end` is where the next chunk's line begins."""

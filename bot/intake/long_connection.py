@@ -53,7 +53,7 @@ def _taken(intake: Intake, message: bytes) -> tuple[Ack, str]:
     try:
         accepted = intake.accept(_payload(message))
     except events.MalformedEvent as exc:
-        log.warning("webhook.refused", reason=str(exc), bytes=len(message))
+        REFUSALS.count("webhook.refused", str(exc))
         return Ack(), "refused"
     except QueueUnavailable as exc:
         log.error("webhook.queue_unavailable", error=str(exc))

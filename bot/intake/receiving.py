@@ -15,6 +15,7 @@ import errno
 import io
 import select
 import socket
+import sys
 import time
 from concurrent.futures import Future
 from functools import partial
@@ -24,10 +25,18 @@ from typing import TYPE_CHECKING, Any
 from gunicorn import http, util
 from gunicorn.errors import ConfigError
 from gunicorn.http.body import Body, ChunkedReader
-from gunicorn.http.errors import NoMoreData, ParseException
+from gunicorn.http.errors import (
+    ExpectationFailed,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    NoMoreData,
+    ParseException,
+    UnsupportedTransferCoding,
+)
 from gunicorn.workers.gthread import ThreadWorker
 
 from bot.intake.framing import Arrival, plain_parts
+from bot.intake.refusals import REFUSALS
 from bot.process.lines import say
 from bot.queue.waiting_since import came_at
 
@@ -44,7 +53,14 @@ _PIECE = 64 * 1024
 _AT_ONCE = 64  # connections accepted before others are looked at
 _LOOK_S = 0.25
 _REPORT_S = 10.0
-_REFUSED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_REFUSED = b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_BAD, _TOO_LATE = b"400 Bad Request", b"408 Request Timeout"
+_STATUS: dict[type[Exception], bytes] = {
+    ExpectationFailed: b"417 Expectation Failed",
+    LimitRequestLine: b"414 URI Too Long",
+    LimitRequestHeaders: b"431 Request Header Fields Too Large",
+    UnsupportedTransferCoding: b"501 Not Implemented",
+}
 _GO_AHEAD = b"HTTP/1.1 100 Continue\r\n\r\n"
 _ACKNOWLEDGED = (
     b"HTTP/1.1 200 OK\r\nServer: gunicorn\r\nDate: %b\r\nConnection: %b\r\n"
@@ -93,6 +109,9 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # Nobody, not even a proxy, may say where in the path the application begins: a proxy that
+        # lets only /webhook through would be led around.
+        self.cfg.set("forwarder_headers", "")
         self._waiting: dict[Sender, None] = {}  # the longest waiting first
         self._bytes = 0  # of requests that are not whole
         self._dropped = {"too_slow": 0, "too_many": 0}
@@ -103,6 +122,18 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
     def check_config(cls, cfg: Any, _log: Any) -> None:
         if cfg.is_ssl:
             raise ConfigError("TLS is ended by a proxy before the bot: leave out certfile")
+
+    def load_wsgi(self) -> None:
+        """Ends gunicorn with one sentence, without a stack, if the bot cannot run as it is set."""
+        from gunicorn.arbiter import Arbiter
+
+        from bot.process.settings_rules import SettingsError  # the master does not load settings
+
+        try:
+            super().load_wsgi()
+        except SettingsError as exc:
+            sys.stderr.write(f"{exc}\n")
+            raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from None
 
     def run(self) -> None:
         """The loop of the process, until it is told to stop or its master is gone."""
@@ -140,13 +171,24 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             sender.sock.settimeout(SEND_S)
             request = next(sender.parser)
             if sender.odd or not _takes_body(request):  # the application would meet what is wrong
-                sender.sock.sendall(_REFUSED)
-                return False
+                return self._refuse(sender, "framing")
+            request._expected_100_continue = False  # the loop has said it where it was to be said
             return bool(self._keepalive_after(sender, self.handle_request(request, sender)))
-        except (NoMoreData, StopIteration, OSError) as exc:
+        except ParseException as exc:
+            return self._refuse(sender, type(exc).__name__, _STATUS.get(type(exc), _BAD))
+        except (NoMoreData, StopIteration):
+            return self._refuse(sender, "malformed")
+        except OSError as exc:
             self.log.debug("Closing connection. %s", exc)
         except Exception as exc:  # noqa: BLE001 - gunicorn answers it with 400 or 500
             self.handle_error(request, sender.sock, sender.client, exc)
+        return False
+
+    def _refuse(self, sender: Sender, reason: str, status: bytes = _BAD) -> bool:
+        """Answers what is no request; the connection does not stay open."""
+        REFUSALS.count("web.refused", reason)
+        with contextlib.suppress(OSError):
+            sender.sock.sendall(_REFUSED % status)
         return False
 
     def finish_request(self, sender: Sender, answered: Future[bool]) -> None:
@@ -318,11 +360,15 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
 
     def _drop_overdue(self, now: float) -> None:
         for sender in [one for one in self._waiting if one.until <= now]:
-            self._dropped["too_slow"] += sender.arrival.begun
+            if sender.arrival.begun:
+                self._dropped["too_slow"] += 1
+                with contextlib.suppress(OSError):
+                    sender.sock.send(_REFUSED % _TOO_LATE)
             self._drop(sender)
 
     def _report(self, now: float) -> None:
         """One line for many: a stranger must not fill the log."""
+        REFUSALS.report()
         if any(self._dropped.values()) and now - self._reported >= _REPORT_S:
             say("web.senders_dropped", level="warning", open=self.nr_conns, **self._dropped)
             self._reported = now

@@ -1,4 +1,7 @@
-"""What keeps a worker from working: said once each time it changes, with growing pauses."""
+"""What keeps a worker from working: said once each time it changes, with growing pauses.
+
+Only a database that is away is looked for all the time: work goes on as soon as it is back.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import structlog
 
+from memory.backends.reconnecting import is_lost, kind_of, pause_after
 from memory.errors import NotMigrated, StoreError, from_sqlstate
 
 log = structlog.get_logger()
@@ -40,6 +44,9 @@ class Interruptions:
         if event != self._said:
             log.error(event, **fields)
         self._said = event
+        lost = next(filter(is_lost, _chain(exc)), None)
+        if event == "database.away" and lost:
+            return pause_after(lost)
         pause_s, self._pause_s = self._pause_s, min(self._pause_s * 2, _LONGEST_S)
         return pause_s
 
@@ -52,7 +59,7 @@ def _described(exc: Exception) -> tuple[str, dict[str, object]]:
         if isinstance(store, NotMigrated):
             return "database.not_migrated", {"reason": str(store)}
         if isinstance(one, psycopg.OperationalError):
-            return "database.away", {"error": type(one).__name__}
+            return "database.away", {"error": kind_of(one)}
     stack = [frame for one in _chain(exc) for frame in traceback.format_tb(one.__traceback__)]
     return "worker.interrupted", {"error": type(exc).__name__, "stack": "".join(stack)}
 

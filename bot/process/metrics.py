@@ -44,6 +44,7 @@ _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3)
 _SLOW = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60)
 
 EVENTS = Counter("bot_events_total", "Deliveries to the webhook.", ["outcome"])
+REFUSED = Counter("bot_refused_requests_total", "Requests that were refused.", ["reason"])
 ACK_SECONDS = Histogram("bot_ack_seconds", "Delivery to acknowledgement.", buckets=_FAST)
 DECISIONS = Counter("bot_decisions_total", "Answer or stay silent, and why.", ["respond", "reason"])
 CONVERSATION_MESSAGES = Histogram(

@@ -15,6 +15,11 @@ from memory.rpc import Rpc
 
 log = structlog.get_logger()
 
+_TRIAL_ZH = (
+    "这个数据库来自首个正式版本之前的试用版，当前版本无法读取：请改用空数据库重新开始"
+    "（换一个 DATA_DIR，或在 DATABASE_URL 中换一个数据库）；要保留数据，先在原库运行 "
+    "scripts/backup，再在空库运行 scripts/restore。"
+)
 _CHECK = "check DATABASE_URL, its host and port, and that the server is up."
 _CHECK_ZH = "请检查 DATABASE_URL 的主机和端口，并确认服务器在运行。"
 # libpq and the drivers give a failed connection no code; these are pieces of what they say, each
@@ -48,6 +53,13 @@ class NotConfigured(SettingsError):
     """The configured database cannot be used; the message says what to do."""
 
 
+class OfATrial(NotConfigured):
+    """The database was made before the first release, so only `scripts/backup` reads it."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{migrations.TRIAL}.", _TRIAL_ZH)
+
+
 def database_url(settings: Settings) -> str:
     """The connection URL of queue and migrations.
 
@@ -57,7 +69,10 @@ def database_url(settings: Settings) -> str:
     url = running_database(settings)
     if not settings.embedded_database:
         return url
-    migrations.apply(url, report=_logged)
+    try:
+        migrations.apply(url, report=_logged)
+    except migrations.TrialDatabase as exc:
+        raise OfATrial from exc
     if newer := steps_ahead(url):
         log.warning("database.newer", **about_newer(newer))
     return url
@@ -80,15 +95,22 @@ def running_database(settings: Settings) -> str:
 
 
 def check_database(settings: Settings) -> list[str]:
-    """Names of the steps of `sql/` that a configured database lacks. Raises `NotConfigured` when it
-    does not answer."""
-    url = settings.database_url
-    if not url:
+    """Returns what a configured database lacks, as `steps_missing`. Raises `NotConfigured`."""
+    if not settings.database_url:
         return []
     try:
-        return migrations.pending(url)
+        return steps_missing(settings.database_url)
     except psycopg.Error as exc:
         raise NotConfigured(*_why_not(exc)) from exc
+
+
+def steps_missing(url: str) -> list[str]:
+    """Returns the names of the steps of `sql/` that the database lacks. Raises `OfATrial`, and what
+    psycopg raises if the database does not answer."""
+    try:
+        return migrations.pending(url)
+    except migrations.TrialDatabase as exc:
+        raise OfATrial from exc
 
 
 def about_newer(names: list[str]) -> dict[str, object]:
@@ -104,7 +126,10 @@ def steps_ahead(url: str) -> list[str]:
 def require_migrated(url: str) -> None:
     """Raises `NotMigrated` when the database lacks files of `sql/`, and what psycopg raises when it
     does not answer. Functions of another version do for a while (docs/changing-sql.md)."""
-    missing = [name for name in migrations.pending(url) if not name.startswith("functions ")]
+    try:
+        missing = [name for name in migrations.pending(url) if not name.startswith("functions ")]
+    except migrations.TrialDatabase as exc:
+        raise not_migrated("the database is of a trial from before the first release") from exc
     if missing:
         more = f" and {len(missing) - 1} more files of sql/" if len(missing) > 1 else ""
         raise not_migrated(f"the database lacks {missing[0]}{more}")

@@ -4,8 +4,9 @@ The process that accepts an event hands most jobs to a worker directly; workers 
 the table, no more than can begin at once. A job that waits takes no place of others
 (`bot.process.working_places`), but a worker has only so many jobs in hand. It retries writing a
 job's end until the database takes it, so an outage delays a conversation but does not block it for
-good. Jobs of a worker that died, or that a worker lost track of, are handed back within seconds. A
-worker takes jobs only when it knows that some are waiting.
+good. A job that fails because the database goes away runs again here as soon as it is back. Jobs of
+a worker that died, or that a worker lost track of, are handed back within seconds. A worker takes
+jobs only when it knows that some are waiting.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Dead, Job, RunAgain, after_failure
 from bot.queue.presence import Hearing, Presence
 from bot.queue.table import JobTable, Round, ending, ending_if_silent, taken
+from memory.backends.reconnecting import pause_after
+from memory.errors import StoreUnavailable
 from memory.rpc import Statement
 
 log = structlog.get_logger()
@@ -36,6 +39,7 @@ _CLOCKS_DIFFER_S = 2.0
 _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+_REPEATS = 6  # of a job in a row whose database goes away; a job may be why it does
 
 OutcomeT = TypeVar("OutcomeT", RunAgain, RunAgain | Dead)
 
@@ -120,7 +124,7 @@ class Consumer:
         self._missing: frozenset[int] = frozenset()
         self._looked = self._alarmed_until = 0.0
         self._handed_back: set[int] = set()
-        self._clock_is_wrong = False
+        self._clock_is_wrong = self._away = False
         hearing = Hearing(self._news.set, self._handed, lambda turn: handlers.stopped((turn,)))
         self._presence = Presence(database_url, hearing, places=in_hand)
 
@@ -151,7 +155,7 @@ class Consumer:
                     for job in jobs:
                         self._start(job)
             except QueueUnavailable as exc:
-                log.warning("queue.away", error=str(exc))
+                self._say_away(exc)
                 return  # the next round finds the due jobs
             if len(jobs) == room:
                 self._news.set()
@@ -193,17 +197,54 @@ class Consumer:
             await self._write_end(lease, outcome)
 
     async def _outcome(self, lease: Lease) -> RunAgain | Dead | None:
-        """The outcome of the job; None: it is done."""
+        """The outcome of the job; None: it is done.
+
+        While the database goes away, the job stays with this worker and is run again: that counts
+        as no attempt.
+        """
+        repeats = 0
         try:
-            with self._places.hold(_chat_of(lease.job)):
-                if reason := lease.job.given_up:
-                    return Dead(reason, {"excused": await self._handlers.give_up(lease, reason)})
-                await self._handlers.handle(lease)
+            while True:
+                began = time.monotonic()
+                try:
+                    return await self._handled(lease)
+                except Exception as exc:  # noqa: BLE001  after any error the job must end
+                    if outcome := self._after(lease, exc, began, repeats):
+                        return self._noted(lease, outcome)
+                repeats += 1
+                await self._table.reachable()
         except asyncio.CancelledError:
             return self._noted(lease, RunAgain(0.0))
-        except Exception as exc:  # noqa: BLE001  after any error the job must end
-            return self._noted(lease, after_failure(lease.job, exc, self._clock()))
+
+    async def _handled(self, lease: Lease) -> Dead | None:
+        with self._places.hold(_chat_of(lease.job)):
+            if reason := lease.job.given_up:
+                return Dead(reason, {"excused": await self._handlers.give_up(lease, reason)})
+            await self._handlers.handle(lease)
         return None
+
+    def _after(
+        self, lease: Lease, failure: Exception, began: float, repeats: int
+    ) -> RunAgain | Dead | None:
+        """What becomes of the job, or None if it runs again here as soon as the database is back.
+
+        `began` (monotonic seconds) is when it ran last. If something may have been sent, the
+        database has to know of it before the job runs again.
+        """
+        if self._was_interrupted(lease, failure, began):
+            if not lease.unsure and repeats < _REPEATS:
+                return None
+            if lease.unsure and lease.job.attempt <= _REPEATS:
+                return RunAgain(0.0)
+        return after_failure(lease.job, failure, self._clock())
+
+    def _was_interrupted(self, lease: Lease, failure: Exception, began: float) -> bool:
+        """True if the job failed because the database went away since `began`."""
+        if lease.is_over or self._closing:
+            return False
+        kinds = (QueueUnavailable, StoreUnavailable)
+        unanswered = isinstance(failure, kinds) or isinstance(failure.__cause__, kinds)
+        return unanswered and self._table.lost_since(began)
 
     def _noted(self, lease: Lease, outcome: OutcomeT) -> OutcomeT:
         """The outcome, with the time if the attempt may have sent something for the first time."""
@@ -214,14 +255,18 @@ class Consumer:
 
     async def _write_end(self, lease: Lease, outcome: RunAgain | Dead | None) -> None:
         """Writes the outcome of the job, and retries until the queue takes it."""
-        pause_s = _SHORTEST_PAUSE_S
+        pause_s = 0.0
         while True:
+            began = time.monotonic()
             try:
                 await self._write_once(lease, outcome)
             except QueueUnavailable as exc:
-                log.warning("job.end_waits", job=lease.job.id, error=str(exc))
+                if not pause_s:
+                    log.warning("job.end_waits", job=lease.job.id, error=str(exc))
+                growing_s = 0.0 if self._table.lost_since(began) else 2 * pause_s
+                pause_s = min(max(growing_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
+                await self._table.reachable()
                 await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             else:
                 return
 
@@ -246,10 +291,17 @@ class Consumer:
                 if was_lost := self._presence.lost.is_set():
                     await self._come_back()
                 await self._put_right(await self._look())
+                self._away = False
                 await self._pause(self._next_round_s(was_lost), self._fallen, self._presence.lost)
             except QueueUnavailable as exc:
-                log.warning("queue.away", error=str(exc))
-                await self._pause(ROUND_S, self._fallen)
+                self._say_away(exc)
+                await self._pause(pause_after(exc.__cause__ or exc), self._fallen)
+
+    def _say_away(self, exc: QueueUnavailable) -> None:
+        """Writes one line for each time that the queue goes away."""
+        if not self._away:
+            log.warning("queue.away", error=str(exc))
+        self._away = True
 
     def _next_round_s(self, was_lost: bool) -> float:
         """How long (s) to wait for the next round: shorter when another worker seems to have died.

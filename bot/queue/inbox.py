@@ -7,37 +7,38 @@ arrive together share a transaction, and each is accepted only when that is comm
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import pq
 from psycopg.errors import DeadlockDetected
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bot.queue.group_commit import Together
 from bot.queue.jobs import EVENT_TASK
 from bot.queue.person_rates import Asker
 from bot.queue.waiting_since import waits_since
 from memory.backends.postgres import has_sessions, prepare_threshold
+from memory.backends.reconnecting import NoConnection, is_lost
+from memory.backends.thread_pool import ThreadPool
 from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA
 from memory.text import as_json
 
-_IDLE_S = 120.0
+T = TypeVar("T")
+
+_CONNECT_S = 2
+_TRIES = 3  # of a statement whose connection breaks, while there is time
 _SHORTEST_S = 0.2  # for a delivery that has waited for a thread: a database that works needs less
-_AT_ONCE_S = 0.001  # of nothing the pool gives what lies there
 # One text, whatever the number of events: arrays take three times as long to write.
 _ENQUEUE = (
     f"select {SCHEMA}.enqueue(e.key, $1, e.lock, e.args, e.topic) "  # noqa: S608
     "from jsonb_to_recordset($2) e (key text, lock text, args jsonb, topic text)"
 ).encode()
 _NOTE_ARRIVAL = f"select {SCHEMA}.note_arrival(%s)"
-# no reason that lies in one event: the connection, the server, or the time
-_OF_ALL = (PoolTimeout, psycopg.OperationalError)
 _STOP = f"select {SCHEMA}.stop_turn(%s)"
 _OVER_RATE = f"select {SCHEMA}.is_over_rate(%s, %s, %s, %s)"
 _HOLD = f"select {SCHEMA}.hold_lease(%s, %s, %s)"
@@ -84,9 +85,7 @@ class Storing:
     wrong is raised as `QueueUnavailable`: nobody knows then whether the events are stored.
     """
 
-    def __init__(
-        self, pool: ConnectionPool[DeadlineConnection], connection: DeadlineConnection, rows: str
-    ) -> None:
+    def __init__(self, pool: ThreadPool, connection: DeadlineConnection, rows: str) -> None:
         self._pool = pool
         self._connection = connection
         self._asking: Generator[int, int, list[bytes | None]] = connection.asking(
@@ -111,7 +110,7 @@ class Storing:
         self._asking.close()
         if self._connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             self._connection.pgconn.finish()
-        self._pool.putconn(self._connection)
+        self._pool.give_back(self._connection)
 
 
 class Inbox:
@@ -125,21 +124,14 @@ class Inbox:
         self._timeout_s = timeout_s
         self._sessions = has_sessions(database_url)
         self._together = Together[Arrived, bool](self._enqueue)
-        self._pool = ConnectionPool(
+        self._connect = partial(
+            DeadlineConnection.connect,
             database_url,
-            connection_class=DeadlineConnection,
-            min_size=1,
-            max_size=size,
-            max_idle=_IDLE_S,
-            timeout=timeout_s,
-            open=False,
-            configure=self._configure,
-            kwargs={
-                "autocommit": True,
-                "prepare_threshold": prepare_threshold(database_url),
-                "connect_timeout": 2,
-            },
+            autocommit=True,
+            prepare_threshold=prepare_threshold(database_url),
+            connect_timeout=_CONNECT_S,
         )
+        self._pool = ThreadPool(self._connected, size=size)
         self._pool.open()
 
     def enqueue(
@@ -173,55 +165,40 @@ class Inbox:
     def storing(self, events: Sequence[Arrived]) -> Storing | None:
         """The same for several events, without waiting for anything; None when no connection is
         free. Once it has begun it is for the caller to see that it ends in time."""
-        rows = as_json([event.as_row() for event in events])
-        try:
-            return Storing(self._pool, self._pool.getconn(_AT_ONCE_S), rows)
-        except (psycopg.Error, PoolTimeout):
+        if (connection := self._pool.take_idle()) is None:
             return None
+        return Storing(self._pool, connection, as_json([event.as_row() for event in events]))
 
     def is_over_rate(self, asker: Asker, at_ms: int, per_minute: int) -> bool:
         """Whether the person has asked for all that they may. Raises `QueueUnavailable`."""
-        with self._connection() as connection:
-            row = connection.execute(_OVER_RATE, (*asker, at_ms, per_minute)).fetchone()
-        return bool(row and row[0])
+        return bool(self._value(_OVER_RATE, *asker, at_ms, per_minute))
 
     def stop_turn(self, turn_id: str) -> None:
         """Tells all workers that the turn is to stop. Raises `QueueUnavailable`."""
-        with self._connection() as connection:
-            connection.execute(_STOP, (turn_id,))
+        self._value(_STOP, turn_id)
 
     def hold_lease(self, name: str, holder: str, seconds: float) -> bool:
         """Takes or renews a lease; False while another process holds it. Raises
         `QueueUnavailable`."""
-        with self._connection() as connection:
-            row = connection.execute(_HOLD, (name, holder, seconds)).fetchone()
-        return bool(row and row[0])
+        return bool(self._value(_HOLD, name, holder, seconds))
 
     def release_lease(self, name: str, holder: str) -> None:
         """Another process may take it at once. Raises `QueueUnavailable`."""
-        with self._connection() as connection:
-            connection.execute(_RELEASE, (name, holder))
+        self._value(_RELEASE, name, holder)
 
     def unstored(self) -> Unstored:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""
-        with self._connection() as connection:
-            row = connection.execute(_UNSTORED).fetchone()
-        found: dict[str, Any] = row[0] if row else {}
+        found: dict[str, Any] = self._value(_UNSTORED) or {}
         since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
         return Unstored(found.get("turns", 0), found.get("refused", 0), since)
 
     def note_arrival(self, kind: str) -> None:
         """Something of this kind has arrived now. Raises `QueueUnavailable`."""
-        try:
-            with self._pool.connection() as connection:
-                connection.execute(_NOTE_ARRIVAL, (kind,))
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise QueueUnavailable(type(exc).__name__) from exc
+        self._value(_NOTE_ARRIVAL, kind)
 
     def ping(self) -> None:
         """Raises `QueueUnavailable` when the database does not answer."""
-        with self._connection() as connection:
-            connection.execute("select 1")
+        self._value("select 1")
 
     def close(self) -> None:
         self._pool.close()
@@ -231,7 +208,8 @@ class Inbox:
         try:
             return list(self._stored(events))
         except QueueUnavailable as exc:
-            same = isinstance(exc.__cause__, _OF_ALL)
+            # the connection, the server or the time: no reason that lies in one event
+            same = isinstance(exc.__cause__, psycopg.OperationalError)
             if len(events) == 1 or (same and not isinstance(exc.__cause__, DeadlockDetected)):
                 raise
             return [self._outcome_alone(event) for event in events]
@@ -240,8 +218,9 @@ class Inbox:
         """Of each whether it is new; all in one transaction."""
         rows = as_json([event.as_row() for event in events])
         values = [EVENT_TASK.encode(), rows.encode()]
-        with self._connection(min(event.until for event in events)) as connection:
-            return [job is not None for job in connection.ask(_ENQUEUE, values)]
+        until = min(event.until for event in events)
+        jobs = self._asked(lambda connection: connection.ask(_ENQUEUE, values), until)
+        return [job is not None for job in jobs]
 
     def _outcome_alone(self, event: Arrived) -> bool | Exception:
         try:
@@ -254,21 +233,40 @@ class Inbox:
         """When this thread has to be done, in monotonic seconds."""
         return max(waits_since() + self._timeout_s, time.monotonic() + _SHORTEST_S)
 
-    @contextmanager
-    def _connection(self, until: float | None = None) -> Iterator[DeadlineConnection]:
-        """A connection whose statements end in time. Raises `QueueUnavailable`."""
-        until = until or self._until()
-        waits_s = max(until - time.monotonic(), 0.01)
-        try:
-            with self._pool.connection(waits_s) as connection, connection.until_then(until):
-                yield connection
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise QueueUnavailable(type(exc).__name__) from exc
+    def _value(self, query: str, *params: object) -> Any:
+        """The first column of the first row. Raises `QueueUnavailable`."""
 
-    def _configure(self, connection: DeadlineConnection) -> None:
-        """The server itself gives up a little earlier: then the connection can stay. Through a
-        transaction pooler a setting would be somebody else's with the next transaction."""
+        def ask(connection: DeadlineConnection) -> Any:
+            row = connection.execute(query.encode(), params).fetchone()
+            return row[0] if row else None
+
+        return self._asked(ask, self._until())
+
+    def _asked(self, ask: Callable[[DeadlineConnection], T], until: float) -> T:
+        """What `ask` gives by `until` (monotonic seconds). Asks again if the connection breaks, so
+        `ask` must do no harm when it is repeated. Raises `QueueUnavailable`."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                with self._pool.connection(until) as connection, connection.until_then(until):
+                    return ask(connection)
+            except psycopg.Error as exc:
+                is_over = isinstance(exc, NoConnection) or time.monotonic() >= until
+                if not tries_left or is_over or not is_lost(exc):
+                    raise QueueUnavailable(type(exc).__name__) from exc
+        raise AssertionError("unreachable")
+
+    def _connected(self) -> DeadlineConnection:
+        """A new connection. The server itself gives up a little earlier: then the connection can
+        stay. Through a transaction pooler a setting would be somebody else's with the next
+        transaction."""
+        connection = self._connect()
         if self._sessions:
-            with connection.until_then(time.monotonic() + self._timeout_s):
-                limit_ms = str(round(self._timeout_s * 800))
-                connection.execute("select set_config('statement_timeout', %s, false)", [limit_ms])
+            limit_ms = str(round(self._timeout_s * 800))
+            setting = "select set_config('statement_timeout', %s, false)"
+            try:
+                with connection.until_then(time.monotonic() + self._timeout_s):
+                    connection.execute(setting, [limit_ms])
+            except psycopg.Error:
+                connection.close()
+                raise
+        return connection

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 _MINUTE_S = 60.0
+# No backlog of a person pauses this long, so a level that was dropped is not needed for one.
+_IDLE_S = 600.0
 
 
 class Asker(NamedTuple):
@@ -26,6 +28,8 @@ class _Level:
     at_s: float
     unshared: int = 0
     told: bool = False
+    used: bool = True  # since `forget_idle` looked at it
+    idle_since_s: float = 0.0
 
 
 @dataclass
@@ -90,22 +94,34 @@ class PersonRates:
                 level.requests = row["level"] - level.unshared
                 level.at_s = row["at_ms"] / 1000
 
-    def forget_full(self, now_s: float) -> None:
-        """Keeps no level that would be full by now."""
-        for asker in list(self._levels):
-            level = self._filled(asker, now_s)
-            if level.requests >= self.at_once and not level.unshared:
+    def forget_idle(self, now_s: float) -> None:
+        """Drops the levels that nobody has used for ten minutes and that are full again.
+
+        Levels fill by the time of requests, which may have waited for long. So this fills none, and
+        a person whose requests are still being worked off keeps their level.
+        """
+        for asker, level in list(self._levels.items()):
+            if level.used or level.unshared:
+                level.used, level.idle_since_s = False, now_s
+            elif now_s - level.idle_since_s >= _IDLE_S and self._is_full(level, now_s):
                 del self._levels[asker]
 
     def _filled(self, asker: Asker, at_s: float) -> _Level:
         level = self._levels.setdefault(asker, _Level(self.at_once, at_s))
+        level.used = True
         if at_s > level.at_s:
-            gained = (at_s - level.at_s) * self.per_minute / _MINUTE_S
-            level.requests = min(self.at_once, level.requests + gained)
+            level.requests = self._requests_at(level, at_s)
             level.at_s = at_s
         if level.requests >= self.at_once:
             level.told = False
         return level
+
+    def _is_full(self, level: _Level, at_s: float) -> bool:
+        return self._requests_at(level, at_s) >= self.at_once
+
+    def _requests_at(self, level: _Level, at_s: float) -> float:
+        gained = max(at_s - level.at_s, 0) * self.per_minute / _MINUTE_S
+        return min(self.at_once, level.requests + gained)
 
 
 def _asker_of(row: Mapping[str, Any]) -> Asker:

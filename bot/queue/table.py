@@ -14,7 +14,6 @@ from datetime import date
 from typing import Any
 
 import psycopg
-from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import (
@@ -29,7 +28,7 @@ from bot.queue.jobs import (
 )
 from bot.queue.person_rates import Asker
 from memory.backends.exchange import AskingConnection
-from memory.backends.postgres import Pool
+from memory.backends.pool import Pool
 from memory.identity import FeishuPerson
 from memory.migrations import SCHEMA
 from memory.rpc import Statement
@@ -68,6 +67,14 @@ class JobTable:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+
+    def lost_since(self, moment: float) -> bool:
+        """True if a connection broke or could not be made since `moment` (monotonic seconds)."""
+        return self._pool.lost_since(moment)
+
+    async def reachable(self) -> None:
+        """Returns when the database takes connections, if the last one was lost."""
+        await self._pool.reachable()
 
     async def take(self, worker: int, most: int) -> list[Job]:
         """Takes up to `most` jobs that may run now; the first of each lock."""
@@ -230,7 +237,7 @@ class JobTable:
         try:
             async with self._pool.connection() as connection, asyncio.timeout(_WITHIN_S):
                 yield connection
-        except (psycopg.Error, PoolTimeout, TimeoutError) as exc:
+        except (psycopg.Error, TimeoutError) as exc:
             raise QueueUnavailable(type(exc).__name__) from exc
 
 

@@ -26,7 +26,8 @@ from lab.benchmark.process_accounting import BotProcesses
 from lab.benchmark.processes import socket_folder
 from lab.benchmark.setting import Setting, address
 from lab.doubles.minimal_feishu import StandIn
-from memory.backends.postgres import Pool, PostgresRpc, connection_pool
+from memory.backends.pool import Pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.tables.imports import ImportStore
 from sandbox.model.model_http import ModelHttpRequest
 from sandbox.past.script import episodes
@@ -111,7 +112,9 @@ async def measure_imports(setting: Setting, checkout: Checkout, messages: int) -
             alone = await people.talk(_PEOPLE, 2 * setting.seconds)
             url = address(socket_folder(folder))
             async with connection_pool(url, size=1) as pool:
-                return await _imported(setting, platform, started.processes, people, alone, pool)
+                return await _imported(
+                    setting, platform, started.processes, people, alone, pool, url
+                )
     finally:
         await platform.stop()
 
@@ -123,9 +126,9 @@ async def _imported(
     people: Askers,
     alone: Seen,
     pool: Pool,
+    url: str,
 ) -> list[Figure]:
     store, jobs = ImportStore(PostgresRpc(pool)), JobTable(pool)
-    url = str(pool.conninfo)
     began = time.perf_counter()
     for number in range(CHATS):
         chat = (_TENANT, f"oc_past_{number}")

@@ -23,7 +23,8 @@ from bot.feishu.received import forwarded_text
 from lab.benchmark.machine import own_seconds
 from lab.evaluation import bm25_baseline
 from lab.evaluation.recall_corpora import CorpusTurn
-from memory.backends.postgres import Pool, PostgresRpc, connection_pool
+from memory.backends.pool import Pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall.passages import passages, recall_params, usual_scope
 from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context

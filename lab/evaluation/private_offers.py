@@ -78,7 +78,7 @@ def load_offer_cases(file: Path) -> list[OfferCase]:
 async def offers_made(url: str, cases: Sequence[OfferCase]) -> dict[str, bool]:
     """By its id whether an offer follows a case, in the migrated database `url`."""
     pool = connection_pool(url)
-    await pool.open(wait=True, timeout=10)
+    await pool.open()
     rpc = PostgresRpc(pool)
     try:
         with psycopg.connect(url, autocommit=True) as connection:

@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.benchmark.processes import postmaster, stop_server
-from lab.faults import kinds, outsiders, processes_and_networks, supabase, taken_back
+from lab.faults import crashes, kinds, outsiders, processes_and_networks, supabase, taken_back
 from lab.faults.counting import Count
 from lab.faults.scene import FaultScene, scene_in
 
@@ -64,6 +64,9 @@ def experiments(minutes: float) -> dict[str, Experiment]:
         "kills": Experiment(processes_and_networks.kills, 42, 3),
         "takeover": Experiment(processes_and_networks.takeover, 20, 2),
         "postgres": Experiment(processes_and_networks.postgres, 12, 1),
+        "crashes": Experiment(crashes.crashes, 3, 0),
+        "hanging": Experiment(crashes.hanging, 3, 0),
+        "refusing": Experiment(crashes.refusing, 10, 0),
         "feishu": Experiment(away, 1, 1),
         "logs": Experiment(processes_and_networks.logs, 3, 3),
         "poison": Experiment(kinds.poison, 100, 8),

@@ -40,6 +40,7 @@ from lab.faults.door import Door, door_to
 from lab.faults.mutating import Spoil, spoiling
 from memory import migrations
 from memory.backends import embedded
+from memory.backends.embedded import Server
 
 CHATS = 8
 WORKERS = 2
@@ -146,16 +147,31 @@ class FaultScene:
 
     # its database
 
-    def restart_postgres(self, *, away_s: float) -> None:
-        """As `pg_ctl stop -m immediate`, a while, and `pg_ctl start`."""
+    def restart_postgres(self, *, away_s: float) -> float:
+        """As `pg_ctl stop -m immediate`, a while, and `pg_ctl start`. Returns when it took
+        connections again, in seconds since epoch."""
         server = psutil.Process(postmaster(self.folder))
         server.send_signal(signal.SIGQUIT)
         server.wait(60)
         time.sleep(away_s)
-        # In a process of its own: this one believes that it has started the server already.
-        start = "import sys, pathlib; from memory.backends.embedded import start as s; "
-        start += "s(pathlib.Path(sys.argv[1]))"
-        subprocess.run([sys.executable, "-c", start, self.folder], cwd=ROOT, check=True)
+        embedded.start_server(Server(self.folder))
+        return time.time()
+
+    @contextmanager
+    def frozen_postgres(self) -> Iterator[None]:
+        """The server is there and does nothing: connections open, and nobody answers."""
+        first = psutil.Process(postmaster(self.folder))
+        first.suspend()  # it makes no more of them
+        stopped = [first, *first.children(recursive=True)]
+        for one in stopped[1:]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.suspend()
+        try:
+            yield
+        finally:
+            for one in reversed(stopped):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.resume()
 
     def rows(self, query: str, *params: object) -> list[Any]:
         with psycopg.connect(self.database_url, autocommit=True) as database:
@@ -250,6 +266,24 @@ class FaultScene:
                 if attempt["status"] == 200:
                     found.setdefault(delivery["message_id"], attempt["at_ms"])
         return found
+
+    def attempts(self, asked: Sequence[CountedQuestion]) -> list[dict[str, Any]]:
+        """Every attempt of Feishu to push these questions (see `/deliveries` of the stand-in)."""
+        ours = {one.message_id for one in asked}
+        items = self.platform.get("/deliveries")["items"]
+        return [at for one in items if one["message_id"] in ours for at in one["attempts"]]
+
+    def answered(self, asked: Sequence[CountedQuestion]) -> list[tuple[float, float]]:
+        """When each question was asked and when its answer came, in seconds since epoch."""
+        times: list[tuple[float, float]] = []
+        for chat in {one.chat_id for one in asked}:
+            said = self.platform.messages(chat)
+            asked_ms = {message["message_id"]: message["create_ms"] for message in said}
+            for one in asked:
+                cards = [m["create_ms"] for m in said if is_answer_to(m, one, self.bot_id)]
+                if cards and one.message_id in asked_ms:
+                    times.append((asked_ms[one.message_id] / 1000, min(cards) / 1000))
+        return times
 
     def are_in_hand(self, asked: Sequence[CountedQuestion]) -> bool:
         """Whether workers are busy with all of these questions."""

@@ -62,7 +62,7 @@ def start(data_dir: Path) -> str:
     with server.alone():
         server.join()
         if not server.answers():
-            _started(server)
+            start_server(server)
     _shared[server.data_dir] = server
     atexit.register(server.leave)
     return server.url
@@ -75,8 +75,10 @@ def find(data_dir: Path, *, within_s: float = _START_S) -> str:
     return server.url
 
 
-def _started(server: Server) -> None:
-    """Starts it; again where what is left of a killed server is still on its way out."""
+def start_server(server: Server) -> None:
+    """Starts a server that is not running, and returns when it takes connections. Tries again while
+    the remains of a killed server are still going. Call it while the server is `alone`. Raises
+    `ServerRefused`."""
     for pause_s in (*_PAUSES_S, None):
         process = server.prepare().spawn()
         try:

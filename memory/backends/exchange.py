@@ -28,8 +28,8 @@ _CANCEL_S = 0.25  # and then whoever waits is told
 class AskingConnection(psycopg.AsyncConnection[TupleRow]):
     """A connection that `ask` is cheap on."""
 
-    since = 0.0
-    """When its pool handed it out, in seconds of the monotonic clock."""
+    made = since = 0.0
+    """When its pool made it and got it back last, in monotonic seconds."""
 
     _listened_to: int | None = None  # the socket while the loop watches it for this class
     _awaited: tuple[list[pq.abc.PGresult], asyncio.Future[None]] | None = None
@@ -142,12 +142,13 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
                 await self.cancel_safe(timeout=_CANCEL_S)
                 await self._results()
         except Exception:  # noqa: BLE001  whatever it is, nobody knows the state of the connection
-            self._finish()
+            self.finish()
         except BaseException:
-            self._finish()
+            self.finish()
             raise
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Closes the connection at once. Nobody may be waiting for an answer on it."""
         self._listen_no_more()
         self.pgconn.finish()
 

@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Any
 
 from memory.backends.exchange import AskingConnection
-from memory.backends.postgres import Pool, PostgresRpc
+from memory.backends.pool import Pool
+from memory.backends.postgres import PostgresRpc
 from memory.migrations import SCHEMA
 from memory.scope import AgentMemoryContext, Sharing
 

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from memory.backends.postgres import Pool
+from memory.backends.pool import Pool
 from memory.errors import StoreQueueAway
 from memory.fallback.late_writes import LateWrite
 from memory.migrations import SCHEMA

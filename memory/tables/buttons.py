@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from memory.origins import Kind, Origin
 from memory.rpc import Rpc
-from memory.scope import MAIN_ROOT, ChatType, memory_context, place_of
+from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context, place_of
 
 ButtonKind = Literal["follow_up", "confirm", "show", "share", "stop"]
 Verdict = Literal["accepted", "used", "expired", "not_yours", "over", "unknown"]
@@ -100,6 +100,15 @@ class Press:
         return place_of(self.conversation_id)[1]
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An action that waits for a confirmation: the ids of its buttons, and of the card."""
+
+    confirm: str
+    cancel: str
+    message_id: str
+
+
 class ButtonStore:
     """Buttons over the memory's transports, with the token of the person who clicks.
 
@@ -116,6 +125,22 @@ class ButtonStore:
     async def press(self, click: Click) -> Press:
         """Presses the button. The same click again gives the same answer."""
         return await self._call(click, only_look=False)
+
+    async def pending(
+        self, asker: AgentMemoryContext, *, event_id: str, card_id: str = ""
+    ) -> Pending | None:
+        """Returns the one action that waits for the asker's confirmation in this conversation, on
+        the card `card_id` if given. None if there is none, or several. `event_id` is what may
+        press it; an action that it has pressed already is still returned."""
+        params = {
+            "p_conversation_id": asker.conversation_id,
+            "p_actor_id": asker.actor_id,
+            "p_tenant_key": asker.tenant_key,
+            "p_event_id": event_id,
+            "p_card_id": card_id,
+        }
+        row = await self._rpc.call("pending_confirmation", params, asker)
+        return Pending(**row) if row else None
 
     async def release_share(self, turn_id: str) -> None:
         """The press that began this turn shared nothing: the button can be pressed again."""

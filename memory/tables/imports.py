@@ -1,6 +1,6 @@
 """A chat's history from before the bot came: asked for, stored page by page, taken out again.
 
-Who may read what is decided in SQL (`sql/0640_history_imports.sql`). Methods raise the errors of
+Who may read what is decided in SQL (`bot_private.readable_imports`). Methods raise the errors of
 `memory.errors`. Times are ms since epoch. A `Chat` is (tenant_key, chat_id).
 """
 

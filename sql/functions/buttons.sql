@@ -2,14 +2,12 @@
 
 -- As record_reply, with the buttons of the last card: they are stored with the reply or not at all.
 -- p_buttons: JSON array of {id, group_id, chat_type, kind, label, payload, lives_s}.
-drop function if exists public.record_reply_with_buttons(
-  text, text, text, text, text, text, text, text, text);
 create or replace function public.record_reply_with_buttons(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_cards text, p_tool_calls text, p_buttons text, p_shown text default null, p_given text default '[]',
   p_intended text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
@@ -43,11 +41,10 @@ end
 $$;
 
 -- What a press that counts is told of its button; p_with_turn: and of which turn it is.
-drop function if exists bot_private.accepted_press(public.agent_buttons);
 create or replace function bot_private.accepted_press(
   p_button public.agent_buttons, p_with_turn boolean
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when p_with_turn then jsonb_build_object('turn_id', p_button.turn_id)
     else '{}' end || jsonb_build_object(
@@ -62,12 +59,11 @@ $$;
 -- no message_id to compare. A button that only the operator sees is pressed wherever its card is shown;
 -- to others it is unknown. Who left a group shares nothing there. A turn is stopped by who asked or whom it is about, while it runs.
 -- p_with_turn: an accepted press also returns the button's `turn_id`.
-drop function if exists public.press_button(text, text, text, text, text, text, boolean);
 create or replace function public.press_button(
   p_button_id text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text,
   p_event_id text, p_only_look boolean, p_with_turn boolean default false
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_button public.agent_buttons;
@@ -124,10 +120,43 @@ $$;
 
 -- The press that began the turn p_turn_id did nothing: what shares a private answer can be pressed again.
 create or replace function public.release_share(p_turn_id text) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   delete from public.agent_presses p
   using public.agent_turns t, public.agent_buttons b
   where t.id = p_turn_id and t.origin = 'button' and p.event_id = t.cause and p.operator_id = t.actor_id
     and b.id = p.button_id and b.kind = 'share'
+$$;
+
+-- Returns {confirm, cancel, message_id}: the buttons and the card of the one action that waits for
+-- p_actor_id's confirmation in this conversation, on the card p_card_id if that is given. Null if no
+-- action or several wait there, if it has expired or was pressed by anything but p_event_id, or if the
+-- person has asked something else since.
+create or replace function public.pending_confirmation(
+  p_conversation_id text, p_actor_id text, p_tenant_key text, p_event_id text, p_card_id text
+) returns jsonb
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  with waiting as (
+    select b.group_id, b.turn_id, min(b.message_id) as message_id, min(b.expires_at) as expires_at,
+           array_agg(b.id) filter (where b.payload ->> 'decision' = 'confirm') as confirm,
+           array_agg(b.id) filter (where b.payload ->> 'decision' = 'cancel') as cancel
+    from public.agent_buttons b
+    where b.actor_id = p_actor_id and b.tenant_key = p_tenant_key and b.kind = 'confirm'
+      and b.conversation_id = p_conversation_id and b.payload ? 'tool' and b.message_id is not null
+      and (p_card_id = '' or b.message_id = p_card_id)
+      and not exists (
+        select from public.agent_turns t
+        where t.conversation_id = b.conversation_id and t.actor_id = p_actor_id
+          and t.tenant_key = p_tenant_key and t.id not in (b.turn_id, p_event_id)
+          and t.created_at > b.created_at)
+    group by b.group_id, b.turn_id
+  )
+  select jsonb_build_object(
+    'confirm', w.confirm[1], 'cancel', w.cancel[1], 'message_id', w.message_id)
+  from waiting w
+  left join public.agent_presses p on p.group_id = w.group_id
+  where (select count(*) from waiting) = 1
+    and cardinality(w.confirm) = 1 and cardinality(w.cancel) = 1
+    and case when p.group_id is null then w.expires_at > now() else p.event_id = p_event_id end
 $$;

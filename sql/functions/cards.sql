@@ -2,12 +2,12 @@
 -- more than a card can take in its ten minutes: ten operations a second.
 
 create or replace function bot_private.card_block() returns integer
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$ select 10000 $$;
 
 -- What a worker needs of a card: it may use the last block of numbers up to `sequence`.
 create or replace function bot_private.card_row(p_card public.agent_cards) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select to_jsonb(p_card) - 'opened_at' - 'updated_at' - 'streaming'
          || jsonb_build_object('first', p_card.sequence - bot_private.card_block() + 1)
@@ -19,7 +19,7 @@ create or replace function public.keep_card(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_card_id text, p_reply_to text, p_in_thread boolean, p_stop_id text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_card public.agent_cards;
@@ -66,7 +66,7 @@ $$;
 create or replace function public.resume_card(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_card public.agent_cards;
@@ -86,7 +86,7 @@ create or replace function public.note_card(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_message_id text, p_streaming boolean
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_message_id', p_message_id, 1024);
@@ -100,7 +100,7 @@ $$;
 
 -- The turn is over: nobody goes on with its card.
 create or replace function bot_private.leave_card(p_turn_id text) returns void
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   update public.agent_cards set streaming = false, updated_at = now()
@@ -114,7 +114,7 @@ $$;
 create or replace function public.take_left_cards(
   p_older_s integer, p_untouched_s integer, p_limit integer
 ) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with taken as (
     update public.agent_cards c

@@ -3,7 +3,7 @@
 -- The rules that the chat set, name → value; a rule without a column is a key of `choices`. told_since_ms: what
 -- was said before is not told here.
 create or replace function public.get_chat_rules(p_chat_id text, p_tenant_key text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce((
     select r.choices || jsonb_build_object(
@@ -32,7 +32,7 @@ return set_config(
 create or replace function bot_private.facts_since(
   p_content jsonb, p_sources jsonb, p_since timestamptz
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when p_since = '-infinity' then p_content else coalesce((
     select jsonb_object_agg(e.key, e.value) from jsonb_each(p_content) e
@@ -41,7 +41,7 @@ $$;
 
 -- Whether whom the token is of manages the chat: its owner and admins as Feishu said lately, and who added the bot.
 create or replace function public.manages_chat(p_chat_id text, p_tenant_key text) returns boolean
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select bot_private.require_size('p_chat_id', p_chat_id, 256)
     and bot_private.require_size('p_tenant_key', p_tenant_key, 256)
@@ -57,7 +57,7 @@ $$;
 create or replace function public.set_chat_rule(
   p_chat_id text, p_tenant_key text, p_name text, p_value text
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_name', p_name, 64);
@@ -92,7 +92,7 @@ $$;
 create or replace function public.save_chat_managers(
   p_chat_id text, p_tenant_key text, p_managers text
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into public.chat_managers as m (tenant_key, chat_id, open_id, role)
@@ -111,7 +111,7 @@ $$;
 create or replace function public.save_chat_adder(
   p_chat_id text, p_tenant_key text, p_open_id text
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from public.chat_managers m
@@ -125,7 +125,7 @@ $$;
 
 -- Whether the bot has answered in a thread of a group, whoever asked.
 create or replace function public.has_answered_in(p_chat_id text, p_root_id text) returns boolean
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from public.agent_turns t

@@ -6,7 +6,7 @@
 
 -- A time in ms since epoch, never later than now.
 create or replace function public.time_of_news(p_ms bigint) returns timestamptz
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select least(to_timestamp(p_ms / 1000.0), now())
 $$;
@@ -14,7 +14,7 @@ $$;
 -- How far apart two pieces of news must be before the order of their times is believed: Feishu's clock
 -- and ours may differ, and its list may lag behind its events.
 create or replace function public.doubtful_time() returns interval
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select interval '1 minute'
 $$;
@@ -23,7 +23,7 @@ $$;
 -- chat_type group, p2p or null. A message later than the going of a chat means that it is back.
 -- Returns how many chats are new.
 create or replace function public.remember_chats(p_chats text) returns integer
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with met as (
     -- in the order of the key, so that two workers never wait for each other in a circle
@@ -51,7 +51,7 @@ $$;
 -- without a type. A person's own place (public.p2p_chats) is none of Feishu's, nor is a thread of comments. Returns
 -- how many.
 create or replace function public.find_chats() returns integer
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with used as (
     select c.tenant_key, c.chat_id, c.updated_at as at from public.agent_chats c
@@ -81,7 +81,7 @@ $$;
 create or replace function public.take_chats(
   p_a_minute integer, p_infos boolean, p_members boolean
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_left integer;
@@ -120,11 +120,10 @@ $$;
 
 -- What Feishu says of a chat: its type and whether it consists of topics, unless null, and its name as of
 -- p_at_ms. Of two names the later one counts.
-drop function if exists public.describe_chat(text, text, text, bigint);
 create or replace function public.describe_chat(
   p_chat_id text, p_chat_type text, p_name text, p_at_ms bigint, p_topics boolean default null
 ) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update public.chats c
   set chat_type = coalesce(p_chat_type, c.chat_type),
@@ -142,7 +141,7 @@ $$;
 -- A chat in each tenant that it is known in, for operators: tenant, type and name; of which there was word last
 -- comes first.
 create or replace function public.known_chats(p_chat_id text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'tenant_key', c.tenant_key, 'chat_type', c.chat_type, 'name', c.name)
@@ -152,7 +151,7 @@ $$;
 
 -- Whether a group is known to consist of topics.
 create or replace function public.is_topic_group(p_chat_id text) returns boolean
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select exists (select from public.chats c where c.chat_id = p_chat_id and c.topics)
 $$;
@@ -160,7 +159,7 @@ $$;
 -- Feishu did not say what was asked of it about a chat: asked again after p_wait_s seconds or, when
 -- null, after a pause that grows from two minutes to six hours.
 create or replace function public.postpone_chat(p_chat_id text, p_wait_s integer) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update public.chats c
   set failures = case when p_wait_s is null then least(c.failures + 1, 20) else c.failures end,
@@ -173,7 +172,7 @@ $$;
 
 -- Makes a group known, if it is not, and locks its rows: its members are written by one at a time.
 create or replace function public.hold_group(p_tenant_key text, p_chat_id text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into public.chats (tenant_key, chat_id, chat_type)
@@ -190,7 +189,7 @@ $$;
 create or replace function public.save_chat_members(
   p_chat_id text, p_members text, p_asked_ms bigint
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_asked constant timestamptz := public.time_of_news(p_asked_ms);
@@ -252,7 +251,7 @@ $$;
 create or replace function public.add_chat_members(
   p_tenant_key text, p_chat_id text, p_members text, p_at_ms bigint
 ) returns integer
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_at constant timestamptz := public.time_of_news(p_at_ms);
@@ -291,7 +290,7 @@ $$;
 create or replace function public.remove_chat_members(
   p_tenant_key text, p_chat_id text, p_members text, p_at_ms bigint
 ) returns integer
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_at constant timestamptz := public.time_of_news(p_at_ms);
@@ -321,7 +320,7 @@ $$;
 create or replace function public.enter_chat(
   p_tenant_key text, p_chat_id text, p_name text, p_at_ms bigint
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform public.hold_group(p_tenant_key, p_chat_id);
@@ -339,7 +338,7 @@ $$;
 create or replace function public.leave_chat(
   p_tenant_key text, p_chat_id text, p_at_ms bigint
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_at constant timestamptz := public.time_of_news(p_at_ms);
@@ -375,7 +374,7 @@ $$;
 create or replace function public.begin_welcome(
   p_tenant_key text, p_chat_id text, p_chat_type text, p_at_ms bigint
 ) returns bigint
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_at constant timestamptz := public.time_of_news(p_at_ms);
@@ -407,7 +406,7 @@ $$;
 
 -- The first words for that event were said, or cannot be.
 create or replace function public.end_welcome(p_chat_id text, p_for_ms bigint) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update public.chats c set welcomed_at = now()
   where c.chat_id = p_chat_id and c.welcome_for_ms = p_for_ms and c.welcomed_at is null

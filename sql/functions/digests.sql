@@ -7,7 +7,7 @@ create or replace function public.digest_material(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_root_id text, p_since timestamptz, p_until timestamptz, p_limit integer
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since_ms constant bigint := extract(epoch from p_since) * 1000;
@@ -49,7 +49,7 @@ create or replace function public.set_digest(
   p_conversation_id text, p_tenant_key text, p_chat_id text, p_chat_type text, p_person text,
   p_turn_id text, p_timer_id text, p_timer text
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted constant jsonb := p_timer;
@@ -84,7 +84,7 @@ $$;
 create or replace function public.get_digest(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -101,7 +101,7 @@ $$;
 create or replace function public.keep_digest_sources(
   p_turn_id text, p_chat_id text, p_tenant_key text, p_sources text
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
@@ -120,7 +120,7 @@ $$;
 
 -- The digests that are made of these messages, or of what this person wrote, go, and their cards.
 create or replace function public.drop_digests_of(p_message_ids text[], p_person text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn record;

@@ -2,7 +2,7 @@
 
 -- The row of a document that the token's person reads in the token's chat; its id.
 create or replace function bot_private.told_document(p_kind text, p_token text) returns bigint
-language sql volatile security definer set search_path = ''
+language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
   insert into bot_private.told_documents as d
     (tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant)
@@ -19,7 +19,7 @@ $$;
 create or replace function public.note_document(
   p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_kind text, p_token text, p_text text
 ) returns text
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_kind', p_kind, 32)
@@ -45,7 +45,7 @@ $$;
 -- The documents that the answer p_turn_id of the token's person tells of in p_text: those that its turn read, and of
 -- those that turns read from which it was made, however long ago, those of which it says a telling word.
 create or replace function bot_private.documents_told(p_turn_id text, p_text text) returns jsonb
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_terms constant text[] := array(select bot_private.telling_terms(p_text));
@@ -83,7 +83,7 @@ $$;
 create or replace function public.documents_behind(
   p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_text text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_text', p_text, 131072);
@@ -96,7 +96,7 @@ $$;
 -- Documents that nobody has looked at for p_after_s, p_limit at most, the oldest first; the next look is due as long
 -- after this. JSON array of {id, tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant}.
 create or replace function public.take_told_documents(p_after_s double precision, p_limit integer) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with due as (
     update bot_private.told_documents d set looked_at = now()
@@ -115,7 +115,7 @@ $$;
 -- It is closed, and what tells of it was taken back. It stays as long as a turn stands that was given it: what that
 -- tells may come from elsewhere too, and be closed there as well.
 create or replace function public.drop_told_document(p_id bigint) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update bot_private.told_documents d set closed_at = now() where d.id = p_id;
   delete from bot_private.told_documents d
@@ -128,7 +128,7 @@ $$;
 
 -- Whether answers told of documents where the token's place may read: in its group; for p2p, anywhere.
 create or replace function bot_private.documents_were_told() returns boolean
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from bot_private.told_documents d
@@ -139,7 +139,7 @@ $$;
 -- An answer that was given documents by what earlier ones told is noted with those that it tells of, or keeps: those
 -- that were told where the token may read, for with others the words of an answer would show what they hold.
 create or replace function bot_private.keep_given_documents(p_turn_id text) returns void
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_terms constant text[] := array(
@@ -166,7 +166,7 @@ $$;
 -- of {source, age_s, closed, id, tenant_key, chat_id, chat_type, kind, token, actor_id, actor_tenant}. age_s: since
 -- Feishu last said that everybody there can open it, null where it did not yet; closed: it said since that they cannot.
 create or replace function public.documents_behind_sources(p_tenant_key text, p_sources text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with asked as materialized (
     select distinct id from jsonb_array_elements_text(p_sources::jsonb) a (id)
@@ -207,7 +207,7 @@ $$;
 
 -- Feishu said p_ago_s ago that everybody can open it.
 create or replace function public.note_document_open(p_id bigint, p_ago_s double precision) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update bot_private.told_documents set open_at = greatest(open_at, now() - p_ago_s * interval '1 second')
   where id = p_id

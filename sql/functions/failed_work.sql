@@ -3,7 +3,6 @@
 
 -- The last p_limit of them, latest first; with p_kind and p_id that one. An A is also found by the message
 -- that was to be answered, whatever became of it.
-drop function if exists feishu_bot.failed_work(text, bigint, integer);
 create or replace function feishu_bot.failed_work(p_kind text, p_id text, p_limit integer)
 returns jsonb
 language sql stable security invoker set search_path = feishu_bot
@@ -50,7 +49,6 @@ $$;
 -- Tries one of them again; false when it is not there. Who was told meanwhile that there is no answer
 -- gets one beside that: the job is then told how many times this was done. p_not_sent: somebody has
 -- seen that no card of it is in the chat.
-drop function if exists feishu_bot.retry_failed(text, bigint, boolean);
 create or replace function feishu_bot.retry_failed(
   p_kind text, p_id text, p_not_sent boolean default false
 ) returns boolean
@@ -106,7 +104,6 @@ end
 $$;
 
 -- Deletes one of them for good; false when it is not there.
-drop function if exists feishu_bot.drop_failed(text, bigint);
 create or replace function feishu_bot.drop_failed(p_kind text, p_id text) returns boolean
 language plpgsql security invoker set search_path = feishu_bot
 as $$

@@ -5,15 +5,13 @@
 create or replace function bot_private.turn_of_card(
   p_message_id text, p_chat_id text, p_tenant_key text
 ) returns public.agent_turns
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select t.* from public.agent_messages m join public.agent_turns t on t.id = m.turn_id
   where m.message_id = p_message_id and m.role = 'assistant' and m.tenant_key = p_tenant_key
     and (p_chat_id is null or m.chat_id = p_chat_id) and t.state = 'sent'
   limit 1
 $$;
-
-drop function if exists bot_private.again_id(text);
 
 -- A person says whether the answer on a card helped (p_helpful), or takes that back; with p_toggles
 -- saying the same again takes it back. Returns what counts now: true, false, or null; and whether there
@@ -22,7 +20,7 @@ create or replace function bot_private.keep_feedback(
   p_turn public.agent_turns, p_actor_id text, p_source text, p_helpful boolean,
   p_gone boolean, p_toggles boolean
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_gone boolean := p_gone;
@@ -52,7 +50,7 @@ $$;
 create or replace function public.press_handle(
   p_handle text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
@@ -89,7 +87,7 @@ $$;
 create or replace function public.note_reaction(
   p_message_id text, p_open_id text, p_tenant_key text, p_helpful boolean, p_gone boolean
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
@@ -107,7 +105,7 @@ $$;
 create or replace function public.list_feedback(
   p_chat_id text, p_since timestamptz, p_helpful boolean, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with wanted as (
     select f.* from public.agent_feedback f
@@ -130,7 +128,7 @@ $$;
 -- For the service: a card of ours as it is to be drawn anew after a press, with a block of numbers where
 -- CardKit has it. Null: it is none of ours, or not there any more.
 create or replace function public.card_to_redraw(p_message_id text, p_tenant_key text) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;

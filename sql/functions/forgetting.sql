@@ -6,7 +6,7 @@
 -- Columns of schema p_schema that say whose row it is (user_id, open_id) or who wrote it.
 create or replace function public.person_columns(p_schema text) returns table
   (table_name text, column_name text, has_tenant boolean)
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select c.relname::text, a.attname::text,
          exists (select from pg_catalog.pg_attribute t
@@ -21,7 +21,7 @@ $$;
 
 -- The condition on a row of p_table to be of person $1 in tenant $2 (null: in any), or null.
 create or replace function public.person_condition(p_schema text, p_table text) returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select '(' || string_agg(format('%I = $1', p.column_name), ' or ') || ')'
          || case when bool_or(p.has_tenant) then ' and ($2 is null or tenant_key = $2)' else '' end
@@ -30,7 +30,7 @@ as $$
 $$;
 
 create or replace function public.require_person(p_user_id text) returns void
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if coalesce(p_user_id, '') = '' then
@@ -42,7 +42,7 @@ $$;
 -- In the memory of others: what p_user_id wrote there as a sender, and what they put into the
 -- working memory of the conversation. The rest of those memories stays.
 create or replace function public.forget_in_others(p_user_id text, p_tenant_key text) returns void
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_memories bigint[];
@@ -68,7 +68,7 @@ $$;
 
 -- What stands in the transcript of a group of these turns: the questions and the cards sent.
 create or replace function public.forget_in_transcript(p_turn_ids text[]) returns integer
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with gone as (
     delete from public.chat_transcript t
@@ -84,7 +84,7 @@ $$;
 -- or offer something, are withdrawn. Of the decisions on their messages the reason stays, without the person. p_tenant_key null: in every tenant.
 -- Returns rows per table as they were found.
 create or replace function public.forget_person(p_user_id text, p_tenant_key text) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_counts jsonb;
@@ -147,14 +147,14 @@ $$;
 
 -- What stands for somebody who is forgotten.
 create or replace function public.person_mark(p_user_id text) returns text
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select encode(sha256(convert_to('forgotten ' || p_user_id, 'UTF8')), 'hex')
 $$;
 
 -- When people had the bot forget them: {open_id: ms since epoch}, of those in the JSON array p_people.
 create or replace function public.forgotten_at(p_people text) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_people', p_people, 65536);
@@ -167,7 +167,7 @@ $$;
 
 -- Rows per table that are of a person or by them.
 create or replace function public.count_person(p_user_id text, p_tenant_key text) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_counts jsonb := '{}';
@@ -191,7 +191,7 @@ $$;
 create or replace function public.export_person(
   p_user_id text, p_tenant_key text, p_table text, p_after text, p_limit integer
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_condition constant text := public.person_condition('public', p_table);
@@ -225,7 +225,7 @@ $$;
 create or replace function public.forget_conversation(
   p_conversation_id text, p_user_id text, p_keep_notes boolean
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_counts jsonb := '{}';
@@ -273,7 +273,7 @@ $$;
 
 -- The transcript of a thread; of main: what was said outside threads.
 create or replace function public.forget_thread_transcript(p_conversation_id text) returns integer
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with gone as (
     delete from public.chat_transcript t
@@ -289,7 +289,7 @@ $$;
 -- The words of a message that goes are also in what was made of it: the title of the conversation,
 -- and its summary. Both are made again from what is left.
 create or replace function public.drop_words_of_messages() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   update public.agent_chats c set title = ''
@@ -306,15 +306,12 @@ begin
   return null;
 end
 $$;
-create or replace trigger agent_messages_drop_words after delete on public.agent_messages
-  referencing old table as gone
-  for each statement execute function public.drop_words_of_messages();
 
 -- Deletes up to p_batch rows per table of what is older than p_days, and returns how many of each;
 -- call again until nothing is left. What people keep on purpose stays until they or an operator
 -- delete it: notes, and working memory of a person.
 create or replace function public.apply_retention(p_days integer, p_batch integer) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_before constant timestamptz := now() - make_interval(days => p_days);

@@ -5,7 +5,7 @@
 create or replace function public.load_conversation(
   p_chat_id text, p_topics boolean default false
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'channel_id', c.chat_id, 'started_at', c.started_at, 'last_activity', c.last_activity,
@@ -33,7 +33,7 @@ create or replace function bot_private.transcript_marks(
   p_chat_id text, p_tenant_key text, p_last bigint, p_last_topic bigint,
   out p_before jsonb, out p_now jsonb
 )
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select
     jsonb_build_object('last', p_last, 'lines', l.lines_before, 'sum', l.sum_before,
@@ -59,11 +59,10 @@ $$;
 -- p_held: what the caller has, `mark` of an earlier result; null: nothing. If that still stands and little has come
 -- since, the result is what has come, and `goes_on`; of decisions those on the last hundred messages, which are more
 -- than a worker decides on between two readings. p_lines: how many messages there are.
-drop function if exists bot_private.conversation_in_short(public.chat_conversations);
 create or replace function bot_private.conversation_in_short(
   p_conversation public.chat_conversations, p_held jsonb, out p_told json, out p_lines bigint
 )
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_chat_id constant text := p_conversation.chat_id;
@@ -109,7 +108,7 @@ $$;
 
 -- The quietness of a chat, with or without a conversation.
 create or replace function public.chat_is_quiet(p_chat_id text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select to_jsonb(coalesce((select c.quiet from public.chat_conversations c
                             where c.chat_id = p_chat_id), false))
@@ -119,7 +118,7 @@ $$;
 create or replace function bot_private.add_to_transcript(
   p_chat_id text, p_tenant_key text, p_records jsonb
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into public.chat_transcript
@@ -141,7 +140,7 @@ $$;
 create or replace function bot_private.keep_topics(
   p_chat_id text, p_tenant_key text, p_topics text
 ) returns void
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_topics', p_topics, 65536);
@@ -162,7 +161,7 @@ $$;
 create or replace function public.begin_conversation(
   p_chat_id text, p_tenant_key text, p_now bigint, p_records text, p_asked_since bigint default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 1048576);
@@ -204,7 +203,7 @@ create or replace function bot_private.extend_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer
 ) returns public.chat_conversations
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 1048576);
@@ -236,7 +235,7 @@ return p_keep + p_keep / 8;
 create or replace function bot_private.trim_transcript(
   p_chat_id text, p_tenant_key text, p_keep integer
 ) returns void
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_spare constant bigint := bot_private.most_messages(p_keep) - p_keep;
@@ -264,14 +263,12 @@ $$;
 -- The same (p_keep null: all messages stay, until the next one is heard), and the conversation as it then is, or
 -- null when none is active; with p_short as conversation_in_short gives it, of p_held. When none is, but the bot was asked
 -- since, the messages are kept for the one that begins with its answer.
-drop function if exists public.append_to_conversation(
-  text, text, text, bigint, bigint, integer, boolean, boolean);
 create or replace function public.append_to_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer, p_topics boolean default false, p_short boolean default false,
   p_held text default null
 ) returns json
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_held', p_held, 1024);
@@ -307,7 +304,7 @@ $$;
 create or replace function bot_private.note_asked(
   p_chat_id text, p_tenant_key text, p_at bigint, p_active_since bigint
 ) returns void
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into public.chat_conversations as c (chat_id, tenant_key, asked_ms)
@@ -324,7 +321,7 @@ create or replace function bot_private.tell_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
   p_keep integer, p_topics text default null
 ) returns boolean
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_goes_on constant boolean := (bot_private.extend_conversation(
@@ -351,7 +348,7 @@ create or replace function public.continue_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
   p_keep integer, p_topics text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_place constant boolean := bot_private.require_place(p_chat_id);
@@ -367,7 +364,7 @@ $$;
 
 create or replace function public.remove_from_conversation(p_chat_id text, p_message_id text)
 returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   select bot_private.tell_nothing();
   delete from public.chat_transcript where chat_id = p_chat_id and message_id = p_message_id;
@@ -375,7 +372,7 @@ as $$
 $$;
 
 create or replace function public.finish_conversation(p_chat_id text) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   select bot_private.tell_nothing();
   update public.chat_conversations set active = false, asked_ms = null, updated_at = now()
@@ -386,7 +383,7 @@ $$;
 
 create or replace function public.set_chat_quiet(p_chat_id text, p_tenant_key text, p_quiet boolean)
 returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   insert into public.chat_conversations (chat_id, tenant_key, quiet)
   values (p_chat_id, p_tenant_key, p_quiet)
@@ -398,15 +395,13 @@ $$;
 -- what this returns, so that a turn taken up again is not dropped half way. p_topics: what the message
 -- and those before it are about, as keep_topics takes it. p_request_ms: when the message was written, if a
 -- person wrote it to a bot; p_shared: whether to this bot and another at once.
-drop function if exists public.log_decision(
-  text, text, text, text, boolean, text, text, text, bigint, text, integer, text, text);
 create or replace function public.log_decision(
   p_chat_id text, p_tenant_key text, p_actor_id text, p_message_id text, p_respond boolean,
   p_reason text, p_tier text, p_cue text, p_since_bot_ms bigint, p_verdict text, p_judge_ms integer,
   p_root_id text default null, p_topics text default null, p_request_ms bigint default null,
   p_shared boolean default false
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_message_id', p_message_id, 1024)
@@ -459,14 +454,12 @@ $$;
 -- log_decision) is the decision that holds where no conversation is on, the chat's mode is p_mode, it wants no
 -- unasked answers, and the bot has not answered in the thread of p_root_id. There it is stored, and what is
 -- stored returned as "decided".
-drop function if exists public.hear_message(
-  text, text, text, text, bigint, bigint, integer, text, text);
 create or replace function public.hear_message(
   p_chat_id text, p_tenant_key text, p_actor_id text, p_records text default null,
   p_at bigint default null, p_active_since bigint default null, p_keep integer default null,
   p_decision text default null, p_mode text default '', p_held text default null
 ) returns json
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -511,7 +504,7 @@ $$;
 create or replace function public.note_bot_message(
   p_chat_id text, p_tenant_key text, p_message_id text, p_bot_id text, p_at bigint
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size(
@@ -561,7 +554,7 @@ $$;
 create or replace function public.last_decision(
   p_chat_id text, p_tenant_key text, p_root_id text, p_message_id text
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'message_id', d.message_id, 'actor_id', d.actor_id, 'respond', d.respond, 'reason', d.reason,

@@ -1,11 +1,9 @@
 -- Purpose: what was said in a conversation, as the model and the person are told of it.
 
-drop function if exists bot_private.is_command(text);
-
 -- Those of the turns that were commands whose answers list nothing that is asked about next: nothing that a model is told.
 -- With the owner's rights: whoever knows a turn learns this of it alone, and no policy is looked at.
 create or replace function bot_private.commands_among(p_turn_ids text[]) returns text[]
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select t.id from public.agent_turns t
@@ -20,7 +18,7 @@ $$;
 create or replace function bot_private.messages_told(
   p_ids bigint[], p_actor_id text, p_after bigint default 0
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with told as materialized (
     select m.id, m.turn_id, m.role, m.actor_id, m.actor_name, m.created_at, m.message_id, m.tool_calls, m.content
@@ -58,7 +56,7 @@ return ('x' || left(md5(p_tenant_key || ' ' || p_conversation_id || ' ' || p_use
 create or replace function bot_private.newest_of_thread(
   p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
 ) returns setof bigint
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
   select id from (
@@ -88,7 +86,7 @@ create or replace function bot_private.read_along(
   p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_limit integer,
   p_thread bigint[]
 ) returns bigint[]
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_chat constant text := bot_private.chat_of(p_conversation_id);
@@ -126,7 +124,7 @@ $$;
 create or replace function bot_private.nth_of_thread(
   p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_place integer
 ) returns bigint
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select id from bot_private.newest_of_thread(
     p_tenant_key, p_conversation_id, p_user_id, p_until, p_place) t (id)
@@ -142,7 +140,7 @@ create or replace function bot_private.recent_exchanges(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_before bigint, p_since timestamptz, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with people as materialized (
     select distinct id from unnest(array[p_user_id, p_actor_id]) p (id)
@@ -191,7 +189,7 @@ create or replace function public.said_message(
   p_conversation_id text, p_user_id text, p_actor_id text,
   p_tenant_key text, p_chat_id text, p_message_id text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -212,7 +210,7 @@ $$;
 create or replace function public.start_afresh(
   p_conversation_id text, p_user_id text, p_actor_id text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -229,7 +227,7 @@ $$;
 create or replace function public.memory_overview(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);

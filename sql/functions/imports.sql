@@ -6,7 +6,7 @@
 
 -- The place of a chat's imported messages in what recall searches.
 create or replace function bot_private.import_place(p_tenant_key text, p_chat_id text) returns bigint
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$ select bot_private.recall_number(p_tenant_key, 'import ' || p_chat_id) $$;
 
 -- The id of an imported message: below zero, in the order of time. Two of one millisecond differ by what follows
@@ -17,7 +17,7 @@ language sql immutable parallel safe security invoker
 return -9223372036854775807 + (p_sent_ms << 20) + ((hashtextextended(p_message_id, 0) & 1048575) + p_again);
 
 create or replace function bot_private.import_json(i public.chat_imports) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'id', i.id, 'tenant_key', i.tenant_key, 'chat_id', i.chat_id, 'chat_type', i.chat_type,
@@ -32,7 +32,7 @@ $$;
 
 -- Under a token only who manages the chat may go on.
 create or replace function bot_private.require_manager(p_chat_id text, p_tenant_key text) returns boolean
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if current_user <> 'authenticated' then
@@ -54,7 +54,7 @@ create or replace function public.start_import(
   p_chat_id text, p_tenant_key text, p_chat_type text, p_since_ms bigint, p_until_ms bigint,
   p_estimated integer default 0
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_chat_id', p_chat_id, 256)
@@ -87,7 +87,7 @@ $$;
 
 -- The import of a chat, for everybody in it; null: there is none.
 create or replace function public.get_import(p_chat_id text, p_tenant_key text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select bot_private.import_json(i) from public.chat_imports i
   where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key
@@ -98,7 +98,7 @@ $$;
 -- removing. What is not in a state for that stays as it is. Returns the import; null: there is none.
 create or replace function public.set_import_state(p_chat_id text, p_tenant_key text, p_state text)
 returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_state', p_state, 16)
@@ -125,12 +125,12 @@ end
 $$;
 
 create or replace function public.import_by_id(p_import_id integer) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$ select bot_private.import_json(i) from public.chat_imports i where i.id = p_import_id $$;
 
 -- All imports, the latest first; with p_at_work those that are being read or removed.
 create or replace function public.list_imports(p_at_work boolean default false) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(bot_private.import_json(i) order by i.updated_at desc, i.id), '[]')
   from public.chat_imports i
@@ -141,14 +141,14 @@ $$;
 -- What recall knows of an imported message beside its words: its month, and that it asks something. No word is
 -- written like these.
 create or replace function bot_private.import_marks(p_sent_at timestamptz, p_content text) returns text[]
-language sql stable parallel safe security invoker set search_path = ''
+language sql stable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array[to_char(p_sent_at at time zone 'UTC', '@YYYY-MM')]
     || case when p_content ~ '[?？谁吗哪]|什么|多少|怎么样' then array['?'] end
 $$;
 
 create or replace function bot_private.index_imported(p_ids bigint[]) returns void
-language sql volatile security definer set search_path = ''
+language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
   insert into bot_private.turn_words (first_id, place, thread, asked_at, length, words)
   select m.id, p.place,
@@ -165,7 +165,7 @@ $$;
 
 -- How many messages the imports of places hold.
 create or replace function bot_private.imports_size(p_places bigint[]) returns bigint
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(sum(i.messages), 0) from public.chat_imports i
   where i.tenant_key = coalesce(public.claim('tenant_key'), '')
@@ -175,13 +175,11 @@ $$;
 -- Imported messages of p_places, read since p_joined, worth weighing for p_terms beside those that recall_likely finds,
 -- p_enough at most: of the time
 -- that is asked about those with any of the words, and else those with two of them that are common in the chat.
-drop function if exists bot_private.imports_likely(
-  text, text[], double precision[], timestamptz, timestamptz, integer);
 create or replace function bot_private.imports_likely(
   p_places bigint[], p_joined timestamptz[], p_terms text[], p_weights double precision[], p_since timestamptz, p_until timestamptz,
   p_enough integer
 ) returns bigint[]
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -229,7 +227,7 @@ $$;
 create or replace function bot_private.imported_told(p_ids bigint[]) returns table (
   id bigint, turn_id text, conversation_id text, chat_id text, actor_id text, actor_name text, created_at timestamptz,
   question text, answer text, feishu_id text, import_id integer, "position" integer)
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if (0 > any (p_ids)) is not true then
@@ -252,7 +250,7 @@ $$;
 create or replace function public.store_import_page(
   p_import_id integer, p_phase text, p_at text, p_page text, p_thread_id text default ''
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_page', p_page, 16777216);
@@ -339,7 +337,7 @@ $$;
 
 -- A thread that is still to be read, {thread_id, position}; null: there is none, and the members come next.
 create or replace function public.next_import_thread(p_import_id integer) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_thread jsonb;
@@ -365,7 +363,7 @@ $$;
 -- somebody else had that name.
 create or replace function bot_private.import_dates(p_import_id integer, p_members jsonb)
 returns table (open_id text, since timestamptz)
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with names as materialized (
     select m.key as open_id, n.name
@@ -396,7 +394,7 @@ $$;
 -- The import has been read, and who is in the chat is known (p_members as above), or '{}': nobody tells, and the
 -- report says so. Returns it; null: it is gone.
 create or replace function public.finish_import(p_import_id integer, p_members text) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_members', p_members, 4194304);
@@ -421,7 +419,7 @@ $$;
 
 -- The import cannot go on; p_error is a kind, nobody's words. Returns it.
 create or replace function public.fail_import(p_import_id integer, p_error text) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update public.chat_imports i set state = 'failed', error = left(p_error, 200), updated_at = now()
   where i.id = p_import_id and i.state = 'running'
@@ -432,7 +430,7 @@ $$;
 -- p_most at a time, and at last the import itself. Returns {removed, import}; import null: it is gone.
 create or replace function public.remove_import_messages(p_import_id integer, p_most integer default 5000)
 returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_import public.chat_imports;
@@ -484,7 +482,7 @@ $$;
 
 -- How many imported messages of the token's chat are the person's own, for that person.
 create or replace function public.count_imported(p_chat_id text, p_tenant_key text) returns bigint
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when bot_private.require_size('p_tenant_key', p_tenant_key, 256)
     and bot_private.require_place(p_chat_id) then bot_private.own_imported() end
@@ -492,7 +490,7 @@ $$;
 
 -- Imported messages of the group p_chat_id with most of p_asked that its sender may read and not all of its members.
 create or replace function bot_private.imports_that_help(p_chat_id text, p_asked text[]) returns bigint[]
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -524,7 +522,7 @@ $$;
 
 -- Messages that go are counted no more.
 create or replace function public.count_import_messages() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   update public.chat_imports i set messages = greatest(i.messages - g.n, 0)
@@ -533,5 +531,14 @@ begin
   return null;
 end
 $$;
-create or replace trigger imported_messages_count after delete on public.imported_messages
-  referencing old table as gone for each statement execute function public.count_import_messages();
+
+-- How many imported messages of the chat the person of the token wrote. They may know of all, whoever may read them.
+create or replace function bot_private.own_imported() returns bigint
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select count(*)
+  from public.chat_imports i join public.imported_messages m on m.import_id = i.id
+  where i.chat_id = (select public.claim('chat_id'))
+    and i.tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and i.state <> 'removing' and m.author_id = (select public.claim('actor'))
+$$;

@@ -5,7 +5,7 @@
 create or replace function public.list_conversations(
   p_chat_id text, p_conversation_id text, p_user_id text, p_since timestamptz, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(c) order by c.updated_at desc), '[]')
   from (
@@ -32,7 +32,7 @@ $$;
 create or replace function public.list_messages(
   p_conversation_id text, p_user_id text, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(m) order by m.id), '[]')
   from (
@@ -49,7 +49,7 @@ $$;
 create or replace function public.list_working_memory(
   p_user_id text, p_conversation_id text, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(w) order by w.updated_at desc), '[]')
   from (
@@ -64,7 +64,7 @@ $$;
 create or replace function public.list_working_memory_changes(
   p_user_id text, p_conversation_id text, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(h) order by h.id desc), '[]')
   from (
@@ -79,7 +79,7 @@ $$;
 create or replace function public.list_decisions(
   p_chat_id text, p_since timestamptz, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(d) order by d.id desc), '[]')
   from (
@@ -92,7 +92,7 @@ $$;
 
 -- Rows that hang on nothing, or lack what hangs on them; at most p_limit.
 create or replace function public.list_orphans(p_limit integer) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(o)), '[]')
   from (
@@ -126,7 +126,7 @@ $$;
 -- Whether every row says who may read it: a JSON array of {table, problem, rows, shown}. What has no
 -- author is from before that was kept and shown to nobody; everything else listed breaks the rule.
 create or replace function public.list_unplaced() returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with found as (
     select 'agent_messages' as "table", 'its author is not known' as problem, false as shown
@@ -176,9 +176,8 @@ $$;
 
 -- What became of these turns (JSON array of ids), by id: where they come from, their state, and whether
 -- their question or (part of) their answer was taken back.
-drop function if exists public.recalled_among(text);
 create or replace function public.turns_checked(p_turn_ids text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_object_agg(i.id, jsonb_build_object(
     'origin', t.origin, 'state', t.state,
@@ -190,7 +189,7 @@ $$;
 
 -- Size, growth and protection of every table of this schema, the largest first.
 create or replace function public.list_tables() returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_table record;
@@ -220,7 +219,7 @@ $$;
 
 -- The count of rows whose column p_born is younger than p_age, as an expression.
 create or replace function public.born_within(p_born text, p_age text) returns text
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when p_born is null then 'null::bigint'
          else format('count(*) filter (where %I > now() - interval %L)', p_born, p_age) end
@@ -229,7 +228,7 @@ $$;
 -- What happened in the last p_seconds: questions by outcome, decisions by reason, how long answers took
 -- (s, from the question's arrival in the memory), and how old the oldest unfinished turn is.
 create or replace function public.recent_activity(p_seconds integer) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with turns as (
     select t.outcome, t.attempts, extract(epoch from t.updated_at - t.created_at) as seconds
@@ -257,7 +256,7 @@ $$;
 -- What is remembered of a chat, for somebody who looks at it: per subject, newest first, at most so
 -- many rows of [whose, what].
 create or replace function public.inspect_chat(p_chat_id text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'working_memory', (

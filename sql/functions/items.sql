@@ -11,7 +11,7 @@ create or replace function public.list_items(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_offset integer, p_limit integer, p_turn_id text default null
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -61,7 +61,7 @@ $$;
 create or replace function public.find_facts(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_key text, p_scope text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -82,7 +82,7 @@ $$;
 create or replace function public.forget_fact(
   p_id bigint, p_key text, p_person text, p_tenant_key text, p_by_turn text
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_memory public.agent_working_memory;
@@ -117,11 +117,10 @@ $$;
 
 -- The turns that something was made from lose their words, and so does what was made from them, or was given
 -- them and tells p_texts.
-drop function if exists public.forget_sources(text[], text[], text[], text, text);
 create or replace function public.forget_sources(
   p_turns text[], p_texts text[], p_tenant_key text, p_by_turn text
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turns constant text[] := array(
@@ -143,7 +142,7 @@ $$;
 create or replace function public.withdraw_lists(
   p_kind text, p_id text, p_key text, p_person text, p_tenant_key text
 ) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   select public.withdraw_later(array_agg(b.message_id), b.chat_id, p_tenant_key)
   from public.agent_buttons b
@@ -166,7 +165,7 @@ $$;
 create or replace function public.forget_summary(
   p_id bigint, p_person text, p_tenant_key text, p_by_turn text
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_summary public.agent_summaries;
@@ -195,7 +194,7 @@ $$;
 create or replace function public.forget_item(
   p_kind text, p_id text, p_key text, p_person text, p_tenant_key text, p_by_turn text
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_note public.agent_notes;
@@ -230,7 +229,7 @@ $$;
 create or replace function public.correct_item(
   p_kind text, p_id text, p_key text, p_value text, p_person text, p_tenant_key text, p_turn_id text
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_memory public.agent_working_memory;

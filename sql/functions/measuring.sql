@@ -7,7 +7,7 @@
 create or replace function public.measure_conversations(
   p_chat_id text, p_since timestamptz, p_zone text, p_pause_s integer, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with heard as (
     select d.tenant_key, d.chat_id, d.actor_id, d.respond, d.reason, d.created_at, t.user_id, t.outcome,

@@ -7,7 +7,7 @@
 
 -- A title without line breaks, 1 to 200 characters.
 create or replace function bot_private.note_title(p_title text) returns text
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- what is far too long is not looked at
@@ -26,7 +26,7 @@ end
 $$;
 
 create or replace function bot_private.note_body(p_body text) returns text
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if length(p_body) > 20000 then
@@ -40,7 +40,7 @@ $$;
 -- Tags as they are kept: trimmed, without #, each once whatever its case, the first spelling wins.
 -- p_tags: JSON array of strings.
 create or replace function bot_private.note_tags(p_tags text) returns text[]
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_tags text[];
@@ -67,7 +67,7 @@ end
 $$;
 
 create or replace function bot_private.require_tag_count(p_tags text[]) returns text[]
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if cardinality(p_tags) > 20 then
@@ -79,7 +79,7 @@ end
 $$;
 
 create or replace function bot_private.note_json(n public.agent_notes) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'id', n.id, 'user_id', n.user_id, 'title', n.title, 'body', n.body, 'tags', to_jsonb(n.tags),
@@ -92,7 +92,7 @@ create or replace function bot_private.touch_notes(
   p_conversation_id text, p_actor_id text, p_tenant_key text, p_notes public.agent_notes[],
   p_action text
 ) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
   select p_conversation_id, p_actor_id, p_tenant_key, bot_private.chat_of(p_conversation_id),
@@ -116,7 +116,7 @@ create or replace function public.create_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_note_id text, p_title text, p_body text, p_tags text, p_turn_id text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_note public.agent_notes;
@@ -144,7 +144,7 @@ create or replace function public.get_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_note_id text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_note public.agent_notes;
@@ -167,7 +167,7 @@ create or replace function public.list_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_tags text, p_limit integer
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_identity constant boolean :=
@@ -197,7 +197,7 @@ $$;
 -- times as much as one in the body, and in another form (hikes, hiking) as much as in this one.
 create or replace function bot_private.note_score(n public.agent_notes, p_terms text[])
 returns bigint
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(sum(f.worth), 0)
   from unnest(p_terms) term
@@ -216,7 +216,7 @@ create or replace function public.search_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_terms text, p_limit integer, p_model text default null, p_embedding text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_terms text[];
@@ -261,7 +261,7 @@ $$;
 create or replace function bot_private.notes_alike(
   p_tenant_key text, p_but text[], p_model text, p_embedding text
 ) returns public.agent_notes[]
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with made as materialized (
     select n.id, n.user_id, t.turn_id
@@ -294,7 +294,7 @@ create or replace function public.update_note(
   p_note_id text, p_title text, p_body text, p_add_tags text, p_remove_tags text,
   p_turn_id text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_identity constant boolean :=
@@ -346,7 +346,7 @@ $$;
 create or replace function bot_private.keep_note_change(
   p_old public.agent_notes, p_new public.agent_notes, p_turn_id text
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_old constant jsonb := bot_private.note_fields(p_old);
@@ -378,7 +378,7 @@ $$;
 create or replace function public.delete_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_note_id text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_note public.agent_notes;
@@ -399,7 +399,7 @@ create or replace function public.share_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_note_id text, p_share boolean
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_note public.agent_notes;
@@ -423,7 +423,7 @@ $$;
 create or replace function bot_private.keep_shown_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tool_calls text
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_shown jsonb;
@@ -452,7 +452,7 @@ $$;
 -- last one here, stood in its first five places (`shown`). As note_registry, with `elsewhere`.
 create or replace function bot_private.notes_elsewhere(p_actor_id text, p_tenant_key text)
 returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not (
@@ -516,7 +516,7 @@ $$;
 create or replace function public.note_registry(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_identity constant boolean :=

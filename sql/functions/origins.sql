@@ -2,7 +2,7 @@
 
 -- A turn, the one that it came from, and so on: the nearest first.
 create or replace function bot_private.turn_chain(p_turn_id text) returns setof public.agent_turns
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with recursive chain as (
     select t as turn, 1 as step from public.agent_turns t where t.id = p_turn_id
@@ -16,7 +16,7 @@ $$;
 
 -- The turn that first answered the question of this one: itself, unless it answers that again.
 create or replace function bot_private.first_asked(p_turn_id text) returns public.agent_turns
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select c.* from bot_private.turn_chain(p_turn_id) c
   where c.origin not in ('again', 'retry')
@@ -25,7 +25,7 @@ $$;
 
 -- Whether the question of a turn is none that a person wrote there: it stood on a button, or was copied.
 create or replace function bot_private.is_pressed(p_turn public.agent_turns) returns boolean
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(case when p_turn.origin in ('again', 'retry')
     then (bot_private.first_asked(p_turn.id)).origin else p_turn.origin end
@@ -34,7 +34,7 @@ $$;
 
 -- Whether only the person it is of was shown it, beside a group or in p2p. What they shared in a group is not.
 create or replace function bot_private.is_private(p_turn public.agent_turns) returns boolean
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from bot_private.turn_chain(p_turn.id) c
@@ -44,7 +44,7 @@ $$;
 -- The turn of this origin, whatever its id; null: there is none yet.
 create or replace function bot_private.led_to(p_origin text, p_parent_id text, p_cause text)
 returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select t.id from public.agent_turns t
   where t.parent_id = p_parent_id and t.origin = p_origin and t.cause = p_cause
@@ -52,7 +52,7 @@ $$;
 
 -- The same of {origin, parent_id, cause}; p_turn_id where there is none yet.
 create or replace function bot_private.known_turn(p_origin jsonb, p_turn_id text) returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(bot_private.led_to(
     p_origin ->> 'origin', p_origin ->> 'parent_id', coalesce(p_origin ->> 'cause', '')), p_turn_id)
@@ -66,7 +66,7 @@ return case when p_origin ->> 'origin' <> 'reaction' then p_origin ->> 'parent_i
 
 -- The last card of a turn.
 create or replace function bot_private.last_card(p_turn_id text) returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select m.message_id from public.agent_messages m
   where m.turn_id = p_turn_id and m.role = 'assistant' and m.status = 'sent'
@@ -76,7 +76,7 @@ $$;
 -- The Feishu message that a turn answers: one that somebody wrote, or the card that was pressed or reacted to;
 -- null where there is none.
 create or replace function bot_private.answered_message(p_turn_id text) returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case
     when f.origin in ('message', 'unasked') then f.id
@@ -88,7 +88,7 @@ $$;
 
 -- The message that the turn p_turn_id answers, if a person wrote it; of a turn that is not there any more its id.
 create or replace function bot_private.asked_in(p_turn_id text) returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case
     when not exists (select from public.agent_turns t where t.id = p_turn_id) then p_turn_id

@@ -11,7 +11,7 @@
 -- offer: no turn of anybody's, but the bot's offer to look elsewhere
 
 create or replace function public.end_turn() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   new.outcome := case
@@ -30,10 +30,6 @@ begin
   return new;
 end
 $$;
-create or replace trigger agent_turns_end
-  before insert or update of state, error, intended on public.agent_turns
-  for each row when (new.state not in ('open', 'pending') or new.outcome is not null)
-  execute function public.end_turn();
 
 -- Whether a person wrote the question, and did not press it, and the bot did not begin by itself.
 create or replace function bot_private.is_question(p_origin text) returns boolean
@@ -44,7 +40,7 @@ return p_origin = 'message';
 -- ('under_way' without one), and those that the bot was silent about.
 create or replace function bot_private.outcomes(p_since timestamptz)
 returns table (outcome text, reason text, times bigint, last_at timestamptz)
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(t.outcome, 'under_way'), t.outcome_reason, count(*), max(t.updated_at)
   from public.agent_turns t

@@ -3,7 +3,7 @@
 -- For other apps: who the signed-in user is in Feishu. No row: nobody that the bot has met.
 create or replace function public.feishu_person()
 returns table (tenant_key text, open_id text, name text)
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select p.tenant_key, p.open_id, p.name
   from public.people p
@@ -12,7 +12,7 @@ $$;
 
 -- Names as they are known in one tenant. p_open_ids: a JSON array. Who is not known is absent.
 create or replace function public.people_named(p_tenant_key text, p_open_ids text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'open_id', p.open_id, 'name', p.name,
@@ -26,7 +26,7 @@ $$;
 -- older sighting, never a later one; a sighting without a name only makes the person known.
 -- Returns how many people are new.
 create or replace function public.remember_people(p_people text) returns integer
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with seen as (
     -- in the order of the key, so that two workers never wait for each other in a circle
@@ -56,7 +56,7 @@ create or replace function public.list_people(
   p_open_id text, p_tenant_key text, p_unlinked boolean,
   p_after_tenant text, p_after_open_id text, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'tenant_key', r.tenant_key, 'open_id', r.open_id, 'name', r.name,
@@ -74,7 +74,7 @@ as $$
 $$;
 
 create or replace function public.count_people(p_unlinked boolean) returns bigint
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select count(*) from public.people p where not p_unlinked or p.auth_user_id is null
 $$;
@@ -84,7 +84,7 @@ $$;
 create or replace function public.link_person(
   p_tenant_key text, p_open_id text, p_auth_user_id text
 ) returns text
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_linked uuid;

@@ -2,14 +2,14 @@
 -- for in a minute, at most up to a quarter of it.
 
 create or replace function feishu_bot.requests_at_once(p_per_minute integer) returns integer
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$ select greatest(1, p_per_minute / 4) $$;
 
 -- The level of a row p_at_ms later.
 create or replace function feishu_bot.filled_level(
   p_rate feishu_bot.person_rates, p_at_ms bigint, p_per_minute integer
 ) returns double precision
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select least(feishu_bot.requests_at_once(p_per_minute),
                p_rate.level + greatest(p_at_ms - p_rate.at_ms, 0) * p_per_minute / 60000.0)
@@ -21,7 +21,8 @@ create or replace function feishu_bot.share_person_rates(p_spent text, p_per_min
 returns jsonb
 language sql volatile security invoker set search_path = feishu_bot
 as $$
-  delete from person_rates where at_ms < extract(epoch from now() - interval '10 minutes') * 1000;
+  -- Requests count by the time of their event, which may have waited in the queue for long.
+  delete from person_rates where at_ms < extract(epoch from now() - interval '1 day') * 1000;
   with shared as (
     insert into person_rates as r (tenant_key, open_id, level, at_ms)
     select s.tenant_key, s.open_id, requests_at_once(p_per_minute) - s.requests, s.at_ms

@@ -5,12 +5,11 @@
 -- The p2p chat of a person, for what they alone are shown: the one that was used last; null where none is known.
 -- A chat in which anybody else was ever heard is none. p_parent_id: what they were shown of that turn already stays
 -- where it is.
-drop function if exists public.p2p_chat(text, text, text, text);
 create or replace function public.p2p_chat(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_parent_id text default null
 ) returns text
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_identity constant boolean :=
@@ -35,19 +34,16 @@ begin
 end
 $$;
 
-drop function if exists bot_private.may_help(integer, integer, integer);
-drop function if exists bot_private.text_may_help(text[], text);
-
 -- How many of p_asked stand in a text: a term is the beginning of all forms of a word.
 create or replace function bot_private.terms_in(p_asked text[], p_text text) returns bigint
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select count(*) from unnest(p_asked) t where strpos(lower(p_text), t) > 0
 $$;
 
 -- Everyday words, above all those of asking, as recall cuts them.
 create or replace function bot_private.asking_words() returns text[]
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select bot_private.recall_tokens(
     'i me my mine we us our you your he him his she her they them their can could would should will
@@ -59,7 +55,7 @@ $$;
 
 -- What a question is about: its terms as recall cuts them, without the words of asking.
 create or replace function bot_private.asked_terms(p_query text) returns text[]
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(array_agg(distinct t), '{}')
   from unnest(bot_private.recall_tokens(left(p_query, 500))) t
@@ -71,7 +67,7 @@ $$;
 create or replace function bot_private.reads_elsewhere(
   p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
 ) returns boolean
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_own text;
@@ -106,7 +102,7 @@ create or replace function public.private_sources(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_query text, p_but_chat_id text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 -- the planner does not know how short the lists are: it would rather read the table
 set enable_seqscan = off
 set max_parallel_workers_per_gather = 0
@@ -176,7 +172,7 @@ $$;
 -- with pairs that may be names for all that a word of grammar has one of their characters (成都). Of a text
 -- without any word that tells, where there are none of these: all of its words.
 create or replace function bot_private.everyday_terms(p_text text, p_telling text[]) returns text[]
-language plpgsql immutable parallel safe security invoker set search_path = ''
+language plpgsql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_tokens constant text[] := bot_private.recall_tokens(p_text);
@@ -205,7 +201,7 @@ $$;
 create or replace function public.compared_terms(
   p_conversation_id text, p_user_id text, p_actor_id text, p_texts text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_texts', p_texts, 262144);
@@ -227,7 +223,7 @@ create or replace function public.private_fits(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_query text, p_but_chat_id text
 ) returns boolean
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_query', p_query, 1048576);
@@ -240,13 +236,11 @@ $$;
 -- only the person reads, so that it goes with that. p_offer_id: the id of the offer's turn. p_button: JSON as of
 -- record_reply_with_buttons. p_thread: the thread of the question, or the group in whose main chat it stands.
 -- Returns false where it was offered before, or anything else in that thread in the last hour.
-drop function if exists public.offer_private(text, text, text, text, text, text);
-drop function if exists public.offer_private(text, text, text, text, text, text, text);
 create or replace function public.offer_private(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_turn_id text, p_button text, p_offer_id text, p_thread text default null
 ) returns boolean
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_button', p_button, 16384);
@@ -291,7 +285,7 @@ create or replace function public.keep_offer(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_turn_id text, p_message_id text
 ) returns boolean
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -314,7 +308,7 @@ create or replace function public.draw_on(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_turn_id text, p_sources text, p_with_notes boolean
 ) returns boolean
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sources text[];
@@ -352,7 +346,7 @@ $$;
 create or replace function public.private_reply(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_turn_id text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -367,7 +361,7 @@ $$;
 
 -- A person's chats with the bot alone are known by the turns that were begun there.
 create or replace function public.keep_p2p_chat() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into public.p2p_chats (tenant_key, open_id, chat_id, person_tenant)
@@ -378,17 +372,12 @@ begin
   return null;
 end
 $$;
-create or replace trigger agent_chats_keep_p2p_insert after insert on public.agent_chats
-  for each row when (new.chat_type = 'p2p') execute function public.keep_p2p_chat();
-create or replace trigger agent_chats_keep_p2p_update after update of chat_type on public.agent_chats
-  for each row when (new.chat_type = 'p2p' and old.chat_type is distinct from new.chat_type)
-  execute function public.keep_p2p_chat();
 
 -- What came of the offer to a question goes with it wherever it stands, and so do the cards; what was
 -- shared in the group is the group's. What came of the question itself (`/memory`) keeps its words. A token of the
 -- group reaches nothing in p2p, and passes no sources on.
 create or replace function public.drop_private_answers() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turns text[];
@@ -425,6 +414,3 @@ begin
   return null;
 end
 $$;
-create or replace trigger agent_messages_drop_private after delete on public.agent_messages
-  for each row when (old.role = 'user' and old.chunk = 0 and old.chat_id <> old.actor_id)
-  execute function public.drop_private_answers();

@@ -5,7 +5,7 @@ create or replace function public.wait_for_answer(
   p_conversation_id text, p_tenant_key text, p_chat_id text, p_root_id text, p_person text,
   p_message_id text, p_content text, p_asked_at text, p_due_ms bigint
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_content', p_content, 4000);
@@ -31,7 +31,7 @@ create or replace function public.may_answer_unasked(
   p_chat_id text, p_tenant_key text, p_message_id text, p_since timestamptz, p_most integer,
   p_claim boolean
 ) returns text
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_decision public.agent_decisions;
@@ -69,7 +69,7 @@ $$;
 create or replace function public.leave_unanswered(
   p_chat_id text, p_tenant_key text, p_message_id text
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if exists (select from public.agent_turns t
@@ -85,7 +85,7 @@ $$;
 -- For the service, on behalf of any member: no more proactive answers in a chat. Returns whether there
 -- were any to come.
 create or replace function public.stop_proactive(p_chat_id text, p_tenant_key text) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from public.agent_timers
@@ -102,7 +102,7 @@ create or replace function public.said_about(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_query text, p_limit integer
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_asked text[];

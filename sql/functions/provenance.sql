@@ -6,7 +6,7 @@
 
 -- HMAC-SHA256 of each term, 64 bits of it, under the key of this database; of each source another.
 create or replace function bot_private.keyed_hashes(p_source text, p_terms text[]) returns bigint[]
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(array_agg(
     ('x' || encode(substring(sha256(k.outer_pad || sha256(
@@ -17,11 +17,10 @@ $$;
 
 -- A turn has read p_messages (JSON array) and p_texts ({message_id: text}): what tells them is kept, not the
 -- texts. Cards of ours are left out, for their words are stored. Of a picture there is nothing to keep yet.
-drop function if exists bot_private.keep_source_terms(text, jsonb);
 create or replace function bot_private.keep_source_terms(
   p_turn_id text, p_messages jsonb, p_texts jsonb
 ) returns void
-language sql volatile security definer set search_path = ''
+language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
   insert into bot_private.source_terms as s (source, turn_id, terms)
   select r.id, p_turn_id, bot_private.keyed_hashes(r.id, array(
@@ -42,14 +41,14 @@ return hashtextextended(p_turn_id, 0);
 
 -- The ids of messages that are om_ and 32 digits, as numbers of 16 bytes; and those of p_ids that are none.
 create or replace function bot_private.given_messages(p_ids text[]) returns uuid[]
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array(select substr(g.id, 4)::uuid from unnest(p_ids) with ordinality g (id, place)
                where g.id ~ '^om_[0-9a-f]{32}$' order by g.place)
 $$;
 
 create or replace function bot_private.given_besides(p_ids text[]) returns text[]
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array(select g.id from unnest(p_ids) with ordinality g (id, place)
                where g.id !~ '^om_[0-9a-f]{32}$' order by g.place)
@@ -58,7 +57,7 @@ $$;
 -- All that an answer was given, by agent_turns.given_messages and agent_turns.given: records name the ids by their places
 -- in this.
 create or replace function bot_private.given_ids(p_messages uuid[], p_given text[]) returns text[]
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array(select 'om_' || replace(g.id::text, '-', '') from unnest(p_messages) with ordinality g (id, place)
                order by g.place) || p_given
@@ -68,7 +67,7 @@ $$;
 -- kept for the turns that were given them. They are the chat's since then, as many as the transcript has room for,
 -- those that followed from them anywhere, and digests.
 create or replace function bot_private.keep_line_terms(p_chat_id text, p_lines jsonb) returns void
-language sql volatile security definer set search_path = ''
+language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
   with recursive gone as materialized (
     select g.message_id, g."timestamp", h.terms
@@ -107,9 +106,8 @@ $$;
 
 -- Talk leaves the transcript of a chat (p_gone: JSON array of its rows). A question stands with its turn, too, and
 -- is kept only when that goes.
-drop function if exists bot_private.keep_talk_terms(jsonb);
 create or replace function bot_private.keep_talk_terms(p_chat_id text, p_gone jsonb) returns void
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_lines jsonb;
@@ -128,7 +126,7 @@ $$;
 -- These turns are about to be deleted. What tells their questions is kept with the turns of the same chat that were
 -- given them while they stood in its transcript, which they have left.
 create or replace function bot_private.keep_question_terms(p_turn_ids text[]) returns void
-language sql volatile security definer set search_path = ''
+language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
   insert into bot_private.talk_terms as k (source, first_given, readers, terms)
   select q.id, r.first_given, r.readers, h.terms
@@ -155,7 +153,7 @@ $$;
 
 -- Turns are deleted: what tells the lines that they alone were given goes.
 create or replace function bot_private.forget_readers() returns trigger
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from bot_private.talk_terms k
@@ -172,13 +170,10 @@ begin
   return null;
 end
 $$;
-create or replace trigger agent_turns_forget_readers after delete on public.agent_turns
-  referencing old table as gone
-  for each statement execute function bot_private.forget_readers();
 
 -- When a turn first read one of these.
 create or replace function bot_private.first_read(p_sources text[]) returns timestamptz
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select least(
     (select min(t.created_at)
@@ -190,7 +185,7 @@ $$;
 -- The hashes of these sources, as turns have read them (p_turn_ids null: any).
 create or replace function bot_private.hashes_read(p_sources text[], p_turn_ids text[])
 returns table (source text, terms bigint[])
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select s.source, s.terms from bot_private.source_terms s
   where s.source = any (p_sources) and (p_turn_ids is null or s.turn_id = any (p_turn_ids))
@@ -204,7 +199,7 @@ $$;
 create or replace function bot_private.read_terms(
   p_sources text[], p_terms text[], p_turn_ids text[] default null
 ) returns setof text
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   with of_sources as materialized (
     select * from bot_private.hashes_read(p_sources, p_turn_ids)
@@ -220,7 +215,7 @@ $$;
 -- What these turns have read, with its hashes.
 create or replace function bot_private.read_by(p_turn_ids text[])
 returns table (turn_id text, source text, terms bigint[])
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select s.turn_id, s.source, s.terms from bot_private.source_terms s where s.turn_id = any (p_turn_ids)
   union all
@@ -232,13 +227,13 @@ $$;
 
 -- What these turns have read.
 create or replace function bot_private.sources_read(p_turn_ids text[]) returns text[]
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select array(select distinct r.source from bot_private.read_by(p_turn_ids) r)
 $$;
 
 create or replace function bot_private.forget_source_terms(p_sources text[]) returns void
-language sql volatile security definer set search_path = ''
+language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
   delete from bot_private.source_terms s where s.source = any (p_sources);
   delete from bot_private.talk_terms k where k.source = any (p_sources)
@@ -247,7 +242,7 @@ $$;
 -- The ids of a JSON array as sources are noted: a card as the answer of its turn, and beside a note the turns that
 -- it comes from, for these are still known when card and note are gone.
 create or replace function bot_private.noted_sources(p_ids jsonb, p_most integer) returns text[]
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_noted text[];
@@ -277,7 +272,7 @@ $$;
 -- The same of what an answer was given: beside a turn its answer need not stand. Whatever goes of a turn, known_as
 -- names both.
 create or replace function bot_private.given_sources(p_ids jsonb) returns text[]
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_noted constant text[] := bot_private.noted_sources(p_ids, 200);
@@ -294,7 +289,7 @@ return 'thread:' || p_conversation_id || ':' || p_person;
 
 -- The ids under which other turns may have been given what these turns said, kept, or reminded of.
 create or replace function bot_private.known_as(p_turn_ids text[]) returns text[]
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with turns as (
     select unnest(p_turn_ids) as id
@@ -319,7 +314,7 @@ $$;
 -- `whole` question and answer go with the source; of the others, whose question is a person's own, the answer.
 create or replace function bot_private.made_from(p_messages text[], p_turns text[])
 returns table (turn_id text, whole boolean)
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select t.id, false from public.agent_turns t
   where t.read_messages && p_messages and t.read_messages <> '{}'
@@ -339,11 +334,9 @@ as $$
   where r.turn_id = any (p_messages) or r.changed_by && p_messages
 $$;
 
-drop function if exists bot_private.note_presses(text);
-
 -- The ids of their answers.
 create or replace function bot_private.cards_of(p_turn_ids text[]) returns text[]
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select 'answer:' || t from unnest(p_turn_ids) t
@@ -354,7 +347,7 @@ $$;
 
 -- What a card tells: its words, its buttons, and of a file what it was made of.
 create or replace function bot_private.told_by(p_turn_id text) returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select concat_ws(e'\n', (
     select string_agg(concat_ws(e'\n', m.content, m.file ->> 'content', (
@@ -373,7 +366,7 @@ $$;
 
 -- What the tools of these turns kept: facts with their names, the fields of notes, reminders.
 create or replace function bot_private.kept_by(p_turn_ids text[]) returns setof text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select concat_ws(' ', e.key, w.content ->> e.key)
   from public.agent_working_memory w cross join jsonb_each(w.sources) e
@@ -401,7 +394,7 @@ $$;
 
 -- What the model of a turn gave to its tools.
 create or replace function bot_private.asked_of_tools(p_turn_id text) returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select string_agg(bot_private.words_of_call(c.value - 'result'), e'\n')
   from public.agent_messages m cross join jsonb_array_elements(m.tool_calls) c
@@ -413,7 +406,7 @@ $$;
 create or replace function bot_private.from_elsewhere(
   p_turn public.agent_turns, p_terms text[], p_sources text[], p_gone text[]
 ) returns text[]
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with given as (
     select g.id, regexp_replace(g.id, '^answer:', '') as turn_id, g.id = any (p_gone) as gone
@@ -450,7 +443,7 @@ $$;
 create or replace function bot_private.common_terms(
   p_turn public.agent_turns, p_terms text[], p_since timestamptz
 ) returns text[]
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select w
@@ -463,9 +456,8 @@ as $$
 $$;
 
 -- The terms that tell p_texts: a JSON array of arrays, one for each text.
-drop function if exists bot_private.told_units(text[], text[], text[], timestamptz);
 create or replace function bot_private.told_units(p_texts text[]) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(u.terms)) filter (where u.terms <> '{}'), '[]')
   from unnest(p_texts) t, lateral (select array(select bot_private.telling_terms(t)) as terms) u
@@ -475,7 +467,7 @@ $$;
 -- read, too: of a picture nobody has the words, and a sum stands in no file. This is decided now, while all that
 -- the answer was given stands.
 create or replace function bot_private.keep_told_terms(p_turn_id text) returns void
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
@@ -504,7 +496,7 @@ $$;
 -- The terms of p_units, and of p_terms those that a file or a quotation among p_ids has.
 create or replace function bot_private.source_terms_among(p_units jsonb, p_ids text[], p_terms text[])
 returns text[]
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select jsonb_array_elements_text(u) from jsonb_array_elements(p_units) u
@@ -515,7 +507,7 @@ $$;
 create or replace function bot_private.tells_any(
   p_terms text[], p_units jsonb, p_elsewhere text[], p_ids text[]
 ) returns boolean
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select exists (
       select from jsonb_array_elements(p_units) u cross join lateral (
@@ -529,7 +521,7 @@ $$;
 
 -- No turn before this was given these messages, or what these turns said.
 create or replace function bot_private.said_since(p_messages text[], p_turns text[]) returns timestamptz
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select least(
     (select min(t.created_at) from public.agent_turns t where t.id = any (p_messages || p_turns)),
@@ -543,7 +535,7 @@ $$;
 
 -- All that a turn was given, or made from.
 create or replace function bot_private.sources_of(p_turn public.agent_turns) returns text[]
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select bot_private.given_ids(p_turn.given_messages, p_turn.given) || p_turn.read_messages || p_turn.drawn_on
     || case when p_turn.origin = 'button' then array['answer:' || p_turn.parent_id] else '{}' end || array(
@@ -554,7 +546,7 @@ $$;
 -- is made again after a while is given what was said since it began.
 create or replace function bot_private.turns_given(p_sources text[], p_since timestamptz)
 returns setof public.agent_turns
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select t.* from public.agent_turns t
   where t.created_at >= p_since - interval '1 day' and t.updated_at >= p_since
@@ -566,7 +558,7 @@ $$;
 
 -- These turns are about to be deleted, rows and all. Who was given what they said gets their sources for its own.
 create or replace function bot_private.pass_on_sources(p_turn_ids text[]) returns void
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.keep_question_terms(p_turn_ids);

@@ -57,7 +57,7 @@ $$;
 
 -- The open_id of who wrote the message that a job carries.
 create or replace function feishu_bot.sender_of(p_args jsonb) returns text
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$ select p_args #>> '{payload,event,sender,sender_id,open_id}' $$;
 
 -- Below 0 for a message whose author has three waiting in the conversation already: what others write
@@ -71,15 +71,14 @@ as $$
 $$;
 
 -- There is a job to take.
-drop function if exists feishu_bot.tell_workers(text);
 create or replace function feishu_bot.tell_workers() returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$ begin perform pg_notify('feishu_bot_jobs', ''); end $$;
 
 -- Forgets idempotency keys older than p_hours (Feishu's last retry comes after 7.1 hours), and workers
 -- that have gone without leaving a job.
 create or replace function feishu_bot.prune_inbox(p_hours integer) returns bigint
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   delete from feishu_bot.workers w
   where w.last_heartbeat < now() - interval '1 hour'
@@ -94,7 +93,7 @@ $$;
 
 -- Those of p_keys (ids of messages and buttons) of which no job tells.
 create or replace function feishu_bot.without_jobs(p_keys text[]) returns text[]
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(array_agg(k), '{}') from unnest(p_keys) k
   where not exists (select from feishu_bot.jobs j where strpos(j.args::text, k) > 0)
@@ -102,7 +101,7 @@ $$;
 
 -- Whether a job carries an event of this person (they wrote it, or clicked), or is about them.
 create or replace function feishu_bot.is_job_of_person(p_args jsonb, p_open_id text) returns boolean
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(p_open_id in (
     p_args #>> '{payload,event,sender,sender_id,open_id}',
@@ -213,7 +212,7 @@ $$;
 
 -- Tables of this schema without row-level security.
 create or replace function feishu_bot.unprotected_tables() returns setof text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select c.relname::text from pg_catalog.pg_class c
   where c.relnamespace = 'feishu_bot'::regnamespace and c.relkind in ('r', 'p')

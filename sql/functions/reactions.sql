@@ -5,7 +5,7 @@
 create or replace function public.card_asked(
   p_message_id text, p_tenant_key text, p_operator_id text
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'chat_id', m.chat_id, 'root_id', c.root_id, 'chat_type', coalesce(c.chat_type, 'group'),

@@ -24,7 +24,7 @@
 -- not with its square: a run of characters is cut once, not read again from its start for every pair.
 -- A loop, not a query: a query takes longer to set up than a question to cut.
 create or replace function bot_private.recall_tokens(p_text text) returns text[]
-language plpgsql immutable parallel safe security invoker set search_path = ''
+language plpgsql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   cjk constant text := '\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af';
@@ -78,7 +78,7 @@ $$;
 
 -- Tokens with their positions, hence their counts.
 create or replace function bot_private.recall_terms(p_tokens text[]) returns tsvector
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(string_agg(token || ':' || n, ' '), '')::tsvector
   from unnest(p_tokens) with ordinality t(token, n)
@@ -86,7 +86,7 @@ $$;
 
 -- The place among the tokens of turns, as databases had it that are brought up to date.
 create or replace function bot_private.recall_place(p_tenant_key text, p_chat_id text) returns text
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select '@' || left(md5(p_tenant_key || ' ' || p_chat_id), 12)
 $$;
@@ -103,7 +103,7 @@ language sql immutable parallel safe security invoker
 return ((hashtextextended(p_token, p_place) & 4294967295) - 2147483648)::integer;
 
 create or replace function bot_private.recall_words(p_place bigint, p_tokens text[]) returns integer[]
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(array_agg(bot_private.recall_word(p_place, t)), '{}') from unnest(p_tokens) t
 $$;
@@ -112,7 +112,7 @@ $$;
 -- p_changed: something of the turn is other than it was, so what was kept of it may stand in the way.
 create or replace function bot_private.keep_terms(p_turn_id text, p_changed boolean default true)
 returns boolean
-language plpgsql security definer set search_path = ''
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform from public.agent_messages m where m.turn_id = p_turn_id for key share;
@@ -143,7 +143,7 @@ end
 $$;
 
 create or replace function public.index_turn() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kept constant boolean :=
@@ -152,21 +152,10 @@ begin
   return null;
 end
 $$;
--- a question that was received is kept with its answer: once a turn, and never the one being asked
-create or replace trigger agent_messages_index_insert after insert on public.agent_messages
-  for each row when (new.role = 'assistant' or new.status <> 'received')
-  execute function public.index_turn();
-create or replace trigger agent_messages_index_update
-  after update of content, status on public.agent_messages
-  for each row
-  when (old.content <> new.content or (old.status = 'failed') <> (new.status = 'failed'))
-  execute function public.index_turn();
-create or replace trigger agent_messages_index_delete after delete on public.agent_messages
-  for each row execute function public.index_turn();
 
 -- Of these messages, of turns or of imported history, those that are gone are found no more.
 create or replace function bot_private.drop_words_of(p_ids bigint[]) returns void
-language sql volatile security definer set search_path = ''
+language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
   delete from bot_private.turn_words w
   where w.first_id = any (p_ids)
@@ -175,28 +164,22 @@ as $$
 $$;
 
 create or replace function public.drop_turn_words() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.drop_words_of(array(select id from gone));
   return null;
 end
 $$;
-create or replace trigger agent_messages_drop_turn_words after delete on public.agent_messages
-  referencing old table as gone for each statement execute function public.drop_turn_words();
-create or replace trigger imported_messages_drop_turn_words after delete on public.imported_messages
-  referencing old table as gone for each statement execute function public.drop_turn_words();
 
 -- The places that the token of this turn may read, and since when; with p_imports, too, those of imported history,
 -- which `imports` has alone. Chats of p_but are left out. Where there are none, all three are null.
 -- The usual place, of one chat, takes no query: setting one up takes longer than all that it finds.
-drop function if exists bot_private.recall_places(text, text[]);
-drop function if exists bot_private.recall_places(text, text[], boolean);
 create or replace function bot_private.places_to_recall(
   p_scope text, p_but text[] default '{}', p_imports boolean default true,
   out places bigint[], out since timestamptz[], out imports bigint[]
 )
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_chat_id constant text := public.claim('chat_id');
@@ -229,22 +212,17 @@ begin
 end
 $$;
 
-drop function if exists bot_private.recall_has_turns(text, text, bigint);
-drop function if exists bot_private.recall_has_turns(bigint[], timestamptz[], bigint, text, bigint);
-
 -- Of p_places, read since p_joined, of which p_imports are of imported history, the turns worth weighing for p_terms,
 -- p_enough at most, the weight of each term (null: it stands nowhere) and whether it tells turns apart: one in every
 -- third turn does not, and finds none by itself, unless all of the question's are so.
 -- Rare words are looked up, of common ones the turns that come first and the newest count; where the newest are all,
 -- nothing is looked up. Turns said in [p_since, p_until) come first.
-drop function if exists bot_private.recall_likely(
-  text, text, text[], bigint, bigint, timestamptz, timestamptz, integer, text[]);
 create or replace function bot_private.recall_likely(
   p_places bigint[], p_joined timestamptz[], p_imports bigint[], p_thread bigint, p_scope text, p_terms text[],
   p_from bigint, p_before bigint, p_since timestamptz, p_until timestamptz, p_enough integer,
   out ids bigint[], out weights double precision[], out telling boolean[]
 )
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -403,7 +381,7 @@ $$;
 create or replace function bot_private.recall_newest(
   p_conversation_id text, p_scope text, p_from bigint, p_before bigint, p_limit integer
 ) returns bigint[]
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_thread constant bigint := bot_private.recall_number(
@@ -427,12 +405,11 @@ end
 $$;
 
 -- The first of p_spans, pairs [from, to), in which anything was said in places.
-drop function if exists bot_private.recall_span(text, text, bigint, bigint, jsonb);
 create or replace function bot_private.recall_span(
   p_places bigint[], p_joined timestamptz[], p_thread bigint, p_scope text, p_from bigint, p_before bigint,
   p_spans jsonb, out since timestamptz, out until timestamptz
 )
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 -- each place is looked up in the index of times: the first of its many turns settles it
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -470,16 +447,13 @@ return 20;
 -- these turns. p_spans, p_boost: as recall takes them. p_alike: turns that are like the question, p_likeness how much
 -- (0 to 1); of two places, the one by words and the one by likeness, the latter has the weight p_weight. A score is on
 -- the scale of the words' best.
-drop function if exists bot_private.recall_best(
-  text, text, text[], bigint, bigint, timestamptz, timestamptz, double precision, integer, bigint[],
-  double precision[], double precision);
 create or replace function bot_private.recall_best(
   p_conversation_id text, p_scope text, p_query text, p_from bigint, p_before bigint, p_spans text,
   p_boost double precision, p_k integer, p_alike bigint[], p_likeness double precision[], p_weight double precision,
   out ids bigint[], out times timestamptz[], out scores double precision[], out before_ids bigint[],
   out after_ids bigint[], out turn_ids text[]
 )
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 -- the planner guesses one row where there are thousands, and would join them row by row
 set enable_nestloop = off
 set plan_cache_mode = force_generic_plan
@@ -754,7 +728,7 @@ $$;
 
 -- Turns of the token's chat in which any of p_tokens was said.
 create or replace function bot_private.turns_saying(p_tokens text[]) returns bigint[]
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_place constant bigint := bot_private.recall_number(
@@ -768,7 +742,7 @@ $$;
 
 -- Of turns, the one before and the one after in their conversation.
 create or replace function bot_private.turns_beside(p_ids bigint[]) returns bigint[]
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -788,7 +762,7 @@ $$;
 create or replace function bot_private.turns_that_help(
   p_conversation_id text, p_asked text[], p_but text[]
 ) returns bigint[]
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 -- the planner does not know how short the lists are: it would rather read the table
 set enable_seqscan = off
 set max_parallel_workers_per_gather = 0
@@ -837,8 +811,6 @@ $$;
 -- With p_embedding, the question's by p_model, the ranks by likeness count p_weight (0 to 1), those by
 -- words the rest. p_newest_too: where the turns are few, those that do not match
 -- come last, newest first, with the score 0.
-drop function if exists public.recall(
-  text, text, text, text, text, text, text, integer, text, double precision, bigint, text, text, double precision);
 create or replace function public.recall(
   p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
   p_query text, p_scope text, p_k integer,
@@ -846,7 +818,7 @@ create or replace function public.recall(
   p_model text default null, p_embedding text default null, p_weight double precision default 0,
   p_newest_too boolean default false
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -954,7 +926,7 @@ create or replace function bot_private.recalled_at_once(
   p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
   p_recall jsonb, p_opened jsonb
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_told constant jsonb :=

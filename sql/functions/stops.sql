@@ -3,7 +3,7 @@
 
 -- Tells all workers, and whoever takes the turn up after a crash. False: it was asked for before.
 create or replace function feishu_bot.stop_turn(p_turn_id text) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_new boolean;
@@ -16,12 +16,12 @@ end
 $$;
 
 create or replace function feishu_bot.is_stopped(p_turn_id text) returns boolean
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$ select exists (select from feishu_bot.stops s where s.turn_id = p_turn_id) $$;
 
 -- What was asked to stop lately: for workers that heard nothing of it.
 create or replace function feishu_bot.recent_stops() returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(s.turn_id), '[]') from feishu_bot.stops s
   where s.asked_at > now() - interval '5 minutes'
@@ -32,7 +32,7 @@ create or replace function public.running_turns(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_turn_id text,
   p_in_thread boolean default false
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);

@@ -17,14 +17,14 @@ $$;
 
 -- The messages whose recall takes a turn back: its question, and the message it came from.
 create or replace function feishu_bot.messages_of_turn(p_turn jsonb) returns text[]
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array_remove(array[p_turn ->> 'turn_id', bot_private.goes_with(p_turn -> 'origin')], null)
 $$;
 
 -- The messages that a turn's answer was made from.
 create or replace function feishu_bot.sources_of_turn(p_turn jsonb) returns text[]
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array(select regexp_replace(g, '^(read|answer):', '')
                from jsonb_array_elements_text(coalesce(p_turn -> 'given', '[]')) g)
@@ -185,7 +185,7 @@ end
 $$;
 
 create or replace function feishu_bot.changed_card(p_card jsonb, p_change jsonb) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_card -> 'chunk' = p_change #> '{sent,chunk}'

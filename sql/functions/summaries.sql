@@ -8,7 +8,7 @@ create or replace function public.open_fold(
   p_conversation_id text, p_user_id text, p_actor_id text,
   p_window integer, p_least integer, p_limit integer
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 -- knowing that a thread is very long, the planner would walk through everybody's messages for it
 set plan_cache_mode = force_generic_plan
 as $$
@@ -88,7 +88,7 @@ create or replace function public.save_summary(
   p_summary_id bigint, p_expected_version integer,
   p_content text, p_verbatim text, p_rows text, p_messages integer
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_rows bigint[];

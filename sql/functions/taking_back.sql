@@ -7,7 +7,7 @@
 -- (shared), and of who takes a message back and then looks for answers made of it (exclusive): one of them
 -- sees the other. One for all, and before any lock of a row, so that nobody waits in a circle.
 create or replace function bot_private.sources_lock() returns bigint
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$ select hashtextextended('bot_private.sources_lock', 0) $$;
 
 -- Who writes down what somebody said comes before a taking back, which then finds it, or after it, and then
@@ -19,7 +19,7 @@ return pg_advisory_xact_lock_shared(bot_private.sources_lock()) is not null;
 -- A turn whose question was taken back changes nothing any more. Waits for a taking back that is under
 -- way, and makes the next one wait.
 create or replace function bot_private.require_turn_stands(p_turn_id text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_turn_id is null then
@@ -36,7 +36,7 @@ $$;
 create or replace function bot_private.next_sources(
   p_sources jsonb, p_before jsonb, p_after jsonb, p_turn_id text
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_object_agg(e.key, s.source) filter (where s.source is not null), '{}')
   from jsonb_each(p_after) e
@@ -47,7 +47,7 @@ $$;
 
 -- Whether any key of p_sources comes from the turn.
 create or replace function public.comes_from(p_sources jsonb, p_turn_id text) returns boolean
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select exists (select from jsonb_each(p_sources) s where s.value ->> 'turn' = p_turn_id)
 $$;
@@ -55,11 +55,10 @@ $$;
 -- An object without what turn p_turn_id set in it, or of that only p_keys. p_changes: how it came to be what it is, oldest
 -- first, [{id, turn_id, was, became, was_sources}]. Returns its content and sources, and the changes
 -- by others, without those values.
-drop function if exists public.without_turn(jsonb, jsonb, jsonb, text);
 create or replace function public.without_turn(
   p_content jsonb, p_sources jsonb, p_changes jsonb, p_turn_id text, p_keys text[] default null
 ) returns jsonb
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_change jsonb;
@@ -120,18 +119,17 @@ $$;
 
 -- The texts in a JSON value.
 create or replace function public.texts_in(p_value jsonb) returns text[]
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(array_agg(distinct t #>> '{}'), '{}')
   from jsonb_path_query(p_value, 'strict $.** ? (@.type() == "string")') t
 $$;
 
 -- Working memory as it was before the turn; p_told: of what it set only these facts go, each its name and value.
-drop function if exists public.take_back_facts(text, text);
 create or replace function public.take_back_facts(
   p_turn_id text, p_chat_id text, p_told text[] default null
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_memory public.agent_working_memory;
@@ -165,7 +163,7 @@ $$;
 
 -- A working memory as p_left ({content, sources, changes}) says, with no other history than that.
 create or replace function public.rewrite_memory(p_id bigint, p_left jsonb) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   update public.agent_working_memory set content = p_left -> 'content', sources = p_left -> 'sources'
@@ -182,10 +180,9 @@ $$;
 
 -- Notes as they were before the turn: those it created are gone. p_told: only what it made of these texts goes, and
 -- what somebody has corrected since stays.
-drop function if exists public.take_back_notes(text);
 create or replace function public.take_back_notes(p_turn_id text, p_told text[] default null)
 returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_note public.agent_notes;
@@ -245,7 +242,7 @@ $$;
 
 -- What of a note can change.
 create or replace function bot_private.note_fields(p_note public.agent_notes) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'title', p_note.title, 'body', p_note.body, 'tags', to_jsonb(p_note.tags))
@@ -255,7 +252,7 @@ $$;
 create or replace function public.withdraw_later(
   p_message_ids text[], p_chat_id text, p_tenant_key text
 ) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   insert into public.agent_withdrawals (message_id, chat_id, tenant_key, of_one)
   select distinct m, p_chat_id, p_tenant_key,
@@ -266,7 +263,7 @@ $$;
 
 -- The kept cards of a turn that goes will be withdrawn. Waits for who says which they are.
 create or replace function bot_private.withdraw_kept(p_turn_id text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
@@ -283,7 +280,7 @@ $$;
 create or replace function bot_private.withdraw_own(
   p_message_ids text[], p_chat_id text, p_tenant_key text
 ) returns void
-language sql volatile security definer set search_path = ''
+language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
   select public.withdraw_later(own.ids, p_chat_id, p_tenant_key), public.note_gone(own.ids, p_chat_id)
   from (select array(
@@ -295,7 +292,7 @@ $$;
 
 -- Whether a card is stored as the answer to anybody but whom the token is about and of, there.
 create or replace function bot_private.is_card_of_others(p_message_id text) returns boolean
-language sql stable security definer set search_path = ''
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from (
@@ -315,9 +312,8 @@ $$;
 -- The words of a turn go: question and answer, its lines in the transcript, buttons, a card that is
 -- being written, what was said of it, and with them (triggers) title, summaries, terms and vectors. Its
 -- cards will be withdrawn unless p_keep_cards.
-drop function if exists public.drop_turn(text, boolean);
 create or replace function public.drop_turn(p_turn_id text, p_keep_cards boolean) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
@@ -350,9 +346,8 @@ end
 $$;
 
 -- A message goes with its answer and what its turn kept. A turn that is being answered is cancelled.
-drop function if exists public.drop_message(text, text);
 create or replace function public.drop_message(p_message_id text, p_chat_id text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into public.recalled_messages (message_id, chat_id) values (p_message_id, p_chat_id)
@@ -374,11 +369,10 @@ end
 $$;
 
 -- Facts, notes and reminders as they were before the turn; p_told: of what it kept only these texts go.
-drop function if exists public.take_back_kept(text, text);
 create or replace function public.take_back_kept(
   p_turn_id text, p_chat_id text, p_told text[] default null
 ) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   select public.take_back_facts(p_turn_id, p_chat_id, p_told),
          public.take_back_notes(p_turn_id, p_told), public.take_back_timers(p_turn_id, p_told)
@@ -386,9 +380,8 @@ $$;
 
 -- Something that a turn told or kept goes; p_ids: as what prompts may have been given it, the turn, a card, a note, a
 -- thread in its summary. An answer that is being made and was given it is made again.
-drop function if exists public.note_answer_gone(text);
 create or replace function public.note_gone(p_ids text[], p_chat_id text) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   insert into public.recalled_messages (message_id, chat_id, created_at)
   select distinct 'answer:' || i, p_chat_id, clock_timestamp() from unnest(p_ids) i where i is not null
@@ -397,7 +390,7 @@ $$;
 
 -- The answer of a turn goes, and its cards; the question is a person's own.
 create or replace function public.drop_answer(p_turn_id text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_card public.agent_messages;
@@ -416,7 +409,7 @@ $$;
 create or replace function public.take_back_sources(
   p_ids text[], p_texts text[], p_card_turn text default null, p_by_turn text default null
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sources text[] := p_ids || bot_private.known_as(p_ids);
@@ -464,7 +457,7 @@ $$;
 create or replace function public.take_back_tellers(
   p_ids text[], p_units jsonb, p_sources text[], p_gone text[], p_by_turn text, p_since timestamptz
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_gone text[] := p_gone;
@@ -494,7 +487,7 @@ create or replace function public.take_back_told(
   p_turn public.agent_turns, p_ids text[], p_units jsonb, p_sources text[], p_gone text[],
   p_since timestamptz
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_card constant text[] := array(select bot_private.telling_terms(bot_private.told_by(p_turn.id)));
@@ -548,7 +541,7 @@ $$;
 create or replace function public.take_back_calls(
   p_turn_id text, p_units jsonb, p_elsewhere text[], p_ids text[]
 ) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update public.agent_messages m
   set tool_calls = (
@@ -566,7 +559,7 @@ $$;
 create or replace function public.withdraw_kept_cards(
   p_people text[], p_tenant_key text, p_since timestamptz
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform public.withdraw_later(t.kept_cards, t.chat_id, t.tenant_key)
@@ -581,7 +574,7 @@ $$;
 
 -- The stored copy of one card of ours.
 create or replace function public.drop_card(p_message_id text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from public.agent_buttons b using public.agent_messages m
@@ -597,7 +590,7 @@ $$;
 -- The stored copy of one card goes, and the card, and what listed it for the people it answered. One that is
 -- not shown yet is not going to be.
 create or replace function public.take_card(p_card public.agent_messages) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform public.withdraw_kept_cards(
@@ -623,7 +616,7 @@ $$;
 create or replace function public.recall_message(
   p_message_id text, p_chat_id text, p_cards text default '[]'
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
@@ -665,7 +658,7 @@ $$;
 -- Turns that forgot something, or said nothing, and are over: of them nothing stays but their cards in the
 -- chat, and what one person was shown in place of an answer. Returns how many.
 create or replace function public.drop_forgetting_turns() returns integer
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_id text;
@@ -691,7 +684,7 @@ $$;
 
 -- For the service: a turn is to be answered anew, what its tools kept is undone.
 create or replace function public.undo_kept(p_turn_id text, p_chat_id text) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform public.take_back_kept(p_turn_id, p_chat_id) from public.agent_turns t
@@ -705,7 +698,7 @@ $$;
 -- person may see it beside a group; `chats`: where it may stand, for the turn that named it may have lied; or 'of:' and the id of a question: cards that answer it and were sent since_ms (ms since
 -- epoch) or later, which nobody reported.
 create or replace function public.take_due_withdrawals(p_limit integer) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with taken as (
     update public.agent_withdrawals w
@@ -725,7 +718,7 @@ $$;
 
 -- The same for workers of the last release: cards, ids only.
 create or replace function public.take_withdrawals(p_limit integer) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(d -> 'message_id'), '[]')
   from jsonb_array_elements(public.take_due_withdrawals(p_limit)) d
@@ -733,22 +726,8 @@ as $$
 $$;
 
 create or replace function public.drop_withdrawal(p_message_id text) returns jsonb
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   delete from public.agent_withdrawals where message_id = p_message_id;
   select 'null'::jsonb
 $$;
-
--- What went by the words of any text, whether it was given them or not.
-drop function if exists public.drop_repetitions(text[], text[], text, bigint, text);
-drop function if exists public.drop_kept_repetitions(text[], text[], text[], text[], text, bigint);
-drop function if exists public.telling_texts(text[]);
-drop function if exists public.long_texts(text[]);
-drop function if exists public.repeats(text, text[]);
-drop function if exists public.drop_drawn_on(text[]);
-drop function if exists public.drop_answers_made_from(text);
-drop function if exists public.drop_answers_that_tell(text, text[], timestamptz);
-drop function if exists bot_private.told_by(public.agent_messages);
-drop function if exists bot_private.kept_by(text, text);
-drop function if exists bot_private.had_from_nowhere_else(public.agent_turns, text[]);
-drop function if exists bot_private.tells_of(public.agent_turns, text[], text[]);

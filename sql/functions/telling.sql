@@ -2,7 +2,7 @@
 
 -- Words that people share without having them from each other: English as recall cuts it into tokens.
 create or replace function bot_private.everyday_words() returns text[]
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select bot_private.asking_words() || bot_private.recall_tokens(
     'able above accept access account across act action active actually add address after afternoon again
@@ -132,7 +132,7 @@ return regexp_split_to_array('一般来说 不好意思 也就是说 产品经�
 
 -- A text without them, as they are no word of another: so no pair of characters holds half of one.
 create or replace function bot_private.without_everyday_chinese(p_text text) returns text
-language plpgsql immutable parallel safe security invoker set search_path = ''
+language plpgsql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_words constant text[] := bot_private.everyday_chinese();
@@ -158,7 +158,7 @@ return regexp_replace(p_text, '<at [^<>]*>|</at>|\y(ou|on|oc|om|omt|cli)_[0-9A-Z
 
 -- The numbers that a text writes in groups, such as 1,250,000 or 138 0013 8000, each in one piece.
 create or replace function bot_private.whole_numbers(p_text text) returns text
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select string_agg(regexp_replace(g[1], '[^0-9]', '', 'g'), ' ')
   from regexp_matches(
@@ -169,7 +169,7 @@ $$;
 -- The terms by which it is seen that one text tells another, as recall cuts them: without ids, everyday words,
 -- and in Chinese pairs that hold a word of grammar. 14th is 14.
 create or replace function bot_private.telling_terms(p_text text) returns setof text
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select distinct regexp_replace(w, '^([0-9]+)(st|nd|rd|th)$', '\1')
   from bot_private.without_ids(p_text) s, concat_ws(' ', bot_private.whole_numbers(s), s) t, unnest(bot_private.recall_tokens(
@@ -186,7 +186,7 @@ return regexp_replace(p_value::text, '\\(u[0-9a-f]{4}|.)', ' ', 'g');
 
 -- What was given to a call and what it gave; the names of tools and of their parameters are ours.
 create or replace function bot_private.words_of_call(p_call jsonb) returns text
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select concat_ws(e'\n', bot_private.words_in(p_call -> 'result'), string_agg(bot_private.words_in(e.value), e'\n'))
   from jsonb_each(case when jsonb_typeof(p_call -> 'arguments') = 'object' then p_call -> 'arguments' end) e
@@ -203,7 +203,7 @@ return p_term !~ ('^([0-9]{1,2}|0+|20[23][0-9]|[第零一二三四五六七八�
 -- Whether a text that uses the terms p_told tells a source that has the terms p_own: one of the distinctive
 -- ones is enough; of a source without any, half of all.
 create or replace function bot_private.tells(p_told text[], p_own text[]) returns boolean
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when exists (select from unnest(p_own) o where bot_private.is_distinctive(o))
     then exists (select from unnest(p_told) t where bot_private.is_distinctive(t))

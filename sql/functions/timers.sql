@@ -5,7 +5,7 @@
 -- is done there is one. After that the timer goes on to its next time, or is done.
 
 create or replace function bot_private.timer_json(p_timer public.agent_timers) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'id', p_timer.id, 'kind', p_timer.kind, 'content', p_timer.content,
@@ -26,7 +26,7 @@ create or replace function public.set_timer(
   p_root_id text, p_chat_type text, p_turn_id text, p_timer_id text, p_timer text,
   p_most_person integer, p_most_chat integer
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted jsonb;
@@ -73,7 +73,7 @@ create or replace function public.list_timers(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_limit integer
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -89,12 +89,11 @@ $$;
 
 -- Changes a timer of the sender's that is still to come. p_timer as of `set_timer`, without language.
 -- p_turn_id is the message that asks for it. Returns the timer; null: there is none of theirs.
-drop function if exists public.change_timer(text, text, text, text, text, text, text);
 create or replace function public.change_timer(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_timer_id text, p_timer text, p_turn_id text default null
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted jsonb;
@@ -126,7 +125,7 @@ $$;
 create or replace function public.cancel_timer(
   p_timer_id text, p_tenant_key text, p_chat_id text, p_person text
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_timer public.agent_timers;
@@ -157,7 +156,7 @@ $$;
 create or replace function public.stop_timers_for(
   p_chat_id text, p_people text[], p_timer_ids text[] default null
 ) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update public.agent_timers t
   set for_people = k.kept, updated_at = now(),
@@ -172,7 +171,7 @@ $$;
 
 -- The bot is out of the chat, or the chat is no more.
 create or replace function public.stop_timers_of_chat(p_chat_id text) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   update public.agent_timers set state = 'stopped', updated_at = now()
   where chat_id = p_chat_id and state = 'active';
@@ -183,7 +182,7 @@ $$;
 -- Up to p_limit timers that are due, [{id, due_ms}], each for one caller, who queues its job within
 -- p_hold_s seconds. Those of chats that the bot is no longer in stop.
 create or replace function public.take_due_timers(p_limit integer, p_hold_s integer) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_chat text;
@@ -214,7 +213,7 @@ $$;
 -- A timer whose time p_due_ms has come, with the database's clock as now_ms and the message that asked for it;
 -- null when it has been changed, cancelled or done since.
 create or replace function public.due_timer(p_timer_id text, p_due_ms bigint) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select bot_private.timer_json(t) || jsonb_build_object(
     'now_ms', (extract(epoch from now()) * 1000)::bigint,
@@ -229,7 +228,7 @@ $$;
 create or replace function public.timer_fired(
   p_timer_id text, p_due_ms bigint, p_next_ms bigint
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   update public.agent_timers t
@@ -248,10 +247,9 @@ end
 $$;
 
 -- What was made from a message that goes: its timers, and every card they sent. p_told: only those that say this.
-drop function if exists public.take_back_timers(text);
 create or replace function public.take_back_timers(p_turn_id text, p_told text[] default null)
 returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_timer public.agent_timers;
@@ -279,7 +277,7 @@ $$;
 create or replace function public.inspect_timers(
   p_chat_id text, p_over boolean, p_limit integer
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(bot_private.timer_json(t) || jsonb_build_object(
     'fired', t.fired, 'created_at', t.created_at, 'late_s',

@@ -8,7 +8,7 @@ return p_field = any ('{history_ids,recent_ids,transcript_ids,recalled}');
 -- A record as it is stored: ids as words of one text, by their place in p_given (bot_private.given_ids) where they
 -- stand there; what is null, false or empty is left out.
 create or replace function bot_private.packed_record(p_record jsonb, p_given text[]) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_object_agg(e.key, case
       when bot_private.lists_ids(e.key) and jsonb_typeof(e.value) = 'array' then (
@@ -24,7 +24,7 @@ $$;
 
 -- The same as it was handed over, but for what was left out.
 create or replace function bot_private.told_record(p_record jsonb, p_given text[]) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_object_agg(e.key, case
       when not bot_private.lists_ids(e.key) or jsonb_typeof(e.value) <> 'string' then e.value
@@ -49,7 +49,7 @@ return '{
 -- A packed record as it is stored: which of those fields it has, as a number of bits, then their values, then an object
 -- of its other fields, if it has any.
 create or replace function bot_private.short_record(p_record jsonb) returns text
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select format('[%s]', concat_ws(',', coalesce(sum(1::bigint << n.place::integer), 0),
     string_agg((p_record -> n.name)::text, ',' order by n.place),
@@ -60,7 +60,7 @@ $$;
 
 -- The same as it was packed.
 create or replace function bot_private.whole_record(p_short text) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with had as (
     select n.name, row_number() over (order by n.place)::integer as at
@@ -74,7 +74,7 @@ $$;
 
 -- The fields of a row, whichever form it has.
 create or replace function bot_private.fields_of(p_row public.agent_turn_records) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when p_row.short is null then p_row.record else bot_private.whole_record(p_row.short) end
 $$;

@@ -8,7 +8,7 @@
 create or replace function bot_private.refuse_identity(
   p_user_id text, p_actor_id text, p_conversation_id text
 ) returns boolean
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if coalesce(p_user_id, '') = '' or coalesce(p_actor_id, '') = ''
@@ -51,7 +51,7 @@ return case
 
 create or replace function bot_private.refuse_size(p_name text, p_bytes integer, p_most integer)
 returns boolean
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception '% has % bytes, the limit is %', p_name, p_bytes, p_most using errcode = 'PT400';
@@ -67,7 +67,7 @@ return case when octet_length(p_text) > p_most
 
 -- Every card that is stored has the words of the whole turn indexed again.
 create or replace function bot_private.require_card_count(p_cards jsonb) returns void
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if jsonb_array_length(p_cards) > 50 then
@@ -78,7 +78,7 @@ end
 $$;
 
 create or replace function bot_private.refuse_place() returns boolean
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception 'the token is of another chat, or of none' using errcode = 'PT403';
@@ -96,7 +96,7 @@ return case
 
 -- What of a button's payload says how it is drawn: the form around it, the entry it stands beside.
 create or replace function bot_private.button_looks(p_payload jsonb) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_object_agg(e.key, e.value), '{}') from jsonb_each(p_payload) e
   where e.key in ('form', 'entry')
@@ -104,7 +104,7 @@ $$;
 
 -- The answer of a turn as stored, one element per card or file, each with the buttons it shows.
 create or replace function bot_private.turn_reply(p_turn_id text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'chunk', m.chunk, 'content', m.content, 'status', m.status, 'message_id', m.message_id,
@@ -121,7 +121,7 @@ $$;
 
 -- What stands below an answer as agent_turns.shown keeps it, without the two lists that are mostly empty, and told.
 create or replace function bot_private.kept_foot(p_foot jsonb) returns jsonb
-language sql immutable parallel safe security invoker set search_path = ''
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when p_foot -> 'tools' = '[]' then f.foot - 'tools' else f.foot end
   from (select case when p_foot -> 'recalled' = '[]' then p_foot - 'recalled' else p_foot end as foot) f
@@ -133,15 +133,13 @@ return '{"tools": [], "recalled": []}'::jsonb || p_shown;
 
 -- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id. A turn of
 -- that origin keeps the id under which it was begun, which is returned.
-drop function if exists public.open_turn(
-  text, text, text, text, text, text, text, text, text, integer, integer);
 create or replace function public.open_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer default 0,
   p_origin text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_content', p_content, 1048576)
@@ -257,7 +255,7 @@ create or replace function bot_private.thread_entered(
   p_conversation_id text, p_chat_id text, p_root_id text, p_user_id text, p_tenant_key text,
   p_content text
 ) returns bigint
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_from bigint;
@@ -289,9 +287,6 @@ $$;
 -- as the history shows beside the question. p_recall: as recalled_at_once takes it, whose result is
 -- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
 -- says of the sender. "documents": whether answers there told of any. p_short: {"turn": all but the conversation, "conversation": in short}.
-drop function if exists public.begin_turn(
-  text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer, text,
-  boolean, boolean);
 create or replace function public.begin_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
@@ -299,7 +294,7 @@ create or replace function public.begin_turn(
   p_recent_s integer default 0, p_recall text default null, p_elsewhere boolean default false,
   p_short boolean default false, p_origin text default null
 ) returns json
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -377,13 +372,12 @@ $$;
 -- p_tool_calls: JSON array. p_shown: agent_turns.shown. p_given: JSON array of what given_ids tells; if one of those
 -- was taken back meanwhile nothing is stored, and the turn stays open: the answer is to be made without it.
 -- p_intended: agent_turns.intended.
-drop function if exists public.record_reply(text, text, text, text, text, text, text, text);
 create or replace function public.record_reply(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_cards text, p_tool_calls text, p_shown text default null, p_given text default '[]',
   p_intended text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -440,7 +434,7 @@ $$;
 create or replace function bot_private.keep_cards(
   p_turn public.agent_turns, p_cards jsonb, p_tool_calls text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_card jsonb;
@@ -472,7 +466,7 @@ $$;
 create or replace function public.preface_reply(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text, p_note text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_note', p_note, 4096);
@@ -491,7 +485,7 @@ $$;
 -- shown answers no message: the card that they pressed may stand in a group. A card that is still
 -- written on is not among them.
 create or replace function public.pending_replies(p_older_s integer, p_limit integer) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(p)), '[]')
   from (
@@ -523,7 +517,7 @@ create or replace function public.mark_sent(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_chunk integer, p_content text, p_message_id text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_content', p_content, 1048576);
@@ -538,13 +532,12 @@ $$;
 -- The same; the state of the turn is returned. Its row comes first, as for who takes a message back:
 -- that is waited for. p_plain: this is the whole answer, without buttons, so nothing else of it is looked for
 -- but, if p_streamed, the card it was written in.
-drop function if exists bot_private.card_sent(text, text, text, integer, text, text, boolean);
 create or replace function bot_private.card_sent(
   p_turn_id text, p_conversation_id text, p_user_id text,
   p_chunk integer, p_content text, p_message_id text, p_plain boolean default false,
   p_streamed boolean default false
 ) returns text
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_nothing constant boolean := bot_private.tell_nothing();  -- whoever joined since it was asked
@@ -588,7 +581,7 @@ $$;
 -- Whether the turn was cancelled before its card was delivered, which is then to be withdrawn. Waits for
 -- a taking back that is under way; of what is shown privately that leaves no turn.
 create or replace function bot_private.card_is_too_late(p_turn_id text, p_message_id text) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
@@ -611,15 +604,13 @@ $$;
 
 -- mark_sent, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
 -- tell_conversation; null: it is not. p_plain, p_streamed: as for card_sent.
-drop function if exists public.mark_sent_and_tell(
-  text, text, text, text, integer, text, text, text, text, text, boolean);
 create or replace function public.mark_sent_and_tell(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_chunk integer, p_content text, p_message_id text,
   p_chat_id text, p_tenant_key text, p_told text, p_plain boolean default false,
   p_streamed boolean default false
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -644,7 +635,7 @@ $$;
 create or replace function public.mark_failed(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text, p_error text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_error', p_error, 16384);
@@ -667,14 +658,6 @@ $$;
 -- p_cards: JSON array of {chunk, content, status, message_id}. p_given: as of record_reply; read:<message_id> is
 -- what came with another message, which the answer was made from. If any of it was taken back meanwhile the answer
 -- is not kept, and its cards will be withdrawn: the words are gone, so nothing could be compared.
-drop function if exists public.restore_turn(text, text, text, text, text, text, text, text, text, text,
-  text, text, timestamptz, timestamptz);
-drop function if exists public.restore_turn(text, text, text, text, text, text, text, text, text, text,
-  text, text, timestamptz, timestamptz, text);
-drop function if exists public.restore_turn(text, text, text, text, text, text, text, text, text, text,
-  text, text, timestamptz, timestamptz, text, text);
-drop function if exists public.restore_turn(text, text, text, text, text, text, text, text, text, text,
-  text, text, timestamptz, timestamptz, text, text, text);
 create or replace function public.restore_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
@@ -682,7 +665,7 @@ create or replace function public.restore_turn(
   p_asked_at timestamptz, p_answered_at timestamptz, p_given text default '[]',
   p_origin text default null, p_intended text default null, p_shown text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_origin jsonb;
@@ -825,7 +808,7 @@ $$;
 create or replace function public.note_done(
   p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_tool text
 ) returns void
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_tool', p_tool, 200);
@@ -838,27 +821,22 @@ $$;
 
 -- Words are not changed: a question never is, and an answer only until it is sent.
 create or replace function public.keep_words() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception 'what was said is not changed' using errcode = 'PT403';
 end
 $$;
-create or replace trigger agent_messages_keep_words before update of content on public.agent_messages
-  for each row
-  when (old.content <> new.content and not (old.role = 'assistant' and old.status = 'pending'))
-  execute function public.keep_words();
 
 -- The turn p_turn_id, not answered yet, is to be given what came with these messages (JSON array of
 -- message_ids, at most 50), which are not the question itself. p_texts: what was read of them and of what the
 -- question brought, {message_id: text}, "" of a picture; it is not kept, but what tells it is. False: one of them was taken
 -- back, and nothing of them may be told.
-drop function if exists public.note_read_messages(text, text, text, text, text);
 create or replace function public.note_read_messages(
   p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_messages text,
   p_texts text default '{}'
 ) returns boolean
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_messages text[];

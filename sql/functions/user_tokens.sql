@@ -5,7 +5,7 @@
 -- refreshes; p_ask what is asked for.
 
 create or replace function bot_private.refuse_own_place() returns text
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception 'the token is not of the person''s own place' using errcode = 'PT403';
@@ -14,7 +14,7 @@ $$;
 
 -- Whose own place the token is of. That of a chat, and that of operators, is of none.
 create or replace function bot_private.require_own_place() returns text
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case
     when c.claims ->> 'actor' <> '' and c.claims ->> 'chat_type' = 'p2p'
@@ -26,7 +26,7 @@ as $$
 $$;
 
 create or replace function bot_private.keep_seal(p_kind text, p_sealed text) returns void
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
@@ -38,7 +38,7 @@ end
 $$;
 
 create or replace function bot_private.seal_of(p_kind text) returns text
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
@@ -50,7 +50,7 @@ end
 $$;
 
 create or replace function bot_private.drop_seals(p_kinds text[]) returns void
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
@@ -62,7 +62,7 @@ $$;
 
 -- The two tokens take the place of those before; p_refresh null: there is none.
 create or replace function bot_private.keep_pair(p_access text, p_refresh text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.drop_seals('{refresh}');
@@ -74,7 +74,7 @@ end
 $$;
 
 create or replace function bot_private.user_tokens_json(t public.user_tokens) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'scopes', t.scopes, 'granted_ms', (extract(epoch from t.granted_at) * 1000)::bigint,
@@ -89,7 +89,7 @@ $$;
 
 -- What the person granted and is asked for; null: nothing.
 create or replace function public.get_user_tokens() returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
@@ -102,7 +102,7 @@ $$;
 
 -- One of the seals, kind access, refresh or device; null: there is none.
 create or replace function public.get_user_seal(p_kind text) returns text
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_size('p_kind', p_kind, 100);
@@ -114,7 +114,7 @@ $$;
 create or replace function public.ask_user(
   p_ask text, p_scopes text, p_life_s integer, p_interval_s integer, p_place text, p_key text, p_sealed text
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_ask', p_ask, 200)
@@ -140,7 +140,7 @@ $$;
 create or replace function public.note_user_ask(
   p_ask text, p_card text default null, p_aside boolean default null, p_interval_s integer default null
 ) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_ask', p_ask, 200)
@@ -157,7 +157,7 @@ $$;
 
 -- The person said no, or nothing, or another person said yes. The link is of no use from now on.
 create or replace function public.answer_user_ask(p_ask text, p_outcome text) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_ask', p_ask, 200)
@@ -180,7 +180,7 @@ create or replace function public.connect_user(
   p_ask text, p_scopes text, p_key text, p_access text, p_access_s integer,
   p_refresh text default null, p_refresh_s integer default null
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_ask', p_ask, 200)
@@ -207,7 +207,7 @@ $$;
 
 -- They know what came of it.
 create or replace function public.close_user_ask(p_ask text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_ask', p_ask, 200);
@@ -229,7 +229,7 @@ $$;
 
 -- Ends what was granted: its tokens go, and why stays until they are told. '': they need not be.
 create or replace function bot_private.end_grant(p_ended text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
@@ -252,7 +252,7 @@ $$;
 create or replace function public.use_user_token(
   p_holder text, p_least_s integer default 60, p_stale_s integer default 40
 ) returns jsonb
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_holder', p_holder, 200);
@@ -306,7 +306,7 @@ create or replace function public.keep_refreshed(
   p_holder text, p_scopes text, p_key text, p_access text, p_access_s integer,
   p_refresh text default null, p_refresh_s integer default null
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_holder', p_holder, 200)
@@ -331,7 +331,7 @@ $$;
 
 -- p_holder got nothing. p_ended '': the refresh token was not used, and another one may use it.
 create or replace function public.end_refresh(p_holder text, p_ended text) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_holder', p_holder, 200)
@@ -349,7 +349,7 @@ $$;
 
 -- Feishu does not take the access token that would have lasted until p_until_ms: the next use refreshes it.
 create or replace function public.spend_user_token(p_until_ms bigint) returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
@@ -363,7 +363,7 @@ $$;
 -- What was granted is over: the person ends it, with what they are asked for. With p_before_ms Feishu says so, of what
 -- was granted until then. Returns whether anything was granted.
 create or replace function public.disconnect_user(p_before_ms bigint default null) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
@@ -384,7 +384,7 @@ $$;
 
 -- They know that it has ended.
 create or replace function public.note_ending_told() returns void
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_open_id constant text := bot_private.require_own_place();
@@ -401,7 +401,7 @@ $$;
 create or replace function public.reseal_user_tokens(
   p_key text, p_access text, p_new_access text, p_refresh text default null, p_new_refresh text default null
 ) returns boolean
-language plpgsql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_key', p_key, 100)
@@ -430,7 +430,7 @@ $$;
 -- Of whom something is to be done: JSON array of {tenant_key, open_id, why}. `ask`: they are asked, or not told yet;
 -- `ended`: they are not told; `stale`: who refreshed is gone; `key`: sealed with another key than p_key.
 create or replace function public.user_tokens_to_tend(p_key text, p_stale_s integer default 40) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_build_object('tenant_key', t.tenant_key, 'open_id', t.open_id, 'why', w.why)), '[]')
   from public.user_tokens t,
@@ -444,7 +444,7 @@ $$;
 
 -- How many people are connected, and how many of them with another key than p_key: {connected, other_key}.
 create or replace function public.count_user_tokens(p_key text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'connected', count(*), 'other_key', count(*) filter (where t.sealed_with <> p_key))
@@ -453,7 +453,7 @@ $$;
 
 -- Whoever left the last group in which the bot knows them has no tokens here any more.
 create or replace function public.drop_tokens_of_leavers(p_people text[]) returns void
-language sql volatile security invoker set search_path = ''
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   delete from public.user_tokens t
   where t.open_id = any (p_people)

@@ -11,7 +11,7 @@
 -- Makes the table of embeddings where pgvector can be had. Returns '' when there is one, else why not.
 -- For the owner of the schema; safe to repeat.
 create or replace function public.enable_vectors() returns text
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   place constant text := $rule$
@@ -128,7 +128,7 @@ end
 $$;
 
 create or replace function public.drop_embedding() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from public.agent_embeddings where id = new.id;
@@ -142,7 +142,7 @@ create or replace function public.messages_to_embed(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_model text, p_limit integer, p_recent integer default null
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -204,7 +204,7 @@ $$;
 -- For operators: conversations with messages that have no embedding of p_model, and how many.
 -- Null where there are no vectors.
 create or replace function public.conversations_to_embed(p_model text) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if to_regclass('public.agent_embeddings') is null then
@@ -226,7 +226,7 @@ $$;
 
 -- For operators: how many messages have an embedding, by model. Null where there are no vectors.
 create or replace function public.count_embeddings() returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   if to_regclass('public.agent_embeddings') is null then
@@ -241,7 +241,7 @@ $$;
 -- For operators: deletes up to 5,000 embeddings of other models than p_model, once that one has all.
 -- Returns how many.
 create or replace function public.drop_other_embeddings(p_model text) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_count bigint := 0;

@@ -5,7 +5,7 @@
 
 -- The first key of that lock; the second is the worker's id.
 create or replace function feishu_bot.worker_lock() returns integer
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$ select 1718973799 $$;
 
 -- Registers a worker, or takes up again the session of one that is still registered. Returns its id.
@@ -64,7 +64,7 @@ $$;
 
 -- A job as its worker is told of it.
 create or replace function feishu_bot.job_told(j feishu_bot.jobs) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'id', j.id, 'task', j.task, 'args', j.args, 'lock', j.lock, 'attempt', j.attempts + 1)
@@ -72,7 +72,7 @@ $$;
 
 -- What happened to a job (see `jobs.events`), and this now: fifty at most, the latest.
 create or replace function feishu_bot.with_event(p_events jsonb, p_type text) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when jsonb_array_length(p_events) < 50 then p_events else p_events - 0 end
          || jsonb_build_object('type', p_type, 'at', now())
@@ -111,8 +111,6 @@ exception when unique_violation then
   return '[]';  -- another job of one of the locks has just begun: it will bring these about
 end
 $$;
-
-drop function if exists feishu_bot.end_job(bigint, bigint);
 
 -- The job is done, unless it was not this worker's. Whoever ends it takes the next of its lock:
 -- returned is that job as `take_jobs` gives it, or null.
@@ -220,9 +218,8 @@ $$;
 
 -- The arguments of a job whose worker was lost: it may have sent something since p_last_seen, when the
 -- worker was last known to live, which can be days ago; null: since the event came.
-drop function if exists feishu_bot.maybe_sent(jsonb);
 create or replace function feishu_bot.maybe_sent(p_args jsonb, p_last_seen timestamptz) returns jsonb
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object('maybe_sent_ms', coalesce(
     (extract(epoch from p_last_seen) * 1000)::bigint, (p_args ->> 'received_ms')::bigint,

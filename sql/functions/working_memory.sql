@@ -8,7 +8,7 @@
 create or replace function public.get_working_memory(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_identity constant boolean :=
@@ -22,7 +22,7 @@ $$;
 create or replace function bot_private.facts_told(
   p_conversation_id text, p_user_id text, p_tenant_key text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since constant timestamptz := bot_private.told_since();
@@ -57,7 +57,7 @@ $$;
 -- before: whoever tells a fact anew begins anew.
 create or replace function bot_private.former_values(p_memory_id bigint)
 returns table (key text, value jsonb, since timestamptz, until timestamptz, turn_id text)
-language sql stable security invoker set search_path = ''
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select e.key, e.value, (h.was_sources #>> array[e.key, 'at'])::timestamptz, h.at,
          h.was_sources #>> array[e.key, 'turn']
@@ -76,7 +76,7 @@ $$;
 create or replace function public.former_facts(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -93,7 +93,7 @@ $$;
 
 -- Objects laid over each other, the last on top; null of none.
 create or replace function bot_private.merged_facts(p_facts jsonb[]) returns jsonb
-language sql immutable strict security invoker set search_path = ''
+language sql immutable strict security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_object_agg(e.key, e.value order by f.ordinality), '{}')
   from unnest(p_facts) with ordinality f (facts, ordinality), jsonb_each(f.facts) e
@@ -101,7 +101,7 @@ $$;
 
 -- RFC 7396: objects merge, null removes a key, anything else replaces. At most 32 levels deep.
 create or replace function bot_private.merge_patch(p_target jsonb, p_patch jsonb) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select case when jsonb_typeof(p_patch) <> 'object' then p_patch else (
     with patch as materialized (select key, value from jsonb_each(p_patch))
@@ -126,7 +126,7 @@ create or replace function public.merge_working_memory(
   p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_scope text, p_patch text, p_turn_id text default null
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_patch jsonb;
@@ -212,7 +212,7 @@ $$;
 create or replace function public.clear_working_memory(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_scope text
 ) returns jsonb
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -231,7 +231,7 @@ $$;
 
 -- Working memory goes with its conversation, which it may precede.
 create or replace function public.drop_working_memory_of_chat() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from public.agent_working_memory
@@ -240,11 +240,9 @@ begin
   return old;
 end
 $$;
-create or replace trigger agent_chats_drop_working_memory after delete on public.agent_chats
-  for each row execute function public.drop_working_memory_of_chat();
 
 create or replace function public.record_working_memory_change() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_before constant jsonb := case when tg_op = 'UPDATE' then old.content else '{}' end;
@@ -276,9 +274,3 @@ begin
   return null;
 end
 $$;
-create or replace trigger agent_working_memory_record_insert
-  after insert on public.agent_working_memory
-  for each row execute function public.record_working_memory_change();
-create or replace trigger agent_working_memory_record_update after update of content
-  on public.agent_working_memory for each row when (old.content <> new.content)
-  execute function public.record_working_memory_change();

@@ -65,7 +65,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
             "args": [SERVER, "stdio", str(made.board)],
             "confirm": ["publish"],
         },
-        "web": {"url": f"http://127.0.0.1:{made.port}/mcp"},
+        "web": {"url": f"http://127.0.0.1:{made.port}/mcp", "confirm": False},
         "clock": {"command": sys.executable, "args": ["-m", "mcp_server_time"]},
         "gone": {"command": "/no/such/program"},
     }

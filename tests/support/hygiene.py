@@ -110,11 +110,25 @@ RULES: dict[str, str] = {
     """,
     "a function without a fixed search path": f"""
         select {_FUNCTION} from pg_proc p
-        where p.pronamespace in ('public'::regnamespace, 'bot_private'::regnamespace)
-          and {_NOT_OF_AN_EXTENSION}
+        where p.pronamespace in {_OURS} and {_NOT_OF_AN_EXTENSION}
           and p.prosqlbody is null  -- resolved when it was created
-          and not exists (select from unnest(p.proconfig) s (setting)
-                          where s.setting like 'search_path=%')
+          and not coalesce(p.proconfig && array['search_path=pg_catalog, pg_temp',
+            'search_path=extensions, public, pg_temp', 'search_path=feishu_bot'], false)
+    """,
+    "a function that runs as its owner and finds types of its caller": f"""
+        select {_FUNCTION} from pg_proc p
+        where p.pronamespace in {_OURS} and {_NOT_OF_AN_EXTENSION} and p.prosecdef
+          and 'search_path=pg_catalog, pg_temp' <> all (coalesce(p.proconfig, '{{}}'))
+    """,
+    "a table whose rows cannot be deleted under a publication": f"""
+        select c.oid::regclass::text from pg_class c
+        where c.relnamespace in {_OURS} and c.relkind in ('r', 'p')
+          and case c.relreplident
+                when 'd' then not exists (select from pg_index i
+                                          where i.indrelid = c.oid and i.indisprimary)
+                when 'i' then not exists (select from pg_index i
+                                          where i.indrelid = c.oid and i.indisreplident)
+                else c.relreplident = 'n' end
     """,
 }
 

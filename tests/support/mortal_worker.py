@@ -40,7 +40,8 @@ from bot.services import Services
 from bot.settings import Settings
 from bot.wiring import open_services
 from bot.worker import handle_job
-from memory.backends.postgres import Pool, PostgresRpc, connection_pool
+from memory.backends.pool import Pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 from tests.support.queue import idle_presence
 from tests.support.store_jobs import Memory
 from tests.support.whole_turns import NoWaiting

@@ -17,12 +17,11 @@ PARSING = re.compile(
     rf"(split_part|substr|substring|starts_with|regexp_\w+|strpos)\({ID}\b"
     rf"|{ID} (not )?(i?like|!?~) |{ID}\.(r?partition|split|removeprefix|startswith)\("
 )
-MIGRATIONS = [*(ROOT / "sql").glob("0*.sql"), *(ROOT / "sql" / "backfills").glob("*.sql")]
 SOURCES = sorted(
     file
     for folder in ("bot", "memory", "scripts", "lab", "sandbox", "sql")
     for file in (ROOT / folder).rglob("*")
-    if file.suffix in (".py", ".sql", ".html") and file not in MIGRATIONS
+    if file.suffix in (".py", ".sql", ".html")
 )
 
 

@@ -1,23 +1,24 @@
 """A model behind Chat Completions: the request as JSON, the answer whole or streamed.
 
-One way for both: what comes, an object or events, goes through the same `Gathering`. What the
-endpoint refuses is left out and the question is asked again, within the same time. A stream that
-breaks off before it has said anything is asked for again as a whole; once it has said something,
-that is the response.
+Both go through the same `ResponseAssembly`. What the endpoint refuses is left out and the question
+is asked again, within the same time. A stream that breaks off before it has said anything is asked
+for again as a whole; once it has said something, that is the response.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from functools import partial
 from typing import Any, Literal
 
 import structlog
 
-from bot.agents.llm.endpoint import TIMEOUT_S, Endpoint
+from bot.agents.llm.body_reader import BodyReader, json_values
+from bot.agents.llm.endpoint import TIMEOUT_S, Endpoint, Sent
 from bot.agents.llm.model import (
+    Feature,
     FeatureRefused,
     ModelFailed,
     OnText,
@@ -26,14 +27,19 @@ from bot.agents.llm.model import (
     StreamBroken,
     ToolsRefused,
 )
-from bot.agents.llm.model_text import Cleaner, Manner
-from bot.agents.llm.refusals import Sent, refused_feature
-from bot.agents.llm.request_adaptation import can_be_bared, fields_of, sent_features
-from bot.agents.llm.request_line import LONGEST_WAIT_S
-from bot.agents.llm.response_assembly import Gathering
-from bot.agents.llm.server_sent_events import EventReader
+from bot.agents.llm.model_request_queue import LONGEST_WAIT_S
+from bot.agents.llm.refusals import refused_feature
+from bot.agents.llm.request_adaptation import (
+    EARLIER_CALLS,
+    OPTIONS,
+    doubtful_calls,
+    fields_of,
+    sent_features,
+)
+from bot.agents.llm.response_assembly import ResponseAssembly
 from bot.agents.llm.time_limits import time_limit
-from bot.text.lenient_json import dumps, loads
+from bot.agents.model_text.cleaner import Cleaner, Manner
+from bot.text.lenient_json import dumps
 
 log = structlog.get_logger()
 
@@ -69,7 +75,7 @@ class ChatModel:
         self._first_s, self._between_s = first_s, between_s
         self._waits_s = waits_s
         self._abilities = endpoint.abilities(name)
-        self._line = endpoint.line(name)
+        self._queue = endpoint.queue(name)
 
     async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
         """Raises `ModelFailed`, `ToolsRefused` and `Declined`."""
@@ -84,70 +90,83 @@ class ChatModel:
 
     async def _adapting(self, request: Request, reading: _Reading) -> Response:
         """Asks until the endpoint takes the request, each time without what it has refused."""
-        streams, bare = reading.on_text is not None, False
+        without: set[Feature] = set() if reading.on_text else {"stream"}
         for _ in range(_MOST_ATTEMPTS):
+            lacks = self._abilities.lacking() | without
+            if request.tools and "tools" in lacks:
+                raise ToolsRefused(sure=True)
+            fields = fields_of(request, lacks)
             try:
-                return await self._ask(request, reading, streams=streams, bare=bare)
+                response = await self._ask(request, fields, reading)
             except StreamBroken as exc:
                 log.warning("model.stream_broken", reason=exc.reason)
-                if not streams:
+                if "stream" in without:
                     raise
-                streams = False
+                without.add("stream")
             except FeatureRefused as exc:
-                self._learn(exc)
+                self._abilities.learn(exc.feature)
+                log.warning("model.refuses", model=self._name, feature=exc.feature)
             except ModelFailed as exc:
-                if exc.reason not in (*_UNEXPLAINED, _TROUBLE):
-                    raise
-                if request.tools:
-                    log.warning("model.asked_without_tools", model=self._name, reason=exc.reason)
-                    self._abilities.doubt_tools()
-                    raise ToolsRefused(sure=False) from exc
-                self._abilities.trust_tools()
-                can_do_with_less = can_be_bared(request, streams=streams) and not bare
-                if exc.reason == _TROUBLE or not can_do_with_less:
-                    raise
-                bare = True
+                without |= self._suspected(exc, request, fields, lacks)
+            else:
+                self._learn(response, without)
+                return response
         raise ModelFailed("refuses_everything")
 
-    def _learn(self, refusal: FeatureRefused) -> None:
-        self._abilities.learn(refusal.feature)
-        log.warning("model.refuses", model=self._name, feature=refusal.feature)
+    def _learn(self, response: Response, without: Collection[Feature]) -> None:
+        """Remembers what an answered request was `without`, and that the model signs its calls."""
+        for feature in EARLIER_CALLS.intersection(without):
+            log.warning("model.refuses", model=self._name, feature=feature)
+            self._abilities.learn(feature)
+        if any(call.extra for call in response.calls):
+            self._abilities.learn("unsigned_calls")
 
-    async def _ask(
-        self, request: Request, reading: _Reading, *, streams: bool, bare: bool
-    ) -> Response:
-        lacks = self._abilities.lacking()
-        if request.tools and "tools" in lacks:
-            raise ToolsRefused(sure=True)
-        streams = (streams and "stream" not in lacks) or "whole" in lacks
-        fields = fields_of(request, lacks, streams=streams, bare=bare)
+    def _suspected(
+        self,
+        exc: ModelFailed,
+        request: Request,
+        fields: Collection[str],
+        lacks: Collection[Feature],
+    ) -> frozenset[Feature]:
+        """What to leave out after a refusal that does not say its reason. Raises where that is
+        tools, and `exc` where there is nothing."""
+        if exc.reason not in (*_UNEXPLAINED, _TROUBLE):
+            raise exc
+        if exc.reason != _TROUBLE and (calls := doubtful_calls(request.messages, lacks)):
+            return frozenset((calls,))
+        if request.tools:
+            log.warning("model.asked_without_tools", model=self._name, reason=exc.reason)
+            self._abilities.doubt_tools()
+            raise ToolsRefused(sure=False) from exc
+        self._abilities.trust_tools()
+        if exc.reason == _TROUBLE or not OPTIONS.intersection(fields):
+            raise exc
+        return OPTIONS
+
+    async def _ask(self, request: Request, fields: dict[str, Any], reading: _Reading) -> Response:
         sent = partial(sent_features, request, fields)
-        gathering = reading.begin()
+        assembly = reading.begin(sent)
         try:
             async with self._endpoint.posted(
                 _PATH,
                 self._body(fields, request),
-                stream=streams,
                 sent=sent,
-                line=self._line,
+                queue=self._queue,
                 waits_s=self._waits_s,
-            ) as reply:
-                if _has_events(reply.kind, streams):
-                    await reading.events(reply.chunks())
-                else:
-                    await reading.whole(_completion(await reply.read(), reply.kind, sent))
-        except (StreamBroken, ModelFailed) as exc:
-            if gathering.complete:
-                pass
-            elif said := reading.partial("time" if exc.reason == "timeout" else "connection"):
-                return said
-            else:
+            ) as chunks:
+                await reading.read(chunks)
+        except FeatureRefused:
+            raise
+        except ModelFailed as exc:
+            if not assembly.complete:
+                if said := reading.partial("time" if exc.reason == "timeout" else "connection"):
+                    return said
                 raise
-        if not gathering.is_completion:
+        if not assembly.is_completion:
             raise ModelFailed("no_completion")
         if request.tools:
             self._abilities.trust_tools()
-        return gathering.response()
+        return assembly.response()
 
     def _body(self, fields: dict[str, Any], request: Request) -> bytes:
         body = dumps({"model": self._name, **fields})
@@ -165,69 +184,74 @@ class _Reading:
     def __init__(self, on_text: OnText | None, between_s: float) -> None:
         self.on_text = on_text
         self._between_s = between_s
-        self._gathering = Gathering()
-        self._shown = ""
+        self.begin(frozenset)
 
-    def begin(self) -> Gathering:
-        """Forgets an earlier attempt."""
-        self._gathering, self._shown = Gathering(), ""
-        return self._gathering
+    def begin(self, sent: Sent) -> ResponseAssembly:
+        """Forgets an earlier attempt. `sent` gives what an error may refuse."""
+        self._sent, self._shown = sent, ""
+        self._assembly = ResponseAssembly()
+        return self._assembly
 
     def partial(self, why: Literal["time", "connection"]) -> Response | None:
         """What was said before it broke off; None when that was nothing, when the model had gone on
         to call tools, and when a new attempt takes nothing away from anybody."""
-        text = self._shown if why == "connection" else self._gathering.text
-        if self._gathering.calls or not Cleaner().read(text, Manner(), complete=False).text.strip():
+        text = self._shown if why == "connection" else self._assembly.text
+        if self._assembly.calls or not Cleaner().read(text, Manner(), complete=False).text.strip():
             return None
-        return self._gathering.broken_off(why)
+        return self._assembly.broken_off(why)
 
-    async def whole(self, completion: Any) -> None:
-        self._gathering.add(completion)
-        await self._report()
-
-    async def events(self, chunks: AsyncIterator[bytes]) -> None:
+    async def read(self, chunks: AsyncIterator[bytes]) -> None:
         """Reads to the end, and reports the text after each piece that arrives."""
-        reader = EventReader()
+        reader = BodyReader()
         async for received in chunks:
-            before = self._gathering.pieces
-            done = self._take(reader.feed(received))
-            if self._gathering.pieces > before:
-                self._beat()
-                await self._report(first=not before)
+            before = self._assembly.pieces
+            done = self._take(reader, reader.feed(received))
+            await self._progress(before)
             if done:
                 await _drained(chunks)
                 return
-        self._take(reader.close())
-        if not self._gathering.complete:
+        before = self._assembly.pieces
+        self._take(reader, reader.close())
+        await self._progress(before)
+        if not self._assembly.complete:
             raise StreamBroken("cut")
 
-    def _beat(self) -> None:
+    async def _progress(self, before: int) -> None:
+        """Gives more time after each piece and reports new text; the first piece also where it is a
+        thought or a call."""
+        if self._assembly.pieces == before:
+            return
         if not self.limit.expired():
             self.limit.reschedule(asyncio.get_running_loop().time() + self._between_s)
-
-    async def _report(self, *, first: bool = False) -> None:
-        """Reports new text; the first piece also where it is a thought or a call."""
-        text = self._gathering.text
-        if self.on_text and (first or text != self._shown):
+        text = self._assembly.text
+        if self.on_text and (not before or text != self._shown):
             self._shown = text
             await self.on_text(text)
 
-    def _take(self, events: Iterable[bytes]) -> bool:
-        """Adds events until the one that says that it was the last."""
-        for data in events:
-            if data.startswith(_DONE):
-                self._gathering.complete = True
+    def _take(self, reader: BodyReader, documents: Iterable[bytes]) -> bool:
+        """Adds documents until the one that says that it was the last."""
+        for document in documents:
+            if document.startswith(_DONE):
+                self._assembly.complete = True
                 return True
             try:
-                self._gathering.add(_parsed(data))
+                for value in _parsed(document):
+                    self._add(value, document)
+            except FeatureRefused:
+                raise
             except ModelFailed as exc:
+                if reader.is_plain:
+                    raise
                 raise StreamBroken(exc.reason) from exc
+            self._assembly.complete |= reader.is_plain
         return False
 
-
-def _has_events(kind: str, asked_for: bool) -> bool:
-    """Whether events come; some endpoints answer in the other form than they were asked in."""
-    return "event-stream" in kind or (asked_for and "json" not in kind)
+    def _add(self, value: Any, document: bytes) -> None:
+        """Some gateways put a refusal into an answer with status 200."""
+        is_error = isinstance(value, dict) and value.get("error")
+        if is_error and (feature := refused_feature(_REFUSED, document, self._sent())):
+            raise FeatureRefused(feature)
+        self._assembly.add(value)
 
 
 async def _drained(chunks: AsyncIterator[bytes]) -> None:
@@ -238,17 +262,9 @@ async def _drained(chunks: AsyncIterator[bytes]) -> None:
                 pass
 
 
-def _completion(body: bytes, kind: str, sent: Sent) -> Any:
-    """A whole answer. Some gateways put a refusal into one with status 200."""
-    completion = _parsed(body, kind)
-    is_error = isinstance(completion, dict) and completion.get("error")
-    if is_error and (feature := refused_feature(_REFUSED, body, sent())):
-        raise FeatureRefused(feature)
-    return completion
-
-
-def _parsed(data: bytes, kind: str = "") -> Any:
+def _parsed(document: bytes) -> list[Any]:
     try:
-        return loads(data)
+        return json_values(document)
     except ValueError as exc:
-        raise ModelFailed("no_completion" if "html" in kind else "malformed") from exc
+        is_page = document.lstrip().startswith(b"<")
+        raise ModelFailed("no_completion" if is_page else "malformed") from exc

@@ -164,8 +164,8 @@ class Embedder:
         try:
             with metrics.EMBEDDING_SECONDS.labels(of=of).time():
                 async with asyncio.timeout(within_s):
-                    async with self._endpoint.posted(_PATH, body) as reply:
-                        answer = loads(await reply.read())
+                    async with self._endpoint.posted(_PATH, body) as chunks:
+                        answer = loads(b"".join([chunk async for chunk in chunks]))
         except (ModelFailed, Declined, TimeoutError, ValueError) as exc:
             raise _translated(exc) from exc
         self._tally.asked("embedding", _tokens(answer))

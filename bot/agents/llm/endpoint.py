@@ -1,48 +1,44 @@
-"""An OpenAI-compatible endpoint: one POST of our own, and the SDK where that is not enough.
-
-The SDK does much for each request that a request that succeeds has no use for (its share of a
-mention was a tenth of the worker's time), and 20 MB come with it. So it is loaded, and asked, when
-a request did not succeed at once: it decides what that means and whether to try again.
-"""
+"""An OpenAI-compatible endpoint: one POST over pooled connections, retried where that may help."""
 
 from __future__ import annotations
 
 import asyncio
-import importlib
-import time
-from collections.abc import AsyncIterator
+import random
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, TypeGuard
+from urllib.request import getproxies
 
 import aiohttp
+from yarl import URL
 
-from bot.agents.llm import http_post
-from bot.agents.llm.http_post import HttpRefusal, HttpReply, Poster
-from bot.agents.llm.model import FeatureRefused, ModelFailed
+from bot.agents.llm.http_errors import HttpRefusal, broken, failure_of
+from bot.agents.llm.model import Declined, Feature, FeatureRefused, ModelFailed
 from bot.agents.llm.model_abilities import Abilities
-from bot.agents.llm.refusals import Sent, is_used_up, refused_feature
-from bot.agents.llm.request_line import LONGEST_WAIT_S, RequestLine
+from bot.agents.llm.model_request_queue import LONGEST_WAIT_S, Admission, ModelRequestQueue
+from bot.agents.llm.refusals import refused_feature
+from bot.agents.llm.time_limits import time_left
+from bot.agents.llm.trusted_certificates import trusted
 from bot.process.working_places import waiting
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from openai import AsyncOpenAI
 
 TIMEOUT_S = 60.0
 RETRIES = 2
-_OPENAI = "https://api.openai.com/v1"
 _SUCCESS = range(200, 300)
-_TOO_MANY = 429
+_OPENAI = "https://api.openai.com/v1"
+_CONNECTIONS = 1000
+_KEEPALIVE_S = 30.0  # people pause between questions; a new connection is a new TLS handshake
+_MAX_REFUSAL_BYTES = 1024 * 1024
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
+
+Sent = Callable[[], Collection[Feature]]
+"""Gives the features of a request that an endpoint could refuse."""
 
 
 class Endpoint:
-    """One endpoint and the connections to it; `await close()` at the end.
+    """One endpoint and its connections; `await close()` at the end.
 
-    `timeout_s` is for connecting and for each wait for more of a response; what failed before there
-    was a response is tried again `retries` times, after as long as Retry-After says. What the
-    models refuse is remembered for all that ask through it.
+    `timeout_s` is for connecting and for each wait for more of a response. A request that fails
+    before its response begins is retried `retries` times, as late as Retry-After asks. What the
+    models refuse is remembered for all that ask through it. Proxies come from the environment.
     """
 
     def __init__(
@@ -53,27 +49,26 @@ class Endpoint:
         timeout_s: float = TIMEOUT_S,
         retries: int = RETRIES,
     ) -> None:
-        self._key, self._base_url = api_key, base_url or _OPENAI
+        self._key, self._base_url = api_key, (base_url or _OPENAI).rstrip("/")
         self._timeout_s, self._retries = timeout_s, retries
-        self._poster = Poster(self._key, self._base_url, timeout_s=timeout_s)
-        self._client: AsyncOpenAI | None = None
+        self._urls: dict[str, URL] = {}
+        self._session: aiohttp.ClientSession | None = None
         self._abilities: dict[str, Abilities] = {}
-        self._lines: dict[str, RequestLine] = {}
+        self._queues: dict[str, ModelRequestQueue] = {}
 
     def abilities(self, model: str) -> Abilities:
         """What `model` is known not to take here."""
         return self._abilities.setdefault(model, Abilities())
 
-    def line(self, model: str) -> RequestLine:
-        """The line in front of `model`: providers limit each model by itself."""
-        if model not in self._lines:
-            self._lines[model] = RequestLine(model)
-        return self._lines[model]
+    def queue(self, model: str) -> ModelRequestQueue:
+        """The queue in front of `model`: providers limit each model by itself."""
+        if model not in self._queues:
+            self._queues[model] = ModelRequestQueue(model)
+        return self._queues[model]
 
     async def close(self) -> None:
-        await self._poster.close()
-        if self._client is not None:
-            await self._client.close()
+        if self._session:
+            await self._session.close()
 
     @asynccontextmanager
     async def posted(
@@ -81,96 +76,111 @@ class Endpoint:
         path: str,
         body: bytes,
         *,
-        stream: bool = False,
         sent: Sent = frozenset,
-        line: RequestLine | None = None,
+        queue: ModelRequestQueue | None = None,
         waits_s: float = LONGEST_WAIT_S,
-    ) -> AsyncIterator[HttpReply]:
-        """The response to a POST, its connection free again at the end. `sent` gives the features
-        of the request that could be refused. It waits in `line` for its turn, `waits_s` at most,
-        and again when there are too many.
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The body of the response to a POST as it arrives, once it is the request's turn in
+        `queue`, for which it waits `waits_s` at most.
 
         Raises `ModelFailed` and `Declined`; `FeatureRefused` when the endpoint does not take one of
-        the features, `StreamBroken` when the response breaks off while it is read.
+        the `sent` features, `StreamBroken` when the response breaks off while it is read.
         """
-        line = line or RequestLine()
+        queue, retries = queue or ModelRequestQueue(), self._retries
         with waiting():
             while True:
-                async with line.admitted(waits_s) as admission:
-                    met = await self._first(path, body)
-                    if (
-                        self._retries
-                        and _is_too_many(met)
-                        and admission.refused(_retry_after_s(met))
-                    ):
-                        continue
-                    async with self._answered(path, body, met, stream=stream, sent=sent) as reply:
-                        yield reply.noting(admission.answered, at_once=not stream)
-                    return
+                async with queue.admitted(waits_s) as admission:
+                    met = await self._attempt(path, body)
+                    if isinstance(met, aiohttp.ClientResponse):
+                        async with met:
+                            try:
+                                yield _noted(met, admission)
+                            except (aiohttp.ClientError, TimeoutError) as exc:
+                                raise broken(exc) from exc
+                        return
+                    pause_s, retries = self._next(met, admission, retries, sent)
+                await asyncio.sleep(pause_s)
 
-    @asynccontextmanager
-    async def _answered(
-        self,
-        path: str,
-        body: bytes,
-        met: aiohttp.ClientResponse | HttpRefusal | Exception,
-        *,
-        stream: bool,
-        sent: Sent,
-    ) -> AsyncIterator[HttpReply]:
-        """The response that `met` is, or what another attempt gives."""
-        if isinstance(met, HttpRefusal) and (
-            feature := refused_feature(met.status, met.body, sent())
-        ):
+    def _next(
+        self, met: HttpRefusal | Exception, admission: Admission, retries: int, sent: Sent
+    ) -> tuple[float, int]:
+        """How long to wait (s) before the next attempt, and how many are left then. Raises where
+        there is none, also because the wait would take longer than the request may."""
+        failure: ModelFailed | Declined
+        if isinstance(met, Exception):
+            failure, pause_s, goes_on = failure_of(met), self._pause_s(retries), retries > 0
+        elif feature := refused_feature(met.status, met.body, sent()):
             raise FeatureRefused(feature)
-        if isinstance(met, aiohttp.ClientResponse):
-            async with met:
-                try:
-                    yield http_post.reply(met)
-                except (aiohttp.ClientError, TimeoutError) as exc:
-                    raise http_post.broken(exc) from exc
-            return
-        sdk = await self._sdk()
-        async with sdk.answered(self._client, path, body, met, stream=stream, sent=sent) as again:
-            yield again
+        else:
+            failure, pause_s = met.failure(), met.retry_after_s
+            if self._retries and met.is_too_many and admission.refused(pause_s):
+                retries, goes_on = retries + 1, True  # this attempt does not count
+            else:
+                pause_s = pause_s or self._pause_s(retries)
+                goes_on = retries > 0 and met.may_pass
+        if not goes_on or pause_s >= time_left():
+            raise failure
+        return pause_s, retries - 1
 
-    async def _first(
+    def _pause_s(self, retries: int) -> float:
+        """The pause before an attempt: longer each time, and never the same for all who wait."""
+        pause_s = min(_FIRST_PAUSE_S * 2.0 ** (self._retries - retries), _LONGEST_PAUSE_S)
+        return pause_s * random.uniform(0.75, 1)  # noqa: S311  no secret
+
+    async def _attempt(
         self, path: str, body: bytes
     ) -> aiohttp.ClientResponse | HttpRefusal | Exception:
-        """The answer when it has begun well, else what stood in its place."""
+        """The response if it has begun well, else what came in its place."""
+        if (url := self._urls.get(path)) is None:
+            url = self._urls[path] = URL(self._base_url + path)
         try:
-            answer = await self._poster.post(path, body)
-            if answer.status in _SUCCESS:
-                return answer
-            async with answer:
-                return await http_post.refused(answer)
+            response = await self._opened().post(url, data=body)
+            if response.status in _SUCCESS:
+                return response
+            async with response:
+                return await _refusal(response)
         except (aiohttp.ClientError, OSError) as exc:
             return exc
         except ValueError as exc:  # no header can carry the key
             raise ModelFailed("wrong_key") from exc
 
-    async def _sdk(self) -> ModuleType:
-        """`bot.agents.llm.openai_client`, and its client open."""
-        sdk = await asyncio.to_thread(importlib.import_module, "bot.agents.llm.openai_client")
-        self._client = self._client or sdk.open_client(
-            self._key, self._base_url, timeout_s=self._timeout_s, retries=self._retries
-        )
-        return sdk
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            secure = self._base_url.lower().startswith("https:")
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    ssl=trusted() if secure else True,
+                    limit=_CONNECTIONS,
+                    keepalive_timeout=_KEEPALIVE_S,
+                ),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=self._timeout_s, sock_read=self._timeout_s
+                ),
+                headers={
+                    "Authorization": f"Bearer {self._key}",
+                    "Accept": "application/json",
+                    "Content-Type": "application/json",
+                    "User-Agent": "feishu-memory-bot",
+                },
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=bool(getproxies()),  # looking for proxies costs as much as the request
+            )
+        return self._session
 
 
-def _is_too_many(met: object) -> TypeGuard[HttpRefusal]:
-    """Whether the model refuses because of other requests, and not because all is used up."""
-    return isinstance(met, HttpRefusal) and met.status == _TOO_MANY and not is_used_up(met.body)
+async def _noted(response: aiohttp.ClientResponse, admission: Admission) -> AsyncIterator[bytes]:
+    """The body; `admission` is told when it begins. Some servers send headers long before that."""
+    async for piece in response.content.iter_any():
+        admission.answered()
+        yield piece
 
 
-def _retry_after_s(refusal: HttpRefusal) -> float:
-    """What the model asks to wait, in seconds; 0 where it does not say."""
-    wanted = refusal.headers.get("Retry-After", "")
-    try:
-        return max(0.0, float(wanted))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(wanted).timestamp() - time.time())
-    except ValueError:
-        return 0.0
+async def _refusal(response: aiohttp.ClientResponse) -> HttpRefusal:
+    """The response, its status not being 2xx; an endless page is cut."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > _MAX_REFUSAL_BYTES:
+            response.close()
+            break
+    return HttpRefusal(response.status, response.headers, bytes(body[:_MAX_REFUSAL_BYTES]))

@@ -16,9 +16,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from bot.agents.llm.refusal_table import Feature
 from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
+from bot.agents.tool_types.tool import NO_TOOLS, Toolbox, ToolCall
+
+Feature = Literal[
+    "tools", "stream", "stream_options", "whole", "system", "turns", "images",
+    "max_completion_tokens", "max_tokens", "temperature", "unsigned_calls", "calls",
+]  # fmt: skip
+"""A field of a request, and: `whole`, an answer without streaming; `system`, a message of that
+role; `turns`, two messages of one role in a row; `images`, pictures in a message; `calls`, earlier
+tool calls as such; `unsigned_calls`, those without what endpoints sign them with."""
 
 Message = dict[str, Any]
 OnText = Callable[[str], Awaitable[None]]
@@ -33,6 +40,8 @@ NEXT_STEPS: Mapping[str, str] = {
     "quota_used_up": "top up the account of OPENAI_API_KEY",
     "no_completion": "check OPENAI_BASE_URL: what answers there is not a chat completion endpoint "
     "(often the address has to end in /v1)",
+    "only_thoughts": "check how the server of OPENAI_MODEL tells thoughts from answers (vLLM: "
+    "--reasoning-parser), or turn thinking off there",
 }
 _LOOK = "run scripts/doctor, which asks the endpoint as the bot does"
 
@@ -78,15 +87,6 @@ class Declined(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """`arguments` is JSON as the model wrote it, valid or not."""
-
-    id: str
-    name: str
-    arguments: str = "{}"
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
     """What a model is given: system message first, question or tool results last. `outcomes`, by
     the id of a call of this run, is for a model that goes by rules: what the results say, as data.
@@ -104,8 +104,8 @@ class Response:
     """What a model said and which tools it wants called; tokens as reported, 0 when they are not.
 
     `cut_off`: the model reached its own length limit. `broken`: it stopped writing, or its
-    connection did, and `text` is what it had said by then. `thoughts` are the fields a reasoning
-    model wants back with the results of its calls.
+    connection did, and `text` is what it had said by then. `thoughts` are the fields that a model
+    wants back with the results of its calls.
     """
 
     text: str = ""
@@ -114,12 +114,16 @@ class Response:
     output_tokens: int = 0
     cut_off: bool = False
     broken: Literal["", "time", "connection"] = ""
-    thoughts: Mapping[str, str] = field(default_factory=dict)
+    thoughts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def called(id: str, name: str, arguments: str) -> dict[str, Any]:
+def called(
+    id: str, name: str, arguments: str, extra: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A call as it stands in an assistant's message; `arguments` is JSON."""
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    extra = extra or {}
+    function = {**extra.get("function", {}), "name": name, "arguments": arguments}
+    return {**extra, "id": id, "type": "function", "function": function}
 
 
 def returned(id: str, result: str) -> Message:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from bot.agents.llm.refusal_table import Feature
+from bot.agents.llm.model import Feature
 
 FORGOTTEN_AFTER_S = 3600.0
 _ENOUGH = 3

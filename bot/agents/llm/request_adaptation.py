@@ -6,36 +6,31 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from bot.agents.llm.model import Message, Request
-from bot.agents.llm.refusal_table import Feature
+from bot.agents.llm.model import Feature, Message, Request
+from bot.agents.llm.request_messages import results_in_words
 
 _UNSEEN = "[A picture came with this message. You cannot see pictures: say so.]"
 _EARLIER = "[What was said before is not shown.]"
 _LIMITS: tuple[Feature, ...] = ("max_completion_tokens", "max_tokens")
+OPTIONS: frozenset[Feature] = frozenset((*_LIMITS, "stream_options", "temperature"))
+"""What can be left out of any request."""
+EARLIER_CALLS: frozenset[Feature] = frozenset(("unsigned_calls", "calls"))
+"""What can be told in words."""
 
 
-def fields_of(
-    request: Request, lacks: Collection[Feature], *, streams: bool, bare: bool = False
-) -> dict[str, Any]:
-    """The fields of the body, without `model` and `tools`; `bare`: none that can be left out."""
+def fields_of(request: Request, lacks: Collection[Feature]) -> dict[str, Any]:
+    """The fields of the body, without `model` and `tools`."""
     fields: dict[str, Any] = {"messages": adapted(request.messages, lacks)}
-    if streams:
+    if "stream" not in lacks or "whole" in lacks:
         fields["stream"] = True
-    if bare:
-        return fields
-    if streams and "stream_options" not in lacks:
-        fields["stream_options"] = {"include_usage": True}
+        if "stream_options" not in lacks:
+            fields["stream_options"] = {"include_usage": True}
     limit = next((name for name in _LIMITS if name not in lacks), None)
     if request.max_tokens is not None and limit:
         fields[limit] = request.max_tokens
     if request.temperature is not None and "temperature" not in lacks:
         fields["temperature"] = request.temperature
     return fields
-
-
-def can_be_bared(request: Request, *, streams: bool) -> bool:
-    """Whether a request has fields that can be left out."""
-    return streams or request.max_tokens is not None or request.temperature is not None
 
 
 def sent_features(request: Request, fields: dict[str, Any]) -> frozenset[Feature]:
@@ -57,14 +52,56 @@ def sent_features(request: Request, fields: dict[str, Any]) -> frozenset[Feature
 
 def adapted(messages: Sequence[Message], lacks: Collection[Feature]) -> Sequence[Message]:
     """The same words in messages that the endpoint takes."""
-    if not {"images", "system", "turns"} & set(lacks):
+    if not {"images", "system", "turns", *EARLIER_CALLS} & set(lacks):
         return messages
     found: Iterable[Message] = messages
+    if EARLIER_CALLS & set(lacks):
+        found = _without_calls(messages, signed_too="calls" in lacks)
     if "images" in lacks:
         found = map(_in_words, found)
     if "system" in lacks:
         found = ({**one, "role": "user"} if one["role"] == "system" else one for one in found)
-    return _in_turns(found)
+    return _in_turns(found) if {"images", "system", "turns"} & set(lacks) else list(found)
+
+
+def doubtful_calls(messages: Sequence[Message], lacks: Collection[Feature]) -> Feature | None:
+    """Which earlier calls an endpoint may have refused for a reason that it does not tell: they
+    lack its signature, or have one of another model, or an id that it does not take."""
+    signed = [_is_signed(one) for one in messages if "tool_calls" in one]
+    if "calls" in lacks or not signed:
+        return None
+    is_known = "unsigned_calls" in lacks or all(signed)
+    return "unsigned_calls" if not is_known else "calls" if any(signed) else None
+
+
+def _is_signed(message: Message) -> bool:
+    """Whether a call of the message has fields of the endpoint's own."""
+    return any(
+        call.keys() - {"id", "type", "function"} or call["function"].keys() - {"name", "arguments"}
+        for call in message["tool_calls"]
+    )
+
+
+def _without_calls(messages: Iterable[Message], *, signed_too: bool) -> Iterable[Message]:
+    """The messages with calls and their results told in words."""
+    waiting: dict[str, str] = {}
+    results: list[tuple[str, str]] = []
+    for message in messages:
+        if (id := message.get("tool_call_id")) in waiting:
+            results.append((waiting.pop(id), message["content"]))
+            continue
+        if results:
+            yield results_in_words(results)
+            results = []
+        if "tool_calls" not in message or (_is_signed(message) and not signed_too):
+            yield message
+            continue
+        functions = {call["id"]: call["function"] for call in message["tool_calls"]}
+        waiting = {id: f"{one['name']} {one['arguments']}" for id, one in functions.items()}
+        if content := message.get("content"):
+            yield {"role": "assistant", "content": content}
+    if results:
+        yield results_in_words(results)
 
 
 def _in_words(message: Message) -> Message:

@@ -1,22 +1,59 @@
 """One response put together from what an endpoint sends, whole or in pieces. Pure.
 
 Endpoints that call themselves compatible leave out indices and ids, repeat names, send arguments
-as objects, think in fields of their own, and report errors inside an answer. The fields are those
-of https://platform.openai.com/docs/api-reference/chat-streaming and, for thoughts, of DeepSeek,
-Qwen, vLLM (`reasoning_content`) and OpenRouter (`reasoning`).
+as objects, think in fields of their own, and report errors inside an answer. Some send everything
+once more at the end, or with each piece, or a placeholder before the real arguments. The fields are
+those of https://platform.openai.com/docs/api-reference/chat-streaming and, for thoughts, of
+DeepSeek, Qwen, vLLM (`reasoning_content`) and OpenRouter (`reasoning`).
 """
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.agents.llm.model import Declined, ModelFailed, Response, ToolCall
+from bot.agents.llm.body_reader import json_values
+from bot.agents.llm.model import Declined, ModelFailed, Response
+from bot.agents.model_text.cleaner import after_thoughts
+from bot.agents.tool_types.tool import ToolCall
 from bot.text.lenient_json import dumps, mended
 
-_THOUGHTS = ("reasoning_content", "reasoning")
+# Fields of a message that belong to its calls: thoughts, reasoning_details (OpenRouter),
+# extra_content (Gemini), thinking_blocks (LiteLLM) and their like.
+_BELONGS = re.compile(r"reason|think|thought|signature|extra_content|provider_specific")
+_CALL_FIELDS = ("index", "id", "type", "function")
 _TEXTS = ("text", "output_text")
+_PIECE = "chat.completion.chunk"
+# Shorter texts may say the same twice: "no" and "no", "1" and "1".
+_SURE = 16
+_numbers = itertools.count(1)
+
+
+class _Text:
+    """A text as far as it has come. A last piece that repeats all others, and pieces that each
+    begin with the one before, replace the text."""
+
+    __slots__ = ("_before", "_count", "_grows", "last")
+
+    def __init__(self) -> None:
+        self._before = self.last = ""
+        self._count, self._grows = 0, True
+
+    def __str__(self) -> str:
+        is_sure = self._count > 2 or (self._count == 2 and len(self._before) >= _SURE)
+        if is_sure and self._grows:
+            return self.last
+        return self._before if is_sure and self.last == self._before else self._before + self.last
+
+    def add(self, piece: str) -> None:
+        is_longer = len(piece) > len(self.last) or len(piece) >= _SURE
+        self._grows = self._grows and is_longer and piece.startswith(self.last)
+        self._before += self.last
+        self.last = piece
+        self._count += 1
 
 
 @dataclass(slots=True)
@@ -26,10 +63,11 @@ class _PartialCall:
     index: object
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    arguments: _Text = field(default_factory=_Text)
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
-class Gathering:
+class ResponseAssembly:
     """Takes the chunks of a stream, or one whole completion, and gives the response.
 
     `complete`: its end was told, what comes after it no longer matters. `is_completion`: some of it
@@ -37,9 +75,10 @@ class Gathering:
     """
 
     def __init__(self) -> None:
-        self._text: list[str] = []
-        self._refusal: list[str] = []
-        self._thoughts: dict[str, list[str]] = {}
+        self._text = _Text()
+        self._refusal = _Text()
+        self._thoughts: dict[str, _Text] = {}
+        self._extra: dict[str, Any] = {}
         self._calls: list[_PartialCall] = []
         self._usage: Mapping[str, Any] = {}
         self._finish = ""
@@ -55,9 +94,7 @@ class Gathering:
     @property
     def text(self) -> str:
         """What was said so far."""
-        if len(self._text) > 1:
-            self._text = ["".join(self._text)]
-        return self._text[0] if self._text else ""
+        return str(self._text)
 
     def add(self, sent: Any) -> None:
         """A chunk or a completion. Raises `ModelFailed` when it is neither, or an error."""
@@ -71,11 +108,14 @@ class Gathering:
         for choice in _dicts(sent.get("choices"))[:1]:
             if choice.get("error") or choice.get("finish_reason") == "error":
                 raise ModelFailed("provider_error")
-            self._finish = _str(choice.get("finish_reason")) or self._finish
-            if isinstance(delta := choice.get("delta"), dict) and delta:
-                self._add(delta, whole=False)
-            elif isinstance(message := choice.get("message"), dict):
-                self._add(message, whole=True)
+            finish = _str(choice.get("finish_reason"))
+            is_piece = sent.get("object") == _PIECE or not (finish or self.complete)
+            delta, message = choice.get("delta"), choice.get("message")
+            if isinstance(message, dict) and not (is_piece and delta):
+                self._add(message, instead=not is_piece, whole=True)
+            elif isinstance(delta, dict):
+                self._add(delta)
+            self._finish = finish or self._finish
             self.complete = self.complete or bool(self._finish)
 
     def broken_off(self, why: Literal["time", "connection"]) -> Response:
@@ -89,33 +129,54 @@ class Gathering:
 
     def response(self) -> Response:
         """All of it. Raises `Declined`."""
-        refusal = mended("".join(self._refusal)).strip()
+        refusal = mended(str(self._refusal)).strip()
         if refusal or self._finish == "content_filter":
             raise Declined(refusal)
+        text, calls = self.text, tuple(self._complete_calls())
+        if not (calls or text.strip()):
+            text = next(filter(None, map(after_thoughts, map(str, self._thoughts.values()))), text)
         return Response(
-            text=mended(self.text),
-            calls=tuple(self._complete_calls()),
+            text=mended(text),
+            calls=calls,
             input_tokens=self._tokens("prompt_tokens"),
             output_tokens=self._tokens("completion_tokens"),
             cut_off=self._finish == "length",
-            thoughts={field: mended("".join(parts)) for field, parts in self._thoughts.items()},
+            thoughts={
+                **self._extra,
+                **{name: mended(str(thought)) for name, thought in self._thoughts.items()},
+            },
         )
 
-    def _add(self, message: Mapping[str, Any], *, whole: bool) -> None:
+    def _add(
+        self, message: Mapping[str, Any], *, instead: bool = False, whole: bool = False
+    ) -> None:
+        """Adds a piece, or takes what is in `message` `instead` of what came before."""
         if text := _said(message.get("content")):
-            self._text.append(text)
-            self.pieces += 1
+            self._text = self._said(self._text, text, instead=instead)
         if refusal := _str(message.get("refusal")):
-            self._refusal.append(refusal)
-        for field in _THOUGHTS:
-            if thought := _str(message.get(field)):
-                self._thoughts.setdefault(field, []).append(thought)
-                self.pieces += 1
+            self._refusal = self._said(self._refusal, refusal, instead=instead)
+        for name, thought in message.items():
+            if not _BELONGS.search(name) or not thought:
+                continue
+            if not isinstance(thought, str):
+                _extend(self._extra, name, thought, instead=instead)
+            else:
+                before = self._thoughts.get(name) or _Text()
+                self._thoughts[name] = self._said(before, thought, instead=instead)
         if calls := _dicts(message.get("tool_calls")):
             self.pieces += 1
+            if instead:
+                self._calls = []
             apart = whole or len(calls) > 1  # calls that stand beside one another are not one
             for place, call in enumerate(calls):
                 self._add_call(call, place if apart else None)
+
+    def _said(self, before: _Text, piece: str, *, instead: bool) -> _Text:
+        self.pieces += 1
+        if instead or (self.complete and piece == str(before)):
+            before = _Text()
+        before.add(piece)
+        return before
 
     def _add_call(self, piece: Mapping[str, Any], place: int | None) -> None:
         function = piece.get("function")
@@ -126,9 +187,15 @@ class Gathering:
             call = _PartialCall(index)
             self._calls.append(call)
         call.id = call.id or id
-        if not call.arguments:  # a name that comes again with the arguments is only repeated
+        for key, value in piece.items():
+            if key not in _CALL_FIELDS and value:
+                call.extra[key] = value
+        if own := {k: v for k, v in told.items() if k not in ("name", "arguments") and v}:
+            call.extra["function"] = {**call.extra.get("function", {}), **own}
+        if not str(call.arguments):  # a name that comes again with the arguments is only repeated
             call.name = _joined(call.name, name)
-        call.arguments += _arguments(told.get("arguments"))
+        if arguments := _arguments(told.get("arguments")):
+            call.arguments.add(arguments)
 
     def _continued(self, index: object, id: str, name: str) -> _PartialCall | None:
         """The call that a piece goes on with; None begins another.
@@ -140,26 +207,71 @@ class Gathering:
             if id:
                 return next((call for call in self._calls if call.id == id), None)
             last = self._calls[-1] if self._calls else None
-            return None if last and name and last.arguments else last
+            return None if last and name and str(last.arguments) else last
         found = next((one for one in reversed(self._calls) if one.index == index), None)
         another = found and id and found.id and id != found.id and name
         return None if another else found
 
     def _complete_calls(self) -> Iterator[ToolCall]:
+        """Each call once: one that comes again without an id of its own is a repetition."""
         taken: set[str] = set()
-        for number, call in enumerate(self._calls):
-            id = call.id if call.id and call.id not in taken else f"call_{number}"
+        made: set[tuple[str, str]] = set()
+        for call in self._calls:
+            name, arguments = mended(call.name), mended(_once(call.arguments))
+            has_own_id = call.id and call.id not in taken
+            if not has_own_id and (name, arguments) in made:
+                continue
+            made.add((name, arguments))
+            id = call.id if has_own_id else _new_id()
             taken.add(id)
-            yield ToolCall(id, mended(call.name), mended(call.arguments))
+            yield ToolCall(id, name, arguments, call.extra)
 
     def _tokens(self, name: str) -> int:
         count = self._usage.get(name)
         return count if isinstance(count, int) else 0
 
 
+def _extend(fields: dict[str, Any], name: str, value: Any, *, instead: bool) -> None:
+    """Adds a field that may come in several pieces: lists go on, all else is replaced."""
+    before = fields.get(name)
+    if isinstance(before, list) and isinstance(value, list) and not instead and before != value:
+        value = [*before, *value]
+    fields[name] = value
+
+
+def _new_id() -> str:
+    """An id for a call without one: nine letters and digits, which every endpoint takes."""
+    return f"c{next(_numbers) % 10**8:08d}"
+
+
 def _joined(name: str, piece: str) -> str:
     """A name that comes in pieces, again and again, or growing."""
     return piece if piece.startswith(name) else name if name == piece else name + piece
+
+
+def _once(arguments: _Text) -> str:
+    """The arguments without placeholders and repetitions around them."""
+    written = str(arguments)
+    try:
+        values = json_values(written)
+    except ValueError:
+        return arguments.last if _object(arguments.last) else written
+    if len(values) == 1:
+        return written
+    objects = [one for one in map(_object, values) if one]
+    fullest = max(objects, key=len, default={})
+    is_all = all(fullest.get(key) == value for one in objects for key, value in one.items())
+    return dumps(fullest).decode() if is_all else written
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """The object that `value` is, or has as its JSON; {} otherwise."""
+    if isinstance(value, str):
+        try:
+            [value] = json_values(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _arguments(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -19,6 +20,13 @@ async def time_limit(seconds: float) -> AsyncIterator[asyncio.Timeout]:
             yield limit
         finally:
             _limits.reset(outer)
+
+
+def time_left() -> float:
+    """Seconds until the first of the time limits around this task."""
+    now = asyncio.get_running_loop().time()
+    ends = (when for limit in _limits.get() if (when := limit.when()) is not None)
+    return min(ends, default=math.inf) - now
 
 
 @contextmanager

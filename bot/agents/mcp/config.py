@@ -1,8 +1,9 @@
 """`mcp.json`: which outside servers there are, and what needs a person's confirmation. Pure but for
 reading the file and the environment variables it names.
 
-The format is the usual `mcpServers`, with one key of ours: `"confirm": true` for all tools of a
-server or a list of tool names.
+The format is the usual `mcpServers`, with one key of ours: `"confirm": true`, `false` or a list of
+tool names. Without it, every tool waits for a confirmation that its server does not declare
+read-only.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class McpServer:
     cwd: str | None = None
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    confirm: bool | frozenset[str] = False
+    confirm: bool | frozenset[str] | None = None
 
 
 def load_servers(file: Path, environment: Mapping[str, str] | None = None) -> tuple[McpServer, ...]:
@@ -104,9 +105,9 @@ class _ServerEntry:
             raise self._invalid('"url" must start with https:// or http://')
         return url
 
-    def _confirm(self) -> bool | frozenset[str]:
-        value = self._content.get("confirm", False)
-        if isinstance(value, bool):
+    def _confirm(self) -> bool | frozenset[str] | None:
+        value = self._content.get("confirm")
+        if value is None or isinstance(value, bool):
             return value
         return frozenset(self._texts("confirm"))
 

@@ -97,8 +97,14 @@ class ServerConnection:
         return self._client
 
     def needs_confirmation(self, name: str) -> bool:
-        """A name in `confirm` that the server does not have guards all of its tools."""
+        """True if the asker has to confirm a call of this tool.
+
+        Without `confirm` in `mcp.json`, that is every tool that the server does not declare
+        read-only. A name in `confirm` that the server does not have guards all of its tools.
+        """
         confirm = self._server.confirm
+        if confirm is None:
+            return not self.tools[name].reads
         if isinstance(confirm, bool):
             return confirm
         mistyped = not confirm <= set(self._original.values())

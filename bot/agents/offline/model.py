@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
+from bot.agents.llm.model import Message, OnText, Request, Response
 from bot.agents.offline import agendas, facts, notes, reminders
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.notes import Call, Returned
@@ -19,7 +19,7 @@ from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
 from bot.agents.prompts.quotation import quotations, without_material
 from bot.agents.tool_types.outcomes import COMMON, ToolOutcome
-from bot.agents.tool_types.tool import ERROR
+from bot.agents.tool_types.tool import ERROR, ToolCall
 from bot.documents.links import links_in, without_links
 from bot.text.languages import Language, join_list, language_said, last_language
 from memory.foreign_text import as_written

@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.agents.llm.model import Message, Request, ToolCall
+from bot.agents.llm.model import Message, Request
 from bot.agents.offline import facts
 from bot.agents.offline.model import OfflineModel, situation_of
-from bot.agents.tool_types.tool import Toolbox
+from bot.agents.tool_types.tool import Toolbox, ToolCall
 
 _SEARCHES = frozenset({"recall"})  # the model finds in its prompt what these would find
 _LONGEST_CERTAIN = 200

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from bot.agents.authority.rules import Exchange
 from bot.documents.outcome import NO_DOCUMENTS, DocumentsOutcome
 from bot.text.address_template import AutoMention
 from bot.text.languages import Language, language_of
@@ -127,8 +128,8 @@ class Prompt:
 
     `people` are those whom a name can mean.
 
-    `own_words` are what the asker says, without what came with it: a change that these do not ask
-    for waits for their confirmation (`bot.agents.tools.own_words`).
+    `exchange` is what the asker wrote: a change that it does not request waits for their
+    confirmation (`bot.agents.authority.rules`).
 
     `words_of_model`: a model wrote the question and a person only pressed its button; then every
     tool that changes something waits for that person's confirmation. `reads_only`: no tool changes
@@ -152,7 +153,7 @@ class Prompt:
     memory_away: bool = False
     images: tuple[Image, ...] = ()
     owner: str = ""
-    own_words: str | None = None
+    exchange: Exchange | None = None
     words_of_model: bool = False
     reads_only: bool = False
     people: Roster = NOBODY

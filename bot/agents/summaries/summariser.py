@@ -12,8 +12,8 @@ import structlog
 
 from bot.agents.configured_models import Models
 from bot.agents.llm.model import Declined, Model, ModelFailed, Request
-from bot.agents.llm.model_text import Cleaner, Manner
 from bot.agents.llm.request_messages import plain_messages
+from bot.agents.model_text.cleaner import Cleaner, Manner
 from bot.agents.summaries.soundness import is_sound
 from bot.process import metrics
 from bot.settings import Settings

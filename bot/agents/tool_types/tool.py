@@ -3,6 +3,7 @@
 @dataclass Tool      name, description, JSON schema, function
 tool(function)       derives all of it from signature and docstring, once
 Toolbox              the tools of an agent, with their JSON for requests made once
+ToolCall             what a model wants called
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -28,6 +29,19 @@ _SIMPLE: Mapping[type, dict[str, Any]] = {
     bool: {"type": "boolean"},
 }
 _ARGUMENT = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a model calls. `arguments` is JSON as the model wrote it, valid or not. `extra` are
+    fields of the endpoint's own, such as signatures, which it wants back with the call; those under
+    `function` belong there.
+    """
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 class ToolFailed(Exception):

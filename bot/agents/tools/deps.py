@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bot.agenda.turn_agenda import TurnAgenda
+from bot.agents.authority.rules import Exchange
 from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
@@ -44,7 +45,7 @@ class ToolDeps:
     (what `recall` found) are filled while the agents run. `prompt` is what a specialist is told
     besides its own instructions; it shares `spent` and `on_progress`. `outside` are the tools of
     MCP servers as the turn found them. `note_done` keeps, beside the turn, the name of a tool that
-    has changed something. `own_words`, `words_of_model` and `reads_only` are those of the `Prompt`;
+    has changed something. `exchange`, `words_of_model` and `reads_only` are those of the `Prompt`;
     `confirmed`: the person pressed the button for exactly this call. `ended` says why the answer
     that a specialist gives to the person is not complete. `documents` and `agenda` are those of the
     person who asks, for this turn; `may_be_told` is asked of what a tool gives before a model sees
@@ -60,7 +61,7 @@ class ToolDeps:
     timers: TimerStore | None = None
     outside: Toolbox = NO_TOOLS
     note_done: Callable[[str], Awaitable[None]] | None = None
-    own_words: str | None = None
+    exchange: Exchange | None = None
     words_of_model: bool = False
     confirmed: bool = False
     documents: TurnDocuments | None = None

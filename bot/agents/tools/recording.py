@@ -6,17 +6,17 @@ import contextlib
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
+from bot.agents.authority.rules import GUARDED, authorises
 from bot.agents.prompts.drawn_on import noting_sources
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Tool, ToolFailed, as_error
 from bot.agents.tools.confirming import reads_only, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.own_words import GUARDED, asked_for
 from memory.errors import (
     AccessDenied,
     NoteInvalid,
@@ -83,34 +83,56 @@ async def _outcome(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Too
 
 
 async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
-    """What the call gives. What the asker's own words did not ask for is not changed before they
-    have confirmed exactly that; what is only looked up changes nothing."""
+    """Calls a tool that reads, or that the asker requested or confirmed. Any other waits for their
+    confirmation of exactly this call."""
     if tool.reads:
         return await tool.call(deps, arguments)
-    if not deps.reads_only and (deps.confirmed or _is_asked_for(tool.name, arguments, deps)):
-        result = await tool.call(deps, arguments)
-        await _note_done(tool.name, deps)
-        return result
     if deps.reads_only:
         raise reads_only()
-    return await hold_up(tool, arguments, deps)
+    if not deps.confirmed and (deps.exchange or deps.words_of_model):
+        target = await _target(tool, arguments, deps)
+        if not _is_authorised(tool.name, arguments, target, deps):
+            return _defer(tool, arguments, target, deps)
+    result = await tool.call(deps, arguments)
+    await _note_done(tool.name, deps)
+    return result
 
 
 async def hold_up(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> ToolOutcome:
-    """Leaves the call to a button of the person who asked; what a model is told of that. Raises
-    `ToolFailed` for what a card cannot show, and `StoreError`."""
+    """Defers the call until the asker confirms it with a button. Returns the result to show the
+    model. Raises `ToolFailed` for what a card cannot show, and `StoreError`."""
+    return _defer(tool, arguments, await _target(tool, arguments, deps), deps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The note, reminder or fact that a call changes: its `kind`, its `name`, its whole `text`."""
+
+    kind: str
+    name: str
+    text: str
+
+
+def _defer(
+    tool: Tool, arguments: dict[str, Any], target: _Target | None, deps: ToolDeps
+) -> ToolOutcome:
     given = as_stored({key: value for key, value in arguments.items() if value is not None})
-    return wait_for_confirmation(tool.name, given, deps, await _about(tool, given, deps))
+    about = {target.kind: target.name} if target else {}
+    return wait_for_confirmation(tool.name, given, deps, about)
 
 
-def _is_asked_for(tool: str, arguments: Mapping[str, Any], deps: ToolDeps) -> bool:
+def _is_authorised(
+    tool: str, arguments: Mapping[str, Any], target: _Target | None, deps: ToolDeps
+) -> bool:
     if deps.words_of_model:
         return False
-    if tool not in GUARDED or deps.own_words is None:
+    if tool not in GUARDED:
         return True
     if arguments.get("scope") == "person" and not deps.context.speaks_for_self:
         return True  # the tool itself refuses
-    return asked_for(tool, arguments, deps.own_words, deps.prompt.people.names())
+    if deps.exchange is None:
+        return True
+    return authorises(deps.exchange, tool, arguments, target.text if target else None)
 
 
 async def _note_done(tool: str, deps: ToolDeps) -> None:
@@ -120,21 +142,27 @@ async def _note_done(tool: str, deps: ToolDeps) -> None:
             await deps.note_done(tool)
 
 
-async def _about(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> dict[str, str]:
-    """What the note or reminder says that the arguments of a tool of ours name by its id."""
-    if "__" in tool.name:
-        return {}
+async def _target(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> _Target | None:
+    """Returns the item that the arguments of a tool of ours name by id or key, if it exists."""
+    if tool.name not in GUARDED:
+        return None
     if "reminder_id" in arguments and deps.timers:
-        set_here = await deps.timers.list(deps.context)
-        said = {one.id: one.plan.content for one in set_here}.get(arguments["reminder_id"])
-        return {"reminder": said} if said else {}
+        timers = await deps.timers.list(deps.context)
+        contents = {one.id: one.plan.content for one in timers}
+        content = contents.get(arguments["reminder_id"])
+        return _Target("reminder", content, content) if content else None
+    if tool.name == "forget_fact":
+        memory, key = deps.prompt.working_memory, str(arguments["key"])
+        values = [facts[key] for facts in (memory.chat, memory.user) if key in facts]
+        fact = ", ".join(map(str, values))
+        return _Target("fact", fact, f"{key} {fact}") if values else None
     if "note_id" not in arguments:
-        return {}
+        return None
     try:
         note = await deps.notes.get(deps.context, str(arguments["note_id"]))
     except (NoteNotFound, NoteInvalid, AccessDenied):
-        return {}
-    return {"note": note.title}
+        return None
+    return _Target("note", note.title, f"{note.title} {note.body} {' '.join(note.tags)}")
 
 
 def refused(error: StoreError) -> ToolOutcome:

@@ -2,7 +2,7 @@
 
 The readers of the document read the answer. So it is made of the document, its thread and what was
 kept in this thread; nothing of a group, a private chat or another document is reached. The thread
-is a place of its own in the memory, so the database says so too (`sql/0710_document_threads.sql`).
+is a place of its own in the memory, so the database says so too (`agent_chats_place`).
 """
 
 from __future__ import annotations

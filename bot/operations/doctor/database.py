@@ -16,11 +16,11 @@ from bot.queue.connections import (
     open_rpc,
     running_database,
     steps_ahead,
+    steps_missing,
 )
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
-from memory import migrations
 from memory.errors import StoreError
 from memory.tables.embeddings import Backlog, EmbeddingStore
 
@@ -33,7 +33,7 @@ def database(settings: Settings) -> tuple[list[Check], str]:
         missing = check_database(settings)
         url = running_database(settings)
         if settings.embedded_database:
-            missing = migrations.pending(url)
+            missing = steps_missing(url)
         newer = steps_ahead(url)
     except NotConfigured as exc:
         return [fail("database", str(exc), exc.zh)], ""

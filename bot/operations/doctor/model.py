@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 
-from bot.agents.llm import sight
 from bot.agents.llm.embedding_inputs import inputs_of
 from bot.agents.llm.limits import SLOW_EMBEDDING_S
 from bot.agents.llm.refusals import refused_feature
+from bot.agents.llm.vision_probe import MOST_TOKENS, is_right, question
 from bot.operations.doctor.http_exchange import HttpAnswer, Silent, ask
 from bot.operations.doctor.result import Check, State, fail, ok, unknown, warn
 from bot.settings import LOCAL_EMBEDDINGS, Settings
@@ -94,12 +94,16 @@ def pictures(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
         )
     try:
         answer = _one_token(
-            settings, name, timeout_s, most=sight.MOST_TOKENS, messages=[sight.question()]
+            settings,
+            name,
+            timeout_s,
+            most=MOST_TOKENS,
+            messages=[question()],
         )
     except Silent as exc:
         said = exc.sentence
         return unknown("pictures", f"Not checked: {said.en}.", f"无法检查：{said.zh}。")
-    if _is_answered(answer) and sight.is_right(_said(answer)):
+    if _is_answered(answer) and is_right(_said(answer)):
         return ok(
             "pictures",
             f"{name} sees pictures: it was asked what is in one.",

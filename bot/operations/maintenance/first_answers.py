@@ -33,7 +33,7 @@ from bot.queue.jobs import EVENT_TASK, Job
 from bot.queue.table import ending
 from bot.services import Services
 from bot.settings import Settings
-from memory.backends.postgres import Pool
+from memory.backends.pool import Pool
 from memory.backends.rehearsal import UndoneRpc
 from memory.errors import StoreError
 from memory.recall.passages import recall_at_once
@@ -68,7 +68,7 @@ async def rehearse(settings: Settings, pool: Pool) -> None:
     except (StoreError, psycopg.Error) as exc:
         log.info("rehearsal.failed", error=type(exc).__name__)
         return
-    log.info("rehearsal.done", seconds=round(time.monotonic() - began, 3))
+    log.debug("rehearsal.done", seconds=round(time.monotonic() - began, 3))
 
 
 async def _play(rpc: UndoneRpc, settings: Settings) -> None:

@@ -21,7 +21,7 @@ async def share_person_rates(table: JobTable, services: Services) -> None:
     while services.rates.per_minute:
         await asyncio.sleep(_EVERY_S)
         await share_once(table, services)
-        services.rates.forget_full(services.clock())
+        services.rates.forget_idle(services.clock())
 
 
 async def share_once(table: JobTable, services: Services) -> None:

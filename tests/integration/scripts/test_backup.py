@@ -18,7 +18,6 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from scripts.operating import dumps
-from tests.support import stored_database
 from tests.support.exchanges import exchange
 from tests.support.people import Group
 
@@ -138,17 +137,26 @@ def test_a_backup_of_another_version_is_refused(
     assert not any(dumps.tables(blank_database_url).values())
 
 
-def test_a_database_from_before_the_baseline_and_a_new_one_are_of_one_version(
-    blank_database_url: str, database_url: str, tmp_path: Path
+@pytest.mark.parametrize("is_last", [True, False])
+def test_the_backup_of_a_trial_is_restored_if_it_is_of_the_last_version(
+    used_url: str, blank_database_url: str, tmp_path: Path, is_last: bool
 ) -> None:
-    stored_database.load(blank_database_url)
-    migrations.apply(blank_database_url)
-    run("backup", str(tmp_path / "kept.dump"), DATABASE_URL=blank_database_url)
+    with psycopg.connect(used_url, autocommit=True) as connection:
+        connection.execute(
+            "update feishu_bot.migrations set name = %s where name = 'schema.sql'",
+            ["0752_told_since_at_once.sql" if is_last else "0742_given_messages.sql"],
+        )
+    saved = run("backup", str(tmp_path / "kept.dump"), DATABASE_URL=used_url)
+    assert saved.returncode == 0, saved.stderr
 
-    restored = run("restore", str(tmp_path / "kept.dump"), DATABASE_URL=database_url)
+    restored = run("restore", str(tmp_path / "kept.dump"), DATABASE_URL=blank_database_url)
 
-    assert restored.returncode == 0, restored.stderr
-    assert contents(database_url) == contents(blank_database_url)
+    if is_last:
+        assert restored.returncode == 0, restored.stderr
+        assert contents(blank_database_url) == contents(used_url)
+    else:
+        assert restored.returncode == 2
+        assert "of a trial that lacks 0752_told_since_at_once.sql" in restored.stderr
 
 
 def test_nothing_is_written_over_and_nothing_is_left_behind(used_url: str, tmp_path: Path) -> None:

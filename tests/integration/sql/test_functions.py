@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -14,10 +13,16 @@ import pytest
 
 from memory import migrations
 from tests.support.schema import definitions
-from tests.support.sql_files import OF_POLICIES, access, functions_of, numbered, triggers_of
+from tests.support.sql_files import access, functions_of
 
+SCHEMA = migrations.FOLDER / migrations.WHOLE
 FILES = sorted((migrations.FOLDER / "functions").glob("*.sql"))
 NAME = migrations.read_functions().name
+# Policies call these for each statement; they are inlined, or cheap enough to be compiled.
+OF_POLICIES = {
+    f"public.{name}"
+    for name in ("claim", "token_auth_user", "membership_lasts", "readable_chats", "own_tenant")
+}
 CARD_BLOCK = "as $$ select 10000 $$"
 GRANTED = {
     "of_a_turn": {"authenticated", "service_role"},
@@ -81,24 +86,24 @@ def test_every_function_is_defined_once() -> None:
     assert [name for name, times in Counter(functions_of(FILES)).items() if times > 1] == []
 
 
-def test_numbered_files_define_what_policies_depend_on_and_no_other_function() -> None:
-    assert set(functions_of(numbered())) == OF_POLICIES
-    assert triggers_of(numbered()) == []
+def test_the_schema_includes_every_file_of_functions_once() -> None:
+    included = re.findall(r"^\\ir functions/(\S+)$", SCHEMA.read_text(), re.MULTILINE)
+
+    assert sorted(included) == [file.name for file in FILES]
 
 
 def test_every_policy_is_found_by_its_name(database: psycopg.Connection) -> None:
-    text = "\n".join(file.read_text() for file in [*numbered(), *FILES])
+    text = "\n".join(file.read_text() for file in [SCHEMA, *FILES])
     written = Counter(re.findall(r"create policy (\w+)\s", text))
-    written.subtract(re.findall(r"drop policy (\w+)\s", text))
     names = Counter(name for (name,) in database.execute("select polname from pg_policy"))
 
-    assert {name: n for name, n in written.items() if n} == names
+    assert written == names
 
 
 def test_the_functions_of_the_database_are_those_of_the_files(
     database: psycopg.Connection,
 ) -> None:
-    in_files = sorted([*functions_of(FILES), *OF_POLICIES])
+    in_files = sorted(functions_of(FILES))
     assert sorted(functions_in(database)) == in_files
 
     with database.transaction(force_rollback=True):
@@ -119,7 +124,7 @@ def test_everybody_may_call_what_the_list_says_and_nothing_else(
 def test_every_function_stands_in_one_list() -> None:
     names = [name for names in access().values() for name in names]
 
-    assert sorted(names) == sorted([*functions_of(FILES), *OF_POLICIES])
+    assert sorted(names) == sorted(functions_of(FILES))
 
 
 def test_a_function_that_is_in_no_list_is_seen(database: psycopg.Connection) -> None:
@@ -227,63 +232,21 @@ def test_a_second_function_of_one_name_is_refused(database_url: str, folder: Pat
         migrations.apply(database_url, folder=folder)
 
 
-def test_a_turn_that_is_being_written_and_the_functions_wait_for_each_other_in_order(
+def test_functions_are_replaced_while_a_turn_is_being_written(
     database_url: str, folder: Path
 ) -> None:
     rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 20000 $$")
-    applied: list[list[str]] = []
     with psycopg.connect(database_url) as turn:
         turn.execute(
             "insert into agent_chats (id, user_id, chat_id, root_id)"
             " values ('feishu:oc:om', 'u', 'oc', 'om')"
         )
-        step = threading.Thread(
-            target=lambda: applied.append(migrations.apply(database_url, folder=folder))
-        )
-        step.start()
-        waits_for_a_table(database_url)
-        # as open_turn goes on; one of the two would be cancelled if the other had this table
         turn.execute("delete from agent_messages where id = 0")
         turn.execute("delete from agent_working_memory where id = 0")
-    step.join(30)
+        lines: list[str] = []
+        migrations.apply(database_url, folder=folder, report=lines.append)
 
-    assert applied == [[migrations.read_functions(folder).name]]
-
-
-def test_backfills_call_functions_and_run_once(blank_database_url: str, folder: Path) -> None:
-    (folder / "0999_later.sql").write_text("create table public.later (block integer);")
-    (folder / "backfills" / "0999_later.sql").write_text(
-        "insert into public.later values (bot_private.card_block());"
-    )
-
-    migrations.apply(blank_database_url, folder=folder)
-    migrations.apply(blank_database_url, folder=folder)
-
-    with psycopg.connect(blank_database_url) as connection:
-        assert connection.execute("select block from later").fetchall() == [(10000,)]
-
-
-def waits_for_a_table(url: str) -> None:
-    """Returns when somebody waits for a lock on a table."""
-    waiting = "select exists (select from pg_locks where locktype = 'relation' and not granted)"
-    with psycopg.connect(url, autocommit=True) as connection:
-        for _ in range(600):
-            if connection.execute(waiting).fetchone() == (True,):
-                return
-            connection.execute("select pg_sleep(0.05)")
-    raise AssertionError("nobody waits")
-
-
-def test_tables_with_triggers_of_ours_are_locked_first(database: psycopg.Connection) -> None:
-    assert FILES[0].name == "_locks.sql"
-    locked = re.findall(r"(?:public|feishu_bot)\.\w+", FILES[0].read_text())
-    tables = database.execute(
-        "select distinct format('%%s.%%s', c.relnamespace::regnamespace, c.relname)"
-        " from pg_trigger t join pg_class c on c.oid = t.tgrelid where t.tgname = any (%s)",
-        [triggers_of(FILES)],
-    )
-
-    assert {name for (name,) in tables} == set(locked)
+    assert lines == [f"applying {migrations.read_functions(folder).name}"]
 
 
 def test_what_every_mention_calls_is_planned_once(database: psycopg.Connection) -> None:

@@ -1,26 +1,28 @@
-"""Migrations: from blank, again, at once, without a superuser, and when a file is wrong."""
+"""Migrations: from empty, again, at once, without a superuser, and when something is in the way."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from lab.doubles.processes import eventually
 from memory import migrations
 from tests.support.postgres import Server, database_name, start_server, statements_for_a_superuser
+from tests.support.schema import definitions
 
 ROOT = Path(__file__).parents[3]
-FILES = [file.name for file in sorted((ROOT / "sql").glob("[0-9]*.sql"))]
-FUNCTIONS = migrations.read_functions().name
-BACKFILLS = [f"backfills/{file.name}" for file in sorted((ROOT / "sql/backfills").glob("*.sql"))]
-STEPS = [*FILES, FUNCTIONS, *BACKFILLS]
 ROLES = ("anon", "authenticated", "service_role", "bot_console")
 
 _APPLY = """
@@ -30,51 +32,22 @@ print(json.dumps(migrations.apply(sys.argv[1])))
 """
 
 
-def test_a_blank_database_gets_tables_then_functions_then_backfills(
-    blank_database_url: str,
-) -> None:
-    assert migrations.pending(blank_database_url) == STEPS
+def test_an_empty_database_gets_the_whole_schema_in_one_step(blank_database_url: str) -> None:
+    lines: list[str] = []
+    assert migrations.pending(blank_database_url) == [migrations.WHOLE]
 
-    applied = migrations.apply(blank_database_url)
+    assert migrations.apply(blank_database_url, report=lines.append) == [migrations.WHOLE]
 
-    assert applied == STEPS
+    assert lines == ["applying schema.sql"]
     assert migrations.pending(blank_database_url) == []
 
 
 def test_the_second_time_nothing_is_applied_and_nothing_changes(blank_database_url: str) -> None:
     migrations.apply(blank_database_url)
-    before = schema(blank_database_url)
+    before = described(blank_database_url)
 
     assert migrations.apply(blank_database_url) == []
-    assert schema(blank_database_url) == before
-    assert before["agent_messages.content"] == "text not null"
-
-
-def test_every_step_is_reported_while_it_runs(blank_database_url: str) -> None:
-    lines: list[str] = []
-
-    migrations.apply(blank_database_url, report=lines.append)
-
-    assert lines[: len(STEPS)] == [f"applying {name}" for name in STEPS]
-
-
-def test_what_has_to_be_done_before_a_file_is_said_where_there_is_somebody_to_do_it(
-    blank_database_url: str, tmp_path: Path
-) -> None:
-    (tmp_path / "0001_first.sql").write_text("create table first ()")
-    lines: list[str] = []
-    migrations.apply(blank_database_url, folder=tmp_path, report=lines.append)
-    warned = "-- Purpose: p.\n-- Before this: stop the workers.\ncreate table second ()"
-    (tmp_path / "0002_second.sql").write_text(warned)
-
-    assert migrations.warnings(blank_database_url, folder=tmp_path) == ["stop the workers."]
-    migrations.apply(blank_database_url, folder=tmp_path, report=lines.append)
-    assert lines[-2:] == ["stop the workers.", "applying 0002_second.sql"]
-    assert migrations.warnings(blank_database_url, folder=tmp_path) == []
-
-
-def test_a_blank_database_is_warned_of_nothing(blank_database_url: str) -> None:
-    assert migrations.warnings(blank_database_url) == []
+    assert described(blank_database_url) == before
 
 
 def test_two_processes_at_once_apply_every_step_once(blank_database_url: str) -> None:
@@ -98,7 +71,7 @@ def test_two_processes_at_once_apply_every_step_once(blank_database_url: str) ->
     assert [process.returncode for process in processes] == [0, 0], outputs
     first, second = sorted((json.loads(out) for out, _ in outputs), key=len)
     assert first == []
-    assert second == STEPS
+    assert second == [migrations.WHOLE]
 
 
 def both_wait(connection: psycopg.Connection, database: str) -> None:
@@ -114,72 +87,115 @@ def both_wait(connection: psycopg.Connection, database: str) -> None:
     raise AssertionError("the two processes never came to the lock")
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of `sql/` that a test may change."""
+    return shutil.copytree(migrations.FOLDER, tmp_path / "sql")
+
+
 def test_a_wrong_file_is_named_and_leaves_nothing_of_itself(
-    blank_database_url: str, tmp_path: Path
+    database_url: str, folder: Path
 ) -> None:
-    (tmp_path / "0001_good.sql").write_text("create table public.good (id int);")
-    (tmp_path / "0002_wrong.sql").write_text(
+    (folder / "0002_good.sql").write_text("create table public.good (id int);")
+    (folder / "0003_wrong.sql").write_text(
         "create table public.half (id int); select * from public.nowhere;"
     )
-    (tmp_path / "0003_later.sql").write_text("create table public.later (id int);")
+    (folder / "0004_later.sql").write_text("create table public.later (id int);")
+    before = described(database_url).keys()
 
-    with pytest.raises(migrations.MigrationFailed, match=r"0002_wrong\.sql.*nowhere"):
-        migrations.apply(blank_database_url, folder=tmp_path)
+    with pytest.raises(migrations.MigrationFailed, match=r"0003_wrong\.sql.*nowhere"):
+        migrations.apply(database_url, folder=folder)
 
-    assert migrations.pending(blank_database_url, folder=tmp_path) == [
-        "0002_wrong.sql",
-        "0003_later.sql",
-    ]
-    assert {name.split(".")[0] for name in schema(blank_database_url)} == {"good"}
+    missing = ["0003_wrong.sql", "0004_later.sql"]
+    assert migrations.pending(database_url, folder=folder) == missing
+    came = described(database_url).keys() - before
+    assert {name.split(".")[1] for name in came if name.startswith("table ")} == {"good"}
+
+    (folder / "0003_wrong.sql").write_text("create table public.corrected (id int);")
+    assert migrations.apply(database_url, folder=folder) == missing
 
 
-@pytest.mark.usefixtures("migrated_template")  # the roles are there
-def test_a_corrected_file_is_applied_and_the_others_are_not_applied_again(
-    blank_database_url: str, tmp_path: Path
+def test_a_numbered_file_may_include_functions_that_it_needs(
+    database_url: str, folder: Path
 ) -> None:
-    (tmp_path / "0001_good.sql").write_text("create table public.good (id int);")
-    (tmp_path / "0002_wrong.sql").write_text("select 1/0;")
-    with pytest.raises(migrations.MigrationFailed):
-        migrations.apply(blank_database_url, folder=tmp_path)
+    (folder / "functions" / "moods.sql").write_text(
+        "create or replace function public.mood() returns trigger language plpgsql"
+        " set search_path = pg_catalog, pg_temp as $$ begin return new; end $$;"
+    )
+    (folder / "0002_moods.sql").write_text(
+        "\\ir functions/moods.sql\n"
+        "create trigger mood before insert on public.chats for each row execute function mood();"
+    )
 
-    (tmp_path / "0002_wrong.sql").write_text("create table public.corrected (id int);")
+    migrations.apply(database_url, folder=folder)
 
-    assert migrations.apply(blank_database_url, folder=tmp_path) == ["0002_wrong.sql"]
-
-
-def test_batches_that_were_interrupted_keep_what_is_done_and_start_again(
-    blank_database_url: str, tmp_path: Path
-) -> None:
-    (tmp_path / "0001_good.sql").write_text("create table public.good (id int);")
-    (tmp_path / "backfills").mkdir()
-    file = tmp_path / "backfills" / "0002_rows.batches.sql"
-    first = "do $$ begin insert into public.good values (1); commit; perform 1/{}; end $$"
-    file.write_text(first.format(0))
-    with pytest.raises(migrations.MigrationFailed, match="0002_rows"):
-        migrations.apply(blank_database_url, folder=tmp_path)
-    with psycopg.connect(blank_database_url) as connection:
-        assert connection.execute("select count(*) from public.good").fetchone() == (1,)
-
-    file.write_text(first.format(1))
-
-    assert migrations.apply(blank_database_url, folder=tmp_path) == [f"backfills/{file.name}"]
-    assert migrations.apply(blank_database_url, folder=tmp_path) == []
+    assert "trigger public.chats.mood" in described(database_url)
 
 
-def test_two_files_with_one_number_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "0001_this.sql").write_text("")
-    (tmp_path / "0001_that.sql").write_text("")
+def test_two_files_with_one_number_are_refused(folder: Path) -> None:
+    (folder / "0002_this.sql").write_text("")
+    (folder / "0002_that.sql").write_text("")
 
     with pytest.raises(ValueError, match="share a number"):
-        migrations.read_folder(tmp_path)
+        migrations.read_numbered(folder)
 
 
-def test_files_that_are_not_numbered_are_not_migrations(tmp_path: Path) -> None:
-    (tmp_path / "0001_this.sql").write_text("select 1;")
-    (tmp_path / "notes.md").write_text("")
-    (tmp_path / "seed.sql").write_text("")
+def test_a_step_gives_way_and_tries_again_while_a_transaction_holds_its_table(
+    database_url: str, folder: Path
+) -> None:
+    (folder / "0002_column.sql").write_text("alter table public.chats add column mood text;")
+    lines: list[str] = []
+    with (
+        psycopg.connect(database_url, application_name="a backup") as reader,
+        psycopg.connect(database_url, autocommit=True) as other,
+        ThreadPoolExecutor() as pool,
+    ):
+        reader.execute("select from public.chats")
+        step = pool.submit(migrations.apply, database_url, folder=folder, report=lines.append)
+        eventually(lambda: len(lines) > 1, what="the step waits")
+        waited = max(_seconds(other, "select from public.chats") for _ in range(40))
+        reader.rollback()
+        assert step.result(30)[0] == "0002_column.sql"
 
-    assert [step.name for step in migrations.read_folder(tmp_path)] == ["0001_this.sql"]
+    assert waited < 0.6
+    assert re.fullmatch(
+        r"0002_column\.sql waits for chats, held by process \d+ \(a backup\) for \d+ s", lines[1]
+    ), lines
+
+
+def test_a_step_gives_up_when_its_time_is_over(
+    database_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "_PATIENCE_S", 0.1)
+    (folder / "0002_column.sql").write_text("alter table public.chats add column mood text;")
+    with psycopg.connect(database_url) as reader:
+        reader.execute("select from public.chats")
+        with pytest.raises(migrations.MigrationFailed, match=r"waits for chats, held .*: end that"):
+            migrations.apply(database_url, folder=folder)
+
+    assert "0002_column.sql" in migrations.pending(database_url, folder=folder)
+
+
+def _seconds(connection: psycopg.Connection, statement: str) -> float:
+    started = time.monotonic()
+    connection.execute(statement.encode())
+    time.sleep(0.05)
+    return time.monotonic() - started
+
+
+def test_the_database_of_a_trial_is_refused_and_left_as_it_is(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "update feishu_bot.migrations set name = '0001_baseline.sql' where name = 'schema.sql'"
+        )
+    before = described(database_url)
+
+    with pytest.raises(migrations.TrialDatabase, match=r"start afresh .* scripts/restore there"):
+        migrations.apply(database_url)
+    with pytest.raises(migrations.TrialDatabase):
+        migrations.pending(database_url)
+
+    assert described(database_url) == before
 
 
 @pytest.fixture
@@ -276,7 +292,6 @@ def test_what_a_newer_version_has_applied_is_named(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("insert into feishu_bot.migrations (name) values ('9990_new.sql')")
         connection.execute("insert into feishu_bot.migrations (name) values ('functions fed0')")
-        connection.execute("insert into feishu_bot.migrations (name) values ('0006_gone.sql')")
 
     assert migrations.ahead(database_url) == ["9990_new.sql"]
 
@@ -291,29 +306,9 @@ def acts_as(url: str) -> list[str]:
     return taken
 
 
-def schema(url: str) -> dict[str, str]:
-    """Columns, constraints, policies, indexes and functions of `public`, by name."""
+def described(url: str) -> dict[str, str]:
     with psycopg.connect(url) as connection:
-        rows = connection.execute("""
-            select c.relname || '.' || a.attname,
-                   format_type(a.atttypid, a.atttypmod) || case when a.attnotnull then ' not null'
-                                                           else '' end
-            from pg_attribute a join pg_class c on c.oid = a.attrelid
-            where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attnum > 0
-            union all
-            select c.relname || '!' || conname, pg_get_constraintdef(k.oid)
-            from pg_constraint k join pg_class c on c.oid = k.conrelid
-            where c.relnamespace = 'public'::regnamespace
-            union all
-            select tablename || '?' || policyname, concat(cmd, roles, qual, with_check)
-            from pg_policies where schemaname = 'public'
-            union all
-            select indexname, indexdef from pg_indexes where schemaname = 'public'
-            union all
-            select oid::regprocedure::text, md5(pg_get_functiondef(oid)) || proacl::text
-            from pg_proc where pronamespace = 'public'::regnamespace and prokind = 'f'
-        """)
-        return dict(rows.fetchall())
+        return definitions(connection)
 
 
 def _create_owner(name: str) -> sql.Composed:

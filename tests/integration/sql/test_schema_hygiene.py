@@ -29,6 +29,13 @@ OFFENDERS: dict[str, list[str]] = {
     "a function that anon can call": [_FUNCTION],
     "a function that runs as its owner": [f"{_FUNCTION} security definer"],
     "a function without a fixed search path": [_FUNCTION],
+    "a function that runs as its owner and finds types of its caller": [
+        f"{_FUNCTION} security definer set search_path = ''"
+    ],
+    "a table whose rows cannot be deleted under a publication": [
+        _TABLE,
+        "alter table public.offender enable row level security",
+    ],
 }
 
 

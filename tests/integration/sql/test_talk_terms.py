@@ -9,10 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from memory import migrations
 from tests.support.actors import BOB, HERE, TENANT
 
-_BACKFILL = migrations.FOLDER / "backfills" / "0610_talk_terms.batches.sql"
 NOW_MS = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
 _TURNS = """
 insert into agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state,
@@ -160,29 +158,3 @@ def test_a_question_is_kept_only_when_its_turn_goes(chat: psycopg.Connection) ->
     assert readers(chat, asked) == 4
     told = "select array(select bot_private.read_terms(%s, array['falcon', 'heron']))"
     assert chat.execute(told.encode(), [[asked]]).fetchone() == (["falcon"],)
-
-
-def test_the_hashes_of_earlier_talk_are_brought_together(chat: psycopg.Connection) -> None:
-    """Not those of a file, and not what turns read differently."""
-    file, line, told = ("om_file", "om_line", "om_told")
-    chat.execute("update agent_turns set given = %s", [[file, line, told]])
-    chat.execute("update agent_turns set read_messages = %s", [[file]])
-    chat.execute(
-        "insert into bot_private.source_terms (source, turn_id, terms)"
-        " select s, t.id, case when s = %s then array[length(t.id) + right(t.id, 1)::bigint]"
-        "   else array[1, 2]::bigint[] end"
-        " from agent_turns t, unnest(%s::text[]) s",
-        [told, [file, line, told]],
-    )
-    read = (
-        "select source, turn_id, terms from bot_private.read_by(array("
-        " select id from agent_turns)) order by 1, 2"
-    )
-    before = chat.execute(read.encode()).fetchall()
-
-    chat.execute(_BACKFILL.read_text().replace("    commit;\n", "").encode())
-
-    assert chat.execute(read.encode()).fetchall() == before
-    assert readers(chat, line) == 5
-    kept = chat.execute("select distinct source from bot_private.source_terms order by 1")
-    assert [source for (source,) in kept] == [file, told]

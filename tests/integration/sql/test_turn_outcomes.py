@@ -1,4 +1,4 @@
-"""How turns ended, as the database writes it, and as the backfill tells it of turns from before."""
+"""How turns ended, as the database writes it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from bot.queue.operator_actions import QueueOperations, Reference
-from memory import migrations
-
-_BACKFILL = migrations.FOLDER / "backfills" / "0530_turn_outcomes.batches.sql"
 
 
 def turn(connection: psycopg.Connection, id: str, **columns: object) -> None:
@@ -108,31 +105,3 @@ def test_what_is_dropped_is_not_offered_again(
     assert queue.drop(Reference.parse("om_1"))
     assert queue.failed() == []
     assert ended(connection, "om_1") == ("undelivered", "feishu 230001")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("On Thursday.", ("answered", "")),
-        ("Sorry, I cannot get an answer from the model right now.", ("apologised", "unknown")),
-        (
-            "<at id=ou_o></at> 抱歉，我无法得到模型的回答：密钥无效。这不会自己好。",
-            ("apologised", "wrong_key"),
-        ),
-        ("Sorry, the model gave an empty answer this time.", ("apologised", "empty")),
-        ("Sorry, something went wrong with this message and …", ("apologised", "given_up")),
-    ],
-)
-def test_turns_from_before_are_told_by_their_words(
-    connection: psycopg.Connection, text: str, expected: tuple[str, str]
-) -> None:
-    turn(connection, "om_1")
-    said(connection, "om_1", text)
-    connection.execute("alter table agent_turns disable trigger agent_turns_end")
-    connection.execute("update agent_turns set outcome = null, outcome_reason = ''")
-    connection.execute("alter table agent_turns enable trigger agent_turns_end")
-
-    for _ in range(2):  # it may be repeated
-        connection.execute(_BACKFILL.read_bytes())
-
-    assert ended(connection, "om_1") == expected

@@ -157,6 +157,8 @@ def test_the_page_is_served_with_a_policy_that_forbids_foreign_scripts(connectio
     answer = connection.getresponse()
     assert b"<html" in answer.read()
     assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Frame-Options"] == "DENY"
 
 
 @pytest.mark.parametrize("raw", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nbroken\r\n\r\n"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from itertools import pairwise
+from typing import NoReturn
 
 import psycopg
 import pytest
@@ -11,7 +13,8 @@ from structlog.testing import capture_logs
 
 from bot.process.working_places import room_to_begin, waiting
 from bot.queue import consumer as consuming
-from bot.queue.consumer import ROUND_S, Lease
+from bot.queue.consumer import ROUND_S, Consumer, Lease
+from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later, RunAgain
 from tests.support.queue import (
     enqueue,
@@ -145,6 +148,74 @@ async def test_a_failure_that_may_pass_is_tried_again_and_counted(database_url: 
         await until(rows, database_url, [])
 
     assert attempts == [1, 2]
+
+
+async def cut_off(consumer: Consumer, url: str) -> NoReturn:
+    """Ends the worker's connection, and fails as a job does that notices."""
+    async with consumer._table._pool.connection() as connection:
+        pid = await connection.ask(b"select pg_backend_pid()", ())
+        await asyncio.to_thread(fetch, url, f"select pg_terminate_backend({pid}, 5000)")
+    raise QueueUnavailable("cut off")
+
+
+async def test_a_job_whose_database_goes_away_runs_again_at_once_and_counts_no_attempt(
+    database_url: str,
+) -> None:
+    attempts: list[int] = []
+    times: list[float] = []
+
+    async def handle(lease: Lease) -> None:
+        attempts.append(lease.job.attempt)
+        times.append(time.monotonic())
+        if len(attempts) < 4:
+            await cut_off(consumer, database_url)
+
+    async with working(database_url, handle) as consumer:
+        await enqueue(database_url, "m", "behind", lock="thread")
+        await until(rows, database_url, [])
+
+    assert attempts == [1] * 5
+    assert max(after - before for before, after in pairwise(times)) < 1.5
+
+
+async def test_a_job_that_may_have_sent_something_is_put_back_with_that_note_first(
+    database_url: str,
+) -> None:
+    notes: list[tuple[int, bool]] = []
+    times: list[float] = []
+
+    async def handle(lease: Lease) -> None:
+        times.append(time.monotonic())
+        notes.append((lease.job.attempt, lease.job.maybe_sent_ms > 0))
+        if len(notes) == 1:
+            lease.unsure = True
+            await cut_off(consumer, database_url)
+
+    async with working(database_url, handle) as consumer:
+        await enqueue(database_url, "m")
+        await until(rows, database_url, [])
+
+    assert notes == [(1, False), (2, True)]
+    assert times[1] - times[0] < 1.5
+
+
+async def test_a_job_that_always_takes_the_database_down_is_put_back_in_the_end(
+    database_url: str,
+) -> None:
+    runs = 0
+
+    async def handle(_: Lease) -> None:
+        nonlocal runs
+        runs += 1
+        try:
+            await cut_off(consumer, database_url)
+        except QueueUnavailable as exc:
+            raise Later("away") from exc
+
+    async with working(database_url, handle) as consumer:
+        await enqueue(database_url, "m")
+        await until(rows, database_url, ["waiting"])
+        assert runs == 7
 
 
 async def test_who_waits_behind_lets_the_others_of_its_lock_go_first(database_url: str) -> None:

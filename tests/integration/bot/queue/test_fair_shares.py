@@ -39,6 +39,20 @@ async def test_two_workers_count_the_same_requests(database_url: str) -> None:
         assert not fresh.take(ALICE, now)
 
 
+@pytest.mark.parametrize("waited_s", [700, 7200])
+async def test_a_backlog_that_waited_for_long_passes_no_more_than_a_burst(
+    database_url: str, waited_s: int
+) -> None:
+    came = time.time() - waited_s
+    async with job_table(database_url) as table:
+        rates, passed = PersonRates(40), 0
+        for _ in range(10):
+            passed += sum(rates.take(ALICE, came) for _ in range(4))
+            rates.hear(await table.share_person_rates(rates.take_unshared(), 40))
+            rates.forget_idle(time.time())
+        assert passed == 10
+
+
 async def test_what_all_workers_let_through_at_first_is_made_up_for(database_url: str) -> None:
     now = time.time()
     async with job_table(database_url) as table:

@@ -52,6 +52,39 @@ def test_a_server_that_hangs_is_given_up_and_used_again_when_it_answers(
     assert enqueue(inbox) is False
 
 
+def test_an_event_is_accepted_though_the_server_has_ended_every_connection(
+    inbox: Inbox, database_url: str
+) -> None:
+    for n in range(3):
+        _cut(database_url)
+        assert enqueue(inbox, f"message:om_{n}") is True
+
+
+def test_an_event_is_accepted_though_its_connection_breaks_while_it_is_stored(
+    inbox: Inbox, database_url: str
+) -> None:
+    with ThreadPoolExecutor(1) as threads, psycopg.connect(database_url) as other:
+        other.execute("lock table feishu_bot.inbox in access exclusive mode")
+        call = threads.submit(enqueue, inbox)
+        waiting = "select pid from pg_locks where not granted"
+        with psycopg.connect(database_url, autocommit=True) as looking:
+            found = eventually(lambda: looking.execute(waiting).fetchone(), what="it waits")
+            looking.execute("select pg_terminate_backend(%s, 5000)", found)
+        other.rollback()
+
+        assert call.result() is True
+    assert enqueue(inbox) is False
+
+
+def _cut(database_url: str) -> None:
+    """Ends every other connection to the database."""
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute(
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+            " where datname = current_database() and pid <> pg_backend_pid()"
+        )
+
+
 def test_a_statement_that_waits_for_a_lock_is_ended_by_the_server_and_the_connection_stays(
     inbox: Inbox, database_url: str
 ) -> None:

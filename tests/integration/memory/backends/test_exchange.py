@@ -11,10 +11,11 @@ from functools import partial
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from psycopg_pool import PoolTimeout
 
-from memory.backends import postgres
-from memory.backends.postgres import Pool, connection_pool
+from memory.backends import pool as pools
+from memory.backends.pool import Pool
+from memory.backends.postgres import connection_pool
+from memory.backends.reconnecting import NoConnection
 from tests.support.queue import until
 
 pytestmark = pytest.mark.anyio
@@ -178,7 +179,7 @@ async def test_who_waits_for_a_connection_gets_it_in_turn(pool: Pool) -> None:
 
 async def test_who_waits_too_long_or_gives_up_leaves_the_line(pool: Pool) -> None:
     async with pool.connection():
-        with pytest.raises(PoolTimeout):
+        with pytest.raises(NoConnection):
             async with pool.connection(timeout=0.05):
                 pass
         given_up = asyncio.create_task(_one(pool))
@@ -207,13 +208,13 @@ async def test_there_is_another_connection_while_somebody_waits_longer_than_a_ca
     async with connection_pool(shared_database_url, size=2) as pool:
         async with pool.connection() as one, pool.connection() as another:
             assert one is not another
-            with pytest.raises(PoolTimeout):
+            with pytest.raises(NoConnection):
                 async with pool.connection(timeout=0.05):
                     pass
-        monkeypatch.setattr(postgres, "_PATIENCE_S", 30.0)
+        monkeypatch.setattr(pools, "_PATIENCE_S", 30.0)
         assert len(await _used_by(pool, 30)) == 2  # it stays while there is something to do
 
-        monkeypatch.setattr(postgres, "_QUIET_S", 0.0)
+        monkeypatch.setattr(pools, "_QUIET_S", 0.0)
         await _one(pool)
         assert len(await _used_by(pool, 30)) == 1
 
@@ -221,7 +222,7 @@ async def test_there_is_another_connection_while_somebody_waits_longer_than_a_ca
 async def test_calls_that_wait_for_each_other_for_a_moment_share_a_connection(
     shared_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "_PATIENCE_S", 30.0)
+    monkeypatch.setattr(pools, "_PATIENCE_S", 30.0)
     async with connection_pool(shared_database_url, size=4) as pool:
         assert len(await _used_by(pool, 30)) == 1
 

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from bot.agents.llm.limits import LimitReached, Limits, Spent
-from bot.agents.llm.model import ModelFailed, Response, ToolCall
+from bot.agents.llm.model import ModelFailed, Response, next_step
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import AgentWords, run
 from bot.agents.progress import Progress
-from bot.agents.tool_types.tool import Tool, Toolbox, ToolFailed, tool
+from bot.agents.tool_types.tool import Tool, Toolbox, ToolCall, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool_calls import Hands
+from bot.answering.apologies import apology
+from bot.text.languages import Language
 from tests.support.models import Scripted, calling
 
 pytestmark = pytest.mark.anyio
@@ -203,6 +205,17 @@ async def test_nothing_said_is_asked_for_again_and_then_given_up(nothing: str) -
     assert (await ran(Scripted(nothing, nothing, "Done."))).text == "Done."
     with pytest.raises(ModelFailed, match="empty"):
         await ran(Scripted(*[nothing] * 3, "never"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_an_answer_that_comes_only_as_thoughts_is_called_that(language: Language) -> None:
+    hidden = Response(thoughts={"reasoning_content": "SECRET"})
+    assert (await ran(Scripted(hidden, hidden, "Done."))).text == "Done."
+    with pytest.raises(ModelFailed) as failed:
+        await ran(Scripted(*[hidden] * 3, "never"))
+    assert failed.value.reason == "only_thoughts"
+    assert "reasoning-parser" in str(next_step("only_thoughts"))
+    assert {"en": "thoughts", "zh": "思考"}[language] in apology("only_thoughts", language)
 
 
 async def test_thoughts_go_back_with_the_results_of_the_calls_they_led_to() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.agents.mcp.config import McpConfigInvalid, McpServer, load_servers, tool_patterns
+from bot.agents.mcp.connection import ServerConnection, TimeLimits
+from bot.agents.tool_types.tool import Tool, Toolbox
 
 EXAMPLE = Path(__file__).parents[4] / "mcp.json.example"
 
@@ -68,3 +70,28 @@ def test_a_mistake_is_named(tmp_path: Path, content: object, says: str) -> None:
         load_servers(_file(tmp_path, content), {})
     assert says in str(caught.value)
     assert "mcp.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("confirm", "reading", "writing"),
+    [
+        (None, False, True),
+        (True, True, True),
+        (False, False, False),
+        (frozenset({"put"}), False, True),
+    ],
+)
+def test_what_is_not_declared_read_only_waits_unless_the_operator_says_otherwise(
+    confirm: bool | frozenset[str] | None, reading: bool, writing: bool
+) -> None:
+    async def call(name: str, deps: object, arguments: dict[str, object]) -> None:
+        raise AssertionError
+
+    connection = ServerConnection(McpServer("desk", confirm=confirm), TimeLimits(), call)
+    reads = {"get": True, "put": False}
+    connection.tools = Toolbox(
+        Tool(f"desk__{name}", "", {}, call, reads=reads[name]) for name in reads
+    )
+    connection._original = {f"desk__{name}": name for name in reads}
+    assert connection.needs_confirmation("desk__get") is reading
+    assert connection.needs_confirmation("desk__put") is writing

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from bot.agents.choice.tool_choice import choose, groups_for
 from bot.agents.choice.tool_cues import CUES, GROUP_OF, SPECIALISTS
 from bot.agents.delegation import Delegation
-from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import manager_messages
 from bot.agents.manager import Manager, Stores, own_tools
+from bot.agents.model_text.cleaner import Cleaner
 from bot.agents.prompts.prompt import Prompt, without_knowledge
 from bot.agents.prompts.tool_context import enrich
 from bot.agents.specialists import FOLDER, load_specialists

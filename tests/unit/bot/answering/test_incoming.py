@@ -14,7 +14,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.sight import Sight
+from bot.agents.llm.vision_probe import VisionProbe
 from bot.agents.prompts.quotation import LONGEST, quotation, remark, with_material, without_material
 from bot.answering.material import (
     MOST_BYTES,
@@ -148,7 +148,7 @@ class World:
         self.denials = Denials()
         self.files = FileReader()
         self.clock = lambda: 1000.0
-        self.sight = Sight(self.vision)
+        self.sight = VisionProbe(self.vision)
         self.settings = Settings(
             feishu_app_id="cli_ours",
         )

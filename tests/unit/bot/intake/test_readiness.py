@@ -217,14 +217,14 @@ def test_trouble_of_supabase_points_to_its_status_page(checks: Checks, web: Web)
 
 def test_missing_migrations_make_it_unready_and_are_named(checks: Checks, web: Web) -> None:
     def migrated() -> None:
-        raise NotMigrated("the database lacks 0001_a.sql: run scripts/migrate")
+        raise NotMigrated("the database lacks schema.sql: run scripts/migrate")
 
     web.post(LIST, [])
     checks.migrated = migrated
     found = checks.run()
 
     assert not found.ready
-    assert found.checks["database"] == "the database lacks 0001_a.sql: run scripts/migrate"
+    assert found.checks["database"] == "the database lacks schema.sql: run scripts/migrate"
 
 
 MODEL = "/v1/chat/completions"

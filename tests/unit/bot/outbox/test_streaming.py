@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.model_text import AnswerReader
+from bot.agents.model_text.cleaner import AnswerReader
 from bot.agents.progress import Progress
 from bot.feishu import cards, markup
 from bot.feishu.denials import Denials

@@ -30,11 +30,11 @@ def interruptions(clock: Clock) -> Interruptions:
     return Interruptions(clock=clock)
 
 
-LACKING = NotMigrated("the database lacks 0001_a.sql: run scripts/migrate")
+LACKING = NotMigrated("the database lacks schema.sql: run scripts/migrate")
 
 
 def test_each_state_is_one_line_and_the_pauses_grow(interruptions: Interruptions) -> None:
-    trouble = [LACKING] * 3 + [psycopg.OperationalError("gone")] * 3 + [LACKING]
+    trouble = [LACKING] * 3 + [psycopg.errors.LockNotAvailable("busy")] * 3 + [LACKING]
     with structlog.testing.capture_logs() as lines:
         pauses = [interruptions.happened(exc) for exc in trouble]
 
@@ -44,6 +44,19 @@ def test_each_state_is_one_line_and_the_pauses_grow(interruptions: Interruptions
         "database.not_migrated",
     ]
     assert pauses == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_a_database_that_is_away_is_looked_for_all_the_time(interruptions: Interruptions) -> None:
+    refused = RuntimeError("the queue failed")
+    refused.__cause__ = psycopg.OperationalError("connection refused")
+    wrong = psycopg.OperationalError("password authentication failed")
+    with structlog.testing.capture_logs() as lines:
+        pauses = [interruptions.happened(refused) for _ in range(20)]
+
+        assert interruptions.happened(wrong) >= 1
+
+    assert max(pauses) <= 0.25
+    assert [(line["event"], line["error"]) for line in lines] == [("database.away", "refused")]
 
 
 def test_after_some_work_it_is_said_again_and_after_a_long_one_the_pauses_are_short_again(

@@ -73,14 +73,60 @@ def test_the_first_refusal_is_told_once_until_the_level_is_full_again() -> None:
     assert rates.is_first_refusal(ALICE, 200.0)
 
 
-def test_what_is_full_again_is_forgotten() -> None:
+def test_an_idle_level_that_is_full_again_is_dropped() -> None:
     rates = PersonRates(24)
     taken(rates, ALICE, 0.0)
     rates.take_unshared()
-    rates.forget_full(2.0)
+    rates.forget_idle(1.0)
+    rates.forget_idle(600.0)
     assert rates._levels
-    rates.forget_full(3.0)
+    rates.forget_idle(601.0)
     assert not rates._levels
+
+
+def test_a_level_with_unshared_requests_is_not_dropped() -> None:
+    rates = PersonRates(24)
+    taken(rates, ALICE, 0.0)
+    for now in (1.0, 700.0, 1400.0):
+        rates.forget_idle(now)
+    assert [row["requests"] for row in rates.take_unshared()] == [1]
+
+
+@pytest.mark.parametrize("each_s", [0.4, 5.0, 300.0])
+def test_a_burst_that_is_worked_off_slowly_passes_no_more_than_a_burst(each_s: float) -> None:
+    """150 requests arrive at once; the worker looks at one every `each_s` and tidies up between."""
+    rates = PersonRates(60)
+    passed = 0
+    for number in range(150):
+        passed += rates.take(ALICE, 100.0)
+        rates.take_unshared()
+        rates.forget_idle(100.0 + number * each_s)
+    assert passed == 15
+
+
+@given(st.integers(1, 60), st.data())
+def test_neither_the_order_nor_the_clock_of_the_worker_lets_more_through(
+    per_minute: int, data: st.DataObject
+) -> None:
+    rates, now, passed = PersonRates(per_minute), 300.0, 0
+    steps = st.sampled_from(("take", "count", "plenty", "refused", "share", "idle"))
+    for step in data.draw(st.lists(steps, max_size=150)):
+        at = data.draw(st.floats(0, 300))
+        match step:
+            case "take":
+                passed += rates.take(ALICE, at)
+            case "count":
+                rates.count(ALICE, at)
+            case "plenty":
+                rates.has_plenty(ALICE, at)
+            case "refused":
+                rates.is_first_refusal(ALICE, at)
+            case "share":
+                rates.take_unshared()
+            case "idle":
+                now += data.draw(st.floats(0, 500))
+                rates.forget_idle(now)
+    assert passed <= rates.at_once + per_minute * 5
 
 
 def test_levels_that_were_heard_leave_out_what_is_not_shared_yet() -> None:

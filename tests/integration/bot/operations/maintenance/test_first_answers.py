@@ -17,7 +17,8 @@ from bot.outbox import texts
 from bot.people.own_person import OwnPerson
 from bot.settings import Settings
 from bot.text import catalogues
-from memory.backends.postgres import Pool, PostgresRpc, connection_pool
+from memory.backends.pool import Pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall.passages import recall_at_once
 from memory.scope import memory_context
 from memory.store import MemoryStore

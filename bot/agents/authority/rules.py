@@ -1,0 +1,260 @@
+"""Decides whether the asker's own words authorise a tool call. Pure, English and Chinese.
+
+Quotations, files, documents, names, recalled talk, tool results and the model's own answers reach
+the model beside the question, and a model may follow what they say. None of that has authority. A
+tool that writes runs at once only if the asker's own exchange names the action and its object.
+Otherwise it waits for the asker's button. A yes, typed or as a reaction, presses that button
+(`bot.card_actions.consent`); it never lends its authority to the text around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from bot.agents.authority.request_words import (
+    CHANGE,
+    DELETE,
+    EVERYBODY,
+    REMEMBER,
+    REMIND,
+    REPEATS,
+    SHARING,
+    WRITE,
+    content_words,
+    forbids,
+    names_no_object,
+    orders,
+    own_text,
+    points_at_item,
+    same_date,
+    tells_at_a_time,
+    unsaid_numbers,
+    wants,
+    without_names,
+)
+from bot.text.addressee_words import means_asker, means_everybody
+from memory.models import StoredMessage
+
+_KEEPING = frozenset({"create_note", "update_working_memory"})
+_LEAST_SHARE = 1 / 3
+_STATED_SHARE = 1 / 2
+
+GUARDED = frozenset(
+    {
+        "create_note",
+        "update_note",
+        "delete_note",
+        "share_note",
+        "update_working_memory",
+        "forget_fact",
+        "set_reminder",
+        "change_reminder",
+        "cancel_reminder",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What the asker wrote: the `question`, and `before`, their earlier message if `question`
+    answers what the bot asked about it.
+
+    `names` is open_id → name of the people whom a text can mention. `material`: text of others
+    came with the question.
+    """
+
+    question: str
+    before: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    material: bool = False
+
+    @cached_property
+    def own(self) -> str:
+        """The asker's own words in both: no quotations, names, titles, links or code."""
+        text = "\n".join(part for part in (self.before, self.question) if part)
+        return own_text(without_names(text, self.names.values()))
+
+
+def exchange_of(
+    question: str,
+    earlier: Sequence[StoredMessage],
+    asker: str,
+    *,
+    names: Mapping[str, str] | None = None,
+    material: bool = False,
+) -> Exchange:
+    """The asker's own exchange that ends with `question`. `earlier` is what was said before, oldest
+    first, by anyone.
+
+    The asker's earlier message belongs to it if the bot answered it with a question and the asker
+    has said nothing since: then `question` fills in what was missing.
+    """
+    before = ""
+    for message, reply in pairwise(earlier):
+        if message.role != "user" or message.actor_id != asker:
+            continue
+        before = message.content if _asks(reply) else ""
+    if earlier and earlier[-1].role == "user" and earlier[-1].actor_id == asker:
+        before = ""
+    return Exchange(question, before, names or {}, material)
+
+
+def authorises(
+    exchange: Exchange, tool: str, arguments: Mapping[str, Any], target: str | None = None
+) -> bool:
+    """True if the asker's own words request this call of one of our tools, or state what it keeps.
+
+    `target` is the text of the note, fact or reminder that the arguments name by id or key; None if
+    there is none.
+    """
+    own = exchange.own
+    if tool in _KEEPING and forbids(own) and _keeps(arguments):
+        return False
+    match tool:
+        case "set_reminder":
+            return _authorises_reminder(exchange, arguments)
+        case "change_reminder":
+            return _authorises_changed_reminder(exchange, arguments, target)
+        case "cancel_reminder" | "delete_note" | "forget_fact":
+            named = f"{arguments.get('key', '')} {target or ''}"
+            return wants(own, DELETE, CHANGE) and _names_item(exchange, named)
+        case "share_note" if arguments.get("shared", True):
+            return True  # the tool itself asks the owner
+        case "share_note":
+            return wants(own, DELETE, SHARING) and _names_item(exchange, target or "")
+        case "update_note":
+            asked = wants(own, CHANGE, WRITE, REMEMBER, DELETE, REMIND)
+            return asked and _names_note_change(exchange, arguments, target or "")
+        case "create_note":
+            return _authorises_note(exchange, arguments)
+        case "update_working_memory":
+            return all(_authorises_fact(exchange, *fact) for fact in _facts(arguments))
+    return True
+
+
+def _asks(reply: StoredMessage) -> bool:
+    asked = reply.content.rstrip("*_ )）\n")
+    return reply.role == "assistant" and asked.endswith(("?", "？"))
+
+
+def _authorises_reminder(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
+    clauses = [one for one in orders(exchange.own) if wants(one, REMIND) or tells_at_a_time(one)]
+    return (
+        bool(clauses)
+        and _names_recipients(exchange, arguments, clauses)
+        and _says_how_often(exchange, arguments)
+        and _names(exchange, str(arguments.get("text", "")))
+    )
+
+
+def _authorises_changed_reminder(
+    exchange: Exchange, arguments: Mapping[str, Any], target: str | None
+) -> bool:
+    clauses = [one for one in orders(exchange.own) if wants(one, CHANGE, REMIND, DELETE)]
+    changed = str(arguments.get("text") or "")
+    return (
+        bool(clauses)
+        and _names_recipients(exchange, arguments, clauses)
+        and _says_how_often(exchange, arguments)
+        and (_names_item(exchange, target or "") or bool(changed))
+        and _names(exchange, changed)
+    )
+
+
+def _authorises_note(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
+    title, body = str(arguments.get("title", "")), str(arguments.get("body", ""))
+    if wants(exchange.own, REMEMBER, WRITE):
+        return _names(exchange, title) or _names(exchange, f"{title} {body}")
+    return _states(exchange, " ".join(_texts(arguments)))
+
+
+def _names_note_change(exchange: Exchange, arguments: Mapping[str, Any], note: str) -> bool:
+    """True if the asker names the note, and what is new in it."""
+    change = {key: value for key, value in arguments.items() if key != "note_id"}
+    added = content_words(" ".join(_texts(change))) - content_words(note)
+    return _names_item(exchange, note) and _names_words(exchange, added)
+
+
+def _authorises_fact(exchange: Exchange, key: str, value: Any) -> bool:
+    text = " ".join((key.replace("_", " "), *_texts(value)))
+    if wants(exchange.own, REMEMBER, CHANGE, DELETE):
+        return _names(exchange, text) or _states(exchange, text)
+    return value is not None and _states(exchange, " ".join(_texts({key: value})))
+
+
+def _facts(arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    patch = arguments.get("patch")
+    return [(str(key), value) for key, value in patch.items()] if isinstance(patch, Mapping) else []
+
+
+def _keeps(arguments: Mapping[str, Any]) -> bool:
+    """True if the call stores something, False if it only deletes facts."""
+    facts = _facts(arguments)
+    return not facts or any(value is not None for _, value in facts)
+
+
+def _names_recipients(
+    exchange: Exchange, arguments: Mapping[str, Any], clauses: Sequence[str]
+) -> bool:
+    """True if the asker names everyone whom the reminder is for. Everybody has to be named in the
+    request itself, or in the answer to the bot's question."""
+    addressed = "\n".join([*clauses, exchange.question if exchange.before else ""])
+    said = f"{exchange.before}\n{exchange.question}".casefold()
+    return all(
+        means_asker(name)
+        or (
+            bool(EVERYBODY.search(addressed))
+            if means_everybody(name)
+            else exchange.names.get(name, name).strip("@ ").casefold() in said
+        )
+        for name in arguments.get("for_whom") or ()
+    )
+
+
+def _says_how_often(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
+    repeats = arguments.get("repeats") or "once"
+    return repeats == "once" or bool(REPEATS.search(exchange.own))
+
+
+def _names(exchange: Exchange, thing: str) -> bool:
+    """True if the asker's words name `thing`, or name nothing and so mean what was said or shown
+    before (“remember this”, “delete that note”)."""
+    own = exchange.own
+    if names_no_object(own):
+        return True
+    if unsaid_numbers(thing, own):
+        return False
+    return _names_words(exchange, content_words(thing)) or same_date(thing, own)
+
+
+def _names_item(exchange: Exchange, item: str) -> bool:
+    """True if the asker names the stored item, or points at one: “that note”, “the first one”."""
+    return points_at_item(exchange.own) or _names(exchange, item)
+
+
+def _names_words(exchange: Exchange, words: frozenset[str]) -> bool:
+    shared = words & content_words(exchange.own)
+    return len(shared) >= len(words) * _LEAST_SHARE or names_no_object(exchange.own)
+
+
+def _states(exchange: Exchange, kept: str) -> bool:
+    """True if the asker said what is kept: half of its words, and every number."""
+    words, said = content_words(kept), content_words(exchange.own)
+    numbers = {word for word in words if any(c.isdigit() for c in word)}
+    return len(words & said) >= max(1, len(words) * _STATED_SHARE) and numbers <= said
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case Mapping():
+            for key, item in value.items():
+                yield from (str(key),) if isinstance(item, bool) else _texts(item)
+        case str() | int() | float():
+            yield str(value)
+        case list() | tuple():
+            for item in value:
+                yield from _texts(item)

@@ -1,0 +1,337 @@
+"""Tool calls that a model wrote into its text instead of the field for them. Pure.
+
+<tool_call>{"name": …, "arguments": {…}}</tool_call>     Hermes, Qwen; also <function_call>
+<invoke name="…"><parameter name="k">v</…></invoke>      MiniMax, Seed, DeepSeek 3.2 (｜DSML｜)
+<tool_call>name<arg_key>k</arg_key><arg_value>v</…>      GLM
+<function=name>{…}</function>, <parameter=k>v</…>        Llama 3.1, Qwen-Coder
+[TOOL_CALLS][{…}], [TOOL_CALLS]name[ARGS]{…}             Mistral
+<|python_tag|>{…}, <|python_tag|>name.call(k="v")        Llama 3
+<｜tool▁calls▁begin｜>…name<｜tool▁sep｜>{…}…             DeepSeek
+<|tool_calls_section_begin|>…functions.name:0…{…}…       Kimi
+<|tool_call_start|>[name(k="v")]<|tool_call_end|>        LFM
+```tool_code print(name(k="v")) ```                      Gemma; also ```python
+<start_function_call>call:name{k:<escape>v<escape>}<…>   FunctionGemma; Gemma 4: <|tool_call>
+```json {…} ```, bare JSON, name(k="v") alone            any model, known by the names of tools
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from bot.agents.model_text.code_spans import outside_code
+from bot.agents.tool_types.tool import ToolCall
+from bot.text.lenient_json import dumps
+
+# Forms that say what they are. Each runs to its end mark, or to the end of the text.
+_MARKED = re.compile(
+    r"<(?P<tag>(?:\w+:|｜DSML｜)?(?:tool|function)_calls?)>(?P<tagged>.*?)(?:</(?P=tag)>|\Z)"
+    r"|(?P<function><(?:function=|invoke name=\")[\w.-]*\"?"
+    r"(?:>.*?(?:</(?:function|invoke)>|\Z)|\Z))"
+    r"|<\|tool_call(?:s_section)?_begin\|>(?P<kimi>.*?)(?:<\|tool_calls_section_end\|>|\Z)"
+    r"|<\|tool_call_start\|>(?P<lfm>.*?)(?:<\|tool_call_end\|>|\Z)"
+    r"|(?:<start_function_call>|<\|tool_call>)(?P<braces>.*?)"
+    r"(?:<end_function_call>|<tool_call\|>|\Z)"
+    r"|<\|tool_call\|>(?P<piped>.*?)(?:<\|/tool_call\|>|\Z)"
+    r"|\[TOOL_CALLS\](?P<mistral>.*)\Z"
+    r"|<\|python_tag\|>(?P<python>.*)\Z"
+    r"|<｜tool▁calls▁begin｜>(?P<deepseek>.*?)(?:<｜tool▁calls▁end｜>|\Z)"
+    r"|^(?P<fence>`{3,}|~{3,})[ \t]*(?:tool_code|tool_calls?|function_calls?)[ \t]*\n"
+    r"(?P<fenced>.*?)(?:^(?P=fence)[ \t]*$|\Z)"
+    r"|^tool_code[ \t]*\n(?P<gemma>.*)\Z"
+    r"|<tool_(?:response|result|output)s?>.*?(?:</tool_(?:response|result|output)s?>|\Z)"
+    r"|<\|tool_call_\w+\|>",
+    re.DOTALL | re.MULTILINE,
+)
+MARKS = (
+    "<tool_call", "<function_call", "<function=", "<|tool_call|>", "[TOOL_CALLS]", "<|python_tag|>",
+    "<｜tool▁calls▁begin｜>", "<tool_response", "<tool_result", "<tool_output",
+    "<｜DSML｜function_calls>",
+    '<invoke name="', "<minimax:tool_call>", "<seed:tool_call>", "<|tool_call>",
+    "<start_function_call>",
+)  # fmt: skip
+_FENCE = re.compile(
+    r"^(?P<fence>`{3,}|~{3,})[ \t]*(?:json)?[ \t]*\n(?P<json>\s*[\[{].*?)(?:^(?P=fence)[ \t]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_CODE_FENCE = re.compile(
+    r"^(?P<fence>`{3,}|~{3,})[ \t]*py(?:thon)?[ \t]*\n(?P<python>.*?)(?:^(?P=fence)[ \t]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_OPEN_FENCE = re.compile(
+    r"^(?:`+|~+)[ \t]*(?:p(?:y\w*)?|j(?:s(?:on?)?)?|t(?:o(?:o(?:l\w*)?)?)?|f(?:u\w*)?)?\s*\Z",
+    re.MULTILINE,
+)
+_BARE = re.compile(r"^[ \t]*(?=[\[{])", re.MULTILINE)
+_BEGUN = re.compile(r"[\[{][\s\[{]*(?:\"|\Z)")
+_BROKEN = re.compile(r"[\[{\s]*\"(?:name|tool)\"\s*:\s*\"([\w-]+)\"")
+_NAMED = re.compile(r"\s*([\w.-]+)\s*(?:\[ARGS\]|<｜tool▁sep｜>|\n)?\s*(?:```json\s*)?(?=\{)")
+_BRACKET = re.compile(r"[\[{]")
+_PYTHON = re.compile(r"\s*(?:\[\s*)?(?:print\(\s*)?([A-Za-z_][\w.]*)\(")
+_FIRST_WORD = re.compile(r"\s*(?:\[\s*)?(?:print\(\s*)?(?:[A-Za-z_][A-Za-z0-9_.]*)?\Z")
+_BRACES = re.compile(r"call:([\w.-]+)\s*(\{.*)", re.DOTALL)
+_LOOSE = re.compile(
+    r'(?P<mark><escape>|<\|"\|>)(?P<said>.*?)(?P=mark)|"(?:[^"\\]|\\.)*+"'
+    r"|(?P<before>[{,]\s*)(?P<key>\w+)(?=\s*:)",
+    re.DOTALL,
+)
+_ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_FUNCTION = re.compile(
+    r"<(?:function=|invoke name=\")([\w.-]+)\"?>(.*?)(?:</(?:function|invoke)>|\Z)", re.DOTALL
+)
+_PARAMETER = re.compile(
+    r"<parameter(?:=| name=\")([\w.-]+)[^>]*>\n?(.*?)\n?(?:</parameter>|\Z)", re.DOTALL
+)
+_NAMES = ("name", "tool", "tool_name", "function", "function_name", "action")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input")
+# Where calls stand in a text, and each of them: its name, and its arguments as JSON.
+_Found = tuple[int, int, list[tuple[str, str]]]
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def text_tool_calls(
+    text: str, tools: Collection[str] = (), *, complete: bool = True
+) -> tuple[str, tuple[ToolCall, ...]]:
+    """`text` without the calls in it, and the calls; nobody has checked their arguments.
+
+    Forms that do not say that they are calls count only with a name of `tools`. Of an unfinished
+    text (not `complete`) what may still become a call is left out. Text without calls comes back
+    unchanged.
+    """
+    plain = {match.start() for match in outside_code(_MARKED, text, complete=complete)}
+    found: list[_Found] = [
+        (*match.span(), list(_read_marked(match)))
+        for match in _MARKED.finditer(text)
+        if match["fence"] or match.start() in plain
+    ]
+    unmarked = list(_unmarked(text, frozenset(tools), complete=complete))
+    if not complete:
+        return text[: min((one[0] for one in (*found, *unmarked)), default=len(text))], ()
+    for candidate in unmarked:
+        if not any(_overlap(candidate, one) for one in found):
+            found.append(candidate)
+    if not found:
+        return text, ()
+    found.sort()
+    calls = [call for _, _, several in found for call in several]
+    rest = _without(text, [(start, end) for start, end, _ in found])
+    return rest, tuple(_tool_call(place, call) for place, call in enumerate(calls))
+
+
+def _overlap(one: _Found, other: _Found) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    parts, at = [], 0
+    for start, end in spans:
+        parts.append(text[at:start])
+        at = max(at, end)
+    return "".join([*parts, text[at:]]).strip()
+
+
+def _tool_call(place: int, call: tuple[str, str]) -> ToolCall:
+    name, arguments = call
+    return ToolCall(f"text_{place}", _bare_name(name), arguments)
+
+
+def _bare_name(name: str) -> str:
+    """Without what models put in front: `functions.recall`, `default_api.recall`."""
+    return name.rpartition(".")[2]
+
+
+# Forms that say what they are
+
+
+def _read_marked(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    if match["braces"]:
+        yield from _of_braces(match["braces"])
+        return
+    kinds = ("tagged", "function", "kimi", "lfm", "piped", "mistral", "python", "deepseek",
+             "fenced", "gemma")  # fmt: skip
+    yield from _read(next((match[kind] for kind in kinds if match[kind] is not None), ""))
+
+
+def _of_function(body: str) -> str:
+    parameters = {key: _value(value) for key, value in _PARAMETER.findall(body)}
+    return dumps(parameters).decode() if parameters else body.strip() or "{}"
+
+
+def _of_braces(body: str) -> Iterator[tuple[str, str]]:
+    """A call whose arguments are JSON but for bare keys and marks around its strings."""
+    if not (call := _BRACES.search(body)):
+        return
+    written = _LOOSE.sub(_strict, call[2])
+    with suppress(ValueError, RecursionError):
+        yield call[1], dumps(_DECODER.raw_decode(written)[0]).decode()
+
+
+def _strict(match: re.Match[str]) -> str:
+    if match["said"] is not None:
+        return dumps(match["said"]).decode()
+    return f'{match["before"]}"{match["key"]}"' if match["key"] else match[0]
+
+
+def _read(body: str) -> Iterator[tuple[str, str]]:
+    """The calls in a body whose marks are off, whatever notation they are in."""
+    body = body.replace("｜DSML｜", "")
+    if functions := _FUNCTION.findall(body):
+        yield from ((name, _of_function(given)) for name, given in functions)
+        return
+    body = re.sub(r":\d+\s*<\|tool_call_argument_begin\|>|<\|tool_call_\w+\|>", "\n", body)
+    body = re.sub(r"<｜tool▁call▁(?:begin|end)｜>|function(?=<｜tool▁sep｜>)", "\n", body)
+    body = re.sub(r"(?m)^\s*<｜tool▁sep｜>", "", body)
+    if pairs := _ARGUMENT.findall(body):
+        name = body.partition("<arg_key>")[0].strip()
+        yield name, dumps({key.strip(): _value(value) for key, value in pairs}).decode()
+        return
+    if calls := list(_json_calls(body)):
+        yield from calls
+        return
+    yield from _python_calls(body)
+
+
+def _json_calls(body: str) -> Iterator[tuple[str, str]]:
+    """JSON values one after the other, each a call, a list of calls, or after a name."""
+    at = 0
+    while at < len(body):
+        name = _NAMED.match(body, at)
+        bracket = _BRACKET.search(body, at)
+        if not bracket:
+            return
+        try:
+            value, at = _DECODER.raw_decode(body, name.end() if name else bracket.start())
+        except (ValueError, RecursionError):
+            return
+        if name:
+            yield name[1], dumps(value).decode()
+        else:
+            yield from _calls_of(value)
+
+
+def _calls_of(value: Any) -> Iterator[tuple[str, str]]:
+    """The calls that a JSON value describes."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _calls_of(one)
+    if not isinstance(value, Mapping):
+        return
+    if several := value.get("tool_calls") or value.get("tool_call"):
+        yield from _calls_of(several)
+        return
+    told = value["function"] if isinstance(value.get("function"), Mapping) else value
+    name = next((told[key] for key in _NAMES if isinstance(told.get(key), str)), "")
+    if not name:
+        return
+    given = next((told[key] for key in _ARGUMENTS if key in told), None)
+    if given is None and told.keys() - {*_NAMES, "type", "id"}:
+        return  # an object that happens to have a name
+    yield name, given if isinstance(given, str) else dumps(given or {}).decode()
+
+
+def _python_calls(body: str) -> Iterator[tuple[str, str]]:
+    """Calls as Python writes them, with literal arguments: `print(recall(query="x"))`."""
+    try:
+        parsed = ast.parse(body.strip(), mode="exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for statement in parsed.body:
+        if isinstance(statement, ast.Expr | ast.Assign) and statement.value:
+            yield from _of_expression(statement.value)
+
+
+def _of_expression(expression: ast.expr) -> Iterator[tuple[str, str]]:
+    if isinstance(expression, ast.List):
+        for one in expression.elts:
+            yield from _of_expression(one)
+    if not isinstance(expression, ast.Call):
+        return
+    name = _dotted(expression.func)
+    if name == "print":
+        for one in expression.args:
+            yield from _of_expression(one)
+        return
+    try:
+        given = {one.arg: ast.literal_eval(one.value) for one in expression.keywords if one.arg}
+        written = json.dumps(given, ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError):
+        return
+    if name and not expression.args:
+        yield name.removesuffix(".call"), written
+
+
+def _dotted(function: ast.expr) -> str:
+    if isinstance(function, ast.Name):
+        return function.id
+    if isinstance(function, ast.Attribute):
+        return f"{_dotted(function.value)}.{function.attr}".strip(".")
+    return ""
+
+
+def _value(written: str) -> Any:
+    """An argument between tags: JSON where it is some, else text."""
+    try:
+        return json.loads(written)
+    except ValueError:
+        return written
+
+
+# Forms known by the names of tools
+
+
+def _unmarked(text: str, tools: frozenset[str], *, complete: bool) -> Iterator[_Found]:
+    if not tools:
+        return
+    for match in _FENCE.finditer(text):
+        calls = _known(_json_calls(match["json"]), tools)
+        if calls or (not complete and match.end() == len(text)):
+            yield (*match.span(), calls)
+    for match in _CODE_FENCE.finditer(text):
+        calls = _known(_python_calls(match["python"]), tools)
+        unfinished = not complete and match.end() == len(text)
+        if calls or (unfinished and _may_become_call(match["python"], tools)):
+            yield (*match.span(), calls)
+    for match in _BARE.finditer(text):
+        if span := _bare(text, match.end(), tools, complete=complete):
+            yield match.start(), *span
+    if not complete and (fence := _OPEN_FENCE.search(text)):
+        yield (*fence.span(), [])
+    if not complete and _FIRST_WORD.match(text):
+        yield 0, len(text), []
+    if _begins_call(text, tools):
+        if not complete:
+            yield 0, len(text), []
+        elif calls := _known(_python_calls(text), tools):
+            yield 0, len(text), calls
+
+
+def _may_become_call(code: str, tools: frozenset[str]) -> bool:
+    return not code.strip() or bool(_FIRST_WORD.match(code)) or _begins_call(code, tools)
+
+
+def _begins_call(text: str, tools: frozenset[str]) -> bool:
+    begun = _PYTHON.match(text)
+    return bool(begun and _bare_name(begun[1]) in tools)
+
+
+def _bare(
+    text: str, start: int, tools: frozenset[str], *, complete: bool
+) -> tuple[int, list[tuple[str, str]]] | None:
+    """The end of a call that begins at `start`, and what it calls."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        unfinished = not complete and _BEGUN.match(text, start)
+        named = _BROKEN.match(text, start)
+        return (len(text), []) if unfinished or (named and named[1] in tools) else None
+    calls = _known(_calls_of(value), tools)
+    return (end, calls) if calls else None
+
+
+def _known(calls: Iterator[tuple[str, str]], tools: frozenset[str]) -> list[tuple[str, str]]:
+    found = list(calls)
+    return found if found and all(_bare_name(name) in tools for name, _ in found) else []

@@ -1,1 +1,0 @@
-"""A migrated database as one readable file of SQL: `sql/schema.sql`."""

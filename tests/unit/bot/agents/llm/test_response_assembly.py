@@ -1,0 +1,443 @@
+"""Responses put together from what endpoints really send. Written after their streams."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.agents.llm.model import Declined, ModelFailed, Response
+from bot.agents.llm.response_assembly import ResponseAssembly
+from bot.agents.tools.tool_calls import as_message
+from bot.text.lenient_json import loads
+from tests.support.raw_endpoint import delta
+
+
+def gathered(*sent: Any) -> Response:
+    assembly = ResponseAssembly()
+    for one in sent:
+        assembly.add(one)
+    return assembly.response()
+
+
+def called(*pieces: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Ids, names and arguments of calls that come in these pieces, one a chunk."""
+    response = gathered(*(delta(tool_calls=[piece]) for piece in pieces))
+    return [(call.id, call.name, call.arguments) for call in response.calls]
+
+
+def piece(index: int | None = None, id: str | None = None, **function: Any) -> dict[str, Any]:
+    given = {"index": index, "id": id, "function": function or None}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+# Text
+
+
+def test_text_comes_in_pieces_or_whole() -> None:
+    in_pieces = gathered(
+        delta(role="assistant", content=""), delta(content="a"), delta(content="b")
+    )
+    at_once = gathered({"choices": [{"message": {"role": "assistant", "content": "ab"}}]})
+    assert in_pieces == at_once == Response("ab")
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        {"choices": []},
+        {"choices": None},
+        {},
+        {"choices": [{}]},
+        {"choices": [{"delta": None}]},
+        {"choices": [{"delta": {}}]},
+        {"choices": [{"delta": {"content": None, "tool_calls": None}}]},
+        {"choices": [{"delta": {"content": 7, "tool_calls": "x", "refusal": []}}]},
+        {"choices": [None], "usage": None, "error": None},
+    ],
+    ids=json.dumps,
+)
+def test_what_says_nothing_changes_nothing(empty: Any) -> None:
+    assert gathered(empty) == Response()
+    assert gathered(delta(content="a"), empty, delta(content="b")) == Response("ab")
+
+
+def test_text_as_a_list_of_parts_is_put_together_without_the_thoughts() -> None:
+    parts = [
+        {"type": "thinking", "text": "SECRET"},
+        {"type": "text", "text": "a"},
+        {"text": "b"},
+        {"type": "image_url"},
+    ]
+    assert gathered(delta(content=parts)).text == "ab"
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_thoughts_stand_apart_and_go_back_as_they_came(field: str) -> None:
+    response = gathered(
+        delta(**{field: "first "}), delta(**{field: "that"}), delta(content="Answer.")
+    )
+    assert response.text == "Answer."
+    assert response.thoughts == {field: "first that"}
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize(
+    ("thoughts", "content"),
+    [
+        (["The user wants a city.\n</think>\n\nThe city is Turku."], None),
+        (["<think>Well</think>", "The city ", "is Turku."], "\n\n"),
+        (["a</think>b", "</thinking>\nThe city is Turku.\n"], ""),
+        (["plan"], "The city is Turku."),
+    ],
+)
+def test_an_answer_that_stands_behind_its_thoughts_is_found(
+    thoughts: list[str], content: str | None, field: str
+) -> None:
+    stream = [*(delta(**{field: one}) for one in thoughts), delta(content=content), delta("stop")]
+    assert gathered(*stream).text == "The city is Turku."
+
+
+def test_thoughts_alone_are_no_answer() -> None:
+    assert gathered(delta(reasoning="The city is Turku."), delta("stop")).text == ""
+
+
+def test_a_character_whose_halves_come_apart_is_whole_again() -> None:
+    halves = [loads('{"choices":[{"delta":{"content":"\\ud83c"}}]}'),
+              loads('{"choices":[{"delta":{"content":"\\udf89"}}]}')]  # fmt: skip
+    assert gathered(*halves).text == "🎉"
+    assert gathered(halves[0]).text == "\ufffd"
+
+
+# Usage and ends
+
+
+def test_usage_comes_at_the_end_without_a_choice() -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    response = gathered(delta(content="a"), delta("stop"), {"choices": [], "usage": usage})
+    assert (response.input_tokens, response.output_tokens) == (7, 2)
+
+
+def test_usage_that_grows_with_every_chunk_counts_once() -> None:
+    chunks = [
+        {**delta(content="a"), "usage": {"prompt_tokens": 7, "completion_tokens": count}}
+        for count in (1, 2, 3)
+    ]
+    assert gathered(*chunks).output_tokens == 3
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, []])
+def test_usage_that_is_left_out_is_not_made_up(usage: Any) -> None:
+    response = gathered({**delta(content="a"), "usage": usage})
+    assert (response.input_tokens, response.output_tokens) == (0, 0)
+
+
+def test_an_answer_at_the_models_length_limit_says_so() -> None:
+    assert gathered(delta(content="a"), delta("length")).cut_off
+
+
+# Refusals and errors
+
+
+def test_a_refusal_is_no_answer() -> None:
+    with pytest.raises(Declined, match="I cannot help with that"):
+        gathered(delta(refusal="I cannot "), delta(refusal="help with that."), delta("stop"))
+
+
+def test_what_a_filter_stopped_is_no_answer() -> None:
+    with pytest.raises(Declined):
+        gathered(delta(content="Well, "), delta("content_filter"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"error": {"message": "SECRET upstream text", "code": 502}},
+        {"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]},
+        {"choices": [{"error": {"code": 429}, "delta": {}}]},
+    ],
+    ids=json.dumps,
+)
+def test_an_error_inside_an_answer_is_a_failure_without_its_text(error: Any) -> None:
+    with pytest.raises(ModelFailed) as failed:
+        gathered(delta(content="a"), error)
+    assert str(failed.value) == failed.value.reason == "provider_error"
+
+
+@pytest.mark.parametrize("odd", ["text", 7, None, []])
+def test_what_is_no_object_is_no_completion(odd: Any) -> None:
+    with pytest.raises(ModelFailed, match="no_completion"):
+        gathered(odd)
+
+
+# Tool calls
+
+
+def test_a_call_comes_in_pieces_with_its_id_in_the_first() -> None:
+    assert called(
+        piece(0, "c1", name="add", arguments=""),
+        piece(0, arguments='{"a": '),
+        piece(0, arguments="1}"),
+    ) == [("c1", "add", '{"a": 1}')]
+
+
+def test_two_calls_come_interleaved() -> None:
+    assert called(
+        piece(0, "c1", name="add", arguments=""),
+        piece(1, "c2", name="get", arguments=""),
+        piece(1, arguments='{"b"'),
+        piece(0, arguments='{"a"'),
+        piece(1, arguments=": 2}"),
+        piece(0, arguments=": 1}"),
+    ) == [("c1", "add", '{"a": 1}'), ("c2", "get", '{"b": 2}')]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["add_note", "add_note", "add_note"],
+        ["add", "_", "note"],
+        ["add", "add_note", "add_note"],
+        ["add_note", "", None],
+    ],
+    ids=str,
+)
+def test_a_name_comes_again_in_pieces_or_growing(names: list[str | None]) -> None:
+    pieces = [piece(0, "c1", name=name, arguments="") for name in names]
+    assert called(*pieces, piece(0, "c1", name="add_note", arguments="{}")) == [
+        ("c1", "add_note", "{}")
+    ]
+
+
+def test_without_an_index_the_id_tells_calls_apart() -> None:
+    assert called(
+        piece(id="c1", name="add", arguments='{"a"'),
+        piece(id="c2", name="get", arguments='{"b"'),
+        piece(id="c1", arguments=": 1}"),
+        piece(id="c2", arguments=": 2}"),
+    ) == [("c1", "add", '{"a": 1}'), ("c2", "get", '{"b": 2}')]
+
+
+def test_without_index_and_id_a_piece_goes_on_with_the_last_call() -> None:
+    calls = called(
+        piece(name="add", arguments='{"a"'),
+        piece(arguments=": 1}"),
+        piece(name="get", arguments="{}"),
+    )
+    assert [call[1:] for call in calls] == [("add", '{"a": 1}'), ("get", "{}")]
+
+
+def test_the_same_index_for_calls_of_different_ids_means_different_calls() -> None:
+    assert called(
+        piece(0, "c1", name="add", arguments="{}"), piece(0, "c2", name="add", arguments="{}")
+    ) == [("c1", "add", "{}"), ("c2", "add", "{}")]
+
+
+def test_an_id_that_changes_with_every_piece_does_not_divide_a_call() -> None:
+    assert called(
+        piece(0, "c1", name="add", arguments='{"a"'), piece(0, "c9", arguments=": 1}")
+    ) == [("c1", "add", '{"a": 1}')]
+
+
+def test_calls_of_one_message_stand_apart_without_index_and_id() -> None:
+    calls = [{"function": {"name": "now"}}, {"function": {"name": "list", "arguments": {"a": 1}}}]
+    for sent in ({"choices": [{"message": {"tool_calls": calls}}]}, delta(tool_calls=calls)):
+        now, listed = gathered(sent).calls
+        assert (now.name, now.arguments) == ("now", "")
+        assert (listed.name, listed.arguments) == ("list", '{"a":1}')
+
+
+def test_calls_with_the_same_id_get_different_ones() -> None:
+    calls = [{"id": "c", "function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
+    response = gathered({"choices": [{"message": {"tool_calls": calls}}]})
+    first, second = (call.id for call in response.calls)
+    assert first == "c" != second
+
+
+@pytest.mark.parametrize("odd", [None, "x", {"function": None}, {"function": "x"}, {}])
+def test_a_call_without_anything_in_it_is_one_that_cannot_be_made(odd: Any) -> None:
+    response = gathered(delta(tool_calls=[odd]))
+    assert [(call.name, call.arguments) for call in response.calls] in ([], [("", "")])
+
+
+# Streams that repeat or replace
+
+PIECE = "chat.completion.chunk"
+ARGS = '{"text": "call the bank", "at": "2026-11-28T09:00"}'
+SAID = "The city is Turku."
+CALLED = {"id": "c1", "type": "function", "function": {"name": "set", "arguments": ARGS}}
+
+
+def completion(finish: str = "stop", **message: Any) -> dict[str, Any]:
+    """A whole completion, as some endpoints send it at the end of a stream."""
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    return {"object": "chat.completion", "choices": [choice]}
+
+
+def with_delta(sent: dict[str, Any]) -> dict[str, Any]:
+    """Some send an empty delta beside the message."""
+    [choice] = sent["choices"]
+    return {**sent, "choices": [{**choice, "delta": {"role": "assistant", "content": ""}}]}
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [delta(content="The city "), delta(content="is Turku."), completion(content=SAID)],
+        [delta(content=SAID), delta("stop"), completion(content=SAID)],
+        [delta(content="The city "), with_delta(completion(content=SAID))],
+        [delta(content="The city "), {**delta("stop", content="is Turku."), "object": PIECE}],
+        [{**delta(content=one), "object": PIECE} for one in ("The city ", "is Turku.")],
+        [delta(content="The town"), completion(content=SAID)],
+        [delta(content="The city "), delta(content="is Turku."), delta("stop", content=SAID)],
+        [*(delta(content=one) for one in ("The city ", "is Turku.", SAID)), delta("stop")],
+        [delta(content=SAID), delta("stop"), delta(content=SAID)],
+        [delta(content=SAID[:end]) for end in (3, 8, 12, 18, 18)],
+        [completion(content=SAID), delta("stop")],
+        [delta(content=SAID), completion(content=None)],
+    ],
+)  # fmt: skip
+def test_a_text_that_comes_again_or_grows_is_said_once(stream: list[Any]) -> None:
+    assert gathered(*stream).text == SAID
+
+
+@pytest.mark.parametrize(
+    "pieces", [["no ", "no "], ["1", "1", "1"], ["ha", "haha"], ["Turku ", "Turku"], ["a", "", "b"]]
+)
+def test_short_pieces_that_are_alike_are_not_repetitions(pieces: list[str]) -> None:
+    assert gathered(*(delta(content=one) for one in pieces)).text == "".join(pieces)
+
+
+def test_thoughts_that_come_again_are_thought_once() -> None:
+    thought = {"reasoning_content": "The user wants a city."}
+    assert gathered(delta(**thought), completion(content=SAID, **thought)).thoughts == thought
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["{}", ARGS],
+        ["null", ARGS],
+        ['""', " {}", ARGS],
+        [ARGS, ARGS],
+        [ARGS, "{}"],
+        [ARGS[:20], ARGS[20:], ARGS],
+        [ARGS[:20], ARGS],
+        ["{}", ARGS[:20], ARGS[20:]],
+        [ARGS[:9], ARGS[:20], ARGS],
+        ['{"text": "call the bank"}', ARGS],
+        ["{}{}" + ARGS],
+        [{}, json.loads(ARGS)],
+    ],
+)
+@pytest.mark.parametrize("index", [0, None])
+def test_arguments_with_placeholders_or_repetitions_are_read(
+    pieces: list[Any], index: int | None
+) -> None:
+    first, *rest = pieces
+    [call] = called(
+        piece(index, "c1", name="set", arguments=first),
+        *(piece(index, arguments=one) for one in rest),
+    )
+    assert (call[0], call[1], json.loads(call[2])) == ("c1", "set", json.loads(ARGS))
+
+
+def test_different_arguments_in_one_call_stay_for_the_model_to_mend() -> None:
+    [(_, _, arguments)] = called(piece(0, "c1", name="set", arguments='{"a": 1}{"a": 2}'))
+    assert arguments == '{"a": 1}{"a": 2}'
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [delta(tool_calls=[{"index": 0, **CALLED}]), completion("tool_calls", tool_calls=[CALLED])],
+        [delta(tool_calls=[{"index": 0, **CALLED}])] * 2,
+        [delta(tool_calls=[CALLED])] * 2,
+        [delta(tool_calls=[{"function": CALLED["function"]}])] * 2,
+        [completion("tool_calls", tool_calls=[CALLED, CALLED])],
+    ],
+)
+def test_a_call_that_comes_again_is_made_once(stream: list[Any]) -> None:
+    [call] = gathered(*stream).calls
+    assert (call.name, json.loads(call.arguments)) == ("set", json.loads(ARGS))
+
+
+# What belongs to a call and is sent back with it
+
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+
+
+@pytest.mark.parametrize(
+    ("own", "extra"),
+    [
+        ({"extra_content": SIGNED}, {"extra_content": SIGNED}),
+        ({"thought_signature": "c2ln"}, {"thought_signature": "c2ln"}),
+        ({"function": {"signature": "c2ln"}}, {"function": {"signature": "c2ln"}}),
+        ({"custom": None, "function": {"output": ""}}, {}),
+    ],
+    ids=str,
+)
+def test_fields_of_a_call_are_kept_wherever_its_pieces_carry_them(own: Any, extra: Any) -> None:
+    function = own.pop("function", {})
+    first = piece(0, "c1", name="set", arguments="")
+    last = {**piece(0, arguments="{}", **function), **own}
+    whole = {**piece(0, "c1", name="set", arguments="{}", **function), **own}
+    for stream in (
+        [delta(tool_calls=[first]), delta(tool_calls=[last])],
+        [delta(tool_calls=[whole]), delta(tool_calls=[piece(0, arguments="{}")])],
+        [completion("tool_calls", tool_calls=[whole])],
+    ):
+        response = gathered(*stream)
+        assert [call.extra for call in response.calls] == [extra]
+        [sent] = as_message(response)["tool_calls"]
+        told = {"name": "set", "arguments": "{}", **extra.get("function", {})}
+        assert sent == {**extra, "id": "c1", "type": "function", "function": told}
+
+
+def test_fields_of_a_message_go_back_with_its_calls_and_no_others_do() -> None:
+    blocks = [{"type": "thinking", "signature": "c2ln"}]
+    response = gathered(
+        delta(reasoning_details=blocks, annotations=[{"type": "url"}], role="assistant"),
+        delta(reasoning_details=[{"type": "more"}], extra_content=SIGNED),
+        delta(tool_calls=[CALLED], audio={"id": "a"}),
+    )
+    assert response.thoughts == {
+        "reasoning_details": [*blocks, {"type": "more"}],
+        "extra_content": SIGNED,
+    }
+
+
+def test_a_call_without_an_id_gets_one_that_every_endpoint_takes() -> None:
+    calls = [{"function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
+    ids = [
+        call.id
+        for _ in range(2)
+        for call in gathered({"choices": [{"message": {"tool_calls": calls}}]}).calls
+    ]
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", id) for id in ids)
+    assert len(set(ids)) == 4
+
+
+_ARGUMENTS = st.dictionaries(st.text(max_size=5), st.text(max_size=10), max_size=3)
+
+
+@given(st.lists(st.tuples(st.from_regex(r"[a-z]{3,8}", fullmatch=True), _ARGUMENTS), max_size=3),
+       st.randoms(use_true_random=False))  # fmt: skip
+def test_calls_are_the_same_however_they_are_divided(calls, dice) -> None:
+    streams = []
+    for index, (name, arguments) in enumerate(calls):
+        text = json.dumps(arguments)
+        at = dice.randrange(len(text) + 1)
+        first = piece(index, f"c{index}", name=name, arguments=text[:at])
+        streams.append([first, piece(index, arguments=text[at:])])
+    pieces = [stream.pop(0) for stream in streams]  # all begin in their order
+    while any(streams):
+        pieces.append(dice.choice([stream for stream in streams if stream]).pop(0))
+
+    found = called(*pieces)
+
+    assert [(name, json.loads(text)) for _, name, text in found] == calls
