@@ -44,7 +44,7 @@ class PostgresBackend:
         if port is not None:
             url = f"postgresql://postgres@127.0.0.1:{port}/{database_name(url)}"
         pool = connection_pool(url, timeout_s=timeout_s)
-        await pool.open(wait=True, timeout=10)
+        await pool.open()
         rpc = PostgresRpc(pool, timeout_s=timeout_s)
         try:
             yield rpc
