@@ -44,8 +44,8 @@ from memory.backends.pool import Pool
 from memory.backends.postgres import PostgresRpc
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.rpc import LateRpc
-from memory.fallback.spool import Spool
-from memory.fallback.store import SpoolingStore
+from memory.fallback.store import OutageStore
+from memory.fallback.store_jobs import StoreJobs
 from memory.recall.reading import Recalled
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
@@ -150,14 +150,14 @@ def _access(
 
 
 async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, MemoryStore]:
-    """The memory. In Supabase it can be away while the queue is there: then turns are spooled."""
+    """The memory. In Supabase it can be away while the queue is there: then turns are queued."""
     if not settings.supabase_url:
         direct = PostgresRpc(pool, sharing=settings.sharing)
         return direct, MemoryStore(direct)
     rpc = await open_rpc(settings, url)
-    watch, spool = CountedMemory(), Spool(pool)
+    watch, jobs = CountedMemory(), StoreJobs(pool)
     guarded = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
-    return LateRpc(guarded, spool), SpoolingStore(guarded, spool, watch=watch)
+    return LateRpc(guarded, jobs), OutageStore(guarded, jobs, watch=watch)
 
 
 async def _people(

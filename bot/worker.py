@@ -60,7 +60,7 @@ from bot.operations.startup_checks import (
 from bot.outbox.left_cards import tend_left_cards
 from bot.outbox.pending_replies import sweep_forever
 from bot.outbox.recalls import handle_recall
-from bot.outbox.withdrawing import tend_withdrawals
+from bot.outbox.withdrawing import tend_withdrawals, withdraw_cards
 from bot.process import logs, metrics, plan
 from bot.process.interruptions import Interruptions
 from bot.process.task_cancellation import ended
@@ -74,9 +74,11 @@ from bot.queue.jobs import (
     EVENT_TASK,
     IMPORT_TASK,
     PRIVATE_TASK,
+    STORE_TASK,
     TENDING_TASK,
     TIMER_TASK,
     Hopeless,
+    Job,
     Later,
 )
 from bot.queue.table import IMPORTS_AT_ONCE, TENDING_AT_ONCE, JobTable
@@ -86,8 +88,9 @@ from bot.turn import handle_request
 from bot.wiring import open_services
 from memory.backends.pool import Pool
 from memory.backends.postgres import connection_pool
-from memory.errors import StoreError, StoreUnavailable
-from memory.fallback.store import SpoolingStore
+from memory.errors import StoreError, StoreQueueAway, StoreUnavailable
+from memory.fallback.store import OutageStore
+from memory.fallback.store_jobs import write_job
 from memory.scope import own_context
 
 log = structlog.get_logger()
@@ -95,6 +98,7 @@ log = structlog.get_logger()
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
 _APART_S = 0.2
+_TRIES = 10  # about ten minutes, beside those during the outage
 _CONNECTIONS = 3  # with the session of the queue four; more waiting turns share them
 
 Work = Callable[[], Awaitable[None]]
@@ -122,6 +126,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
             await handle_import(services, lease)
         elif job.task == CONNECT_TASK:
             await handle_connect(services, lease)
+        elif job.task == STORE_TASK:
+            await write_missed(services, job)
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure, QueueUnavailable) as exc:
@@ -189,11 +195,42 @@ async def _click(
         raise Later("the memory is away", behind=True) from exc
 
 
+class NotTaken(Hopeless):
+    """The memory answers, but never to this job."""
+
+    reason = "not_taken"
+
+
+async def write_missed(services: Services, job: Job) -> None:
+    """Writes what the memory missed while it was away. Raises `Later` while it still is, and
+    `NotTaken` for a job that would hold up the others of its chat for good."""
+    try:
+        if isinstance(services.store, OutageStore):
+            await services.store.write_job(job.args)
+        else:
+            await write_job(services.rpc, job.args)
+    except StoreUnavailable as exc:
+        if job.attempt > _TRIES and await _answers(services):
+            raise NotTaken(type(exc).__name__) from exc
+        raise Later("the memory is away") from exc
+    if "recall" in job.args or job.args.get("turn", {}).get("state") == "cancelled":
+        await withdraw_cards(services)
+
+
+async def _answers(services: Services) -> bool:
+    """Whether the memory is there now."""
+    try:
+        await services.store.ping()
+    except StoreUnavailable:
+        return False
+    return True
+
+
 def passes_by_itself(failure: StoreError | FeishuFailure | QueueUnavailable) -> bool:
     """Whether trying again later can help: nobody answered, or asked for patience."""
     if isinstance(failure, FeishuError):
         return failure.action.may_pass
-    return isinstance(failure, StoreUnavailable | Unreachable | QueueUnavailable)
+    return isinstance(failure, StoreUnavailable | StoreQueueAway | Unreachable | QueueUnavailable)
 
 
 def retry_after_s(failure: Exception) -> float:
@@ -287,8 +324,8 @@ def _tending(services: Services, table: JobTable, stop: asyncio.Event) -> list[W
         partial(keep_order, table, services),
         services.sight.keep,
     ]
-    if isinstance(services.store, SpoolingStore):
-        works.insert(0, partial(services.store.drain_forever, stop))
+    if isinstance(services.store, OutageStore):
+        works.insert(0, partial(services.store.tend, stop))
     return works
 
 

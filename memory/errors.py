@@ -3,8 +3,8 @@
 StoreError
 ├── StoreUnavailable        the database or its API did not answer in time; try again later
 │   ├── NotMigrated         it lacks our schema, roles or functions: run scripts/migrate
-│   ├── KeyRefused          Supabase refuses our key or token; the message names the variable
-│   └── SpoolUnavailable    the queue's database, where turns wait for a memory that is away
+│   └── KeyRefused          Supabase refuses our key or token; the message names the variable
+├── StoreQueueAway          the queue's database, where turns wait for a memory that is away
 ├── AccessDenied            this memory is another person's, or the token may not do this
 ├── IdentityMissing         no subject, sender or conversation was given; nothing was read
 ├── TurnUnknown             the turn was never opened, or was forgotten
@@ -55,8 +55,8 @@ class KeyRefused(StoreUnavailable):
     """Supabase does not take our key or token."""
 
 
-class SpoolUnavailable(StoreUnavailable):
-    """The queue's database, and with it the spool, does not answer."""
+class StoreQueueAway(StoreError):
+    """The queue's database did not take, or tell, what waits for a memory that is away."""
 
 
 class AccessDenied(StoreError):

@@ -50,7 +50,7 @@ Row = Mapping[str, Any]
 @dataclass
 class CheckResult:
     """What was seen and found; `skipped` says which checks were not made, and why. `leaks` is None
-    where isolation was not probed."""
+    where isolation was not probed. `unstored` turns wait until the memory can take them."""
 
     backend: str
     conversations: list[tuple[Conversation, Sequence[Row]]] = field(default_factory=list)
@@ -58,6 +58,7 @@ class CheckResult:
     findings: list[Finding] = field(default_factory=list)
     withheld: tuple[Unplaced, ...] = ()
     leaks: int | None = None
+    unstored: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
 
 
@@ -138,6 +139,7 @@ def _whole_turns(rows: Sequence[Row], total: int) -> Sequence[Row]:
 
 async def _check_tables(desk: OperatorDesk, outcome: CheckResult) -> None:
     outcome.tables = await desk.operations.tables()
+    outcome.unstored = desk.queue.depth().unstored
     outcome.findings += stored_rows.check_tables(outcome.tables)
     outcome.findings += stored_rows.check_orphans(await desk.operations.orphans())
     unplaced = await desk.operations.unplaced()
@@ -209,6 +211,7 @@ def _document(outcome: CheckResult) -> dict[str, object]:
         "tables": outcome.tables,
         "findings": [{**asdict(one), "next_step": one.next_step} for one in outcome.findings],
         "withheld": outcome.withheld,
+        "unstored": outcome.unstored,
         "skipped": outcome.skipped,
     }
 
@@ -263,6 +266,9 @@ def _say_verdicts(screen: Screen, outcome: CheckResult) -> None:
         found = Sentence(f"{wrong} findings", f"发现 {wrong} 个问题")
     screen.verdict("isolation", probed, good=not leaks)
     screen.verdict("memory", found, good=not wrong)
+    if outcome.unstored:
+        waits = Sentence(f"{outcome.unstored} turns wait", f"{outcome.unstored} 轮对话等待写入")
+        screen.verdict("not stored yet", waits, good=False)
     screen.say(f"{outcome.backend}\n")
 
 

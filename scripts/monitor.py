@@ -108,7 +108,7 @@ def _backlog(queue: QueueDepth | None, recent: RecentTurns | None) -> LoggedBack
         return None
     ages = (queue.oldest_waiting_s, recent.oldest_unfinished_s if recent else None)
     oldest_s = max((age for age in ages if age), default=None)
-    return LoggedBacklog(queue.waiting, oldest_s, queue.oldest_spooled_s, queue.refused)
+    return LoggedBacklog(queue.waiting, oldest_s, queue.oldest_unstored_s)
 
 
 def main() -> int:
@@ -250,7 +250,7 @@ def _line(picture: Picture, now: datetime) -> str:
         "retries": report.retries,
         "waiting": picture.queue.waiting if picture.queue else None,
         "memory_away_s": None if report.memory_away_s is None else round(report.memory_away_s),
-        "spooled": picture.queue.spooled if picture.queue else None,
+        "unstored": picture.queue.unstored if picture.queue else None,
     }
     shown = " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
     alarm = "".join(f" ALARM {alarm}" for alarm in picture.alarms)
@@ -311,14 +311,13 @@ def _stored(queue: QueueDepth | None, recent: RecentTurns | None) -> Rows:
 def _queued(queue: QueueDepth) -> Rows:
     seconds = {
         "oldest waiting job": queue.oldest_waiting_s,
-        "waits longest for the memory": queue.oldest_spooled_s,
+        "waits longest for the memory": queue.oldest_unstored_s,
     }
     return [
         ("jobs waiting", str(queue.waiting)),
         ("jobs running", str(queue.running)),
         ("jobs failed", str(queue.failed)),
-        ("turns waiting for the memory", str(queue.spooled)),
-        ("writes that the memory refused", str(queue.refused)),
+        ("turns waiting for the memory", str(queue.unstored)),
         *_seconds(seconds),
     ]
 

@@ -1,12 +1,12 @@
-"""What the bot gave up, and what the memory refused: look at it, try it again, drop it.
+"""What the bot gave up: look at it, try it again, drop it.
 
-A card that says that something went wrong names a job, such as J12. T are turns and W other writes
-that the memory refused. What people wrote is never shown.
+A card that says that something went wrong names a job, such as J12. What people wrote is never
+shown.
 
 Examples:
   scripts/queue list                        what was given up, latest first
   scripts/queue show J12                    one of them, and what happened to it
-  scripts/queue retry J12 T5                tries them again; who asked gets an answer
+  scripts/queue retry J12 J15               tries them again; who asked gets an answer
   scripts/queue retry --all                 after the cause is mended
   scripts/queue retry J12 --not-sent        of OutcomeUnknown: its card is not in the chat, send it
   scripts/queue drop J12                    deletes it, after a question; --yes does not ask

@@ -1797,55 +1797,6 @@ alter table feishu_bot.person_rates enable row level security;
 
 -- Section: Writes that wait for the memory
 
--- Turns that were answered while the memory was away. While a turn has a row here, that row is the truth about it.
-create table feishu_bot.spool (
-  seq bigint generated always as identity primary key,
-  turn_id text not null unique,  -- the question's Feishu message_id
-  conversation_id text not null check (conversation_id <> ''),
-  chat_id text not null,
-  root_id text not null,
-  user_id text not null check (user_id <> ''),
-  actor_id text not null check (actor_id <> ''),
-  actor_name text not null default '',
-  tenant_key text not null default '',
-  content text not null,
-  state text not null default 'open' check (state in ('open', 'pending', 'sent', 'failed')),
-  attempts integer not null default 1,
-  cards jsonb not null default '[]',  -- [{chunk, content, status, message_id}]
-  tool_calls jsonb not null default '[]',
-  error text,
-  refused text,  -- why the memory does not take it; for operators
-  version integer not null default 1,  -- counts the changes
-  asked_at timestamptz not null default now(),
-  answered_at timestamptz,
-  given jsonb not null default '[]',
-  -- The same of a turn that waits for the memory, {origin, parent_id, cause}; null: a message's.
-  origin jsonb,
-  intended jsonb  -- The same of a turn that waits for the memory.
-);
-create index spool_actor_idx on feishu_bot.spool (actor_id);
-create index spool_person_idx on feishu_bot.spool (user_id);
-create index spool_waiting_idx on feishu_bot.spool (conversation_id, user_id, seq) where refused is null;
-alter table feishu_bot.spool enable row level security;
-
--- What happened outside of turns while the memory was away; written when it is back. Recalls come before the turns,
--- everything else after them.
-create table feishu_bot.late_writes (
-  seq bigint generated always as identity primary key,
-  function text not null check (function in ('recall_message', 'append_to_conversation',
-    'continue_conversation', 'log_decision')),
-  params jsonb not null,
-  context jsonb,  -- whose token: chat_id, root_id, user_id, actor_id, tenant_key
-  conversation_id text,
-  message_ids text[] not null,  -- the Feishu messages it is about
-  people text[] not null default '{}',  -- open_ids: who spoke in them
-  refused text,  -- why the memory does not take it; for operators
-  asked_at timestamptz not null default now()
-);
-create index late_writes_recall_idx on feishu_bot.late_writes (seq)
-  where function = 'recall_message' and refused is null;
-alter table feishu_bot.late_writes enable row level security;
-
 -- Section: Operators and usage
 
 -- Which kinds of events arrived, and what the webhook refused: Feishu has no call that lists subscriptions.
@@ -1953,8 +1904,8 @@ $$;
 \ir functions/queue.sql
 \ir functions/reactions.sql
 \ir functions/recall.sql
-\ir functions/spool.sql
 \ir functions/stops.sql
+\ir functions/store_jobs.sql
 \ir functions/summaries.sql
 \ir functions/taking_back.sql
 \ir functions/telling.sql

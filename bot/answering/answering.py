@@ -89,7 +89,7 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     seconds = services.clock() - turn.received_ms / 1000
     foot = _foot(turn, agent_answer, earlier, seconds, spoken)
     if opened.degraded:  # no button would work without the memory
-        return replace(reply, foot=replace(foot, bare=True)) if agent_answer.ended else reply
+        return replace(reply, foot=replace(foot, bare=True, without_memory=True))
     if agent_answer.ended == STOPPED:
         foot = replace(foot, tools=(*((name, True) for name in opened.done), *foot.tools))
     return replace(reply, foot=foot)

@@ -19,7 +19,7 @@ import structlog
 from bot.operations.doctor import feishu, model, supabase
 from bot.operations.doctor.http_exchange import Silent
 from bot.operations.doctor.result import Check, State, findings
-from bot.queue.inbox import Inbox, QueueUnavailable, Spooled
+from bot.queue.inbox import Inbox, QueueUnavailable, Unstored
 from bot.settings import Settings
 from bot.text.languages import Sentence
 from memory.errors import KeyRefused, NotMigrated, StoreError
@@ -151,7 +151,7 @@ class Checks:
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
         return name.startswith(("worker", "connection", "answers")) or (
-            name == "memory" and self._spooling()
+            name == "memory" and self._is_behind()
         )
 
     def _database(self) -> None:
@@ -200,39 +200,39 @@ class Checks:
         except NotReady as exc:
             failure = exc.sentence
             self._away_since = self._away_since or self.now()
-        spooled = self._spooled()
+        unstored = self._unstored()
         if failure:
-            since = _time(min(filter(None, (self._away_since, spooled.since))))
+            since = _time(min(filter(None, (self._away_since, unstored.since))))
             raise Degraded(
-                f"away since {since} ({failure.en}); {spooled.turns} turns wait to be written; "
+                f"away since {since} ({failure.en}); {unstored.turns} turns wait to be written; "
                 "people are answered without history",
-                f"自 {since} 起不可用（{failure.zh}）；{spooled.turns} 轮对话等待写入；"
+                f"自 {since} 起不可用（{failure.zh}）；{unstored.turns} 轮对话等待写入；"
                 "回答时没有历史",
             )
-        if spooled.refused:
+        if unstored.refused:
             raise Degraded(
-                f"{spooled.refused} writes were refused: look for spool.refused in the worker's "
-                "log, then restart the worker to try them again",
-                f"有 {spooled.refused} 次写入被拒绝：请在 worker 的日志中查找 spool.refused，"
-                "然后重启 worker 再试",
+                f"it refused {unstored.refused} writes: scripts/queue list names the reasons, "
+                "scripts/queue retry tries them again",
+                f"有 {unstored.refused} 次写入被拒绝：scripts/queue list 列出原因，"
+                "scripts/queue retry 可重试",
             )
-        if spooled.turns:
-            since = _time(spooled.since)
+        if unstored.turns:
+            since = _time(unstored.since)
             raise Degraded(
-                f"back; {spooled.turns} turns since {since} wait to be written",
-                f"已恢复；自 {since} 起的 {spooled.turns} 轮对话等待写入",
+                f"back; {unstored.turns} turns since {since} wait to be written",
+                f"已恢复；自 {since} 起的 {unstored.turns} 轮对话等待写入",
             )
 
-    def _spooling(self) -> bool:
+    def _is_behind(self) -> bool:
         """Whether a worker has found the memory away, or the queue's database is."""
         try:
-            return self.inbox.spooled().turns > 0
+            return self.inbox.unstored().turns > 0
         except QueueUnavailable:
             return True
 
-    def _spooled(self) -> Spooled:
+    def _unstored(self) -> Unstored:
         try:
-            return self.inbox.spooled()
+            return self.inbox.unstored()
         except QueueUnavailable as exc:
             raise _silent_database(str(exc)) from exc
 

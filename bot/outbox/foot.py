@@ -44,8 +44,9 @@ class RecalledSource:
 @dataclass(frozen=True, slots=True)
 class Foot:
     """`seconds` from the question to the answer; `tools` by name in the order of the calls, with
-    whether they worked. `ended`: why the answer came no further. `bare`: only that is shown, where
-    nothing can be pressed. `heard`: what the voice message said that is answered."""
+    whether they worked. `ended`: why the answer came no further. `without_memory`: it was made
+    without knowing what was said before. `bare`: only these are shown, where nothing can be
+    pressed. `heard`: what the voice message said that is answered."""
 
     language: Language
     seconds: float
@@ -54,6 +55,7 @@ class Foot:
     ended: Ended = ""
     bare: bool = False
     heard: str = ""
+    without_memory: bool = False
 
     def row(self) -> dict[str, Any]:
         """As it is kept with the turn: of imported messages those that are shown."""
@@ -72,6 +74,7 @@ class Foot:
             **({"ended": self.ended} if self.ended else {}),
             **({"bare": True} if self.bare else {}),
             **({"heard": self.heard[:_HEARD_CHARS]} if self.heard else {}),
+            **({"without_memory": True} if self.without_memory else {}),
         }
 
     @classmethod
@@ -91,6 +94,7 @@ class Foot:
             row.get("ended", ""),
             row.get("bare", False),
             row.get("heard", ""),
+            row.get("without_memory", False),
         )
 
 
@@ -101,6 +105,8 @@ def card_foot(
     Without `again`: it was pressed."""
     language = foot.language
     notices = [say(f"ended-{foot.ended}", language)] if foot.ended else []
+    if foot.without_memory:
+        notices.append(say("without-memory", language))
     if foot.heard:
         notices.insert(0, say("heard", language, words=_short(foot.heard)))
     notice = "\n".join(notices)

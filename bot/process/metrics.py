@@ -102,16 +102,17 @@ MEMORY_FAILURES = Counter(
 MEMORY_BREAKER = Gauge(
     "bot_memory_breaker", "0: memory there, 1: being probed, 2: away.", multiprocess_mode="livemax"
 )
-SPOOLED = Counter("bot_turns_spooled_total", "Turns kept while the memory was away.")
-DRAINED = Counter("bot_turns_drained_total", "Turns written when the memory was back.")
-SPOOL_WAITING = Gauge(
-    "bot_spool_turns", "Turns that wait for the memory.", multiprocess_mode="livemax"
+TURNS_UNSTORED = Counter("bot_turns_unstored_total", "Turns kept while the memory was away.")
+TURNS_STORED_LATER = Counter(
+    "bot_turns_stored_later_total", "Turns written when the memory was back."
 )
-SPOOL_REFUSED = Gauge(
-    "bot_spool_refused", "What the memory refused to take.", multiprocess_mode="livemax"
+UNSTORED = Gauge(
+    "bot_unstored_turns", "Turns that wait for the memory.", multiprocess_mode="livemax"
 )
-SPOOL_OLDEST_SECONDS = Gauge(
-    "bot_spool_oldest_seconds", "Age of what waits longest.", multiprocess_mode="livemax"
+UNSTORED_OLDEST_SECONDS = Gauge(
+    "bot_unstored_oldest_seconds",
+    "Age of what has waited longest for the memory.",
+    multiprocess_mode="livemax",
 )
 SUMMARIES = Counter("bot_summaries_total", "Folds of long threads, by who wrote them.", ["by"])
 TENDING = Counter("bot_tending_total", "Background jobs of conversations.", ["outcome"])

@@ -43,13 +43,13 @@ _STOP = f"select {SCHEMA}.stop_turn(%s)"
 _OVER_RATE = f"select {SCHEMA}.is_over_rate(%s, %s, %s, %s)"
 _HOLD = f"select {SCHEMA}.hold_lease(%s, %s, %s)"
 _RELEASE = f"select {SCHEMA}.release_lease(%s, %s)"
-_SPOOLED = f"select {SCHEMA}.spool_state(0)"
+_UNSTORED = f"select {SCHEMA}.waiting_stores()"
 
 
 @dataclass(frozen=True, slots=True)
-class Spooled:
-    """Turns that wait for the memory, what it refused, and since when (s since epoch) the oldest
-    waits."""
+class Unstored:
+    """How many turns wait for the memory, how many jobs it refused, and since when (s since epoch)
+    the oldest of what waits does."""
 
     turns: int
     refused: int
@@ -186,11 +186,11 @@ class Inbox:
         """Another process may take it at once. Raises `QueueUnavailable`."""
         self._value(_RELEASE, name, holder)
 
-    def spooled(self) -> Spooled:
+    def unstored(self) -> Unstored:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""
-        found: dict[str, Any] = self._value(_SPOOLED) or {}
+        found: dict[str, Any] = self._value(_UNSTORED) or {}
         since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
-        return Spooled(found.get("waiting", 0), found.get("refused", 0), since)
+        return Unstored(found.get("turns", 0), found.get("refused", 0), since)
 
     def note_arrival(self, kind: str) -> None:
         """Something of this kind has arrived now. Raises `QueueUnavailable`."""

@@ -1,11 +1,11 @@
 """What a job is, and what becomes of one that did not succeed. Pure.
 
 A job is one event of Feishu, what comes after its turns (a conversation to tend, a private
-look-up), the time of a timer, a step of an import, or what is next for a person's own tokens. Its
-`lock` names the conversation: jobs of one lock run in order. No attempt is the last while an answer
-is owed: what may get better by itself is tried for a day, with growing pauses. What does not is
-tried twice. Then the job is given up: that is noted first, so that who asked is told once, and the
-job stays for operators, whatever happens meanwhile.
+look-up), the time of a timer, a step of an import, what is next for a person's own tokens, or what
+the memory missed while it was away. Its `lock` names the conversation: jobs of one lock run in
+order. No attempt is the last while an answer is owed: what may get better by itself is tried for a
+day, with growing pauses. What does not is tried twice. Then the job is given up: that is noted
+first, so that who asked is told once, and the job stays for operators, whatever happens meanwhile.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ PRIVATE_TASK = "feishu.private"
 TIMER_TASK = "feishu.timer"
 IMPORT_TASK = "feishu.import"
 CONNECT_TASK = "feishu.connect"
+STORE_TASK = "feishu.store"
 
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 120.0
 _PAUSE_BEHIND_S = 10.0

@@ -36,17 +36,16 @@ _UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 class QueueDepth:
     """Jobs by state; the age (s) of the oldest that waits for a worker, None when none does.
 
-    `spooled` turns wait for a memory that is away, `oldest_spooled_s` (s) is the age of the oldest
-    of what waits for it; `refused` it does not take.
+    `unstored` turns wait for a memory that is away; `oldest_unstored_s` (s) is the age of the
+    oldest of anything that waits for it.
     """
 
     waiting: int
     running: int
     failed: int
     oldest_waiting_s: float | None
-    spooled: int = 0
-    refused: int = 0
-    oldest_spooled_s: float | None = None
+    unstored: int = 0
+    oldest_unstored_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,8 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What was given up: `J` a job, `T` a turn or `W` a write that the memory refused, `A` an
-    answer that Feishu did not take, by its turn, or whatever was given up of a message."""
+    """What was given up: `J` a job, `A` an answer that Feishu did not take, by its turn, or all
+    that was given up of a message."""
 
     kind: str
     id: str
@@ -70,11 +69,11 @@ class Reference:
     def parse(cls, text: str) -> Reference:
         """From `J12` or `om_…`. Raises `ValueError`."""
         text = text.strip()
-        if found := re.fullmatch(r"([JTW])(\d{1,18})", text.upper()):
+        if found := re.fullmatch(r"(J)(\d{1,18})", text.upper()):
             return cls(found[1], found[2])
         if _TURN.fullmatch(text):
             return cls("A", text)
-        raise ValueError(f"{text!r} is no reference: it is J12, T5, W7 or om_…, as listed")
+        raise ValueError(f"{text!r} is no reference: it is J12 or om_…, as listed")
 
     def __str__(self) -> str:
         return self.id if self.kind == "A" else f"{self.kind}{self.id}"
@@ -84,7 +83,7 @@ class Reference:
 class Failed:
     """What was given up, without what people wrote. Times are ISO 8601.
 
-    `what` is the task, or the function that was refused; `excused`: who asked was told so.
+    `what` is the task; `excused`: who asked was told so.
     """
 
     kind: str

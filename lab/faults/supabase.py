@@ -74,7 +74,7 @@ def supabase(scene: FaultScene, count: Count, rounds: int) -> None:
         for name in list(FAULTS)[:rounds]:
             asked += _during(scene, count, api, name)
             count.rounds += 1
-        eventually(lambda: spooled(scene) == 0, what="all of it is written")
+        eventually(lambda: unstored(scene) == 0, what="all of it is written")
         scene.count(count, asked)
 
 
@@ -89,9 +89,9 @@ def _during(scene: FaultScene, count: Count, api: FaultyApi, name: str) -> list[
     api.fault = None
     half = median(meanwhile.silences_s) if meanwhile.silences_s else float("nan")
     count.notes.append(f"{name}: p50 {half:.2f} s")
-    eventually(lambda: spooled(scene) == 0, what="all of it is written")
+    eventually(lambda: unstored(scene) == 0, what="all of it is written")
     return asked
 
 
-def spooled(scene: FaultScene) -> int:
-    return int(scene.rows("select count(*) from feishu_bot.spool")[0][0])
+def unstored(scene: FaultScene) -> int:
+    return int(scene.rows("select count(*) from feishu_bot.jobs where task = 'feishu.store'")[0][0])

@@ -15,7 +15,7 @@ from lab.benchmark.checkouts import ROOT
 from lab.doubles.processes import eventually
 from lab.faults.counting import Count, CountedQuestion
 from lab.faults.scene import FaultScene
-from lab.faults.supabase import FAULTS, scene_of_supabase, spooled
+from lab.faults.supabase import FAULTS, scene_of_supabase, unstored
 
 _GONE_WITHIN_S = 120.0
 _FORGETTING_DIES_WITHIN_S = 3.0
@@ -50,7 +50,7 @@ def memory_away(scene: FaultScene, count: Count, rounds: int) -> None:
             for message in (before[0], meanwhile):
                 scene.take_back(message)
             api.fault = None
-            eventually(lambda: spooled(scene) == 0, what="all of it is written")
+            eventually(lambda: unstored(scene) == 0, what="all of it is written")
             _gone(scene, count, words, [chat])
             count.rounds += 1
 

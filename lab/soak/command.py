@@ -63,7 +63,7 @@ _LOOKS = 30
 _WAITING = """
     select (select count(*) from feishu_bot.jobs where status in ('waiting', 'running')),
            (select count(*) from feishu_bot.jobs where status = 'failed'),
-           (select count(*) from feishu_bot.spool) + (select count(*) from feishu_bot.late_writes)
+           (select count(*) from feishu_bot.jobs where task = 'feishu.store')
 """
 _SENT = """
     select turn_id, message_id, content from agent_messages

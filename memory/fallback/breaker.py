@@ -16,13 +16,45 @@ import structlog
 
 from memory.errors import KeyRefused, NotMigrated, StoreError, StoreUnavailable
 from memory.fallback.patience import Patience
-from memory.fallback.watch import MemoryWatch
 from memory.rpc import Call, Rpc
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, memory_context
 
 log = structlog.get_logger()
 
 State = Literal["closed", "open", "half_open"]
+
+_NOBODY = memory_context(chat_id="oc_probe", root="main", subject="ou_probe", actor="ou_probe")
+_NOTHING = {
+    "p_chat_id": None,
+    "p_conversation_id": None,
+    "p_user_id": None,
+    "p_since": None,
+    "p_limit": 0,
+}
+# One call as the service and one as a person: Supabase has a key for each, and turns need both.
+PROBE: tuple[Call, ...] = (
+    ("list_conversations", _NOTHING, None),
+    ("get_working_memory", {**_NOBODY.identity(), "p_tenant_key": _NOBODY.tenant_key}, _NOBODY),
+)
+
+
+class MemoryWatch:
+    """Told of what happens to the memory; overridden by those who count. Does nothing itself."""
+
+    def state(self, state: State) -> None:
+        """The breaker is now in this state."""
+
+    def failed(self, kind: str) -> None:
+        """A call got no answer. `kind` is the class of the error."""
+
+    def kept(self) -> None:
+        """A turn was put into the queue until the memory is back."""
+
+    def written(self) -> None:
+        """A turn that waited was written."""
+
+    def waiting(self, turns: int, oldest_s: float) -> None:
+        """So many turns wait, as last seen, and the oldest of anything for so long (s)."""
 
 
 class CircuitBreaker:

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 from memory.errors import StoreUnavailable
 from memory.fallback.breaker import BreakingRpc
-from memory.fallback.spool import Spool
-from memory.fallback.writes import late_write
+from memory.fallback.late_writes import late_write
+from memory.fallback.store_jobs import StoreJobs
 from memory.rpc import Json
 from memory.scope import AgentMemoryContext
 
 
 class LateRpc:
-    """An `Rpc` that keeps what happens outside of turns while the memory is away.
+    """An `Rpc` that queues what was said, and why the bot spoke, while the memory is away.
 
     It raises `StoreUnavailable` all the same, for the caller does not get a result.
     """
 
-    def __init__(self, rpc: BreakingRpc, spool: Spool) -> None:
+    def __init__(self, rpc: BreakingRpc, jobs: StoreJobs) -> None:
         self._rpc = rpc
-        self._spool = spool
+        self._jobs = jobs
 
     async def call(
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
@@ -28,9 +28,8 @@ class LateRpc:
         try:
             return await self._rpc.call(function, params, context)
         except StoreUnavailable:
-            write = late_write(function, params, context) if context else None
-            if write:
-                await self._spool.keep_write(write)
+            if context and (write := late_write(function, params, context)):
+                await self._jobs.keep_writes(context, write)
             raise
 
     async def close(self) -> None:

@@ -91,14 +91,12 @@ class MonitorLimits:
 class LoggedBacklog:
     """What waits, as the tables tell it: jobs, and the age (s) of the oldest unfinished work.
 
-    `spooled_s` (s): for how long turns have waited for a memory that is away; `refused` writes it
-    does not take.
+    `unstored_s` (s): for how long turns have waited for a memory that is away.
     """
 
     waiting: int
     oldest_s: float | None
-    spooled_s: float | None = None
-    refused: int = 0
+    unstored_s: float | None = None
 
 
 def parse(line: str) -> Entry | None:
@@ -188,14 +186,12 @@ def _memory_alarms(
     if limits.memory_away_s is None:
         return []
     found = []
-    away_s = max(report.memory_away_s or 0.0, (backlog and backlog.spooled_s) or 0.0)
+    away_s = max(report.memory_away_s or 0.0, (backlog and backlog.unstored_s) or 0.0)
     if away_s > limits.memory_away_s:
         found.append(
             f"memory: away, or not written to, for {away_s:.0f} s, "
             f"the limit is {limits.memory_away_s:g} s"
         )
-    if backlog and backlog.refused:
-        found.append(f"memory: it refused {backlog.refused} writes, see spool.refused in the log")
     return found
 
 

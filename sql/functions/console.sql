@@ -57,8 +57,8 @@ as $$
   select coalesce(jsonb_agg(to_jsonb(w) order by w.running desc, w.id), '[]')
   from (
     select j.id, j.task as what, j.status = 'running' as running, j.attempts,
-           j.lock as conversation_id, j.scheduled_at,
-           j.args #>> '{payload,event,message,message_id}' as message_id,
+           coalesce(j.args ->> 'conversation_id', j.lock) as conversation_id, j.scheduled_at,
+           coalesce(j.args #>> '{payload,event,message,message_id}', j.args #>> '{turn,turn_id}') as message_id,
            coalesce(j.args #>> '{payload,event,sender,sender_id,open_id}',
                     j.args #>> '{payload,event,operator,open_id}',
                     j.args #>> '{payload,event,operator,operator_id,open_id}', j.args ->> 'user_id') as person,

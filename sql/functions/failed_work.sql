@@ -1,6 +1,5 @@
--- Purpose: what was given up, for operators: jobs that failed (J), turns (T) and writes outside of
--- turns (W) that the memory refused, and answers that Feishu did not take (A, by the id of their turn). None of
--- these functions shows what people wrote.
+-- Purpose: what was given up, for operators: jobs that failed (J), and answers that Feishu did not take (A, by the
+-- id of their turn). None of these functions shows what people wrote.
 
 -- The last p_limit of them, latest first; with p_kind and p_id that one. An A is also found by the message
 -- that was to be answered, whatever became of it.
@@ -12,8 +11,8 @@ as $$
   from (
     select * from (
       select 'J' as kind, j.id::text as id, j.task as what, j.args ->> 'failed_with' as reason, j.attempts,
-             j.lock as conversation_id,
-             j.args #>> '{payload,event,message,message_id}' as message_id,
+             coalesce(j.args ->> 'conversation_id', j.lock) as conversation_id,
+             coalesce(j.args #>> '{payload,event,message,message_id}', j.args #>> '{turn,turn_id}') as message_id,
              coalesce(j.args #>> '{payload,event,sender,sender_id,open_id}',
                       j.args #>> '{payload,event,operator,open_id}',
                       j.args #>> '{payload,event,operator,operator_id,open_id}', j.args ->> 'user_id') as person,
@@ -21,14 +20,6 @@ as $$
              (j.events #>> '{-1,at}')::timestamptz as failed_at,
              coalesce((j.args ->> 'excused')::boolean, false) as excused
       from jobs j where j.status = 'failed'
-      union all
-      select 'T', s.seq::text, 'turn', s.refused, s.attempts, s.conversation_id, s.turn_id, s.actor_id,
-             s.asked_at, s.asked_at, false
-      from spool s where s.refused is not null
-      union all
-      select 'W', w.seq::text, w.function, w.refused, 1, w.conversation_id, w.message_ids[1], w.people[1],
-             w.asked_at, w.asked_at, false
-      from late_writes w where w.refused is not null
       union all
       select 'A', t.id, 'answer', t.outcome_reason, t.attempts, t.conversation_id,
              bot_private.answered_message(t.id), t.actor_id, t.created_at, t.updated_at,
@@ -76,8 +67,6 @@ begin
                       jsonb_build_object('anew', coalesce((args ->> 'anew')::integer, 0) + 1)
                     else '{}' end
       where id = p_id::bigint and status = 'failed';
-    when 'T' then update spool set refused = null where seq = p_id::bigint and refused is not null;
-    when 'W' then update late_writes set refused = null where seq = p_id::bigint and refused is not null;
     when 'A' then return retry_answer(p_id, p_not_sent);
   end case;
   return found;
@@ -121,8 +110,6 @@ as $$
 begin
   case p_kind
     when 'J' then delete from jobs where id = p_id::bigint and status = 'failed';
-    when 'T' then delete from spool where seq = p_id::bigint and refused is not null;
-    when 'W' then delete from late_writes where seq = p_id::bigint and refused is not null;
     when 'A' then
       delete from public.agent_messages m using public.agent_turns t
       where t.id = p_id and t.outcome = 'undelivered'

@@ -128,7 +128,8 @@ begin
   from jsonb_to_recordset(p_records) as r(
     message_id text, root_id text, author text, author_id text, content text,
     "timestamp" bigint, is_bot boolean, ours boolean)
-  where not exists (select from public.recalled_messages t where t.message_id = r.message_id)
+  where not exists (
+    select from public.recalled_messages t where t.message_id in (r.message_id, 'answer:' || r.message_id))
   on conflict do nothing;
   return true;
 end

@@ -108,14 +108,14 @@ as $$
     p_args #>> '{payload,event,operator,open_id}',
     p_args #>> '{payload,event,operator_id,open_id}',
     p_args #>> '{payload,event,operator,operator_id,open_id}',
-    p_args ->> 'user_id', p_args ->> 'actor_id'), false)
+    p_args ->> 'user_id', p_args ->> 'actor_id') or p_args -> 'people' ? p_open_id, false)
 $$;
 
 -- Deletes what this schema holds of a person, a conversation or one message (null: any; not all
--- three), but for the jobs that a worker has in hand. Returns how many jobs and waiting turns went,
--- and how many jobs are running: those need another call. The inbox keeps its keys for their 48
--- hours: they hold no words, and without them a repeated delivery would bring the message back.
--- A late write that tells of several people goes as a whole.
+-- three), but for the jobs that a worker has in hand. Returns how many jobs and turns that wait for the
+-- memory went, and how many jobs are running: those need another call. The inbox keeps its keys for their
+-- 48 hours: they hold no words, and without them a repeated delivery would bring the message back.
+-- A message in jobs for the memory is up to `take_back_waiting`.
 create or replace function feishu_bot.forget_in_queue(
   p_open_id text, p_conversation_id text, p_message_id text
 ) returns jsonb
@@ -123,9 +123,8 @@ language plpgsql security invoker set search_path = feishu_bot
 as $$
 declare
   v_ids bigint[];
-  v_jobs bigint;
+  v_gone record;
   v_running bigint;
-  v_turns bigint;
 begin
   if coalesce(p_open_id, p_conversation_id, p_message_id, '') = '' then
     raise exception 'nothing to forget was named' using errcode = 'PT428';
@@ -136,24 +135,18 @@ begin
       and (p_conversation_id is null or p_conversation_id in (j.lock, j.args ->> 'conversation_id'))
       and (p_message_id is null
            or p_message_id = j.args #>> '{payload,event,message,message_id}'));
-  delete from jobs where id = any (v_ids) and status <> 'running';
-  get diagnostics v_jobs = row_count;
+  with gone as (
+    delete from jobs where id = any (v_ids) and status <> 'running' returning task, args
+  )
+  select count(*) filter (where task <> 'feishu.store') as jobs,
+         count(*) filter (where task = 'feishu.store' and args ? 'turn') as turns
+  into v_gone from gone;
   select count(*) into v_running from jobs where id = any (v_ids);
-  delete from spool
-  where (p_open_id is null or p_open_id in (user_id, actor_id))
-    and (p_conversation_id is null or conversation_id = p_conversation_id)
-    and (p_message_id is null or turn_id = p_message_id);
-  get diagnostics v_turns = row_count;
-  delete from late_writes
-  where function <> 'recall_message'
-    and (p_open_id is null or p_open_id = any (people))
-    and (p_conversation_id is null or conversation_id = p_conversation_id)
-    and (p_message_id is null or p_message_id = any (message_ids));
   delete from stops where turn_id = p_message_id;
   if p_conversation_id is null and p_message_id is null then
     perform forget_rows_of(p_open_id);
   end if;
-  return jsonb_build_object('jobs', v_jobs, 'running', v_running, 'turns', v_turns);
+  return jsonb_build_object('jobs', v_gone.jobs, 'running', v_running, 'turns', v_gone.turns);
 end
 $$;
 
@@ -174,25 +167,22 @@ end
 $$;
 
 -- Deletes what has waited here for longer than p_days, whatever it waits for, but for the jobs that a
--- worker has in hand and for messages taken back. Returns how many jobs, turns and writes went.
+-- worker has in hand and for messages taken back. Returns how many jobs went.
 create or replace function feishu_bot.forget_old(p_days integer) returns bigint
 language sql volatile security invoker set search_path = feishu_bot
 as $$
   with jobs as (
     delete from jobs j
-    where j.status <> 'running' and (j.args ->> 'received_ms')::bigint
-          < extract(epoch from now() - make_interval(days => greatest(p_days, 1))) * 1000
+    where j.status <> 'running' and case
+      when j.task = 'feishu.store' then
+        not j.args ? 'recall' and j.queued_at < now() - make_interval(days => greatest(p_days, 1))
+      else (j.args ->> 'received_ms')::bigint
+           < extract(epoch from now() - make_interval(days => greatest(p_days, 1))) * 1000 end
     returning 1
-  ), turns as (
-    delete from spool where asked_at < now() - make_interval(days => greatest(p_days, 1)) returning 1
   ), looks as (
     delete from console_audit where at < now() - make_interval(days => greatest(p_days, 1))
-  ), writes as (
-    delete from late_writes
-    where function <> 'recall_message'
-      and asked_at < now() - make_interval(days => greatest(p_days, 1)) returning 1
   )
-  select (select count(*) from jobs) + (select count(*) from turns) + (select count(*) from writes)
+  select count(*) from jobs
 $$;
 
 -- What this schema holds of a person: the table of each row, and the row.
@@ -202,14 +192,10 @@ language sql stable security invoker set search_path = feishu_bot
 as $$
   select 'jobs', to_jsonb(j)
   from jobs j where is_job_of_person(j.args, p_open_id)
-  union all
-  select 'spool', to_jsonb(s) from spool s where p_open_id in (s.user_id, s.actor_id)
-  union all
-  select 'late_writes', to_jsonb(w) from late_writes w where p_open_id = any (w.people)
 $$;
 
--- Depth of the queue: jobs by state, and the age (s) of the oldest that waits for a worker; and what
--- waits for the memory: turns, and the age (s) of the oldest of anything.
+-- Depth of the queue: jobs by state, and the age (s) of the oldest that waits for a worker; and of those
+-- that wait for the memory how many are turns, and the age (s) of the oldest.
 create or replace function feishu_bot.queue_depth() returns jsonb
 language sql stable security invoker set search_path = feishu_bot
 as $$
@@ -218,10 +204,10 @@ as $$
     'running', count(*) filter (where j.status = 'running'),
     'failed', count(*) filter (where j.status = 'failed'),
     'oldest_waiting_s', extract(epoch from now() - min(j.queued_at) filter (where j.status = 'waiting')))
-    || (select jsonb_build_object('spooled', s.state -> 'waiting', 'refused', s.state -> 'refused',
-                                  'oldest_spooled_s', s.state -> 'oldest_s')
-        from (select spool_state(0) as state) s)
+    || (select jsonb_build_object('unstored', s.state -> 'turns', 'oldest_unstored_s', s.state -> 'oldest_s')
+        from (select waiting_stores() as state) s)
   from jobs j
+  where j.task <> 'feishu.store' or j.status = 'failed'
 $$;
 
 -- Tables of this schema without row-level security.

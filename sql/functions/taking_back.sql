@@ -275,17 +275,19 @@ end
 $$;
 
 -- The same for a turn, which names the cards itself: only in its own place, and no card that is stored as
--- somebody else's. It runs as its owner because a token neither adds withdrawals nor sees other chats.
+-- somebody else's. What they told is gone. It runs as its owner because a token neither adds withdrawals nor sees
+-- other chats.
 create or replace function bot_private.withdraw_own(
   p_message_ids text[], p_chat_id text, p_tenant_key text
 ) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
-  select public.withdraw_later(array(
+  select public.withdraw_later(own.ids, p_chat_id, p_tenant_key), public.note_gone(own.ids, p_chat_id)
+  from (select array(
     select m from unnest(p_message_ids) m
     where current_setting('role') in ('service_role', 'none')
       or ((p_chat_id, p_tenant_key) = (public.claim('chat_id'), coalesce(public.claim('tenant_key'), ''))
-          and not bot_private.is_card_of_others(m))), p_chat_id, p_tenant_key)
+          and not bot_private.is_card_of_others(m))) as ids) own
 $$;
 
 -- Whether a card is stored as the answer to anybody but whom the token is about and of, there.

@@ -659,7 +659,7 @@ create or replace function public.restore_turn(
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_cards text, p_tool_calls text, p_error text,
   p_asked_at timestamptz, p_answered_at timestamptz, p_given text default '[]',
-  p_origin text default null, p_intended text default null
+  p_origin text default null, p_intended text default null, p_shown text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -674,6 +674,7 @@ begin
   perform bot_private.require_size('p_given', p_given, 65536);
   perform bot_private.require_size('p_origin', p_origin, 4096);
   perform bot_private.require_size('p_intended', p_intended, 1024);
+  perform bot_private.require_size('p_shown', p_shown, 16384);
   perform bot_private.require_size('p_cards', p_cards, 4194304);
   perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -787,6 +788,7 @@ begin
                  and role = 'assistant' and status = 'pending') into v_pending;
   update public.agent_turns
   set updated_at = now(), error = p_error, intended = p_intended::jsonb,
+      shown = coalesce(shown, bot_private.kept_foot(p_shown::jsonb)),
       state = case when p_error is not null then 'failed' when v_pending then 'pending'
                    else 'sent' end
   where id = p_turn_id

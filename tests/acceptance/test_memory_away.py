@@ -1,7 +1,9 @@
 """The memory goes away while people talk to the bot, and comes back: nobody notices much.
 
 Supabase Lite is really stopped, on a fixed port, or hangs; the queue has a database of its own.
-MEMORY_OUTAGE_SECONDS and MEMORY_OUTAGE_QUESTIONS_PER_S make it longer and the talk livelier.
+MEMORY_OUTAGE_SECONDS and MEMORY_OUTAGE_QUESTIONS_PER_S make it longer and the talk livelier. The
+outage in which the bot is killed has the size that LONG_OUTAGE says: seconds, turns, retractions
+and kills. The full proof is LONG_OUTAGE=600,200,20,5.
 """
 
 from __future__ import annotations
@@ -17,18 +19,27 @@ import requests
 
 from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.features.commands import texts as command_texts
+from bot.outbox import texts as outbox_texts
 from lab.doubles import lite
 from lab.doubles.processes import eventually, free_port
 from scripts.operating.log_window import percentile
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import button_on, click, toast
 from tests.support import postgres
-from tests.support.outage import Question, Talk, Thread, assert_stored_in_order
+from tests.support.outage import (
+    Question,
+    Retractions,
+    Talk,
+    Thread,
+    assert_stored_in_order,
+    assert_stored_once,
+)
 
 pytestmark = pytest.mark.slow
 
 OUTAGE_S = float(os.environ.get("MEMORY_OUTAGE_SECONDS", "6"))
 EVERY_S = 1 / float(os.environ.get("MEMORY_OUTAGE_QUESTIONS_PER_S", "4"))
+LASTS_S, TURNS, RECALLS, KILLS = map(int, os.environ.get("LONG_OUTAGE", "6,20,4,1").split(","))
 PEOPLE = ("Alice", "Bob", "陈晨")
 # The reply of the model, and what it would say if it were asked without its memory.
 ANSWERS = [
@@ -170,6 +181,7 @@ def test_the_model_is_told_that_the_memory_is_away_and_nothing_else_of_the_past(
         assert "apricot" not in prompt
         (card,) = story.talk.cards([question])[question.message_id]
         assert "As you told me" not in markdown(card)
+        assert outbox_texts.say("without-memory", "en") in str(card)
 
 
 def test_the_memory_holds_everything_in_order_once_and_as_it_was_sent(story: Story) -> None:
@@ -238,9 +250,9 @@ def test_the_metrics_tell_of_the_outage(story: Story) -> None:
     }
 
     assert values["bot_memory_breaker"] >= 1
-    assert values["bot_spool_turns"] >= 1
-    assert values["bot_turns_spooled_total"] >= 1
-    assert values["bot_spool_oldest_seconds"] > 0
+    assert values["bot_unstored_turns"] >= 1
+    assert values["bot_turns_unstored_total"] >= 1
+    assert values["bot_unstored_oldest_seconds"] > 0
     assert any(name.startswith("bot_memory_failures_total{") for name in values)
 
 
@@ -248,7 +260,7 @@ def test_the_log_tells_that_the_memory_went_and_came_back_and_no_words(story: St
     times = [story.log.count(f'"event": "memory.{which}"') for which in ("away", "back")]
     assert times[0] == times[1]
     assert 1 <= times[0] <= 2
-    assert '"event": "spool.drained"' in story.log
+    assert '"event": "memory.wakes_jobs"' in story.log
     assert "apricot" not in story.log
     assert "what about item" not in story.log
 
@@ -337,3 +349,41 @@ def test_a_worker_killed_meanwhile_loses_nothing_and_clicks_wait_without_holding
     for thread in (quick, thinking):
         assert_stored_in_order(talk, thread)
     assert [len(found) for found in talk.cards(talk.asked).values()] == [1] * 4
+
+
+def test_through_kills_and_retractions_nothing_is_lost_doubled_or_survives(
+    talk: Talk, server: lite.Outage
+) -> None:
+    bot, taken_back = talk.world.bot, Retractions(talk)
+    rules = [{"reply": {"text": "As you told me: {{last_user}}"}}]
+    talk.world.model.control("script", {"rules": rules})
+    threads = talk.open_threads(PEOPLE, 3)
+    deadly = {TURNS * (n + 1) // (KILLS + 1) for n in range(KILLS)}
+    server.kill()
+    began = time.monotonic()
+    for number in range(TURNS):
+        time.sleep(max(0.0, began + LASTS_S * number / TURNS - time.monotonic()))
+        thread = threads[number % len(threads)]
+        if number * RECALLS // TURNS != (number - 1) * RECALLS // TURNS:
+            taken_back.ask(thread, at_once=number % 2 == 0)
+        else:
+            talk.ask(thread, f"what about item {number:04d}?")
+        if number in deadly:
+            bot.kill()
+            bot.start(1)
+    talk.answered(taken_back.others(), within_s=60)
+    waiting, away_s = talk.waiting(), time.monotonic() - began
+    server.start()
+    talk.drained(within_s=120)
+    eventually(lambda: not talk.queue_rows(UNFINISHED), what="all jobs are done")
+    print(
+        f"away {away_s:.0f} s, {len(talk.asked)} turns, {len(taken_back.words)} taken back, ",
+        end="",
+    )
+    print(f"{len(deadly)} kills; {waiting} jobs waited")
+
+    assert waiting >= TURNS - RECALLS
+    assert talk.queue_rows("select 1 from feishu_bot.jobs") == []
+    eventually(lambda: not taken_back.remains(), what=f"gone: {taken_back.remains()}")
+    for thread in threads:
+        assert_stored_once(talk, thread, taken_back.others())

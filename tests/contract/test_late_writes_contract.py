@@ -9,15 +9,16 @@ import pytest
 from bot.conversation import ConversationManager
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.transcript import MessageRecord
+from bot.queue.table import JobTable
 from memory.backends.postgres import connection_pool
 from memory.errors import StoreUnavailable
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.drain import Drain
 from memory.fallback.rpc import LateRpc
-from memory.fallback.spool import Spool
+from memory.fallback.store_jobs import StoreJobs
 from memory.rpc import Rpc
 from tests.support.backends import Backend
 from tests.support.people import Group
+from tests.support.store_jobs import write_waiting
 
 pytestmark = pytest.mark.anyio
 
@@ -28,14 +29,6 @@ START = 1_800_000_000_000
 async def rpc(backend: Backend) -> AsyncIterator[Rpc]:
     async with backend.rpc() as rpc:
         yield rpc
-
-
-@pytest.fixture
-async def spool(database_url: str) -> AsyncIterator[Spool]:
-    pool = connection_pool(database_url, size=2)
-    await pool.open()
-    yield Spool(pool)
-    await pool.close()
 
 
 def said(group: Group, text: str, at: int, *, ours: bool = False) -> MessageRecord:
@@ -97,19 +90,20 @@ async def test_a_conversation_that_was_ended_later_is_not_begun_again(
 
 
 async def test_late_writes_reach_the_memory_with_the_identity_of_their_sender(
-    rpc: Rpc, spool: Spool, group: Group
+    rpc: Rpc, database_url: str, group: Group
 ) -> None:
     breaker = CircuitBreaker(failures=1)
     breaker.failed()
-    late = LateRpc(BreakingRpc(rpc, breaker), spool)
-    chat = conversations(late, group, START)
-    with pytest.raises(StoreUnavailable):
-        await chat.go_on(group.chat(), [said(group, "q", START)], said(group, "a", START + 1))
-    with pytest.raises(StoreUnavailable):
-        await chat.record_message(group.chat(), said(group, "more", START + 2))
-    assert (await spool.state()).writes == 2
+    async with connection_pool(database_url, size=2) as pool:
+        jobs = StoreJobs(pool)
+        late = LateRpc(BreakingRpc(rpc, breaker), jobs)
+        chat = conversations(late, group, START)
+        with pytest.raises(StoreUnavailable):
+            await chat.go_on(group.chat(), [said(group, "q", START)], said(group, "a", START + 1))
+        with pytest.raises(StoreUnavailable):
+            await chat.record_message(group.chat(), said(group, "more", START + 2))
+        assert await heard(rpc, group, START + 3) == []
 
-    await Drain(rpc, spool, lease_s=1.0).everything()
+        assert await write_waiting(database_url, jobs, JobTable(pool), rpc) == []
 
     assert await heard(rpc, group, START + 3) == ["q", "a", "more"]
-    assert (await spool.state()).writes == 0

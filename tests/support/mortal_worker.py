@@ -21,8 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+import pytest
 import structlog
 
+from bot import wiring
 from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager, Stores
 from bot.answering.giving_up import give_up
@@ -38,16 +40,26 @@ from bot.services import Services
 from bot.settings import Settings
 from bot.wiring import open_services
 from bot.worker import handle_job
-from memory.backends.postgres import connection_pool
+from memory.backends.pool import Pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 from tests.support.queue import idle_presence
+from tests.support.store_jobs import Memory
 from tests.support.whole_turns import NoWaiting
 
 MESSAGE = r"POST /open-apis/im/v1/messages(/\w+/reply)?|POST /open-apis/ephemeral/v1/send"
 LAST_WORD = r"PUT /open-apis/cardkit/v1/cards/\w+"
 
-Point = Literal["before", "arriving", "after", "marked", "broken", "refused"]
+Point = Literal[
+    "before", "arriving", "after", "marked", "broken", "refused",
+    "unkept", "kept", "unwritten", "written",
+]  # fmt: skip
 
-_MARKS = frozenset({"mark_sent", "mark_sent_and_tell", "keep_offer"})
+_MARKS = frozenset({"mark_sent", "mark_sent_and_tell", "keep_offer", "change_turn"})
+_STEPS = {  # the calls around which a worker can die: before, and once they are done
+    **dict.fromkeys(_MARKS, ("after", "marked")),
+    "keep_turn": ("unkept", "kept"),
+    "restore_turn": ("unwritten", "written"),
+}
 
 
 @dataclass(frozen=True)
@@ -55,9 +67,12 @@ class Life:
     """Where a worker lives, what its model says and where it dies.
 
     `point`: "before" the card leaves, while it is "arriving", "after" it was answered and before
-    that is stored, or once it is "marked"; "" lives on. At "broken" and "refused" the worker stays
+    that is stored, or once it is "marked"; "" lives on. Of a turn without the memory it dies before
+    the job that keeps it is committed ("unkept") or after ("kept"), and before the memory has it
+    ("unwritten") or after ("written"). At "broken" and "refused" the worker stays
     and the connection goes: after Feishu took the card, or instead. `sends` matches the call that
-    sends the card. With `streams` the model goes on when people see a card, or could not.
+    sends the card. `memory`: it is beside the queue (""), or elsewhere, where it can be away. With
+    `streams` the model goes on when people see a card, or could not.
     """
 
     database_url: str
@@ -67,6 +82,7 @@ class Life:
     streams: bool = False
     point: Point | Literal[""] = ""
     sends: str = MESSAGE
+    memory: Literal["", "away", "there"] = ""
 
 
 class Telling:
@@ -116,9 +132,10 @@ async def living(life: Life) -> AsyncIterator[Worker]:
     settings, url, model = Settings(**life.settings), life.database_url, Telling(life)
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(connection_pool(url, size=2))
-        services = await stack.enter_async_context(
-            open_services(settings, url, pool, SharedPace(NoWaiting()))
-        )
+        with memory_of(life, pool):
+            services = await stack.enter_async_context(
+                open_services(settings, url, pool, SharedPace(NoWaiting()))
+            )
         feishu: FeishuClient = services.feishu
         feishu._caller._policy = ONCE  # the next attempt is the queue's
         table, presence = JobTable(pool), idle_presence(url)
@@ -129,6 +146,18 @@ async def living(life: Life) -> AsyncIterator[Worker]:
         await presence.begin()
         stack.push_async_callback(presence.end)
         yield Worker(services, table, presence.worker, model)
+
+
+@contextmanager
+def memory_of(life: Life, pool: Pool) -> Iterator[None]:
+    """The worker is put together as with Supabase, if the memory is to be elsewhere."""
+
+    async def open_rpc(settings: Settings, url: str) -> Memory:
+        return Memory(PostgresRpc(pool), away=life.memory == "away")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wiring, "open_rpc", open_rpc)
+        yield
 
 
 async def _tell_seen(
@@ -166,7 +195,12 @@ class Fate:
             _tell_seen, worker.model.seen, partial(self._send, connection.send)
         )
         memory: Any = worker.services.rpc
-        memory._run = partial(self._run, memory._run)
+        if not self.life.memory:
+            memory._run = partial(self._run, memory._run)
+            return
+        jobs, transport = memory._jobs, memory._rpc._rpc
+        jobs._call = partial(self._run, jobs._call)
+        transport.call = partial(self._run, transport.call)
 
     async def _send(
         self, send: Callable[..., Awaitable[Any]], request: transport.ApiRequest, token: str = ""
@@ -184,10 +218,10 @@ class Fate:
         return answer
 
     async def _run(self, run: Callable[..., Awaitable[Any]], function: str, *args: Any) -> Any:
-        marks = function in _MARKS
-        self._reach("after" if marks else None)
+        before, after = _STEPS.get(function, (None, None))
+        self._reach(before)
         result = await run(function, *args)
-        self._reach("marked" if marks else None)
+        self._reach(after)
         return result
 
     def _reach(self, point: str | None) -> None:

@@ -12,12 +12,12 @@ from psycopg.rows import dict_row
 
 from bot.feishu.cards import reply_uuid
 from lab.doubles.processes import eventually
+from lab.doubles.sentinel import tables_with
 from sandbox.model.model_script import split_knowledge
-from tests.acceptance.conftest import World, markdown
+from tests.acceptance.conftest import World, is_from_bot, markdown
 
 _WAITING = """
-    select (select count(*) from feishu_bot.spool)
-           + (select count(*) from feishu_bot.late_writes) as n
+    select count(*) as n from feishu_bot.jobs where task = 'feishu.store'
 """
 
 
@@ -137,7 +137,7 @@ class Talk:
 
     def drained(self, *, within_s: float = 30) -> None:
         """Returns when nothing waits for the memory any more."""
-        eventually(lambda: self.waiting() == 0, within_s=within_s, what="an empty spool")
+        eventually(lambda: self.waiting() == 0, within_s=within_s, what="nothing waits")
 
     def prompts(self) -> dict[str, str]:
         """What the model was sent first for each question, by its text; a summary comes later."""
@@ -175,3 +175,61 @@ def assert_stored_in_order(talk: Talk, thread: Thread) -> None:
         "select state from agent_turns where conversation_id = %s", thread.conversation_id
     )
     assert [turn["state"] for turn in turns] == ["sent"] * len(expected)
+
+
+@dataclass
+class Retractions:
+    """Questions that are taken back, each with a word that nothing may tell afterwards."""
+
+    talk: Talk
+    words: dict[str, Question] = field(default_factory=dict)
+
+    def ask(self, thread: Thread, *, at_once: bool) -> None:
+        """Asks and takes it back: at once, or when its answer is read."""
+        word = f"zarf{len(self.words):02d}"
+        question = self.words[word] = self.talk.ask(thread, f"the code is {word}")
+        if not at_once:
+            self.talk.answered([question], within_s=60)
+        person = thread.world.people[thread.who]
+        thread.world.platform.post("/recall", **{"message_id": question.message_id, "as": person})
+
+    def others(self) -> list[Question]:
+        """The questions that stay."""
+        return [one for one in self.talk.asked if one not in self.words.values()]
+
+    def remains(self) -> list[str]:
+        """Tables, and cards that people see, which still hold one of the words."""
+        found: list[str] = []
+        for url in (self.talk.memory_url, self.talk.queue_url):
+            with psycopg.connect(url, autocommit=True) as database:
+                found += [f"{w} in {t}" for w in self.words for t in tables_with(database, w)]
+        for word, question in self.words.items():
+            world = question.thread.world
+            found += [
+                f"{word} in {message['message_id']}"
+                for message in world.platform.messages(world.group)
+                if is_from_bot(message) and not message["deleted"] and word in str(message)
+            ]
+        return found
+
+
+def assert_stored_once(talk: Talk, thread: Thread, stay: list[Question]) -> None:
+    """Every question of the thread that stays has one card, and stands in the memory once with what
+    the card says, in the order of their times."""
+    questions = [one for one in stay if one.thread is thread]
+    rows = thread.world.rows(
+        "select * from agent_messages where conversation_id = %s order by id",
+        thread.conversation_id,
+    )
+    times = [row["created_at"] for row in rows]
+    assert times == sorted(times)
+    turns = [thread.opening, *(question.message_id for question in questions)]
+    assert sorted((row["turn_id"], row["role"]) for row in rows) == sorted(
+        (turn, role) for turn in turns for role in ("user", "assistant")
+    )
+    answers = {row["turn_id"]: row for row in rows if row["role"] == "assistant"}
+    for question, cards in talk.cards(questions).items():
+        (card,) = cards
+        row = answers[question]
+        assert (row["status"], row["content"]) == ("sent", markdown(card))
+        assert row["message_id"] == card["message_id"]

@@ -36,7 +36,7 @@ FORGET_PERSON = "forget.person"
 async def ask_to_forget(services: Services, asked: CommandTurn) -> Reply:
     """What would be forgotten, with buttons."""
     command, language = asked.command, asked.language
-    if asked.opened.degraded:  # a card that is spooled has no buttons
+    if asked.opened.degraded:  # a card without the memory has no buttons
         return Reply(texts.say("memory-away", language), means=apologised("memory_away"))
     if means_everything(command):
         choices = {FORGET_PERSON: outbox_texts.say("confirm", language)}

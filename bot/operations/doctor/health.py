@@ -22,7 +22,7 @@ ANSWERS, DELIVERIES, QUEUE, AWAY, SPEED = "answers", "undelivered", "queue", "me
 _FIGURES = b"select feishu_bot.health()"
 _MINUTES = "%Y-%m-%d %H:%M"
 _SLOW_DATABASE_S = 2.0
-_SLOW_S, _WAITS_S, _STUCK_S, _SPOOLED_S = 30.0, 60.0, 180.0, 300.0
+_SLOW_S, _WAITS_S, _STUCK_S, _UNSTORED_S = 30.0, 60.0, 180.0, 300.0
 # What does not pass until an operator mends it.
 _MENDED_BY_HAND = frozenset(
     {
@@ -93,7 +93,7 @@ def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
         since = (now - timedelta(seconds=oldest)).strftime(_MINUTES)
         sentence = CATALOGUE.both(_why_it_waits(figures), n=figures["waiting"], since=since)
         return Check(QUEUE, "fail", sentence, command="scripts/doctor")
-    if given_up := figures["failed"] + figures["refused"]:
+    if given_up := figures["failed"]:
         sentence = CATALOGUE.both("given-up", n=given_up)
         return Check(QUEUE, "warn", sentence, command="scripts/queue list")
     if stuck > _STUCK_S:
@@ -108,9 +108,9 @@ def _why_it_waits(figures: Mapping[str, Any]) -> str:
 
 
 def _memory(figures: Mapping[str, Any]) -> Check:
-    spooled = figures["oldest_spooled_s"] or 0
-    if spooled > _SPOOLED_S:
-        return _said(AWAY, "warn", "memory-away", seconds=f"{spooled:.0f}")
+    oldest_s = figures["oldest_unstored_s"] or 0
+    if oldest_s > _UNSTORED_S:
+        return _said(AWAY, "warn", "memory-away", n=figures["unstored"], seconds=f"{oldest_s:.0f}")
     return _said(AWAY, "ok", "memory")
 
 

@@ -10,7 +10,7 @@ from bot.operations.doctor.result import Check, fail, ok, warn
 from bot.settings import Settings
 from memory.backends.refusals import refusal
 from memory.errors import KeyRefused, NotMigrated, StoreError
-from memory.fallback.probe import PROBE
+from memory.fallback.breaker import PROBE
 
 _DASHBOARD = "https://supabase.com/dashboard/project/_/settings"
 _KEYS, _JWT = f"{_DASHBOARD}/api-keys", f"{_DASHBOARD}/jwt"

@@ -19,7 +19,7 @@ from bot.queue.operator_actions import Forgotten, QueueOperations
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import TurnUnknown
-from memory.fallback.spool import Spool, SpooledTurn
+from memory.fallback.store_jobs import MissedTurn, StoreJobs
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -68,11 +68,9 @@ OTHER_IDS = {
 
 
 @pytest.fixture
-async def spool(database_url: str) -> AsyncIterator[Spool]:
-    pool = connection_pool(database_url, size=2)
-    await pool.open()
-    yield Spool(pool)
-    await pool.close()
+async def jobs(database_url: str) -> AsyncIterator[StoreJobs]:
+    async with connection_pool(database_url, size=2) as pool:
+        yield StoreJobs(pool)
 
 
 @pytest.fixture
@@ -130,6 +128,12 @@ def _event(context: AgentMemoryContext, message_id: str, text: str = SENTENCE) -
     }
 
 
+def _missed(context: AgentMemoryContext, turn_id: str) -> MissedTurn:
+    cards = (StoredCard(0, SENTENCE, "pending"),)
+    asked_at = "2026-01-02T03:04:05Z"
+    return MissedTurn(context, turn_id, SENTENCE, asked_at, state="pending", cards=cards)
+
+
 def _enqueue(url: str, context: AgentMemoryContext, message_id: str) -> None:
     inbox = Inbox(url)
     payload = _event(context, message_id)
@@ -141,7 +145,7 @@ async def test_a_forgotten_person_is_in_no_table(
     database_url: str,
     connection: psycopg.Connection,
     rpc: PostgresRpc,
-    spool: Spool,
+    jobs: StoreJobs,
     operations: Operations,
     group: Group,
 ) -> None:
@@ -152,7 +156,7 @@ async def test_a_forgotten_person_is_in_no_table(
     await _turn(rpc, about_john, group.message("two"))
     await MemoryStore(rpc).merge_working_memory(about_john, scope="chat", patch={"topic": SENTENCE})
     _enqueue(database_url, alice, group.message("three"))
-    await spool.open_turn(SpooledTurn(group.message("four"), alice, SENTENCE, "Alice"))
+    await jobs.keep_turn(_missed(alice, group.message("four")), unsent=True)
     assert tables_with(connection, WORD) == {
         "agent_chats",
         "agent_messages",
@@ -161,7 +165,6 @@ async def test_a_forgotten_person_is_in_no_table(
         "agent_working_memory_history",
         "chat_transcript",
         "jobs",
-        "spool",
     }
 
     counts = await operations.forget_person(group.person("alice"))
@@ -244,7 +247,7 @@ async def test_a_forgotten_conversation_is_in_no_table(
     database_url: str,
     connection: psycopg.Connection,
     rpc: PostgresRpc,
-    spool: Spool,
+    jobs: StoreJobs,
     operations: Operations,
     group: Group,
 ) -> None:
@@ -259,9 +262,7 @@ async def test_a_forgotten_conversation_is_in_no_table(
     aside = MessageRecord("Carol", "ou_carol", SENTENCE, 3, False, "om_aside", alice.root_id)
     await ChatConversations(rpc, alice).append(alice.chat_id, aside, active_since=0, keep=100)
     _enqueue(database_url, alice, group.message("four"))
-    turn = SpooledTurn(group.message("five"), alice, SENTENCE, "Alice")
-    await spool.open_turn(turn)
-    await spool.record_reply(turn.turn_id, (StoredCard(0, SENTENCE, "pending"),), [])
+    await jobs.keep_turn(_missed(alice, group.message("five")), unsent=True)
 
     counts = await operations.forget_conversation(alice.conversation_id)
     QueueOperations(database_url).forget(conversation_id=alice.conversation_id)
@@ -293,7 +294,7 @@ async def test_a_recalled_message_is_in_no_table(
     database_url: str,
     connection: psycopg.Connection,
     rpc: PostgresRpc,
-    spool: Spool,
+    jobs: StoreJobs,
     group: Group,
 ) -> None:
     alice, recalled = group.turn("alice"), group.message("recalled")
@@ -302,10 +303,11 @@ async def test_a_recalled_message_is_in_no_table(
     said = MessageRecord("Alice", alice.actor_id, SENTENCE, 1, False, recalled)
     await ChatConversations(rpc, alice).append(alice.chat_id, said, active_since=0, keep=100)
     _enqueue(database_url, alice, recalled)
-    await spool.open_turn(SpooledTurn(recalled, alice, SENTENCE, "Alice"))
+    await jobs.keep_turn(_missed(alice, recalled), unsent=True)
 
     params = {"p_message_id": recalled, "p_chat_id": alice.chat_id}
     await rpc.call("recall_message", params, None)
+    await jobs.take_back(recalled, alice.chat_id, keep=False)
     QueueOperations(database_url).forget(message_id=recalled)
 
     assert tables_with(connection, WORD) == set()

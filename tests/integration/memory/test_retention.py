@@ -1,4 +1,4 @@
-"""Retention covers what waits in the queue and the spool, and chats that the bot has left."""
+"""Retention covers what waits in the queue, for the memory too, and chats that the bot has left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from bot.queue.inbox import Inbox
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.fallback.spool import Spool, SpooledTurn
+from memory.fallback.store_jobs import MissedTurn, StoreJobs
 from memory.store import MemoryStore
 from memory.tables.operations import Operations
 from tests.support.people import Group
@@ -38,36 +38,27 @@ async def test_what_waited_too_long_is_deleted_and_a_job_in_hand_is_not(
         " where args #>> '{payload,text}' = %s",
         [f"{WORD}0"],
     )
-    pool = connection_pool(database_url, size=2)
-    await pool.open()
-    for name in ("old", "young"):
-        turn = SpooledTurn(group.message(name), alice, f"{WORD} {name}", "Alice")
-        await Spool(pool).open_turn(turn)
-    await pool.close()
+    async with connection_pool(database_url, size=2) as pool:
+        jobs = StoreJobs(pool)
+        for name in ("old", "young"):
+            turn = MissedTurn(alice, group.message(name), f"{WORD} {name}", "2026-01-01T00:00:00Z")
+            await jobs.keep_turn(turn, unsent=True)
+        await jobs.take_back("om_1", alice.chat_id, keep=True)
     connection.execute(
-        "update feishu_bot.spool set asked_at = now() - interval '40 days' where turn_id = %s",
+        "update feishu_bot.jobs set queued_at = now() - interval '40 days'"
+        " where args #>> '{turn,turn_id}' = %s or args ? 'recall'",
         [group.message("old")],
-    )
-    connection.execute(
-        "insert into feishu_bot.late_writes (function, params, message_ids, asked_at)"
-        " select f, jsonb_build_object('text', %s::text), '{om_1}', now() - interval '40 days'"
-        " from unnest('{recall_message,log_decision}'::text[]) f",
-        [WORD],
     )
 
     async with job_table(database_url) as table:
-        assert await table.forget_old(days=30) == 3
+        assert await table.forget_old(days=30) == 2
 
     left = connection.execute(
-        "select args #>> '{payload,text}' from feishu_bot.jobs order by 1"
+        "select coalesce(args #>> '{payload,text}', args #>> '{turn,turn_id}', 'recall')"
+        " from feishu_bot.jobs order by 1"
     ).fetchall()
-    assert left == [(f"{WORD}0",), (f"{WORD}2",)]
-    assert connection.execute("select turn_id from feishu_bot.spool").fetchall() == [
-        (group.message("young"),)
-    ]
-    assert connection.execute("select function from feishu_bot.late_writes").fetchall() == [
-        ("recall_message",)
-    ]
+    stays = [group.message("young"), f"{WORD}0", f"{WORD}2", "recall"]
+    assert [one for (one,) in left] == sorted(stays)
 
 
 async def test_a_chat_that_was_left_goes_when_nothing_tells_of_it(

@@ -28,6 +28,7 @@ from bot.queue.inbox import Inbox
 from lab.doubles.lite import SupabaseLite
 from lab.doubles.processes import APP, ROOT, running_platform
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.fallback.store_jobs import MissedTurn, StoreJobs
 from memory.scope import memory_context
 from memory.store import MemoryStore
 from memory.tables.people import PeopleStore, Sighting
@@ -178,6 +179,17 @@ async def test_check_memory_lists_conversations_and_finds_nothing_wrong(
     assert [row["content"] for row in conversation["rows"]] == ["Tea?", "Yes.", "And more."]
     assert here["findings"] == []
     assert "sent text" in here["skipped"]
+
+
+async def test_check_memory_counts_the_turns_that_are_not_stored_yet(
+    environment: dict[str, str], database_url: str, group: Group
+) -> None:
+    async with connection_pool(database_url, size=1) as pool:
+        turn = MissedTurn(group.turn(), group.message("q"), "Tea?", "2026-01-02T03:04:05Z")
+        await StoreJobs(pool).keep_turn(turn, unsent=True)
+
+    assert _json(_run(environment, "check_memory", "--json"))["unstored"] == 1
+    assert "1 turns wait" in _run(environment, "check_memory", "--lang", "en").stdout
 
 
 async def test_check_memory_names_each_thing_that_is_wrong(

@@ -71,25 +71,17 @@ class Queue:
         return job
 
     def refuse_a_turn(self) -> int:
-        turn = {
-            "turn_id": "om_2", "conversation_id": "feishu:oc_1:om_2", "chat_id": "oc_1",
-            "root_id": "om_2", "user_id": "ou_bob", "actor_id": "ou_bob", "actor_name": "Bob",
-            "tenant_key": "t", "content": _SECRET, "state": "open", "attempts": 1, "cards": [],
-            "tool_calls": [],
+        args = {
+            "conversation_id": "feishu:oc_1:om_2", "chat_id": "oc_1", "user_id": "ou_bob",
+            "turn": {"turn_id": "om_2", "content": _SECRET, "cards": [], "given": []},
+            "writes": [], "message_ids": [], "people": [],
         }  # fmt: skip
-        self.value("select feishu_bot.spool_open_turn(%s::jsonb)", json.dumps(turn))
-        self.value("select feishu_bot.spool_set_aside('om_2', 'PT403')")
-        return int(self.value("select seq from feishu_bot.spool"))
-
-    def refuse_a_write(self) -> int:
-        write = {
-            "function": "log_decision", "params": {"p_cue": _SECRET},
-            "conversation_id": "feishu:oc_1:om_2", "message_ids": ["om_3"], "people": ["ou_bob"],
-        }  # fmt: skip
-        self.value("select feishu_bot.spool_keep_write(%s::jsonb)", json.dumps(write))
-        seq = int(self.value("select seq from feishu_bot.late_writes"))
-        self.value("select feishu_bot.spool_refuse_write(%s, 'PT404')", seq)
-        return seq
+        self.value("select feishu_bot.keep_turn(%s::jsonb, true)", json.dumps(args))
+        self.value("select feishu_bot.wake_stores()")
+        worker = self.value("select feishu_bot.begin_work(null, false)")
+        [job] = self.value("select feishu_bot.take_jobs(%s, 10)", worker)
+        assert self.value("select feishu_bot.fail_job(%s, %s, 'PT403')", job["id"], worker)
+        return int(job["id"])
 
 
 @pytest.fixture
@@ -100,13 +92,14 @@ def queue(database_url: str, tmp_path: Path) -> Iterator[Queue]:
 
 
 def test_everything_given_up_is_listed_without_what_people_wrote(queue: Queue) -> None:
-    job, turn, write = queue.fail_a_job(), queue.refuse_a_turn(), queue.refuse_a_write()
+    job, turn = queue.fail_a_job(), queue.refuse_a_turn()
 
     found = {one["reference"]: one for one in queue.json("list")["failed"]}
-    assert set(found) == {f"J{job}", f"T{turn}", f"W{write}"}
+    assert set(found) == {f"J{job}", f"J{turn}"}
     assert found[f"J{job}"]["reason"] == "KeyError"
     assert found[f"J{job}"]["person"] == "ou_alice"
-    assert found[f"T{turn}"]["message_id"] == "om_2"
+    assert found[f"J{turn}"]["message_id"] == "om_2"
+    assert found[f"J{turn}"]["person"] == "ou_bob"
     assert "KeyError" in queue.run("list").stdout
     shown = queue.json("show", f"J{job}")
     assert [event["type"] for event in shown["events"]] == ["queued", "failed"]
@@ -146,10 +139,10 @@ def test_a_card_that_may_be_there_stays_in_doubt_until_somebody_has_looked(queue
 
 
 def test_all_are_tried_again_and_dropping_asks_first(queue: Queue) -> None:
-    turn, write = queue.refuse_a_turn(), queue.refuse_a_write()
+    turn = queue.refuse_a_turn()
 
-    assert set(queue.json("retry", "--all")["retried"]) == {f"T{turn}", f"W{write}"}
-    assert queue.value("select count(*) from feishu_bot.spool where refused is null") == 1
+    assert queue.json("retry", "--all")["retried"] == [f"J{turn}"]
+    assert queue.value("select count(*) from feishu_bot.jobs where status = 'waiting'") == 1
     job = queue.fail_a_job()
     assert queue.run("drop", f"J{job}").returncode == 1
     assert queue.json("list")["failed"]
@@ -168,19 +161,15 @@ def test_a_mistaken_call_says_what_to_give(queue: Queue, arguments: list[str]) -
 
 def test_what_was_given_up_long_ago_is_deleted_whatever_it_was(queue: Queue) -> None:
     job = queue.fail_a_job()
-    queue.refuse_a_turn(), queue.refuse_a_write()
+    queue.refuse_a_turn()
     assert queue.value("select feishu_bot.forget_failed(30)") == 0
 
     queue.database.execute(
         "update feishu_bot.jobs set events ="
         " jsonb_set(events, '{-1,at}', to_jsonb(now() - interval '31 days'))"
     )
-    for table in ("spool", "late_writes"):
-        queue.database.execute(
-            f"update feishu_bot.{table} set asked_at = asked_at - interval '31 days'".encode()
-        )
     young = queue.fail_a_job()
 
-    assert queue.value("select feishu_bot.forget_failed(30)") == 3
+    assert queue.value("select feishu_bot.forget_failed(30)") == 2
     assert [one["reference"] for one in queue.json("list")["failed"]] == [f"J{young}"]
     assert young != job

@@ -230,11 +230,10 @@ def test_answers_without_memory_are_counted() -> None:
         (WindowReport(60, memory_away_s=31), None, ["away, or not written to, for 31 s"]),
         (
             WindowReport(60),
-            LoggedBacklog(0, None, spooled_s=31.0),
+            LoggedBacklog(0, None, unstored_s=31.0),
             ["away, or not written to, for 31 s"],
         ),
         (WindowReport(60, memory_away_s=29), LoggedBacklog(0, None, 5.0), []),
-        (WindowReport(60), LoggedBacklog(0, None, None, refused=2), ["it refused 2 writes"]),
     ],
 )
 def test_a_memory_that_is_away_for_too_long_is_an_alarm(

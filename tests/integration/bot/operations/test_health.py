@@ -65,6 +65,23 @@ def test_questions_without_an_answer_are_red_with_since_when_how_many_and_why(
     assert found.next_step == "scripts/doctor"
 
 
+def test_turns_that_wait_for_the_memory_are_counted_and_are_no_jobs_that_stand_still(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    database.execute(
+        "insert into feishu_bot.jobs (task, lock, args, queued_at)"
+        " select 'feishu.store', 'store oc_1', jsonb_build_object(what, '{}'::jsonb),"
+        " now() - interval '10 minutes' from unnest('{turn,turn,writes}'::text[]) what"
+    )
+    found = {check.name: check for check in health.look(database_url)}
+
+    assert found[health.AWAY].state == "warn"
+    assert "2 turns have been waiting to be stored, for up to 600 s" in (
+        found[health.AWAY].sentence.en
+    )
+    assert found[health.QUEUE].state == "ok"
+
+
 def test_a_command_that_is_answered_does_not_hide_it(
     database: psycopg.Connection, database_url: str
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from bot.intake.readiness import Checks
 from bot.operations.doctor.result import fail, warn
-from bot.queue.inbox import QueueUnavailable, Spooled
+from bot.queue.inbox import QueueUnavailable, Unstored
 from bot.settings import Settings
 from memory.errors import NotMigrated
 
@@ -27,13 +27,13 @@ SINCE = 1_772_366_400.0  # 2026-03-01T12:00:00Z
 class Queue:
     """The queue's database as readiness asks it."""
 
-    waits: Spooled = field(default_factory=lambda: Spooled(0, 0, None))
+    waits: Unstored = field(default_factory=lambda: Unstored(0, 0, None))
     away: bool = False
 
     def ping(self) -> None:
-        self.spooled()
+        self.unstored()
 
-    def spooled(self) -> Spooled:
+    def unstored(self) -> Unstored:
         if self.away:
             raise QueueUnavailable("gone")
         return self.waits
@@ -132,7 +132,7 @@ def test_a_memory_that_is_away_degrades_and_says_since_when_and_what_waits(
     checks: Checks, queue: Queue, web: Web
 ) -> None:
     web.post(LIST)
-    queue.waits = Spooled(12, 0, SINCE)
+    queue.waits = Unstored(12, 0, SINCE)
     found = checks.run()
 
     assert (found.ready, found.degraded) == (True, ("memory",))
@@ -157,7 +157,7 @@ def test_turns_that_wait_are_noticed_at_once_although_the_memory_was_fine_just_n
     assert checks.run().degraded == ()
     web.post(LIST)
     assert checks.run().degraded == ()
-    queue.waits = Spooled(1, 0, SINCE)
+    queue.waits = Unstored(1, 0, SINCE)
 
     assert checks.run().degraded == ("memory",)
 
@@ -166,11 +166,11 @@ def test_a_memory_that_is_back_is_degraded_until_it_has_everything(
     checks: Checks, queue: Queue, web: Web
 ) -> None:
     web.post(LIST, [])
-    queue.waits = Spooled(3, 0, SINCE)
+    queue.waits = Unstored(3, 0, SINCE)
     assert checks.run().checks["memory"].startswith("back; 3 turns since 2026-03-01T12:00:00")
-    queue.waits = Spooled(0, 2, None)
-    assert "2 writes were refused" in checks.run().checks["memory"]
-    queue.waits = Spooled(0, 0, None)
+    queue.waits = Unstored(0, 2, None)
+    assert "it refused 2 writes" in checks.run().checks["memory"]
+    queue.waits = Unstored(0, 0, None)
     assert checks.run().degraded == ()
 
 

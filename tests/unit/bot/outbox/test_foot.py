@@ -150,3 +150,14 @@ def test_what_was_heard_stands_in_the_foot_and_is_kept_with_it() -> None:
     assert card_foot(kept, NOW).notice == "Heard: “when do we launch?”"
     assert "heard" not in Foot("en", 2.0).row()
     assert len(card_foot(Foot("zh", 2.0, heard="长" * 5000), NOW).notice) < 400
+
+
+def test_an_answer_made_without_the_memory_says_so_and_offers_nothing_to_press() -> None:
+    for language, words in (("en", "doesn't use earlier messages"), ("zh", "没有参考之前的消息")):
+        foot = Foot(language, 1.0, bare=True, without_memory=True)
+        kept = Foot.of_row(json.loads(json.dumps(foot.row())))
+
+        assert kept == foot
+        shown = card_foot(kept, NOW)
+        assert words in shown.notice
+        assert (shown.line, shown.handles) == ("", ())

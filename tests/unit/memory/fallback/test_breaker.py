@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.errors import AccessDenied, KeyRefused, StoreUnavailable
-from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.watch import MemoryWatch
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker, MemoryWatch
 
 pytestmark = pytest.mark.anyio
 

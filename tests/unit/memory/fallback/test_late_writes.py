@@ -12,8 +12,8 @@ import pytest
 from bot.listening.transcript import MessageRecord
 from memory.errors import AccessDenied, StoreUnavailable
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.late_writes import LateWrite, late_write
 from memory.fallback.rpc import LateRpc
-from memory.fallback.writes import LateWrite, late_write
 from memory.scope import memory_context
 
 pytestmark = pytest.mark.anyio
@@ -61,16 +61,6 @@ def test_what_somebody_waits_for_is_not_kept(function: str) -> None:
     assert late_write(function, {}, ALICE) is None
 
 
-def test_a_write_comes_back_as_it_was_kept() -> None:
-    write = late_write("log_decision", DECISION, ALICE)
-    assert write is not None
-
-    found = LateWrite.from_row({**write.row(), "seq": 7})
-
-    assert (found.function, found.params, found.context) == ("log_decision", DECISION, ALICE)
-    assert found.seq == 7
-
-
 @dataclass
 class Memory:
     """An `Rpc` that ends as told."""
@@ -87,12 +77,12 @@ class Memory:
 
 @dataclass
 class Kept:
-    """Takes writes in place of a spool."""
+    """Takes writes in place of the queue."""
 
     writes: list[LateWrite] = field(default_factory=list)
 
-    async def keep_write(self, write: LateWrite) -> None:
-        self.writes.append(write)
+    async def keep_writes(self, context: object, *writes: LateWrite) -> None:
+        self.writes += writes
 
 
 def _late(outcome: Exception | None) -> tuple[LateRpc, Kept]:

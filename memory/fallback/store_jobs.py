@@ -1,0 +1,220 @@
+"""What waits for a memory that is away: jobs of the queue, each method here one SQL function.
+
+A job holds a turn, or writes beside turns, as they go to the memory later. The jobs of one chat run
+in order. `sql/functions/store_jobs.sql` describes their arguments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from memory.backends.pool import Pool
+from memory.errors import StoreQueueAway
+from memory.fallback.late_writes import LateWrite
+from memory.migrations import SCHEMA
+from memory.models import StoredCard, TurnState
+from memory.origins import MESSAGE, Origin
+from memory.outcomes import ANSWERED, TurnOutcome
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext, memory_context
+from memory.text import as_json
+
+_BUSY_S, _PAUSE_S = 20.0, 0.05
+_CANCEL_GRACE_S = 0.25
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MissedTurn:
+    """A turn that the memory has missed, or may miss; times are ISO 8601."""
+
+    context: AgentMemoryContext
+    turn_id: str
+    content: str
+    asked_at: str
+    actor_name: str = ""
+    origin: Origin = MESSAGE
+    state: TurnState = "open"
+    cards: tuple[StoredCard, ...] = ()
+    tool_calls: tuple[Row, ...] = ()
+    given: tuple[str, ...] = ()
+    shown: Row | None = None
+    means: TurnOutcome = ANSWERED
+    answered_at: str | None = None
+
+    def row(self) -> dict[str, Any]:
+        """The turn as its job keeps it."""
+        return {
+            "turn_id": self.turn_id,
+            "content": self.content,
+            "asked_at": self.asked_at,
+            "actor_name": self.actor_name,
+            "origin": self.origin.row(),
+            "state": self.state,
+            "cards": [asdict(card) for card in self.cards],
+            "tool_calls": list(self.tool_calls),
+            "given": list(self.given),
+            "shown": self.shown,
+            "intended": self.means.row(),
+            "answered_at": self.answered_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits of a turn's conversation: `turn` as an earlier attempt kept it, whether others
+    are before it (`behind`), and whether its question was `recalled`."""
+
+    turn: Row | None
+    behind: bool
+    recalled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How many turns wait for the memory, and for how long (s) the oldest of anything has."""
+
+    turns: int
+    oldest_s: float
+
+
+class StoreJobs:
+    """The jobs of the queue over `pool`. All methods raise `StoreQueueAway`."""
+
+    def __init__(self, pool: Pool, *, timeout_s: float = 5.0) -> None:
+        self._pool = pool
+        self._timeout_s = timeout_s
+
+    async def waiting(self, turn: MissedTurn) -> Waiting:
+        """What a turn has to know before it asks the memory."""
+        known_by = Jsonb({"turn_id": turn.turn_id, "origin": turn.origin.row()})
+        scope = turn.context
+        row = await self._call("waiting_turn", scope.chat_id, scope.conversation_id, known_by)
+        return Waiting(**row)
+
+    async def keep_turn(self, turn: MissedTurn, *, unsent: bool) -> Row:
+        """Keeps an answered turn; returns it as it is kept, which an earlier attempt may have done.
+
+        It is `cancelled` if its question was taken back. With `unsent`, an answer made from a
+        message that was taken back is not kept, and the turn stays `open`.
+        """
+        args = _args(turn.context) | {"turn": turn.row()}
+        row: Row = await self._call("keep_turn", Jsonb(args), unsent)
+        return row
+
+    async def change_turn(
+        self, context: AgentMemoryContext, turn_id: str, change: Row, *writes: LateWrite
+    ) -> Row | None:
+        """Changes a turn that waits (see the SQL function); None if it does not wait, or no more.
+
+        While a worker writes the turn to the memory, this waits for the end of that.
+        """
+        more = _args(context, *writes)
+        added = {name: more[name] for name in ("writes", "message_ids", "people")}
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _BUSY_S
+        while loop.time() < until:
+            args = (context.chat_id, turn_id, Jsonb({**change, **added}))
+            row: Row | None = await self._call("change_turn", *args)
+            if row is None or not row.get("busy"):
+                return row
+            await asyncio.sleep(_PAUSE_S)
+        raise StoreQueueAway(f"the job of turn {turn_id} did not end within {_BUSY_S} s")
+
+    async def keep_writes(self, context: AgentMemoryContext, *writes: LateWrite) -> None:
+        """Keeps writes beside turns, unless a message that they tell of was taken back."""
+        await self._call("keep_writes", Jsonb(_args(context, *writes)))
+
+    async def take_back(self, message_id: str, chat_id: str, *, keep: bool) -> None:
+        """Removes a message from all that waits. With `keep` the memory hears of it later."""
+        await self._call("take_back_waiting", message_id, chat_id, keep)
+
+    async def wake(self) -> int:
+        """Lets all jobs run now; returns how many slept."""
+        woken: int = await self._call("wake_stores")
+        return woken
+
+    async def backlog(self) -> Backlog:
+        found = await self._call("waiting_stores")
+        return Backlog(found["turns"], found["oldest_s"] or 0.0)
+
+    async def _call(self, function: str, *arguments: object) -> Any:
+        places = ", ".join(["%s"] * len(arguments))
+        statement = f"select {SCHEMA}.{function}({places})".encode()
+        try:
+            # The second limit gives up a server that does not even cancel; see backends.postgres.
+            async with (
+                asyncio.timeout(self._timeout_s + _CANCEL_GRACE_S),
+                asyncio.timeout(self._timeout_s),
+                self._pool.connection() as connection,
+            ):
+                return await connection.ask(statement, arguments)
+        except TimeoutError as exc:
+            raise StoreQueueAway(f"{function} took longer than {self._timeout_s} s") from exc
+        except psycopg.Error as exc:
+            code = exc.sqlstate or ""
+            raise StoreQueueAway(f"{function}: {type(exc).__name__}", code=code) from exc
+
+
+async def write_job(rpc: Rpc, args: Row) -> None:
+    """Writes what a job holds to the memory; can be repeated. Raises `StoreError`."""
+    if recall := args.get("recall"):
+        await rpc.call("recall_message", recall, None)
+        return
+    context = _context(args)
+    if turn := args.get("turn"):
+        await rpc.call("restore_turn", _restored(context, turn), context)
+    for write in args["writes"]:
+        await rpc.call(write["function"], write["params"], context)
+
+
+def _args(context: AgentMemoryContext, *writes: LateWrite) -> dict[str, Any]:
+    return {
+        **asdict(context),
+        "writes": [{"function": one.function, "params": dict(one.params)} for one in writes],
+        "message_ids": sorted({id for one in writes for id in one.message_ids}),
+        "people": sorted({id for one in writes for id in one.people}),
+    }
+
+
+def _context(args: Row) -> AgentMemoryContext:
+    return memory_context(
+        chat_id=args["chat_id"],
+        root=args["root_id"],
+        subject=args["user_id"],
+        actor=args["actor_id"],
+        tenant_key=args["tenant_key"],
+        chat_type=args["chat_type"],
+        actor_tenant=args["actor_tenant"],
+    )
+
+
+def _restored(context: AgentMemoryContext, turn: Row) -> dict[str, object]:
+    """The arguments of `restore_turn`; JSON travels as text."""
+    texts = {
+        f"p_{name}": as_json(turn[name])
+        for name in ("given", "origin", "shown", "intended")
+        if turn[name]
+    }
+    return {
+        "p_turn_id": turn["turn_id"],
+        **context.identity(),
+        "p_chat_id": context.chat_id,
+        "p_root_id": context.root_id,
+        "p_actor_name": turn["actor_name"],
+        "p_tenant_key": context.tenant_key,
+        "p_content": turn["content"],
+        "p_cards": as_json(turn["cards"]),
+        "p_tool_calls": as_json(turn["tool_calls"]),
+        "p_error": turn.get("error"),
+        "p_asked_at": turn["asked_at"],
+        "p_answered_at": turn["answered_at"],
+        **texts,
+    }
