@@ -41,7 +41,8 @@ BREAKS = {
     "the latest date of a name": (
         _DATES, "max(j.at) filter (where j.joined)", "min(j.at) filter (where j.joined)",
     ),
-    "a name that nobody has now": (_DATES, "(select at from unknown)", "null"),
+    "a name that nobody has now": (_DATES, "'-infinity', u.at,", "'-infinity',"),
+    "a name that somebody else has": (_DATES, "o.since is null and m.joined", "false"),
 }  # fmt: skip
 
 
