@@ -41,7 +41,6 @@ BREAKS = {
     "the latest date of a name": (
         _DATES, "max(m.at) filter (where m.joined)", "min(m.at) filter (where m.joined)",
     ),
-    "a name that nobody has now": (_DATES, "'-infinity', u.at,", "'-infinity',"),
     "a name that somebody else has": (_DATES, "o.since is null and m.joined", "false"),
 }  # fmt: skip
 
