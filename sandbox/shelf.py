@@ -41,6 +41,8 @@ def add_document() -> Response:
 
     Blocks are `{kind, text}`, with `level` of a heading and `rows` of a table; sheets `{title,
     rows}`; tables `{name, fields: [{name, type}], records: [{name: value}]}`.
+    `is_advanced`: the Base has advanced permissions; then a record with `readers`, a list of open
+    ids, is shown to these alone.
     """
     platform, body = current_platform(), control_body()
     kind, wiki = text_of(body, "kind", DOCX), bool(body.get("wiki"))
@@ -151,8 +153,11 @@ def _contents(kind: str, body: dict[str, Any]) -> dict[str, Any]:
         sheets = body.get("sheets", [])
         return {"sheets": [{"sheet_id": f"sh{at:04}", **one} for at, one in enumerate(sheets)]}
     if kind == BASE:
-        tables = body.get("tables", [])
-        return {"tables": [{"table_id": f"tbl{at:013}", **one} for at, one in enumerate(tables)]}
+        tables = enumerate(body.get("tables", []))
+        return {
+            "tables": [{"table_id": f"tbl{at:013}", **one} for at, one in tables],
+            "is_advanced": bool(body.get("is_advanced")),
+        }
     raise ControlRefused(f"'kind' must be one of {(DOCX, SHEET, BASE)}")
 
 

@@ -48,7 +48,8 @@ class WrittenEvent:
 
 
 class TurnAgenda:
-    """Made anew for each turn. `is_alone`: nobody but the asker reads the answer. `usual`: the zone
+    """Made anew for each turn. `is_alone`: nobody but the asker reads the answer.
+    `in_group`: members of a group read it as it comes. `usual`: the zone
     of who has none. `members` gives those of the group; none in p2p. `now` is aware."""
 
     def __init__(
@@ -58,6 +59,7 @@ class TurnAgenda:
         asker: str,
         *,
         is_alone: bool,
+        in_group: bool,
         usual: ZoneInfo,
         now: Callable[[], datetime],
         members: Callable[[], Awaitable[Sequence[Colleague]]],
@@ -71,6 +73,7 @@ class TurnAgenda:
         self._members = members
         self._wanted: list[str] = []
         self._zone: ZoneInfo | None = None
+        self._only_colleagues_read = not in_group
         self._calendar_id = ""
 
     @property
@@ -86,12 +89,26 @@ class TurnAgenda:
             log.info("agenda.members_unknown", error=type(failure).__name__)
             return ()
 
+    async def require_colleagues(self) -> None:
+        """Raises `AgendaRefused` unless everyone who reads the answer is a colleague of the asker.
+
+        Feishu shows free and busy times, and so time zones, within an organization only. Unknown
+        readers count as outsiders.
+        """
+        if self._only_colleagues_read:
+            return
+        members = await self.members()
+        if not members or any(one.is_outside for one in members):
+            raise AgendaRefused("outsiders_read")
+        self._only_colleagues_read = True
+
     async def now(self) -> datetime:
         """By the asker's clock. Raises `AgendaRefused`."""
         return self._now().astimezone(await self.zone())
 
     async def zone(self) -> ZoneInfo:
         """The asker's. Raises `AgendaRefused`."""
+        await self.require_colleagues()
         if self._zone is None:
             now_s = int(self._now().timestamp())
             events = await self._own_events(now_s - _AROUND_S, now_s + _AROUND_S)
@@ -110,6 +127,7 @@ class TurnAgenda:
 
     async def busy(self, person: Attendee, span: BusySpan) -> tuple[BusySpan, ...]:
         """When somebody is busy then. Raises `AgendaRefused`."""
+        await self.require_colleagues()
 
         async def asked(token: str) -> tuple[BusySpan, ...]:
             return await self._calls.busy(person.open_id, span.start_s, span.end_s, token)
@@ -125,6 +143,7 @@ class TurnAgenda:
     async def open_tasks(self) -> tuple[ListedTask, ...]:
         """What the asker has to do; without titles where others read along. Raises
         `AgendaRefused`."""
+        await self.require_colleagues()
         tasks = await self._call((READ_TASKS,), self._calls.open_tasks)
         if self.is_alone:
             return tasks

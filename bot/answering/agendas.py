@@ -50,6 +50,7 @@ def agenda_for(
         _as_person(services, asker),
         asker.open_id,
         is_alone=is_alone,
+        in_group=context.chat_type != "p2p",
         usual=services.settings.zone,
         now=services.now,
         members=members,

@@ -80,7 +80,11 @@ class GroupAudience:
         return all([await self.is_open(link) for link in list(self._open)])
 
     async def look(self, link: DocumentLink) -> Seen:
-        """What Feishu says now. Raises `StoreError`."""
+        """What Feishu says now. Raises `StoreError`.
+
+        A document that everybody can open may still show each of them something else. Then it is
+        closed: what the asker sees in it is theirs alone.
+        """
         try:
             token = await self._access_token()
             members = await self._group.members()
@@ -89,6 +93,29 @@ class GroupAudience:
             return "unknown"
         if token is None:
             return "unknown"
+        seen = await self._look_at_sharing(link, token, members)
+        if seen == "open":
+            return await self._look_at_content(link, token)
+        return seen
+
+    async def _look_at_content(self, link: DocumentLink, token: str) -> Seen:
+        """`open` if the document shows everybody the same. Only a Base does not."""
+        try:
+            kind, document = str(link.kind), link.token
+            if kind == "wiki":
+                node = await self._calls.wiki_node(document, token)
+                kind, document = node.kind, node.token
+            if kind != "bitable":
+                return "open"
+            differs = await self._calls.has_advanced_permissions(document, token)
+        except FeishuFailure as failure:
+            log.info("documents.content_unknown", error=type(failure).__name__)
+            return "unknown"
+        return "closed" if differs else "open"
+
+    async def _look_at_sharing(
+        self, link: DocumentLink, token: str, members: Collection[FeishuPerson]
+    ) -> Seen:
         sharing = await sharing_of(self._calls, link.token, str(link.kind), token)
         chat_id, listeners = self._group.chat_id, list(map(self._listener, members))
         if everybody_can_open(sharing, chat_id, listeners, self._proven):

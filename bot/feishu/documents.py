@@ -142,6 +142,13 @@ class DocumentCalls:
         data = await self._get(request, as_user)
         return as_text(as_dict(data.get("app")).get("name"))
 
+    async def has_advanced_permissions(self, token: str, as_user: str) -> bool:
+        """Whether a Base may show each person other tables, records and fields (`is_advanced`).
+        True if Feishu does not say."""
+        request = ApiRequest("GET", f"{_BASES}/{_part(token)}", api="base")
+        data = await self._get(request, as_user)
+        return as_dict(data.get("app")).get("is_advanced") is not False
+
     async def base_tables(self, token: str, as_user: str) -> list[tuple[str, str]]:
         """Id and name of each table of a Base."""
         path = f"{_BASES}/{_part(token)}/tables"

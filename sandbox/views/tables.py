@@ -7,7 +7,7 @@ from flask import Response, request
 
 from sandbox.errors import ApiError
 from sandbox.http import current_platform, done, json_body
-from sandbox.views.documents import page_bounds, page_shape, readable
+from sandbox.views.documents import caller, page_bounds, page_shape, readable
 from sandbox.world.entities import SandboxDocument
 from sandbox.world.library import BASE, SHEET
 
@@ -82,7 +82,7 @@ def get_base(app_token: str) -> Response:
         "app_token": document.token,
         "name": document.title,
         "revision": document.revision,
-        "is_advanced": False,
+        "is_advanced": bool(document.body.get("is_advanced")),
         "time_zone": current_platform().config.timezone,
     }
     return done({"app": shape})
@@ -115,6 +115,7 @@ def base_fields(app_token: str, table_id: str) -> Response:
 def base_records(app_token: str, table_id: str) -> Response:
     """POST /bitable/v1/apps/:token/tables/:id/records/search, in pages of at most 500."""
     table, body = _table(app_token, table_id), json_body()
+    advanced = _base(app_token).body.get("is_advanced")
     types = {one["name"]: one["type"] for one in table["fields"]}
     names = body.get("field_names") or list(types)
     if not set(names) <= types.keys():
@@ -129,6 +130,7 @@ def base_records(app_token: str, table_id: str) -> Response:
             },
         }
         for index, record in enumerate(table["records"])
+        if not advanced or caller() in record.get("readers", [caller()])
     ]
     return done(_page(records, MOST_RECORDS_PER_PAGE))
 

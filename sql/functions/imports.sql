@@ -357,10 +357,14 @@ end
 $$;
 
 -- Since when each of p_members (JSON object: open_id -> array of the names known of them) may read an import, by
--- what the messages of the system said. They hold names only, so the latest date of a name counts for whoever has
--- it, and a name that nobody is known by for everybody without a date: it may be an earlier name of theirs. Whoever
--- never joined in what was read was there before it. Who left last and is there all the same reads nothing, unless
--- somebody else had that name.
+-- what the messages of the system said. They hold names only, and people rename themselves and share names. So what
+-- is not proven hides more, and never less:
+--   The latest date on which a name joined counts for everyone who is known by it.
+--   A name that left last and is there all the same came back unseen: it reads nothing.
+--   Whoever has no date may have joined under any name, unless they wrote before and nobody has left in between.
+--   A name that joined last and that no member is known by counts for all of them, and for those, too, who may have
+--   left under such a name since their date. That somebody else wrote under a name proves nothing.
+--   If nobody joined in what was read, everyone was there before it.
 create or replace function bot_private.import_dates(p_import_id integer, p_members jsonb)
 returns table (open_id text, since timestamptz)
 language sql stable security invoker set search_path = pg_catalog, pg_temp
@@ -368,27 +372,45 @@ as $$
   with names as materialized (
     select m.key as open_id, n.name
     from jsonb_each(p_members) m, jsonb_array_elements_text(m.value) n (name)
-  ), others as materialized (
-    select distinct a.author_name as name from public.imported_messages a
-    where a.import_id = p_import_id and not p_members ? a.author_id
+  ), moves as materialized (  -- epoch: how often somebody had left
+    select j.name, j.at, j.joined, exists (select from names n where n.name = j.name) as is_known,
+           count(*) filter (where not j.joined) over (order by j.at) as epoch
+    from bot_private.import_joins j where j.import_id = p_import_id
   ), events as materialized (
-    select j.name, max(j.at) as at, max(j.at) filter (where j.joined) as joined_at,
-           max(j.at) filter (where not j.joined) as left_at
-    from bot_private.import_joins j where j.import_id = p_import_id group by j.name
+    select m.name, bool_and(m.is_known) as is_known, max(m.at) filter (where m.joined) as joined_at,
+           max(m.at) filter (where not m.joined) as left_at
+    from moves m group by m.name
   ), unknown as (
     select max(e.joined_at) as at from events e
-    where e.joined_at is not null and coalesce(e.left_at < e.joined_at, true)
-      and not exists (select from names n where n.name = e.name)
-      and not exists (select from others o where o.name = e.name)
+    where not e.is_known and e.joined_at is not null and coalesce(e.left_at < e.joined_at, true)
+  ), own as materialized (
+    select m.open_id, max(
+        case when coalesce(e.left_at <= e.joined_at, e.left_at is null) then e.joined_at else 'infinity' end) as since
+    from (select jsonb_object_keys(p_members) as open_id) m
+    left join (names n join events e using (name)) using (open_id)
+    group by m.open_id
+  ), timeline as (
+    select t.author_id, t.at, sum(t.leaves) over (order by t.at) as epoch
+    from (
+      select null as author_id, m.at, 1 as leaves from moves m where not m.joined
+      union all
+      select i.author_id, i.sent_at, 0 from public.imported_messages i where i.import_id = p_import_id) t
+  ), written as materialized (
+    select t.author_id as open_id, t.epoch, min(t.at) as first_at
+    from timeline t join own o on o.open_id = t.author_id and o.since is null
+    group by t.author_id, t.epoch
+  ), others as (
+    select o.open_id, max(m.at) as at
+    from own o cross join moves m left join written w on w.open_id = o.open_id and w.epoch = m.epoch
+    where o.since is null and m.joined and (w.first_at is null or m.at <= w.first_at)
+    group by o.open_id
   )
-  select m.open_id, coalesce(max(
-      case when coalesce(e.left_at <= e.joined_at, e.left_at is null) then e.joined_at
-           when exists (select from others o where o.name = e.name)
-             or 1 < (select count(distinct n.open_id) from names n where n.name = e.name) then e.at
-           else 'infinity' end), (select at from unknown), '-infinity')
-  from (select jsonb_object_keys(p_members) as open_id) m
-  left join (names n join events e using (name)) using (open_id)
-  group by m.open_id
+  select o.open_id, case
+    when o.since is null then greatest('-infinity', u.at, (select p.at from others p where p.open_id = o.open_id))
+    when exists (
+      select from moves l where not l.joined and not l.is_known and l.at > o.since and l.at <= u.at) then u.at
+    else o.since end
+  from own o cross join unknown u
 $$;
 
 -- The import has been read, and who is in the chat is known (p_members as above), or '{}': nobody tells, and the

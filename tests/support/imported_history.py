@@ -110,13 +110,9 @@ class PastGroup:
                     self._tell("remove_chat_members", person, step)
             elif there and self.rng.random() < 0.15:
                 self._say(person, step)
-            elif self.rng.random() < 0.01 and self._is_unmistakable(person):
+            elif self.rng.random() < 0.01:
                 self._names += 1
                 person.name = f"New {self._names}"
-
-    def _is_unmistakable(self, person: Person) -> bool:
-        """A name that nobody else has: feishu tells names only, of two people it tells the same."""
-        return all(other is person or other.name != person.name for other in self.people)
 
     def _say(self, person: Person, step: int) -> None:
         message_id = f"om_{len(self.said)}"

@@ -39,9 +39,9 @@ BREAKS = {
     "the newest member": (_SINCE, "max(case", "min(case"),
     "what is being removed": (_READABLE, "i.state <> 'removing'", "true"),
     "the latest date of a name": (
-        _DATES, "max(j.at) filter (where j.joined)", "min(j.at) filter (where j.joined)",
+        _DATES, "max(m.at) filter (where m.joined)", "min(m.at) filter (where m.joined)",
     ),
-    "a name that nobody has now": (_DATES, "(select at from unknown)", "null"),
+    "a name that somebody else has": (_DATES, "o.since is null and m.joined", "false"),
 }  # fmt: skip
 
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.agents.tool_types.tool import ToolFailed
 from bot.features.calendar.outcome_texts import WORDING
+from memory.identity import FeishuPerson
 from tests.support.agendas import AgendaScene, random_events
 
 pytestmark = pytest.mark.anyio
@@ -77,3 +79,42 @@ async def test_a_group_learns_how_many_tasks_are_due_and_not_which(
     shown = json.dumps([outcome.result, outcome.fields, WORDING.tell(outcome, "en")])
     assert ("zqtaskzq" in shown) == (guid in shown) == alone
     assert "1 task" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("look_at_calendar", {"who": ["Bob"], "when": "today"}),
+        ("look_at_calendar", {"when": "today"}),
+        ("list_due_tasks", {}),
+        ("book_meeting", {"title": "Sync", "at": "tomorrow", "with_whom": ["Bob"]}),
+        ("book_meeting", {"title": "Sync", "at": "tomorrow at 3 pm"}),
+    ],
+)
+async def test_nothing_of_a_calendar_is_shown_where_an_outsider_reads_along(
+    name: str, arguments: dict[str, object]
+) -> None:
+    scene = AgendaScene()
+    scene.connect("Alice")
+    scene.outside.add("陈晨")
+    with pytest.raises(ToolFailed) as refused:
+        await scene.call(scene.deps("Alice"), name, **arguments)
+    assert refused.value.kind == "why-outsiders_read"
+    await scene.call(
+        scene.deps("Alice", alone=True),
+        name,
+        **{**arguments, "with_whom": []} if name == "book_meeting" else arguments,
+    )
+
+
+async def test_nothing_of_a_calendar_is_shown_where_the_readers_are_unknown() -> None:
+    scene = AgendaScene()
+    scene.connect("Alice")
+
+    async def nobody(chat_id: str) -> dict[FeishuPerson, str]:
+        return {}
+
+    scene.services.feishu.member_names = nobody  # type: ignore[method-assign]
+    with pytest.raises(ToolFailed) as refused:
+        await scene.call(scene.deps("Alice"), "look_at_calendar", when="today")
+    assert refused.value.kind == "why-outsiders_read"

@@ -13,7 +13,7 @@ from bot.documents.links import DocumentLink
 from bot.documents.outcome import DocumentsOutcome
 from bot.documents.refusals import UnreadDocument
 from bot.documents.turn_documents import NOT_THERE, TurnDocuments
-from bot.feishu.documents import FoundDocument
+from bot.feishu.documents import FoundDocument, WikiNode
 from bot.feishu.errors import FeishuError, Unreachable
 from memory.identity import FeishuPerson
 
@@ -33,6 +33,8 @@ class Feishu:
     shared: Any = ()
     others: Any = ()
     token: str | None = "u-ann"
+    wiki: Any = "docx"
+    advanced: Any = False
     now: float = 0.0
     asked: list[str] = field(default_factory=list)
 
@@ -45,6 +47,12 @@ class Feishu:
 
     async def collaborators(self, *_: str) -> list[tuple[str, str]]:
         return [("openid", "ou_ann"), *self.shared]
+
+    async def wiki_node(self, token: str, as_user: str) -> WikiNode:
+        return WikiNode("b" * 27, str(_said(self.wiki)), "Plan")
+
+    async def has_advanced_permissions(self, token: str, as_user: str) -> bool:
+        return bool(_said(self.advanced))
 
     async def members_of(self, group: str) -> list[FeishuPerson]:
         assert group == "oc_2"
@@ -100,6 +108,27 @@ async def test_another_group_that_it_is_shared_with_stands_for_its_members(
 ) -> None:
     feishu = Feishu(link="closed", shared=[("openchat", "oc_2")], others=others)
     assert await feishu.audience().look(LINK) == seen
+
+
+@pytest.mark.parametrize(
+    ("kind", "seen", "said"),
+    [
+        ("bitable", "open", {}),
+        ("bitable", "closed", {"advanced": True}),
+        ("bitable", "unknown", {"advanced": Unreachable("away")}),
+        ("bitable", "unknown", {"advanced": refused(91403)}),
+        ("wiki", "open", {"advanced": True}),
+        ("wiki", "closed", {"advanced": True, "wiki": "bitable"}),
+        ("wiki", "open", {"wiki": "bitable"}),
+        ("wiki", "unknown", {"wiki": Unreachable("away")}),
+        ("docx", "open", {"advanced": True}),
+    ],
+)
+async def test_a_base_that_shows_each_person_something_else_is_closed_to_a_group(
+    kind: Any, seen: str, said: dict[str, Any]
+) -> None:
+    link = DocumentLink(kind, "a" * 27, "acme.feishu.cn")
+    assert await Feishu(**said).audience().look(link) == seen
 
 
 async def test_what_was_closed_is_asked_each_time() -> None:
