@@ -24,6 +24,7 @@ from bot.feishu.connection.long_connection import LongConnection
 from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack
 from bot.feishu.transport import Transport
 from bot.intake.acceptance import Intake
+from bot.intake.refusals import REFUSALS
 from bot.process import metrics
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import Settings
