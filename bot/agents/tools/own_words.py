@@ -15,7 +15,7 @@ from bot.text.addressee_words import means_asker, means_everybody
 from memory.dates.words import WEEKDAY
 from memory.models import StoredMessage
 
-_CLAUSE = re.compile(r"[.!?。！？\n;；]+(?=\s|$|[\u3400-\u9fff])")
+_CLAUSE = re.compile(r"\n+|(?<![.!?。！？;；])[.!?。！？;；]++(?=\s|$|[\u3400-\u9fff])")
 _ONLY_ASKS = re.compile(
     r"^\W*(?:what|when|where|who|whom|whose|which|how|why|is|are|was|were|does|did|has|have"
     r"|do (?:you|we|i|they))\b"
@@ -47,7 +47,7 @@ _FORBIDS = re.compile(
 )
 # Several words in quotation marks: a single one is a name or a value.
 _QUOTED = re.compile(
-    r'“[^”\s]*[\s\u3400-\u9fff][^”]*”|"[^"\s]*[\s\u3400-\u9fff][^"\n]*"|「[^」]*」|『[^』]*』'
+    r'“[^“”\s]*[\s\u3400-\u9fff][^“”]*”|"[^"\s]*[\s\u3400-\u9fff][^"\n]*"|「[^「」]*」|『[^『』]*』'
 )
 _WRITE = re.compile(
     r"\b(?:note|notes|write|draft|put|add|create|make|start|set up|turn)\b"
