@@ -62,7 +62,9 @@ from bot.outbox.pending_replies import sweep_forever
 from bot.outbox.recalls import handle_recall
 from bot.outbox.withdrawing import tend_withdrawals, withdraw_cards
 from bot.process import logs, metrics, plan
+from bot.process.board import Board
 from bot.process.interruptions import Interruptions
+from bot.process.loop_watch import LoopWatch
 from bot.process.task_cancellation import ended
 from bot.process.turn_capacity import turns_in_hand
 from bot.process.working_places import room_to_begin
@@ -350,6 +352,7 @@ async def main(settings: Settings) -> None:
     """One worker, until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    LoopWatch(Board(settings.data_dir).folder).follow(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, _hung_up)

@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from unicodedata import category
 
 import orjson
 
+_JOINERS = "\u200c\u200d"
 HAN = "\u3400-\u9fff"
 
 _HAN_RUN = re.compile(f"[{HAN}]+")
@@ -31,6 +33,13 @@ def as_json(value: object) -> str:
 def one_line(text: str) -> str:
     """`text` with every run of white space, line breaks too, as one space."""
     return " ".join(text.split())
+
+
+def readable(text: str) -> str:
+    """`text` as one line without characters that nobody sees, such as those that turn the direction
+    of writing around. What joins emoji stays."""
+    seen = (one for one in one_line(text) if one in _JOINERS or category(one) not in ("Cc", "Cf"))
+    return one_line("".join(seen))
 
 
 def has_han(text: str) -> bool:

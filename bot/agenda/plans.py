@@ -13,7 +13,7 @@ from bot.agenda.refusals import AgendaRefused
 from bot.agenda.times import moment_s
 from bot.agenda.words import SaidTime
 from bot.feishu.calendars import BusySpan, CalendarEvent
-from memory.text import one_line, storable
+from memory.text import readable, storable
 
 LONGEST_TITLE = 200
 MOST_PEOPLE = 20
@@ -107,7 +107,7 @@ class TaskPlan:
 
 def title_of(words: str) -> str:
     """The title of it. Raises `AgendaRefused`."""
-    title = one_line(storable(words))
+    title = readable(storable(words))
     if not title:
         raise AgendaRefused("no_title")
     if len(title) > LONGEST_TITLE:

@@ -22,7 +22,7 @@ _EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])
 _HEADING = re.compile(r"^#{1,6}\s+", re.MULTILINE)
 _FENCE = re.compile(r"^```[^\n]*\n?", re.MULTILINE)
 _SPAN = re.compile(r"`([^`\n]+)`")
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\((\S+?)\)")
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\(([^\s()]{1,2000}(?:\([^\s()]{0,500}\))?[^\s()]{0,500})\)")
 
 
 def reply_text(reply: CommentReply, names: Mapping[str, str], *, without: str = "") -> str:

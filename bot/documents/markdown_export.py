@@ -17,6 +17,8 @@ _HEADING = re.compile(r"(#{1,9}) +(.+)")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _TABLE = re.compile(r"<table\b.*?(?:</table\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"(?<!\\)</?[a-zA-Z][^<>]{0,300}>")
+# The parser of HTML looks for the end of an open tag again and again.
+_NO_TAG = re.compile(r"<(?!/?[a-zA-Z][^<>]{0,300}>)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BLANK = re.compile(r"\n{3,}")
 _LONGEST_TITLE = 120
@@ -112,7 +114,7 @@ class _Rows(HTMLParser):
 
 def _rows(html: str) -> str:
     parser = _Rows()
-    parser.feed(html)
+    parser.feed(_NO_TAG.sub("&lt;", html))
     parser.close()
     return "\n".join(
         " | ".join(" ".join(cell.split()).replace("|", "/") for cell in row)

@@ -19,7 +19,7 @@ Resolve = Callable[[str, str, str], str]
 _TAG = re.compile(
     r"<(?:at|person)(?=[\s/>])([^<>]*)>(?:([^<>]*)</(?:at|person)\s*>)?|</(?:at|person)\s*>", re.I
 )
-_ATTRIBUTE = re.compile(r"""([a-z_]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"']+))""", re.I)
+_ATTRIBUTE = re.compile(r"""(?<![a-z_])([a-z_]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"']+))""", re.I)
 _KEYS = ("mention_key", "mentions_key")
 _IDS = ("id", "ids", "user_id", "open_id", "email")
 

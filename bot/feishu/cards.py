@@ -18,7 +18,9 @@ _ANSWER_ID = "answer"
 STAGE_ID = "stage"
 MAX_CARD_BYTES = 30_000
 _SUMMARY_CHARS = 60
-_ROW_OF_DASHES = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-{1,64}:?[ \t]*\|)+[ \t:-]*$", re.MULTILINE)
+_ROW_OF_DASHES = re.compile(
+    r"^[ \t]*+(?:\|[ \t]*+)?(?::?-{1,64}:?[ \t]*+\|[ \t]*+)+[ \t:-]*$", re.MULTILINE
+)
 _MARKS = re.compile(r"[*_`~#>|\[\]]+|\([^()\s]{0,2000}\)")
 _STREAMING = {
     "print_frequency_ms": {"default": 70},

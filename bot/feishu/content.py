@@ -22,6 +22,10 @@ from bot.feishu.mention_keys import ALL_KEY, SOMEONE, Mention, is_joining
 from bot.text.file_names import safe_name
 
 UNREADABLE_CARD = "[card]"
+# Of a text message, and more than of any other kind (Feishu, "Send message"). An event could be
+# larger; nothing looks at the rest.
+MOST_BYTES = 150 * 1024
+SHORTENED = "\n[shortened: the rest is longer than a message can be]"
 
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 _ATTACHED = re.compile(r"\[(?:file|image|voice message)(?:: [^\]\n]*)?\]|!\[image\]\(")
@@ -60,17 +64,27 @@ def render_content(
     """
     body = _loaded(content)
     if message_type == "interactive":
-        return Content(as_text(_card(body, mentions, names)))
+        return Content(_cut(as_text(_card(body, mentions, names))))
     renderer = _RENDERERS.get(message_type)
     if renderer is None:
         return Content("")
     rendered = renderer(body)
-    return Content(as_text(rendered.template), rendered.attachments)
+    return Content(_cut(as_text(rendered.template)), rendered.attachments)
 
 
 def holds_attachment(text: str) -> bool:
     """Whether a rendered message seems to hold a file, picture or voice."""
     return _ATTACHED.search(text) is not None
+
+
+def _cut(text: str) -> str:
+    """`text` as far as somebody can have sent it; the end says that something is missing."""
+    if len(text) <= MOST_BYTES // 4:
+        return text
+    data = text.encode("utf-8", "replace")
+    if len(data) <= MOST_BYTES:
+        return text
+    return data[:MOST_BYTES].decode("utf-8", "ignore") + SHORTENED
 
 
 def _loaded(content: object) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from bot.text.markdown import certain_spans, code_starts
-from memory.text import one_line
+from memory.text import one_line, readable
 
 _OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")
 AT_TAG = re.compile(r"<at id=(all|ou_[0-9A-Za-z_-]{1,64})></at>")
@@ -23,7 +23,11 @@ _LESS = re.compile(rf"<(?![0-9=\-<]| (?!/?(?:{_TAGS})\b)[^\s/!?<])", re.IGNORECA
 # Some readers take the entity of a `<` without its semicolon too.
 _ENTITY = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};|lt|#0*60(?!\d)|#x0*3c)", re.IGNORECASE)
 _ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
-_TO_ESCAPE = re.compile(r"[<&\[\]\x00\ud800-\udfff]")  # all that `card_markdown` looks at
+# What stands for the marks of `verbatim` words until they are escaped: U+F000 and the ASCII mark.
+_STANDING = re.compile("[\uf021-\uf07e]")
+_STANDS = 0xF000
+# All that `card_markdown` looks at.
+_TO_ESCAPE = re.compile(r"[<&\[\]\x00\ud800-\udfff\uf021-\uf07e]")
 _FENCED_AT = re.compile(r"<(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
 _FENCED_AT_ESCAPED = re.compile(r"<\u200b(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"```[0-9A-Za-z_+#.-]{0,20}[ \t]*\r?")
@@ -38,6 +42,7 @@ _LINK = re.compile(
 _DEFINITION = re.compile(r"\]:(?!\s*https?://)", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://[^\s\\]{1,2000}", re.IGNORECASE)
 _DECORATION = re.compile(r"</?(?:font|text_tag|number_tag)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
+_MARK = re.compile(r"[<>&~!*/\\\[\]()#:+\"`$_|@]")
 _SPECIAL = re.compile(r"[<>&~!*/\\\[\]()#:+\"`$_|]")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ANCHOR = re.compile(
@@ -90,7 +95,8 @@ def without_decoration(markdown: str) -> str:
 
 
 def _escape_prose(prose: str) -> str:
-    return _LESS.sub("&#60;", _ENTITY.sub("&#38;", prose))
+    escaped = _LESS.sub("&#60;", _ENTITY.sub("&#38;", prose))
+    return _STANDING.sub(lambda sign: f"&#{ord(sign[0]) - _STANDS};", escaped)
 
 
 def _escape_code(code: str) -> str:
@@ -127,6 +133,13 @@ def as_words(text: str) -> str:
     Source: Feishu, "Rich text (Markdown)", the characters that an entity stands for.
     """
     return _SPECIAL.sub(lambda sign: f"&#{ord(sign[0])};", one_line(_storable(text)))
+
+
+def verbatim(text: str) -> str:
+    """`text` as one line of plain words in what `escape` is given later, with everything around it:
+    then no mark, tag, link or mention is in it."""
+    said = readable(_storable(text))
+    return _MARK.sub(lambda sign: chr(_STANDS + ord(sign[0])), said)
 
 
 def safe_links(markdown: str) -> str:

@@ -37,7 +37,9 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from bot.intake.framing import Arrival, plain_parts
 from bot.intake.refusals import REFUSALS
+from bot.process.board import Board
 from bot.process.lines import say
+from bot.process.loop_watch import LoopWatch
 from bot.queue.waiting_since import came_at
 
 if TYPE_CHECKING:  # the driver of the database, which the master does not need
@@ -117,6 +119,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         self._dropped = {"too_slow": 0, "too_many": 0}
         self._looked = self._reported = 0.0
         self._messages: LoopIntake | None = None
+        self._watch = LoopWatch()
 
     @classmethod
     def check_config(cls, cfg: Any, _log: Any) -> None:
@@ -138,6 +141,10 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
     def run(self) -> None:
         """The loop of the process, until it is told to stop or its master is gone."""
         queue = self.method_queue
+        checks = getattr(self.wsgi, "extensions", {}).get("health")
+        if checks:
+            self._watch = LoopWatch(Board(checks.settings.data_dir).folder)
+        self._watch.begin()
         self._messages = getattr(self.wsgi, "extensions", {}).get("messages")
         self.poller.register(queue.fileno(), EVENT_READ, queue.run_callbacks)
         while self.alive and self.is_parent_alive():
@@ -145,6 +152,16 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             self._turn(1.0)
         self.set_accept_enabled(False)
         self._stop()
+
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        """Gunicorn's, with a look at how long the loop works on what has come."""
+        try:
+            events = self.poller.select(timeout)
+        except InterruptedError:
+            return
+        self._watch.busy()
+        for key, _ in events:
+            key.data(key.fileobj)
 
     def accept(self, listener: socket.socket) -> None:
         """Takes the connections that are there."""
@@ -172,7 +189,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             request = next(sender.parser)
             if sender.odd or not _takes_body(request):  # the application would meet what is wrong
                 return self._refuse(sender, "framing")
-            request._expected_100_continue = False  # the loop has said it where it was to be said
+            vars(request).update(_expected_100_continue=False)  # the loop has said it
             return bool(self._keepalive_after(sender, self.handle_request(request, sender)))
         except ParseException as exc:
             return self._refuse(sender, type(exc).__name__, _STATUS.get(type(exc), _BAD))
@@ -218,6 +235,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             self.notify()  # the master, which waits for a minute; it writes to a file
             self._drop_overdue(now)
             self._report(now)
+        self._watch.back()
 
     def _stop(self) -> None:
         """Answers what has come or is on its way, within gunicorn's grace."""

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from bot.process import metrics
 from bot.process.lines import say
@@ -28,7 +27,7 @@ class Refusals:
     """Counts from any thread. `clock` is monotonic seconds; `write` takes a line's fields."""
 
     clock: Callable[[], float] = time.monotonic
-    write: Callable[..., None] = partial(say, level="warning")
+    write: Callable[..., None] = say
     _counts: dict[tuple[str, str], _Count] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -54,7 +53,7 @@ class Refusals:
             for key, _ in due:
                 self._counts[key] = _Count(now)
         for (event, reason), requests in due:
-            self.write(event, reason=reason, requests=requests)
+            self.write(event, level="warning", reason=reason, requests=requests)
 
 
 REFUSALS = Refusals()

@@ -6,6 +6,7 @@ from functools import lru_cache
 # Texts of which it is kept what was found: a line is read with those before it, whose readings are
 # the same, and several questions about it need the same answer.
 KEPT = 256
+_END = 1000  # characters
 
 
 def any_of(*alternatives: str) -> str:
@@ -16,6 +17,12 @@ def any_of(*alternatives: str) -> str:
 def pattern(*alternatives: str) -> re.Pattern[str]:
     """One of these patterns, in any case."""
     return re.compile(any_of(*alternatives), re.IGNORECASE)
+
+
+def ends_of(text: str) -> str:
+    """A long text's beginning and end: there stands what somebody wants. Reading all of it would
+    keep everybody waiting."""
+    return text if len(text) <= 2 * _END else f"{text[:_END]}\n{text[-_END:]}"
 
 
 def has_han(text: str) -> bool:
@@ -47,7 +54,7 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_IN_HAN = re.compile(
     r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff\d])|(?<=\d) +(?=[\u4e00-\u9fff]{2})"
 )
-_LATIN_WORD = re.compile(r"[a-z][a-z0-9_]{2,}|\d+(?:\.\d+)+")
+_LATIN_WORD = re.compile(r"[a-z][a-z0-9_]{2,}|(?<!\d)\d+(?:\.\d+)+")
 # Characters of grammar end a run, so that bigrams are made of words of weight.
 _GRAMMAR = "的了吗呢么是我你他她它们在有也都还就不这那哪什怎为谁几很再和与或要会能可以"
 _HAN_RUN = re.compile(rf"[^\W0-9a-z_{_GRAMMAR}]+")

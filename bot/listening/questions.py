@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from bot.listening.patterns import KEPT, pattern
+from bot.listening.patterns import KEPT, ends_of, pattern
 
 MAX_QUESTION_WORDS = 30
 MAX_QUESTION_CHARACTERS = 200
@@ -24,7 +24,7 @@ def is_question(text: str) -> bool:
 @lru_cache(maxsize=KEPT)
 def last_question(text: str) -> str:
     """The questions that a text ends with, or nothing; “Anything else?” wants no answer."""
-    said = _ASIDE.sub("", _ADDRESSED.sub("", text.strip()))
+    said = _ASIDE.sub("", _ADDRESSED.sub("", ends_of(text.strip())))
     sentences = [part for part in _SENTENCE.findall(said) if part.strip()]
     asked: list[str] = []
     for last in map(str.strip, reversed(sentences)):
@@ -76,7 +76,7 @@ _WANTS_TO_KNOW = pattern(
     "请(?:把.{1,12})?(?:告诉|选择?|提供|确认|说明|补充|回复|问|[发贴传]给?我?)|告诉我(?:哪|什|是|要|您|你)|需要您?(?:确认|提供|补充)",
 )
 _ANYTHING_ELSE = pattern(
-    r"\b(?:anything|something) else\b|\b(?:can|may) i (?:help|do)\b.*\b(?:else|more)\b",
+    r"\b(?:anything|something) else\b|\b(?:can|may) i (?:help|do)\b.{0,200}\b(?:else|more)\b",
     r"\bmore (?:help|questions)\b|还有(?:什么|其他|别的)|还需要(?:什么|其他|别的|我)",
 )
 _ASIDE = re.compile(r"[(（][^()（）]{1,60}[)）]\s*$")
@@ -91,7 +91,7 @@ _YES_OR_NO = pattern(
     "^(?:确认|继续|可以|没问题|同意|保存|提交|发送|删除|预订)[^?？]{0,8}[?？]\\s*$",
     r"(?:^|[,;:] )(?:so |and |then )?(?:should|shall|do|does|did|is|are|was|were|may|can|could|will"
     r"|would|have|has|want|need|ok|okay|right)\b",
-    r"\b(?:want me to|would you like|do you want|correct|right|okay|ok)\b.*[?？]",
+    r"\b(?:want me to|would you like|do you want|correct|right|okay|ok)\b.{0,400}[?？]",
     "吗[?？。\\s]*$|是否|([\u4e00-\u9fff])不\\1|可不可以|有没有|好[吗么]|对吧|是吧",
 )
 _ALTERNATIVES = pattern(r"\b(?:which|what|when|where|who|how|or)\b|哪|什么|还是|几[点个]")

@@ -111,7 +111,7 @@ _CORRECTION = pattern(
     "^不是我[,，。]",
     r"^(?:sorry|wait|oops|actually|correction)[,:.]? "
     r".*\b(?:not|is|was|are|should|meant|instead|it)\b",
-    r"\b(?:is|was|are|were|be|it['’]?s|that['’]s)\b.*, not \w",
+    r"\b(?:is|was|are|were|be|it['’]?s|that['’]s)\b.{0,300}, not \w",
     r"\bnot \w+(?: \w+){0,3},? but \w",
     r"\b(?:wrong|incorrect|outdated|mistaken|a typo|misspell\w*)\b",
     r"\b(?:can['’]?t be|isn['’]?t|not|doesn['’]?t (?:look|sound|seem)) "
@@ -121,9 +121,9 @@ _CORRECTION = pattern(
     r"\b(?:you|u) (?:forgot|missed|mixed|misread|misunderstood|left out)\b|\b(?:is|are) missing\b",
     "不对|不准|有误|错了|[说搞弄写记看]错|搞混|弄反|反了|漏了|少了|过时了|(?:有|是)个?错",
     r"\bi (?:count|counted|see|get|got|have|had|heard|read) (?:only |about |just )?\d",
-    "我[\u4e00-\u9fff]{1,3}的(?:可?不?是|没)|我(?:印象|(?:怎么|咋)?记得)[里中]?.*(?:[是有超不]|\\d)|我(?:还)?以为",
+    "我[\u4e00-\u9fff]{1,3}的(?:可?不?是|没)|我(?:印象|(?:怎么|咋)?记得)[里中]?.{0,300}(?:[是有超不]|\\d)|我(?:还)?以为",
     "(?<!是)不是.{1,12}[,，]?\\s*(?:而?是|应该)|^不是[,，]|是.{1,10}[,，]\\s*(?:而?不是|不)",
-    "应该?是(?!吧)(?=.*[\\d号点月日周年个])|应为|(?:以前|原来|本来|之前|原本)(?:不?是|只?有)",
+    "应该?是(?!吧)(?=.{0,300}[\\d号点月日周年个])|应为|(?:以前|原来|本来|之前|原本)(?:不?是|只?有)",
     "^(?:不|不要|没有|不不)[,，]\\s*\\S|更正",
     # An objection
     r"^but (?:i|we|it|he|she|they)\b.*\b(?:need|must|have to|can['’]?t|cannot|prefer"
@@ -144,12 +144,12 @@ _VALUES = (
     pattern(
         r"(?:\d[\d.,:]*|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty)\b)"
         r"(?!\s*(?:sec|min|moment|more\b|of us))",
-        "(?:[早晚]上|[上中下]午|[今明后]天)*[\\d一二两三四五六七八九十百]+[个张条份次点号天人间台位家块年月]",
+        "(?:[早晚]上|[上中下]午|[今明后]天){0,3}[\\d一二两三四五六七八九十百]{1,12}[个张条份次点号天人间台位家块年月]",
     ),
     pattern(rf"{WEEKDAY}\b", WEEKDAY_ZH),
     pattern(
         r"(?:january|february|march|april|june|july|august|september|october|november|december)\b",
-        "[\\d一二三四五六七八九十]+月",
+        "[\\d一二三四五六七八九十]{1,4}月",
     ),
 )
 _FAILURE = pattern(
@@ -158,7 +158,7 @@ _FAILURE = pattern(
     r"\b(?:it|that|this|same) "
     r"(?:error|fails?|failed|crash(?:es|ed)?|broke|looks? (?:right|fine))\b",
     "还是(?:报错|不行|失败|红|一样|没|不|打不开|空)|报错|没用|不管用|不起作用|没反应|不生效|打不开",
-    "试过了?.*(?:不|没)|看着没问题|没找到|找不到",
+    "试过了?.{0,300}(?:不|没)|看着没问题|没找到|找不到",
 )
 OPINION = pattern(
     r"\b(?:great|good|nice|lovely|fun|funny|chaos|crazy|awful|terrible|expensive|cheap|boring"
@@ -166,13 +166,13 @@ OPINION = pattern(
     r"^(?:sounds|looks|makes|feels|seems)\b|…|\.\.\.$|!$|[:;][-)(DP]|[\U0001f300-\U0001faff]",
     r"\b(?:more|less|better|worse|smarter|faster) than\b|比.{1,10}[还都更]",
     "真|太|好[多棒贵慢快烦难累]|肯定|居然|竟然|又是|又要|果然|难怪|哈哈|有道理|不错|挺好|喜欢|厉害|牛",
-    "烦|^(?:那)?就.{1,8}[了吧][。!！~～]*$|开心|快乐|顺利|加油|恭喜|有意思|[啊呀哇唉哎][。!！~～]*$|[!！~～]$|比.*想",
+    "烦|^(?:那)?就.{1,8}[了吧][。!！~～]*$|开心|快乐|顺利|加油|恭喜|有意思|[啊呀哇唉哎][。!！~～]*$|[!！~～]$|比.{0,300}想",
 )
 CONSENT = re.compile(
     r"(?:(?:yes|yep|yeah?|yup|ye|yah|no|nope|nah|ok(?:ay)?|sure|please(?: do)?|do(?: it| that| so)"
     r"|go ahead|go for it|no need|why not|of course|absolutely|definitely|correct|right|exactly"
     r"|fine|not needed|don['’]t|not now|y|n|thanks|thank you|是的?|对的?|要的?|不要了?"
-    r"|不用了?|不必|有的?|没有|好[的呀啊吧]?|行|可以|嗯+|没错|当然|不是|需要|不需要|谢谢|麻烦了?|确认|同意|👍|✅|👌)[\s,，.。!！~～]*)+",
+    r"|不用了?|不必|有的?|没有|好[的呀啊吧]?|行|可以|嗯++|没错|当然|不是|需要|不需要|谢谢|麻烦了?|确认|同意|👍|✅|👌)[\s,，.。!！~～]*)+",
     re.IGNORECASE,
 )
 _CONSENTS = pattern(
@@ -182,7 +182,7 @@ _CONSENTS = pattern(
 )
 _DO_IT = re.compile("([\u4e00-\u9fff]{1,3})吧[。.!！~～]*")
 _NO_THANKS = pattern(
-    r"\b(?:no|nope|nah)\b.*\b(?:thanks|thank you|thx)\b|\bthat['’]s (?:all|it)\b",
+    r"\b(?:no|nope|nah)\b.{0,300}\b(?:thanks|thank you|thx)\b|\bthat['’]s (?:all|it)\b",
     "不用?了?[,，]?\\s*谢谢|没有了|没了$|就这些|不用麻烦",
 )
 _LATER = pattern(

@@ -8,7 +8,7 @@ the imperative, a comparative, a fragment. Whom it is for is weighed in
 import re
 from functools import lru_cache
 
-from bot.listening.patterns import KEPT, ONESELF, any_of, has_han, pattern
+from bot.listening.patterns import KEPT, ONESELF, any_of, ends_of, has_han, pattern
 from bot.listening.questions import is_question
 
 MAX_FRAGMENT_WORDS = 5
@@ -46,7 +46,8 @@ def restyles(text: str) -> bool:
 def requests(text: str) -> bool:
     """An imperative, in any clause, that a bot can carry out: move it up, 把第二条删掉."""
     return any(
-        _is_request(clause) or _is_request(_LEAD.sub("", clause)) for clause in clauses(text)
+        _is_request(clause) or _is_request(_LEAD.sub("", clause))
+        for clause in clauses(ends_of(text))
     )
 
 
@@ -55,7 +56,7 @@ def asks(text: str) -> bool:
     slash command."""
     if text.startswith(("/", "／")):
         return True
-    return any(is_question(one) or requests(one) for one in sentences(text))
+    return any(is_question(one) or requests(one) for one in sentences(ends_of(text)))
 
 
 def works_on(clause: str) -> bool:
@@ -92,7 +93,7 @@ def _is_request(clause: str) -> bool:
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；，,])|\n+")
-_CLAUSE_END = re.compile(r"[,，;；。!！?？、\n]+|\.\s+|\s+(?:and|but|then)\s+")
+_CLAUSE_END = re.compile(r"[,，;；。!！?？、\n]+|\.\s+|(?<![^\S\n])[^\S\n]+(?:and|but|then)\s+")
 _LEAD = re.compile(
     r"^(?:(?:please|pls|just|then|now|ok(?:ay)?|also|and|but|so|maybe|instead|yes|yep|no|rather"
     r"|actually|sorry|wait|well|hm+|let['’]?s)\b[\s,]*)+"

@@ -111,7 +111,7 @@ def reply_of(
 
 def _listed(answer: AgentAnswer) -> str:
     """The files that come after the answer, by name."""
-    return "\n".join(f"📎 {markup.escape(file['name'])}" for file in answer.files)
+    return "\n".join(f"📎 {markup.verbatim(file['name'])}" for file in answer.files)
 
 
 def _deletes(call: Mapping[str, Any]) -> bool:

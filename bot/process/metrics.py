@@ -45,6 +45,11 @@ _SLOW = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60)
 
 EVENTS = Counter("bot_events_total", "Deliveries to the webhook.", ["outcome"])
 REFUSED = Counter("bot_refused_requests_total", "Requests that were refused.", ["reason"])
+LOOP_BLOCKED = Histogram(
+    "bot_loop_blocked_seconds",
+    "How long an event loop was blocked, each time it was for over half a second.",
+    buckets=(0.5, 1, 2, 5, 10, 30),
+)
 ACK_SECONDS = Histogram("bot_ack_seconds", "Delivery to acknowledgement.", buckets=_FAST)
 DECISIONS = Counter("bot_decisions_total", "Answer or stay silent, and why.", ["respond", "reason"])
 CONVERSATION_MESSAGES = Histogram(

@@ -32,12 +32,12 @@ _TO_EVERYBODY = re.compile(
     re.IGNORECASE,
 )
 _MARKS = re.compile(r"[*_`#>~\"'“”‘’「」]+")
-_TYPED_ITEM = re.compile(r"\s*(?:[•●▪◦‣]|\d{1,2}、|[①-⑳]|[❓❔👉➡️▶️]+)\s*")
+_TYPED_ITEM = re.compile(r"\A\s*(?:[•●▪◦‣]|\d{1,2}、|[①-⑳]|[❓❔👉➡️▶️]+)\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
 _ANNOUNCED = re.compile(r"([^:：]*[:：])(.+)")
-_QUESTION = re.compile(r"[^?？]+[?？]")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+")
+_QUESTION = re.compile(r"(?<![^?？])[^?？]+[?？]")
+_LIST_ITEM = re.compile(r"\A\s*(?:[-*+]|\d{1,2}[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)

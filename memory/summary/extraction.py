@@ -18,7 +18,7 @@ from memory.tokens import token_cost
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?;])\s+|\n+")
 _DAY = re.compile(r"^- \d{4}-\d{2}-\d{2} ")
-_MARKUP = re.compile(r"^[\s>#*|+-]+|[\s*|]+$")
+_MARKUP = re.compile(r"^[\s>#*|+-]+|(?<![\s*|])[\s*|]+$")
 _CODE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[0-9]+|[0-9a-z_]{2,}")
 _STOP_WORDS = frozenset(
@@ -42,7 +42,7 @@ _DECISION = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(
-    r"\d{1,4}[-/.年]\d{1,2}|\d{1,2}\s*[月日号点]|[一二三四五六七八九十]+[月日号点]|(?:周|星期|礼拜)[一二三四五六日天]"
+    r"\d{1,4}[-/.年]\d{1,2}|\d{1,2}\s*[月日号点]|[一二三四五六七八九十]{1,4}[月日号点]|(?:周|星期|礼拜)[一二三四五六日天]"
     r"|\b\d{1,2}:\d{2}\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
     re.IGNORECASE,

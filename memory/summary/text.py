@@ -23,9 +23,9 @@ _LONGEST_NAME = 60
 _LONGEST_AT_NAME = 40
 _ID = re.compile(r"(?<![0-9A-Za-z_])(?:note|om|omt|ou|on|oc|cli)_[0-9A-Za-z_-]{4,80}")
 _TAG = re.compile(r"<(?=[/!A-Za-z])")
-_REFERENCE_LINE = re.compile(r"^\s*(?:References:|提到：).*$", re.MULTILINE)
-_HALF_WORD = re.compile(r"[0-9A-Za-z_-]+$")
-_END_OF_SENTENCE = re.compile(r"[。！？!?.]\s*(?=[^。！？!?.]*$)", re.DOTALL)
+_REFERENCE_LINE = re.compile(r"^[^\S\n]*(?:References:|提到：).*$", re.MULTILINE)
+_HALF_WORD = re.compile(r"(?<![0-9A-Za-z_-])[0-9A-Za-z_-]+$")
+_END_OF_SENTENCE = re.compile(r"[。！？!?.]\s*+(?=[^。！？!?.]*$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

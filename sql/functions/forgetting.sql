@@ -138,6 +138,9 @@ begin
                    public.person_condition('public', v_table))
       using p_user_id, p_tenant_key;
   end loop;
+  -- a summary that went with a turn of theirs stands there by their name (`thread_source`)
+  delete from public.recalled_messages
+  where message_id ^@ 'answer:thread:' and split_part(message_id, ':', -1) = p_user_id;
   delete from public.forgotten_people where at < now() - interval '40 days';
   insert into public.forgotten_people (mark) values (public.person_mark(p_user_id))
   on conflict (mark) do update set at = now();

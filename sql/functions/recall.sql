@@ -726,7 +726,8 @@ begin
 end
 $$;
 
--- Turns of the token's chat in which any of p_tokens was said.
+-- Turns of the token's chat in which any of p_tokens was said. A question has 500 characters
+-- (asked_terms); of more terms than that the first count, for anybody may call this.
 create or replace function bot_private.turns_saying(p_tokens text[]) returns bigint[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -736,7 +737,9 @@ declare
 begin
   return array(
     select w.first_id from bot_private.turn_words w
-    where w.words && bot_private.recall_words(v_place, p_tokens) and w.place + 0 = v_place);
+    where w.words && bot_private.recall_words(v_place, (
+        select array_agg(t) from (select unnest(p_tokens) limit 256) f (t)))
+      and w.place + 0 = v_place);
 end
 $$;
 

@@ -9,7 +9,6 @@ import pytest
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
 from tests.acceptance.test_buttons import click, toast
-from tests.acceptance.test_comments import Commented
 from tests.acceptance.test_own_memory import private_chat
 
 pytestmark = pytest.mark.slow
@@ -82,24 +81,6 @@ def test_in_p2p_the_limit_is_the_same_and_why_tells_it(world: World) -> None:
         )
 
     eventually(asked, what="why, as soon as there is something left")
-
-
-def test_a_flood_of_comments_is_answered_up_to_the_limit(world: World) -> None:
-    """They are read at the pace at which Feishu gives documents: long after they arrived."""
-    plan = Commented(world)
-    started = time.monotonic()
-    for number in range(40):
-        plan.say("Dana", f"@{world.bot_name} comment {number}")
-    filled = (time.monotonic() - started) * LIMIT / 60
-
-    def all_decided() -> list[str]:
-        written = "select reason from agent_decisions where actor_id = %s"
-        rows = world.rows(written, world.people["Dana"])
-        return [str(row["reason"]) for row in rows] if len(rows) >= 40 else []
-
-    reasons = eventually(all_decided, within_s=200, what="every comment is decided")
-    answered = len(reasons) - reasons.count("rate_limited")
-    assert AT_ONCE <= answered <= AT_ONCE + filled + 1
 
 
 def test_what_is_taken_back_goes_in_a_flood(world: World) -> None:

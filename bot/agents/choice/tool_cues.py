@@ -135,7 +135,7 @@ CUES: dict[Group, Cues] = {
     ),
     "documents": Cues(
         _cue(
-            r"https://\S+/(?:docx|docs|wiki|sheets|base)/",
+            r"https://[^\s/]{1,300}/(?:docx|docs|wiki|sheets|base)/",
             r"\bdoc(?:ument|x|s)?s?\b|\bwikis?\b|\bsheets?\b|\bspreadsheet|\bknowledge base",
             r"文档|知识库|云文档|表格|多维",
         )

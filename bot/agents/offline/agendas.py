@@ -77,7 +77,7 @@ _TASK = (
         re.S,
     ),
 )
-_NAMES = re.compile(r"\s*(?:,|、|，| and |和|与|跟|以及)\s*", re.I)
+_NAMES = re.compile(r",|、|，| and |和|与|跟|以及", re.I)
 _NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "半": 0.5}
 _HOUR = 60
 

@@ -11,7 +11,7 @@ from bot.text.languages import Language, language_of
 _LONGEST_COMMAND = 400  # bounds the work of the patterns on hostile input
 _QUOTES = "'\"“”‘’「」『』《》`"
 # 和 and 与 part two tags, and do not begin one (“和风”).
-_SEPARATOR = re.compile(r"\s*[,，、;；]\s*|\s+and\s+|(?<=[^\s,，、;；])[和与]", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[,，、;；]|(?<!\s)\s+and\s+|(?<=[^\s,，、;；])[和与]", re.IGNORECASE)
 
 _BEFORE_EN = r"^\W*(?:please\s+|can you\s+|could you\s+|now\s+|then\s+)*"
 _BEFORE_ZH = r"^\W*(?:请|麻烦|帮我|你|再|然后|现在)*"

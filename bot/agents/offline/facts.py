@@ -30,9 +30,9 @@ _CORRECTION = re.compile(
 )
 # “my name is Alice, remember that”; “我叫小明，记住”
 _REMEMBERED_AT_END = re.compile(
-    r"^\W*(.+?)[\s,.;:]+(?:please\s+|and\s+)*remember(?:\s+(?:that|this|it))?"
+    r"^\W*+(.+?)(?<![\s,.;:])[\s,.;:]++(?:please\s+|and\s+)*remember(?:\s+(?:that|this|it))?"
     r"(?:,?\s*please)?[\s.!]*$"
-    r"|^\W*(.+?)[\s，,。；;]+(?:请|麻烦|帮我|你|一定|要)*(?:记住|记一下|记着|记下来?)"
+    r"|^\W*+(.+?)(?<![\s，,。；;])[\s，,。；;]++(?:请|麻烦|帮我|你|一定|要)*(?:记住|记一下|记着|记下来?)"
     r"(?:这个|这点|它|了|哦|啊|吧)*[\s。.!！]*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -46,7 +46,7 @@ _ASKS_NAME = re.compile(
     r"|我叫(?:什么|啥)|我的?名字(?:是|叫)?(?:什么|啥)|我是谁|(?:记得|知道)我的?名字(?!是|叫)",
     re.IGNORECASE,
 )
-_NAME_END = re.compile(r"[,.;!?，。；！？\n]|\s+(?:and|but)\s")
+_NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
 _AUTHOR = re.compile(r"^(?!\[)([^\s:：]{1,40})[:：]\s")
 _QUESTION = re.compile(
     r"[?？吗呢么]\s*$"
@@ -58,7 +58,9 @@ _STOP = frozenset(
     "a an and are at be can did do does for have how i in is it its me my of on or our s t that the"
     " this to was we were what when where which who why will with you your remember please".split()
 )
-_TOPIC_END = re.compile(r"\s+(?:is|are|was|were|will|has|have)\s+|\s*[=:：]\s*|是|在|叫|为|有")
+_TOPIC_END = re.compile(
+    r"(?<!\s)\s+(?:is|are|was|were|will|has|have)\s+|(?<!\s)\s*[=:：]\s*|是|在|叫|为|有"
+)
 _SAYS_NO_TOPIC = frozenset(
     "i we you he she it they this that there 我 我们 你 他 她 它 这 那".split()
 )

@@ -51,8 +51,9 @@ _CANCEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _CHANGE = re.compile(
-    r"\b(?:move|change|postpone|reschedule|shift)\b.{0,10}?\breminder\b(?P<en>.*?)\bto (?P<to>.+)"
-    r"|把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)",
+    r"\b(?:move|change|postpone|reschedule|shift)\b.{0,10}?\breminder\b(?P<en>.{0,200}?)"
+    r"\bto (?P<to>.+)"
+    r"|\A把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)",
     re.IGNORECASE | re.DOTALL,
 )
 # One of these stands in each of the patterns above, which take longer to try.

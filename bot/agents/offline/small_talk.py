@@ -16,7 +16,7 @@ _THANKS = re.compile(
     r"|\W*(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*\W*",
     re.IGNORECASE,
 )
-_LABEL = re.compile(r"(?:\[([a-z ]+)(?:: [^\]\n]*)?\]|!\[(image)\]\([^)\n]*\))\s*")
+_LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")
 _KINDS = {
     "voice message": "voice",
     "sticker": "sticker",

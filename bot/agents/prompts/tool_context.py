@@ -37,7 +37,7 @@ _MOST_USED_TOKENS = 120
 _LONGEST_TITLE = 40
 _REFERENCE = re.compile(r"\(ID:\s*([^()\s]{1,120})\)|\"id\"\s*:\s*\"([^\"\s]{1,120})\"")
 _MARK = HEADING.split(":", 1)[0]
-_BLOCK = re.compile(r"(?:^|\n)\s*" + re.escape(_MARK) + r":.*", re.DOTALL)
+_BLOCK = re.compile(r"(?:^|\n)[^\S\n]*" + re.escape(_MARK) + r":.*", re.DOTALL)
 
 
 def enrich(content: str, tool_calls: Sequence[Mapping[str, Any]]) -> str:

@@ -2,56 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from bot.agenda.plans import MeetingPlan, TaskPlan, due_day
-from bot.feishu import markup
+from bot.feishu.markup import verbatim
 from bot.text.catalogues import Catalogue
 from bot.text.dates import spoken
 from bot.text.languages import Language, join_list
 
 say = Catalogue(__file__).say
+Shown = Callable[[str], str]
 
 
 def meeting_offered(
     plan: MeetingPlan, busy: Sequence[str], language: Language, now: datetime
 ) -> str:
     """All that will be written, and who is busy then."""
-    lines = [say("confirm-meeting", language), "", f"📅 **{markup.escape(plan.title)}**"]
+    lines = [say("confirm-meeting", language), "", f"📅 **{verbatim(plan.title)}**"]
     lines.append(meeting_times(plan, language, now))
     if plan.attendees:
-        lines.append(say("with", language, names=_names(plan, language)))
+        lines.append(say("with", language, names=_names(plan, language, verbatim)))
     if busy:
-        names = join_list(map(markup.escape, busy), language)
+        names = join_list(map(verbatim, busy), language)
         lines.append(say("busy-then", language, names=names))
     return "\n".join(lines)
 
 
 def task_offered(plan: TaskPlan, language: Language, now: datetime) -> str:
     """All that will be written."""
-    lines = [say("confirm-task", language), "", f"☑ **{markup.escape(plan.title)}**"]
-    lines.append(say("for", language, name=markup.escape(plan.assignee.name)))
+    lines = [say("confirm-task", language), "", f"☑ **{verbatim(plan.title)}**"]
+    lines.append(say("for", language, name=verbatim(plan.assignee.name)))
     if plan.due_s is not None:
         lines.append(say("due", language, when=due_time(plan, language, now)))
     return "\n".join(lines)
 
 
-def meeting_in_one_line(plan: MeetingPlan, language: Language, now: datetime) -> str:
-    """Title, times and people."""
-    parts = [markup.escape(plan.title), meeting_times(plan, language, now)]
+def meeting_in_one_line(
+    plan: MeetingPlan, language: Language, now: datetime, shown: Shown = str
+) -> str:
+    """Title, times and people; on a card `shown` as `verbatim`."""
+    parts = [shown(plan.title), meeting_times(plan, language, now)]
     if plan.attendees:
-        parts.append(say("with", language, names=_names(plan, language)))
+        parts.append(say("with", language, names=_names(plan, language, shown)))
     return " · ".join(parts)
 
 
-def task_in_one_line(plan: TaskPlan, language: Language, now: datetime) -> str:
-    """Title, whose, and until when."""
-    parts = [
-        markup.escape(plan.title),
-        say("for", language, name=markup.escape(plan.assignee.name)),
-    ]
+def task_in_one_line(plan: TaskPlan, language: Language, now: datetime, shown: Shown = str) -> str:
+    """Title, whose, and until when; on a card `shown` as `verbatim`."""
+    parts = [shown(plan.title), say("for", language, name=shown(plan.assignee.name))]
     if plan.due_s is not None:
         parts.append(say("due", language, when=due_time(plan, language, now)))
     return " · ".join(parts)
@@ -79,14 +79,9 @@ def due_on(day: datetime, language: Language, now: datetime) -> str:
     return spoken.weekday_and_day(day, language, now=now)
 
 
-def plain(title: str) -> str:
-    """A title as it is shown."""
-    return markup.escape(title)
-
-
 def _coming(at: datetime, language: Language, now: datetime) -> str:
     return spoken.coming(at, language, now=now)
 
 
-def _names(plan: MeetingPlan, language: Language) -> str:
-    return join_list((markup.escape(one.name) for one in plan.attendees), language)
+def _names(plan: MeetingPlan, language: Language, shown: Shown) -> str:
+    return join_list((shown(one.name) for one in plan.attendees), language)

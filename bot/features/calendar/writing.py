@@ -22,6 +22,7 @@ from bot.answering.agendas import agenda_for
 from bot.features.calendar import texts
 from bot.features.calendar.tools import BOOK, MAKE_TASK, busy_people
 from bot.features.feature import PressTurn
+from bot.feishu.markup import verbatim
 from bot.outbox.buttons import Reply, confirmation
 from bot.services import Services
 from memory.tables.buttons import NewButton
@@ -79,7 +80,7 @@ async def _book(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
         raise AgendaRefused("past", at=texts.meeting_times(plan, here.language, now))
     written = await agenda.book(plan, _key(here))
     log.info("agenda.booked", attendees=len(plan.attendees))
-    what = texts.meeting_in_one_line(plan, here.language, now)
+    what = texts.meeting_in_one_line(plan, here.language, now, verbatim)
     made = {"calendar_id": written.calendar_id, "event_id": written.event_id, "title": plan.title}
     given = {"title": plan.title, "with_whom": [one.name for one in plan.attendees]}
     said = texts.meeting_in_one_line(plan, "en", now)
@@ -93,7 +94,7 @@ async def _book(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
 async def _make_task(services: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
     plan, now = TaskPlan.of_row(here.press.payload["arguments"]), services.now()
     if here.attempts > 1 and services.clock() * 1000 - here.pressed_ms > TOKEN_HOLDS_MS:
-        what = texts.task_in_one_line(plan, here.language, now)
+        what = texts.task_in_one_line(plan, here.language, now, verbatim)
         return Reply(texts.say("unsure", here.language, what=what))
     zone = await agenda.clock_zone()
     if plan.due and not plan.is_all_day and _moved(plan, zone, plan.due[0]):
@@ -105,7 +106,7 @@ async def _make_task(services: Services, here: PressTurn, agenda: TurnAgenda) ->
         raise AgendaRefused("past", at=texts.due_time(plan, here.language, now))
     guid = await agenda.make_task(plan, _key(here))
     log.info("agenda.task_made")
-    what = texts.task_in_one_line(plan, here.language, now)
+    what = texts.task_in_one_line(plan, here.language, now, verbatim)
     given = {"title": plan.title, "for_whom": plan.assignee.name}
     said = texts.task_in_one_line(plan, "en", now)
     return Reply(
@@ -125,7 +126,7 @@ async def _delete(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
     log.info("agenda.undone", was_there=was_there)
     key = "undone" if was_there or here.attempts > 1 else "gone-already"
     record = _record("undo", {"title": made["title"]}, f"Deleted (ID: {id}) {made['title']}")
-    return Reply(texts.say(key, here.language, what=texts.plain(made["title"])), (), (record,))
+    return Reply(texts.say(key, here.language, what=verbatim(made["title"])), (), (record,))
 
 
 async def _offer_again(

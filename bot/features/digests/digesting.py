@@ -23,7 +23,7 @@ from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch
 from memory.tables.digests import ChatMessage, DigestStore
 
-_IMAGE = re.compile(r"!\[image\]\([^)\s]*\)")
+_IMAGE = re.compile(r"!\[image\]\([^()\s]{0,2000}\)")
 _WITHIN_S = 40.0
 _MOST_BATCHES = 6
 

@@ -21,7 +21,7 @@ from memory.text import one_line
 
 LONGEST = 30_000
 _LONGEST_NAME = 200
-_IMAGE = re.compile(r"!\[image\]\([^)\s]*\)")
+_IMAGE = re.compile(r"!\[image\]\([^()\s]{0,2000}\)")
 _LABELS = re.compile(r"(?:\[[a-z ]+\]\s*)+")  # a message of which there is nothing else to say
 
 

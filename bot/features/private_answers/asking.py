@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from bot.listening.patterns import has_han
+from bot.listening.patterns import ends_of, has_han
 from bot.listening.questions import is_question
 from bot.listening.requests import requests
 from bot.text.slash_commands import parse
@@ -40,7 +40,7 @@ _TELL_ME = re.compile(
 )  # fmt: skip
 _COURTESY = re.compile(
     r"^(?:(?:and|also|so|please|pls|hi|hey|hello|ok(?:ay)?|请问|请|麻烦)\b[\s,]*)+|^(?:请问|请|麻烦)+"
-    r"|[\s,]+(?:please|pls|thanks)[\s.!]*$",
+    r"|(?<![\s,])[\s,]+(?:please|pls|thanks)[\s.!]*$",
     re.IGNORECASE,
 )
 _KEEPS = re.compile(
@@ -63,7 +63,7 @@ _MOST_WORDS, _MOST_CHARACTERS = 9, 14
 
 def asks(message: str) -> bool:
     """Whether `message` asks to be told something: no command, statement or order."""
-    text = message.strip()
+    text = ends_of(message.strip())
     if not text or parse(text):
         return False
     sentences = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]

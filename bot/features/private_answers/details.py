@@ -36,7 +36,7 @@ _ENGLISH_COUNT = re.compile(
 _SOON = re.compile(
     r"\b(?:tomorrow|tonight|noon|midnight|weekend|next (?:week|month|year|quarter)|mornings?"
     r"|afternoons?|evenings?|daily|weekly|monthly)\b"
-    r"|明[天早晚年]|后天|今[晚早]|下+个?[周月年]|月[底初]|年[底初]|季度末|周末|早上|中午|下午|晚上|傍晚|每[天周月年]",
+    r"|明[天早晚年]|后天|今[晚早]|下{1,4}个?[周月年]|月[底初]|年[底初]|季度末|周末|早上|中午|下午|晚上|傍晚|每[天周月年]",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<![\w-])[A-Z][\wÀ-ʯ]*[a-zA-ZÀ-ʯ](?:['’]s?)?(?![\w-])", re.ASCII)

@@ -158,4 +158,6 @@ def _models(settings: Settings, _: Wishes) -> Sequence[Check]:
 
 
 def _machine(settings: Settings, wishes: Wishes) -> Sequence[Check]:
-    return [machine.disk(settings), machine.time_zone(settings, wishes.moment())]
+    now = wishes.moment()
+    local = (machine.time_zone(settings, now), machine.event_loop(settings, now))
+    return [machine.disk(settings), *local]

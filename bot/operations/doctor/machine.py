@@ -8,6 +8,8 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
+from bot.process.board import Board
+from bot.process.loop_watch import BLOCKED_S, blocks_of_today
 from bot.settings import Settings
 
 _MB = 1024 * 1024
@@ -47,6 +49,33 @@ def clock(header: str, now: datetime) -> Check:
     zh = f"本机时间比飞书{'快' if off > 0 else '慢'} {seconds}：请启用 NTP。"
     say = fail if abs(off) > _WRONG_S else warn
     return say("clock", en, zh, command="timedatectl set-ntp true")
+
+
+def event_loop(settings: Settings, now: datetime) -> Check:
+    """Whether something made everybody on this machine wait within a day."""
+    blocks = blocks_of_today(Board(settings.data_dir).folder, now.timestamp())
+    if not blocks:
+        return ok(
+            "event loop",
+            f"Nothing blocked it for over {BLOCKED_S:g} s in the last 24 hours.",
+            f"过去 24 小时没有超过 {BLOCKED_S:g} 秒的阻塞。",
+        )
+    ours = [one for one in blocks if one.is_ours]
+    longest = max(ours or blocks, key=lambda one: one.seconds)
+    took, where = f"{longest.seconds:.1f} s", longest.where or "?"
+    if ours:
+        return warn(
+            "event loop",
+            f"Code blocked it in the last 24 hours ({len(ours)}×, up to {took}, in {where}): "
+            "report this.",
+            f"过去 24 小时被代码阻塞 {len(ours)} 次，最长 {took}，位置：{where}。请反馈此问题。",
+        )
+    return warn(
+        "event loop",
+        f"It waited for the processor in the last 24 hours ({len(blocks)}×, up to {took}): "
+        "this machine is too busy.",
+        f"过去 24 小时等待处理器 {len(blocks)} 次，最长 {took}：本机负载过高。",
+    )
 
 
 def time_zone(settings: Settings, now: datetime) -> Check:

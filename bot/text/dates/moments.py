@@ -58,7 +58,7 @@ _RELATIVE = re.compile(
 _VAGUE = re.compile(
     r"\b(?:next|this|the) (?:week|month|year|quarter|weekend)\b|\bweekend\b|\bend of\b"
     rf"|\bin {_COUNT}(?:months?|years?)\b"
-    rf"|下+个?(?:{WEEK_ZH}|月|季)|周末|[月年季]底|[月年]初|{COUNT}个?[月年](?:之|以)?后"
+    rf"|下{{1,4}}个?(?:{WEEK_ZH}|月|季)|周末|[月年季]底|[月年]初|{COUNT}个?[月年](?:之|以)?后"
     r"|元旦|春节|除夕|元宵|清明|端午|中秋|国庆|\b(?:christmas|new year|easter|thanksgiving)\b",
     re.IGNORECASE,
 )

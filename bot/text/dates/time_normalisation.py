@@ -64,9 +64,9 @@ _OF_CONTENT = re.compile(
     r"|daily|weekly|monthly|weekend|noon|midnight)"
     r" (?!at\b|on\b|of\b|and\b|to\b|in\b|before\b|after\b)(?=[a-z])"
     rf"|\blast (?:week|month|year|night|{WEEKDAY})\b"
-    rf"|昨天|昨晚|前天|(?<![早晚])上+个?{WEEK_ZH}[一二三四五六日天]?"
+    rf"|昨天|昨晚|前天|(?<![早晚])上{{1,4}}个?{WEEK_ZH}[一二三四五六日天]?"
     r"|[早晚快慢多少好有差]一?点(?![钟半\d])|一点(?=[都也儿])"
-    rf"|(?:(?:今天|明天|后天|[下本这]*个?{WEEK_ZH}[一二三四五六日天末]|[下本这]个?周|{COUNT}月{COUNT}[日号]|{COUNT}[日号])"
+    rf"|(?:(?:今天|明天|后天|[下本这]{{0,4}}个?{WEEK_ZH}[一二三四五六日天末]|[下本这]个?周|{COUNT}月{COUNT}[日号]|{COUNT}[日号])"
     rf"(?:上午|下午|早上|晚上|中午)?(?:{COUNT}点半?|\d{{1,2}}[:：]\d\d)?"
     rf"|(?:上午|下午|早上|晚上|中午)(?:{COUNT}点半?|\d{{1,2}}[:：]\d\d)?|{COUNT}点半?|\d{{1,2}}[:：]\d\d)"
     rf"的(?!上午|下午|早|晚|中午|凌晨|傍晚|闹钟|闹铃|提醒|{COUNT}点|\d)",

@@ -178,6 +178,21 @@ async def test_a_forgotten_person_is_in_no_table(
     assert waiting == Forgotten(jobs=1, turns=1, running=0)
 
 
+async def test_a_taken_back_message_names_no_forgotten_person(
+    connection: psycopg.Connection, rpc: PostgresRpc, operations: Operations, group: Group
+) -> None:
+    for name in ("alice", "john"):
+        context = group.turn(name, thread=name)
+        await _turn(rpc, context, group.message(name))
+        params = {"p_message_id": group.message(name), "p_chat_id": context.chat_id}
+        await rpc.call("recall_message", params, None)
+    assert "recalled_messages" in tables_with(connection, group.person("alice"))
+
+    await operations.forget_person(group.person("alice"))
+    assert tables_with(connection, group.person("alice")) == set()
+    assert "recalled_messages" in tables_with(connection, group.person("john"))
+
+
 async def test_others_keep_what_is_theirs(
     connection: psycopg.Connection, rpc: PostgresRpc, operations: Operations, group: Group
 ) -> None:

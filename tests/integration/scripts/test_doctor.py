@@ -537,6 +537,21 @@ def test_little_room_on_the_disk_is_found(setup: Setup) -> None:
     assert machine.disk(settings, free=10**11).state == "ok"
 
 
+def test_what_blocked_a_loop_is_reported(setup: Setup) -> None:
+    settings, now = Settings(data_dir=setup.folder), datetime.now(UTC)
+    assert machine.event_loop(settings, now).state == "ok"
+
+    found = {"seconds": 2.5, "cpu_s": 2.4, "where": "bot.some.function"}
+    note = setup.folder / "run" / "blocked-1"
+    note.parent.mkdir(exist_ok=True)
+    note.write_text(json.dumps({"at": now.timestamp(), **found}))
+    check = machine.event_loop(settings, now)
+    assert (check.state, "2.5 s, in bot.some.function" in check.sentence.en) == ("warn", True)
+
+    note.write_text(json.dumps({"at": now.timestamp(), **found, "cpu_s": 0.1}))
+    assert "too busy" in machine.event_loop(settings, now).sentence.en
+
+
 def _run(environment: Mapping[str, str], folder: Path, *options: str) -> Any:
     kept = {k: v for k, v in os.environ.items() if k.upper() not in OURS and not k.startswith("LC")}
     return subprocess.run(

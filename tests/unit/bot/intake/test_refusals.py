@@ -15,7 +15,8 @@ class Log:
         self.now = 1000.0
         self.refusals = Refusals(clock=lambda: self.now, write=self._write)
 
-    def _write(self, event: str, **fields: Any) -> None:
+    def _write(self, event: str, *, level: str, **fields: Any) -> None:
+        assert level == "warning"
         self.lines.append((event, fields))
 
     def flood(self, seconds: int, per_second: int, reason: str = "not signed") -> None:

@@ -1,0 +1,84 @@
+"""Time grows with the length of a text and not with its square, for every pattern of the product.
+
+The patterns are found in the modules, so a new one is covered as it is written.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import defaultdict
+
+import pytest
+
+from tests.support.hostile_text import grows_too_fast, hostile_texts, pieces_of
+from tests.support.patterns_in_use import Use, patterns_made_in_functions, uses
+
+# Patterns for texts that their callers cut: they may be slower, up to these many characters.
+CUT = {"bot.agents.offline.reminders.": 1000}
+# TODO(lead): remove with the rewrite of the model client's parsers.
+NOT_YET = ("bot.agents.llm.code_spans.", "bot.agents.llm.text_tool_calls")
+# Not for texts of people and models: patterns of the code itself, read when it is loaded.
+OF_CODE = ("bot.agents.choice.tool_cues:",)
+# These make patterns of names and words of their own while the process works.
+MADE_WHILE_WORKING = frozenset(
+    {
+        "bot/agents/choice/tool_cues.py: _pattern",
+        "bot/agents/llm/model_text.py: _label",
+        "bot/agents/offline/commands.py: _pattern",
+        "bot/agents/offline/facts.py: spoken",
+        "bot/agents/prompts/shown_notes.py: _in_order",
+        "bot/features/history_import/memberships.py: _all",
+        "bot/features/private_answers/weighing.py: _is_said_of",
+        "bot/features/private_answers/weighing.py: _named_before",
+        "bot/feishu/mention_keys.py: _pattern",
+        "bot/listening/patterns.py: pattern",
+        "bot/listening/vocatives.py: _written_small",
+        "bot/text/languages.py: _own_words",
+        "memory/dates/expressions.py: _expression",
+        "memory/recall/dates.py: _rule",
+        "memory/summary/text.py: _occurs",
+    }
+)
+
+
+@functools.cache
+def by_package() -> dict[str, list[Use]]:
+    found: dict[str, list[Use]] = defaultdict(list)
+    for use in uses():
+        if not use.place.startswith((*NOT_YET, *OF_CODE)):
+            found[".".join(use.place.split(".")[:2])].append(use)
+    return dict(sorted(found.items()))
+
+
+def offence(use: Use) -> str | None:
+    """The first hostile text that takes too long, with its times."""
+    longest = next((size for place, size in CUT.items() if use.place.startswith(place)), None)
+    pieces = pieces_of(use.pattern) if isinstance(use.pattern.pattern, str) else ()
+    for name, make in hostile_texts(pieces):
+        if found := grows_too_fast(use.examine, make, longest=longest):
+            return f"{use.place}.{use.method}, {name}: {found}"
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", by_package())
+def test_patterns_are_linear(package: str) -> None:
+    assert not [found for use in by_package()[package] if (found := offence(use))]
+
+
+def test_patterns_made_while_the_process_works_are_known() -> None:
+    assert set(patterns_made_in_functions()) == MADE_WHILE_WORKING
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\s+and\s", r"(?:a+)+b", r"\[([^\]]*)\]\(", r"^(.*?),\s*(.*?);$", r"(?:x.*)*y", r"[^?]+[?]"],
+)
+def test_the_measure_finds_slow_patterns(pattern: str) -> None:
+    assert offence(Use("", re.compile(pattern), "finditer"))
+
+
+@pytest.mark.parametrize("pattern", [r"(?<!\s)\s+and\s", r"[a-z]+\d", r"(?:(?:a|b|c|\s)+x?)+"])
+def test_the_measure_lets_linear_patterns_pass(pattern: str) -> None:
+    assert not offence(Use("", re.compile(pattern), "match"))
