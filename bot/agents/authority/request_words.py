@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from memory.dates.words import WEEKDAY, number
 
 _LONGEST = 4000
-_CLAUSE = re.compile(r"[.!?。！？\n;；]+(?=\s|$|[\u3400-\u9fff])")
+_CLAUSE = re.compile(r"\n+|(?<![.!?。！？;；])[.!?。！？;；]++(?=\s|$|[\u3400-\u9fff])")
 _ONLY_ASKS = re.compile(
     r"^\W*(?:what|when|where|who|whom|whose|which|how|why|is|are|was|were|does|did|has|have"
     r"|do (?:you|we|i|they))\b"
@@ -107,8 +107,8 @@ _FILE = re.compile(
 )
 # Several words in quotation marks: a single one is a name or a value.
 _QUOTED = re.compile(
-    r'“[^”\s]*[\s\u3400-\u9fff][^”]*”|"[^"\s]*[\s\u3400-\u9fff][^"\n]*"|「[^」]*」|『[^』]*』'
-    r"|《[^》]*》|«[^»]*»|‘[^’\s]*[\s\u3400-\u9fff][^’]*’|`[^`\s]*[\s\u3400-\u9fff][^`\n]*`"
+    r'“[^“”\s]*[\s\u3400-\u9fff][^“”]*”|"[^"\s]*[\s\u3400-\u9fff][^"\n]*"|「[^「」]*」|『[^『』]*』'
+    r"|《[^《》]*》|«[^«»]*»|‘[^‘’\s]*[\s\u3400-\u9fff][^‘’]*’|`[^`\s]*[\s\u3400-\u9fff][^`\n]*`"
 )
 _WORD = re.compile(r"[a-z0-9][a-z0-9'’-]*", re.IGNORECASE)
 _HAN = re.compile(r"[\u3400-\u9fff]+")
