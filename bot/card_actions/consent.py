@@ -37,7 +37,7 @@ _YES = (
     r"yes|yep|yeah|yup|y|sure(?: thing)?|ok|okay|fine|please(?: do)?|do (?:it|that|so)"
     r"|go (?:ahead|for it)|confirm(?:ed)?|correct|right|exactly|of course|absolutely"
     r"|sounds good|approved?|agreed"
-    r"|👍|✅|👌|是|是的|对|对的|好|好的|好啊|好呀|行|可以|嗯+|要|没问题|同意|确认|确定|当然|执行吧?|就这样"
+    r"|👍|✅|👌|是|是的|对|对的|好|好的|好啊|好呀|行|可以|嗯{1,4}|要|没问题|同意|确认|确定|当然|执行吧?|就这样"
 )
 _NO = (
     r"no|nope|nah|n|don['’]?t(?: do (?:it|that))?|do not|cancel(?: (?:it|that))?"

@@ -57,7 +57,7 @@ _OTHERWISE: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], 
 
 _OWNED = r"(?:the|my|our|his|her|their|your|that|a)"
 _OF_CONTENT = re.compile(
-    r"“[^”]*”|\"[^\"]*\"|「[^」]*」|《[^》]*》"
+    r"“[^“”]*”|\"[^\"]*\"|「[^「」]*」|《[^《》]*》"
     rf"|\b(?:today|tonight|tomorrow|yesterday|(?:next |last )?(?:week|month|year|{WEEKDAY}))['’]s\b"
     rf"|(?<!\bin )(?<!\bon )\b{_OWNED} (?:next |last )?"
     rf"(?:\d{{1,2}}(?::\d{{2}})? ?[ap]m|\d{{1,2}}:\d{{2}}|{WEEKDAY}|morning|afternoon|evening"
