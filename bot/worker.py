@@ -100,7 +100,7 @@ log = structlog.get_logger()
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
 _APART_S = 0.2
-_TRIES = 10  # about ten minutes, beside those during the outage
+_TRIES = 20  # while the memory answers; those during an outage do not count
 _CONNECTIONS = 3  # with the session of the queue four; more waiting turns share them
 
 Work = Callable[[], Awaitable[None]]
@@ -212,9 +212,10 @@ async def write_missed(services: Services, job: Job) -> None:
         else:
             await write_job(services.rpc, job.args)
     except StoreUnavailable as exc:
-        if job.attempt > _TRIES and await _answers(services):
+        untaken = job.args.get("untaken", 0) + await _answers(services)
+        if untaken > _TRIES:
             raise NotTaken(type(exc).__name__) from exc
-        raise Later("the memory is away") from exc
+        raise Later("the memory is away", note={"untaken": untaken}) from exc
     if "recall" in job.args or job.args.get("turn", {}).get("state") == "cancelled":
         await withdraw_cards(services)
 

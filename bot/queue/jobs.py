@@ -33,14 +33,22 @@ class Later(Exception):
     """A failure that may pass by itself: an outage, a rate limit.
 
     `wait_s` is the least pause, in seconds. With `behind` the job lets the others of its lock go
-    first meanwhile.
+    first meanwhile. `note` is kept with its arguments.
     """
 
-    def __init__(self, reason: str, *, wait_s: float = 0.0, behind: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        wait_s: float = 0.0,
+        behind: bool = False,
+        note: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.wait_s = wait_s
         self.behind = behind
+        self.note = note or {}
 
 
 class Hopeless(Exception):
@@ -122,7 +130,7 @@ def _judged(job: Job, failure: Exception, now_s: float) -> RunAgain | Dead:
         # By its age, not its attempts: an answer comes at most a quarter later than it could.
         growing_s = waited_s / 4 if job.tried_since_ms else 2.0 ** min(job.attempt, 10)
         pause_s = min(max(_SHORTEST_PAUSE_S, growing_s), longest)
-        return RunAgain(max(pause_s, failure.wait_s), failure.behind)
+        return RunAgain(max(pause_s, failure.wait_s), failure.behind, failure.note)
     if isinstance(failure, Hopeless):
         return Dead(failure.reason)
     if job.args.get(_ONCE):

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 _FOLLOWED = 2000
 _QUICK_S = 1.0
-_ROUND_S = 1.0
+_ROUND_S, _WAKE_EVERY_S = 1.0, 5.0
 _BEHIND_S, _LOOK_AGAIN_S = 3.0, 0.2
 _STILL_AWAY_EVERY_S = 30.0
 
@@ -253,14 +253,17 @@ class OutageStore(MemoryStore):
             self._watch.written()
 
     async def tend(self, stop: asyncio.Event) -> None:
-        """Probes a memory that is away and wakes its jobs when it is back, until `stop`."""
-        was_away, say_at = True, _STILL_AWAY_EVERY_S
+        """Probes a memory that is away, and wakes its jobs when it is back and every few seconds
+        while it is there, until `stop`."""
+        wake_at, say_at = 0.0, _STILL_AWAY_EVERY_S
         while not stop.is_set():
             try:
-                is_there = await self._guarded.probe(PROBE)
-                if is_there and was_away and (woken := await self._jobs.wake()):
-                    log.info("memory.wakes_jobs", jobs=woken)
-                was_away = not is_there
+                if not await self._guarded.probe(PROBE):
+                    wake_at = 0.0
+                elif time.monotonic() > wake_at:
+                    wake_at = time.monotonic() + _WAKE_EVERY_S
+                    if woken := await self._jobs.wake():
+                        log.info("memory.wakes_jobs", jobs=woken)
                 backlog = await self._jobs.backlog()
                 self._watch.waiting(backlog.turns, backlog.oldest_s)
                 say_at = self._still_away(say_at, backlog.turns)

@@ -232,19 +232,21 @@ async def test_a_turn_of_which_nothing_is_known_is_not_kept(outage: Outage) -> N
 
 
 @pytest.mark.parametrize(
-    ("attempt", "is_there", "outcome"),
-    [(1, True, Later), (50, False, Later), (50, True, NotTaken)],
+    ("untaken", "is_there", "outcome"),
+    [(0, True, Later), (20, False, Later), (20, True, NotTaken)],
 )
 async def test_a_job_that_a_memory_which_answers_never_takes_is_given_up(
-    outage: Outage, attempt: int, is_there: bool, outcome: type[Exception]
+    outage: Outage, untaken: int, is_there: bool, outcome: type[Exception]
 ) -> None:
     outage.memory.refuses, outage.memory.away = "restore_turn", not is_there
     turn = MissedTurn(outage.group.turn(), outage.group.message("q"), "Q", "2026-01-02T03:04:05Z")
-    args = {**asdict(turn.context), "turn": turn.row(), "writes": []}
+    args = {**asdict(turn.context), "turn": turn.row(), "writes": [], "untaken": untaken}
     services = cast(Services, SimpleNamespace(store=outage.store))
 
-    with pytest.raises(outcome):
-        await write_missed(services, Job(1, STORE_TASK, args, None, attempt))
+    with pytest.raises(outcome) as raised:
+        await write_missed(services, Job(1, STORE_TASK, args, None, attempt=50))
+    if isinstance(raised.value, Later):
+        assert raised.value.note == {"untaken": untaken + is_there}
 
 
 async def sleeping(url: str) -> int:
@@ -260,6 +262,7 @@ async def test_jobs_sleep_until_the_memory_is_back_and_then_run_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(outage_store, "_ROUND_S", 0.05)
+    monkeypatch.setattr(outage_store, "_WAKE_EVERY_S", 0.2)
     context, turn_id, stop = outage.group.turn(), outage.group.message("q"), asyncio.Event()
     outage.memory.away = True
     for _ in range(3):
@@ -274,6 +277,8 @@ async def test_jobs_sleep_until_the_memory_is_back_and_then_run_at_once(
     assert await sleeping(database_url) == 1
     outage.memory.away = False
     await until(sleeping, database_url, 0)
+    connection.execute("update feishu_bot.jobs set scheduled_at = now() + interval '1 hour'")
+    await until(sleeping, database_url, 0)  # one that failed again by itself
     stop.set()
     await tending
 
