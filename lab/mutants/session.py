@@ -16,7 +16,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 class Running:
     """`plan`: `mutants`, each with `id`, `path`, `text`, `statement` and `tests` (names, or
-    whole modules); `results`, the file to append to; `limit_s`, the most seconds for one mutant."""
+    whole modules); `results`, the file to append to; `limit_s`: how long its tests begin."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self._plan = plan
@@ -88,19 +88,21 @@ class Running:
         for fixture in session._fixturemanager.getfixturedefs(_TEMPLATE, item) or ():
             fixture.func = lambda postgres_server: self._template  # type: ignore[misc]
 
-    def _run(self, mutant: Changed, items: list[pytest.Item], limit_s: float) -> str:
+    def _run(self, mutant: Changed, items: Sequence[pytest.Item], limit_s: float) -> str:
         """Runs one mutant in a process of its own and writes what came of it. Returns which test
-        failed, or ""."""
+        failed, or "". After `limit_s` no other test begins, and one that runs has as long again."""
         started, (reads, writes) = time.monotonic(), os.pipe()
         child = os.fork()
         if not child:
             os.setsid()
             with contextlib.suppress(BaseException):
-                os.write(writes, json.dumps(self._outcome(mutant, items)).encode())
+                os.write(
+                    writes, json.dumps(self._outcome(mutant, items, started + limit_s)).encode()
+                )
             os._exit(0)
         os.close(writes)
         with _original_kept(mutant["path"]), _ended(child):
-            is_in_time = bool(select.select([reads], [], [], limit_s)[0])
+            is_in_time = bool(select.select([reads], [], [], limit_s + self._plan["limit_s"])[0])
             said = os.read(reads, select.PIPE_BUF) if is_in_time else b'{"outcome": "timed out"}'
         os.close(reads)
         self._drop_databases()
@@ -110,12 +112,17 @@ class Running:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
         return str(outcome.get("by", ""))
 
-    def _outcome(self, mutant: Changed, items: list[pytest.Item]) -> dict[str, Any]:
+    def _outcome(
+        self, mutant: Changed, items: Sequence[pytest.Item], until: float
+    ) -> dict[str, Any]:
         try:
             self._apply(mutant)
         except Exception as exc:  # noqa: BLE001  whatever is wrong with it, the others go on
             return {"outcome": "broken", "reason": f"{type(exc).__name__}: {exc}"[:500]}
-        for item, following in zip(items, [*items[1:], None], strict=False):
+        for done, item in enumerate(items):
+            if time.monotonic() > until:
+                return {"outcome": "survived", "passed": self._passed, "left": len(items) - done}
+            following = items[done + 1] if done + 1 < len(items) else None
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
             if self._failed:
                 return {"outcome": "killed", "by": self._failed[0]}

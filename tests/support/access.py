@@ -54,6 +54,7 @@ BESIDE = Row("beside the group", chat=PRIVATE, kind="p2p")
 COMMENTED = Row("in a comment", chat=THREAD)
 UNAUTHORED = Row("unauthored", author=None)
 LASTING = Row("lasting", scope="user")
+LASTING_ABOUT = Row("lasting about another", author=BOB, scope="user")
 SHARED = Row("shared", chat=PRIVATE, kind="p2p", shared=HERE)
 
 Rule = Callable[[Actor, Row], bool]

@@ -17,6 +17,7 @@ from tests.support.access import (
     BESIDE,
     COMMENTED,
     LASTING,
+    LASTING_ABOUT,
     MEMBERS,
     ONCE_MEMBERS,
     OWN,
@@ -254,7 +255,7 @@ TABLES: Mapping[str, Table] = {
             delete=both(own_words, reached),
         ),
         key="content ->> 'k'",
-        rows=(*_UNAUTHORED_TOO, LASTING, COMMENTED),
+        rows=(*_UNAUTHORED_TOO, LASTING, LASTING_ABOUT, COMMENTED),
         may_change=("updated_at", "content", "sources"),
     ),
     "agent_working_memory_history": Table(

@@ -30,7 +30,12 @@ def group(database: psycopg.Connection) -> psycopg.Connection:
     return database
 
 
-def readable(connection: psycopg.Connection, person: str, chat: str, **more: str) -> set[str]:
+_MESSAGES = "select content from agent_messages"
+
+
+def readable(
+    connection: psycopg.Connection, person: str, chat: str, query: str = _MESSAGES, **more: str
+) -> set[str]:
     """What a turn of `person` that is answered in `chat` may read."""
     kind = "group" if chat == GROUP else "p2p"
     claims = {
@@ -42,7 +47,7 @@ def readable(connection: psycopg.Connection, person: str, chat: str, **more: str
             "select set_config('request.jwt.claims', %s, true)", [json.dumps(claims)]
         )
         connection.execute("set local role authenticated")
-        return {text for (text,) in connection.execute("select content from agent_messages")}
+        return {text for (text,) in connection.execute(query.encode())}
 
 
 @pytest.fixture
@@ -224,6 +229,49 @@ def test_facts_of_before_are_kept_untold_and_new_ones_are_told(hidden: psycopg.C
     assert kept == {"a": 1, "b": 2}
     call(hidden, ALICE, "clear_working_memory", **place, p_scope="user")
     assert hidden.execute("select content from agent_working_memory").fetchone() == ({},)
+
+
+_KEPT = {
+    "agent_notes": (
+        "insert into agent_notes (id, user_id, tenant_key, chat_id, conversation_id, title,"
+        " created_at) values (%(what)s, %(who)s, %(tenant)s, %(chat)s, %(thread)s, %(what)s,"
+        " %(at)s)",
+        "select title from agent_notes",
+    ),
+    "agent_working_memory": (
+        "insert into agent_working_memory (user_id, actor_id, tenant_key, chat_id,"
+        " conversation_id, scope, content, updated_at) values (%(who)s, %(who)s, %(tenant)s,"
+        " %(chat)s, %(thread)s, 'chat', jsonb_build_object('fact', %(what)s::text), %(at)s)",
+        "select content ->> 'fact' from agent_working_memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("table", _KEPT)
+def test_facts_and_notes_of_before_are_in_no_row_that_the_group_reads(
+    hidden: psycopg.Connection, table: str
+) -> None:
+    insert, query = _KEPT[table]
+    for what, at in ((BEFORE, "2026-03-01"), (AFTER, "2026-03-03")):
+        thread = f"feishu:{GROUP}:om_{at}"
+        row = {"what": what, "who": ALICE, "tenant": TENANT, "chat": GROUP, "thread": thread}
+        hidden.execute(insert.encode(), {**row, "at": at})
+
+    assert readable(hidden, ALICE, GROUP, query) == {AFTER}
+    assert readable(hidden, ALICE, "oc_p2p_alice", query) >= {AFTER}
+    hidden.execute("delete from chat_rules")
+    assert readable(hidden, ALICE, GROUP, query) == {BEFORE, AFTER}
+
+
+def test_the_group_reads_no_former_value_of_a_fact(hidden: psycopg.Connection) -> None:
+    insert, _ = _KEPT["agent_working_memory"]
+    row = {"what": BEFORE, "who": ALICE, "tenant": TENANT, "chat": GROUP, "at": "2026-03-01"}
+    hidden.execute(insert.encode(), {**row, "thread": f"feishu:{GROUP}:om_1"})
+    query = "select became ->> 'fact' from agent_working_memory_history"
+
+    assert readable(hidden, ALICE, GROUP, query) == set()
+    hidden.execute("delete from chat_rules")
+    assert readable(hidden, ALICE, GROUP, query) == {BEFORE}
 
 
 def test_a_summary_of_before_is_not_told_and_gives_way_to_one_of_since(

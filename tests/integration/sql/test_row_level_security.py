@@ -7,12 +7,14 @@ what should come of it is said by the rules in `tests/support/access_rules.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from memory import migrations
+from tests.support.access import OWN
 from tests.support.access_rules import (
     AT_THE_CONSOLE,
     AT_THE_CONSOLE_LOOKING,
@@ -20,7 +22,7 @@ from tests.support.access_rules import (
     TABLES,
     VIEWS,
 )
-from tests.support.actors import ACTORS, become
+from tests.support.actors import ACTORS, ALICE, CARL, HERE, TENANT, become
 from tests.support.attacks import HOSTED_DEFAULTS, VERBS, found, open_doors, seed
 from tests.support.postgres import Server
 from tests.support.sql_files import access
@@ -205,6 +207,60 @@ def test_what_a_token_may_change_or_not_read_is_said_column_by_column(
         assert {column for _, column, may, _ in mine if may} == set(table.may_change), name
         assert {column for _, column, _, may in mine if not may} == set(table.unread), name
         assert not IDENTITY & set(table.may_change)
+
+
+def test_in_p2p_no_conversation_is_begun_about_anybody_else(world: psycopg.Connection) -> None:
+    insert = (
+        "insert into agent_chats (id, root_id, user_id, tenant_key, chat_id, chat_type) values"
+        " ('feishu:oc_p2p_ou_carl:' || %(root)s, %(root)s, %(who)s, %(tenant)s, 'oc_p2p_ou_carl',"
+        " 'p2p')"
+    )
+    for who, root in ((ALICE, "one"), (CARL, "two")):
+        with world.transaction(force_rollback=True):
+            become(world, ACTORS["member in p2p who speaks of the subject"])
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                world.execute(insert, {"root": root, "who": who, "tenant": TENANT})
+    with world.transaction(force_rollback=True):
+        become(world, ACTORS["member in p2p"])
+        world.execute(insert, {"root": "three", "who": CARL, "tenant": TENANT})
+
+
+@pytest.mark.parametrize("kind", ["reminder", "digest"])
+def test_a_token_sets_reminders_and_no_digests(world: psycopg.Connection, kind: str) -> None:
+    columns = TABLES["agent_timers"].make(OWN, "set by a token") | {"kind": kind}
+    insert = sql.SQL("insert into agent_timers ({}) values ({})").format(
+        sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sql.SQL(", ").join(sql.Placeholder() * len(columns)),
+    )
+    refused = pytest.raises(psycopg.errors.InsufficientPrivilege)
+    with world.transaction(force_rollback=True):
+        world.execute("set local session_replication_role = replica")
+        become(world, ACTORS["subject here"])
+        with refused if kind == "digest" else nullcontext():
+            world.execute(insert, list(columns.values()))
+
+
+@pytest.mark.parametrize(("minutes", "may"), [(9, True), (11, False)])
+def test_who_manages_a_chat_is_believed_for_ten_minutes(
+    world: psycopg.Connection, minutes: int, may: bool
+) -> None:
+    with world.transaction(force_rollback=True):
+        world.execute(
+            "insert into chat_managers (tenant_key, chat_id, open_id, role, seen_at)"
+            " values (%s, %s, %s, 'manager', now() - make_interval(mins => %s))",
+            [TENANT, HERE, ALICE, minutes],
+        )
+        become(world, ACTORS["subject here"])
+        changed = world.execute("update chat_rules set mode = 'all'").rowcount
+        assert changed == int(may)
+
+        refused = pytest.raises(psycopg.errors.InsufficientPrivilege)
+        with nullcontext() if may else refused, world.transaction():
+            world.execute(
+                "insert into chat_rules (tenant_key, chat_id) values (%s, %s)"
+                " on conflict (tenant_key, chat_id) do nothing",
+                [TENANT, HERE],
+            )
 
 
 @pytest.mark.parametrize("finds", _AS_OWNER)
