@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from lab.mutants.records import FOLDER, Mutant, Placed, load, place, rows
 from lab.mutants.session import CONTROL, PLAN
 
 ROOT = FOLDER.parent.parent
-_NOT_COPIED = (".*", "node_modules", "data", "__pycache__")
+_NOT_COPIED = {".git", ".venv", "node_modules", "data"}  # of the first level
 _COLUMNS = ("killed", "survived", "timed out", "stale")
 
 Outcomes = dict[str, dict[str, Any]]
@@ -66,7 +67,7 @@ def run(
     results.write_text("".join(f"{line}\n" for line in stale), encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "checkout"
-        shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+        shutil.copytree(root, copy, ignore=partial(_left_out, root))
         if (root / "node_modules").exists():
             (copy / "node_modules").symlink_to((root / "node_modules").resolve())
         planned = [_planned(at, tests) for _, at in placed if at]
@@ -74,6 +75,10 @@ def run(
         plan = {"mutants": planned, "results": str(results), "limit_s": limit_s}
         _pytest(copy, plan, sorted(one for one in modules if (copy / one).exists()))
     return {row["id"]: row for row in rows(results)}
+
+
+def _left_out(root: Path, folder: str, names: Sequence[str]) -> set[str]:
+    return _NOT_COPIED if Path(folder) == root else {"__pycache__"} & {*names}
 
 
 def _planned(at: Placed, tests: Sequence[str]) -> dict[str, Any]:
@@ -88,7 +93,7 @@ def _pytest(copy: Path, plan: Mapping[str, Any], modules: Sequence[str]) -> None
     file.write_text(json.dumps(plan), encoding="utf-8")
     # CI: hypothesis looks at the same examples every time, and a missing service is a failure
     environment = os.environ | {PLAN: str(file), "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    options = ["-p", "lab.mutants.session", "-p", "no:cacheprovider", "-q", "-s"]
+    options = ["-p", "lab.mutants.session", "-p", "no:cacheprovider", "-q", "-s", "--tb=native"]
     with log.open("wb") as out:
         ended = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *modules],

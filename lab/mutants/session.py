@@ -37,6 +37,7 @@ Changed = Mapping[str, Any]
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # no child is left behind
     plan = json.loads(Path(os.environ[PLAN]).read_text(encoding="utf-8"))
     config.pluginmanager.register(Running(plan))
 
@@ -124,8 +125,10 @@ class Running:
                 return {"outcome": "survived", "passed": self._passed, "left": len(items) - done}
             following = items[done + 1] if done + 1 < len(items) else None
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
-            if self._failed:
+            if self._failed and mutant["id"] != CONTROL:
                 return {"outcome": "killed", "by": self._failed[0]}
+        if self._failed:
+            return {"outcome": "killed", "by": " ".join(self._failed)[:2000]}
         survived = self._passed or mutant["id"] == CONTROL
         return {"outcome": "survived" if survived else "untested", "passed": self._passed}
 

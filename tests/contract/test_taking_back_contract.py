@@ -247,6 +247,18 @@ async def test_what_comes_of_a_turn_that_was_taken_back_meanwhile_is_not_begun(
     assert scene.found() == set()
 
 
+async def test_a_question_that_was_taken_back_before_its_turn_begins_is_not_begun(
+    scene: Scene, group: Group
+) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    opened = await scene.memory.open_turn(alice, turn_id=turn_id, content=scene.word)
+
+    assert opened.state == "cancelled"
+    assert scene.found() == set()
+
+
 async def test_the_card_of_a_turn_that_is_written_after_it_was_taken_back_is_withdrawn(
     scene: Scene, group: Group
 ) -> None:
@@ -521,6 +533,26 @@ async def test_talk_that_nobody_addressed_to_the_bot_counts_too(
     await scene.memory.take_back(said, group.chat())
 
     assert f"{question}_card" in scene.to_withdraw()
+
+
+async def test_what_was_heard_and_never_answered_leaves_the_transcript(
+    scene: Scene, group: Group
+) -> None:
+    said = group.message("talk")
+    started = "insert into chat_conversations (tenant_key, chat_id) values (%s, %s)"
+    scene.database.execute(started, ["tenant", group.chat()])
+    for message, words in ((said, scene.word), (group.message("other"), "Good morning")):
+        scene.database.execute(
+            "insert into chat_transcript (chat_id, tenant_key, message_id, author, author_id,"
+            " content, is_bot, timestamp) values (%s, 'tenant', %s, 'Alice', %s, %s, false, 1)",
+            [group.chat(), message, group.person("alice"), words],
+        )
+
+    await scene.memory.take_back(said, group.chat())
+
+    assert scene.found() == set()
+    left = "select content from chat_transcript where chat_id = %s"
+    assert scene.database.execute(left, [group.chat()]).fetchall() == [("Good morning",)]
 
 
 async def test_an_answer_is_made_again_when_its_prompt_held_what_was_taken_back_meanwhile(

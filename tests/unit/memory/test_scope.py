@@ -109,6 +109,13 @@ def test_the_claims_are_those_the_policies_read() -> None:
     }
 
 
+def test_the_claims_say_where_nobody_reads_what_others_said() -> None:
+    context = memory_context(chat_id="oc_chat", root="main", subject="ou_ann", actor="ou_ann")
+
+    assert context.claims("person") == context.claims() | {"sharing": "person"}
+    assert "sharing" not in context.claims("chat")
+
+
 def test_the_claims_of_a_guest_name_their_own_tenant_too() -> None:
     context = memory_context(
         chat_id="oc_chat",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.queue.jobs import EVENT_TASK, Dead, Job, Later, RunAgain, after_failure
+from bot.queue.jobs import EVENT_TASK, Dead, Hopeless, Job, Later, RunAgain, after_failure
 
 DAY_S = 24 * 3600
 NOW_S = 1_800_000_000.0
@@ -60,6 +60,10 @@ def test_what_retrying_cannot_cure_is_tried_once_more_and_then_given_up() -> Non
 
     second = after_failure(job(attempt=8, **first.note), KeyError("text of somebody"), NOW_S)
     assert second == RunAgain(0.0, note={"given_up": "KeyError"})
+
+
+def test_what_only_an_operator_can_mend_is_given_up_at_once() -> None:
+    assert after_failure(job(), Hopeless(), NOW_S) == RunAgain(0.0, note={"given_up": "hopeless"})
 
 
 def test_what_is_given_up_is_over_when_nobody_can_be_told_why() -> None:
