@@ -124,3 +124,18 @@ def test_an_offer_without_a_question_withdraws_no_list_that_others_were_shown(
 def test_a_token_adds_no_withdrawal_by_itself(world: World) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         world.call(PRIVATE, ALICE, "withdraw_later", ["om_x"], PRIVATE, TENANT)
+
+
+def test_what_was_answered_elsewhere_withdraws_a_card_of_its_own_chat_only(world: World) -> None:
+    """A turn that was answered while the memory was away names its chat and its cards itself."""
+    world.cancel(PRIVATE, "om_1")
+    cards = [{"chunk": 0, "content": "an answer", "status": "sent", "message_id": "om_card"}]
+
+    for chat, withdrawn in ((GROUP, set()), (PRIVATE, {"om_card"})):
+        state = world.call(
+            PRIVATE, ALICE, "restore_turn", "om_1", f"feishu:{PRIVATE}:om_1", chat, "om_1",
+            ALICE, ALICE, "A", TENANT, "hello", json.dumps(cards), "[]", None,
+            "2026-03-01T00:00:00Z", None,
+        )  # fmt: skip
+        assert state == {"state": "cancelled"}
+        assert world.withdrawn() == withdrawn
