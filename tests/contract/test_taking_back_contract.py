@@ -572,6 +572,21 @@ async def test_an_answer_is_made_again_when_its_prompt_held_what_was_taken_back_
     assert (state, [card.content for card in stored]) == ("pending", ["I do not know."])
 
 
+async def test_an_answer_is_made_again_when_an_answer_in_its_prompt_went_meanwhile(
+    scene: Scene, group: Group
+) -> None:
+    source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
+    await scene.turn(group.turn("alice", thread="a"), source, "The vendor is Acme", "Acme it is.")
+    await scene.memory.open_turn(bob, turn_id=question, content="Who do we buy from?")
+    await scene.memory.take_back(source, group.chat())
+
+    state, stored = await scene.memory.record_reply(
+        bob, turn_id=question, cards=["From Acme."], given=[f"{source}_card"]
+    )
+
+    assert (state, stored) == ("open", ())
+
+
 @pytest.mark.parametrize("where", ["in the question itself", "in a quoted message"])
 async def test_what_only_a_picture_told_goes_at_second_hand(
     scene: Scene, group: Group, where: str
