@@ -119,6 +119,18 @@ class TestAList:
         assert after == {"ou_alice": None}
         assert members(db, chat)["ou_bob"] is not None
 
+    async def test_who_left_comes_back_as_a_newcomer(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+        await chats.remove(TENANT, chat, [BOB], at_ms=now + MINUTE)
+
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now + 5 * MINUTE)
+
+        assert members(db, chat)["ou_alice"] is None
+        assert members(db, chat)["ou_bob"] is not None
+
     async def test_older_list_changes_nothing(
         self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
     ) -> None:

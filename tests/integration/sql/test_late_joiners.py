@@ -162,6 +162,18 @@ def test_an_answer_is_delivered_whoever_joins_while_it_is_made(hidden: psycopg.C
     assert readable(hidden, ALICE, GROUP) == set()
 
 
+def test_a_question_under_way_is_told_to_whoever_asked_it_alone(
+    hidden: psycopg.Connection,
+) -> None:
+    thread = f"feishu:{GROUP}:om_5"
+    who = ["om_5", thread, GROUP, "om_5", "ou_bob", "ou_bob", "Bob", TENANT, "hello", 10]
+    hidden.execute("select open_turn(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)", who)
+    join(hidden, "ou_gus", "now() + interval '1 second'")  # after all that this test stores
+
+    assert readable(hidden, "ou_bob", GROUP) == {"hello"}
+    assert readable(hidden, ALICE, GROUP) == set()
+
+
 def begin(connection: psycopg.Connection, thread: str) -> tuple[list[str], int, str]:
     """A question of Alice's in a thread: what of it is told, how often the rules of chats were
     looked up, and what is left of that for the functions that follow in the transaction."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 
 import psycopg
@@ -189,3 +191,34 @@ def test_whoever_is_forgotten_or_leaves_the_last_group_has_no_tokens(
         world.execute("reset role")
         assert world.execute(count.encode(), [BOB]).fetchone() == (0,)
         assert world.execute(count.encode(), [ALICE]).fetchone() == (3,)
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        "remove_chat_members(%(tenant)s, 'oc_2', %(bob)s, %(now)s)",
+        "save_chat_members('oc_2', '[]', %(now)s)",
+    ],
+    ids=["by an event", "by a list"],
+)
+def test_the_news_that_somebody_left_their_last_group_takes_their_tokens(
+    world: psycopg.Connection, news: str
+) -> None:
+    person = [{"tenant_key": TENANT, "open_id": BOB}]
+    with world.transaction(force_rollback=True):
+        world.execute("delete from chat_members where open_id = %s", [BOB])
+        world.execute(
+            "insert into chats (tenant_key, chat_id, chat_type) values (%s, 'oc_2', 'group')",
+            [TENANT],
+        )
+        world.execute(
+            "insert into chat_members (tenant_key, chat_id, open_id, seen_at)"
+            " values (%s, 'oc_2', %s, now() - interval '1 hour')",
+            [TENANT, BOB],
+        )
+        now = {"now": int(time.time() * 1000), "tenant": TENANT, "bob": json.dumps(person)}
+        become(world, ACTORS["service"])
+        world.execute(f"select public.{news}".encode(), now)
+        world.execute("reset role")
+        left = world.execute("select distinct open_id from bot_private.user_token_seals")
+        assert left.fetchall() == [(ALICE,)]
