@@ -31,7 +31,7 @@ from lab.mutants.session import CONTROL, PLAN
 
 ROOT = FOLDER.parent.parent
 _NOT_COPIED = {".git", ".venv", "node_modules", "data"}  # of the first level
-_COLUMNS = ("killed", "survived", "timed out", "stale")
+_COLUMNS = ("killed", "timed out", "survived", "out of time", "stale", "not run")
 
 Outcomes = dict[str, dict[str, Any]]
 
@@ -112,13 +112,13 @@ def show(mutants: Sequence[Mutant], outcomes: Outcomes, baseline: Outcomes) -> i
     the baseline killed."""
     kinds = {one.id: outcomes.get(one.id, {"outcome": "not run"})["outcome"] for one in mutants}
     killed = {one for one, row in baseline.items() if row["outcome"] == "killed"}
-    print(f"{'area':26}{'mutants':>9}", *(f"{column:>9}" for column in _COLUMNS))
+    print(f"{'area':26}{'mutants':>9}", *(f"{column:>12}" for column in _COLUMNS))
     areas = {
         one.id: f"{one.area}, {'Python' if one.file[-3:] == '.py' else 'SQL'}" for one in mutants
     }
     for area in (*sorted(set(areas.values())), "all"):
         counts = Counter(kinds[one] for one, its in areas.items() if area in (its, "all"))
-        print(f"{area:26}{counts.total():9}", *(f"{counts[column]:9}" for column in _COLUMNS))
+        print(f"{area:26}{counts.total():9}", *(f"{counts[column]:12}" for column in _COLUMNS))
     alive = [one for one in mutants if kinds[one.id] not in ("killed", "timed out")]
     for one in alive:
         lost = " (was killed)" if one.id in killed else ""

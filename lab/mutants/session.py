@@ -66,8 +66,9 @@ class Running:
             if _NO_SUPABASE not in item.nodeid:
                 for name in (item.nodeid.split("::")[0], item.nodeid.split("[")[0]):
                     items.setdefault(name, []).append(item)
-        if item := next((one for one in session.items if _TEMPLATE in one.fixturenames), None):
-            self._prepare_databases(session, item)
+        with_database = [one for one in session.items if _TEMPLATE in _fixtures_of(one)]
+        if with_database:
+            self._prepare_databases(session, with_database[0])
         self._functions = _functions_by_file()
         gc.freeze()  # or every child copies the pages that its collections touch
         killers = set()
@@ -81,7 +82,7 @@ class Running:
 
     def _prepare_databases(self, session: pytest.Session, item: pytest.Item) -> None:
         """Starts the server of all children and migrates the template."""
-        support = importlib.import_module("tests.support.postgres")
+        support: Any = importlib.import_module("tests.support.postgres")
         self._server = server = support.start_server()
         support.start_server = lambda: server
         server.execute(f"create database {_TEMPLATE}")
@@ -122,7 +123,8 @@ class Running:
             return {"outcome": "broken", "reason": f"{type(exc).__name__}: {exc}"[:500]}
         for done, item in enumerate(items):
             if time.monotonic() > until:
-                return {"outcome": "survived", "passed": self._passed, "left": len(items) - done}
+                left = len(items) - done
+                return {"outcome": "out of time", "passed": self._passed, "left": left}
             following = items[done + 1] if done + 1 < len(items) else None
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
             if self._failed and mutant["id"] != CONTROL:
@@ -150,6 +152,10 @@ class Running:
             with psycopg.connect(self._server.url, autocommit=True) as connection:
                 for (name,) in connection.execute(_LEFT_BEHIND).fetchall():
                     connection.execute(f'drop database "{name}" with (force)'.encode())
+
+
+def _fixtures_of(item: pytest.Item) -> Sequence[str]:
+    return item.fixturenames if isinstance(item, pytest.Function) else ()
 
 
 def _functions_by_file() -> Functions:
