@@ -7,7 +7,7 @@ and that survives now has lost its test. Works on a copy of the checkout.
 Examples:
   python -m lab.mutants run                      all of them: half an hour on two free cores
   python -m lab.mutants run --only outbox-003 --tests tests/unit/bot/outbox/test_delivery.py
-  python -m lab.mutants run --survivors          those that survived the baseline
+  python -m lab.mutants run --survivors          those that the baseline does not call killed
   python -m lab.mutants table                    the baseline
 """
 
@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show(mutants, baseline, baseline)
         return 0
     if given.survivors:
-        mutants = [one for one in mutants if baseline[one.id]["outcome"] == "survived"]
+        dead = {one for one, row in baseline.items() if row["outcome"] in ("killed", "timed out")}
+        mutants = [one for one in mutants if one.id not in dead]
     results = given.results.absolute()
     outcomes = run(mutants, ROOT, results, tests=given.tests, limit_s=given.limit)
     return int(show(mutants, outcomes, baseline) or outcomes[CONTROL]["outcome"] != "survived")
@@ -141,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("command", choices=("run", "table"))
     parser.add_argument("--only", nargs="+", metavar="ID")
-    parser.add_argument("--survivors", action="store_true", help="only those of the baseline")
+    parser.add_argument("--survivors", action="store_true", help="not killed in the baseline")
     parser.add_argument("--tests", nargs="+", metavar="MODULE", default=(), help="not their own")
     parser.add_argument("--limit", type=float, default=90.0, help="seconds for one mutant")
     parser.add_argument("--results", type=Path, default=ROOT / "data" / "mutants.jsonl")
