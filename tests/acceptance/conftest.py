@@ -31,7 +31,7 @@ from lab.doubles.processes import (
 from memory.origins import Kind, Origin
 from sandbox.cards.forms import tagged
 from sandbox.model.model_script import split_knowledge
-from tests.support import postgres
+from tests.support import postgres, profiles
 
 # Settings of the bot, options of the platform, and the module if it shares with no other.
 Profile = tuple[tuple[tuple[str, str], ...], tuple[str, ...], str]
@@ -219,6 +219,12 @@ class Worlds:
         self._running[profile] = self._running.pop(profile)
         return self._running[profile][0].as_begun()
 
+    def done_with(self, profile: Profile) -> None:
+        """Stops a bot that no other module shares."""
+        options, platform_options, own = profile
+        if own or platform_options or dict(options) not in profiles.SHARED:
+            self._stop(profile)
+
     def _stop(self, profile: Profile) -> None:
         self._running.pop(profile)[1].close()
 
@@ -269,10 +275,12 @@ def processes(
     worlds: Worlds,
     bot_options: Mapping[str, str],
     platform_options: tuple[str, ...],
-) -> World:
+) -> Iterator[World]:
     """The processes with the module's settings."""
     own = request.module.__name__ if getattr(request.module, "OWN_PROCESSES", False) else ""
-    return worlds.of((tuple(sorted(bot_options.items())), platform_options, own))
+    profile = (tuple(sorted(bot_options.items())), platform_options, own)
+    yield worlds.of(profile)
+    worlds.done_with(profile)
 
 
 @pytest.fixture

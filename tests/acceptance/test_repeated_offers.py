@@ -7,6 +7,7 @@ import pytest
 from tests.acceptance.conftest import World
 from tests.acceptance.test_private_answers import an_hour_later, looked_up, shown_to, tell
 
+OWN_PROCESSES = True
 pytestmark = pytest.mark.slow
 
 ENGLISH = (

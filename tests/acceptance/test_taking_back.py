@@ -13,6 +13,7 @@ from lab.doubles.processes import eventually
 from lab.doubles.sentinel import tables_with
 from tests.acceptance.conftest import World, is_from_bot, markdown
 
+OWN_PROCESSES = True
 MESSAGES = "/open-apis/im/v1/messages/"
 
 

@@ -10,6 +10,7 @@ from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
 from tests.acceptance.test_menu import p2p_of
 
+OWN_PROCESSES = True
 pytestmark = pytest.mark.slow
 
 PATH = "/open-apis/speech_to_text"

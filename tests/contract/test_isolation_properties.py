@@ -370,7 +370,7 @@ def backends(request: pytest.FixtureRequest) -> list[Backend]:
 @pytest.fixture
 async def rpcs(backends: list[Backend]) -> AsyncIterator[list[Rpc]]:
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(backend.rpc()) for backend in backends]
+        yield [await stack.enter_async_context(backend.rpc(timeout_s=60)) for backend in backends]
 
 
 @pytest.fixture

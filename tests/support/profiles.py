@@ -17,3 +17,5 @@ STREAMING = {"STREAM_REPLIES": "true", "FILE_MAX_MB": "1"}
 # Answers stand in the chat itself, where they can be quoted: in a thread every message hangs under
 # the root.
 IN_CHAT = {"REPLY_IN_THREAD": "false", "OPENAI_VISION": "true"}
+
+SHARED = ({}, OFFLINE, CONNECTED, STREAMING, IN_CHAT)
