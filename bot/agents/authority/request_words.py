@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from memory.dates.words import WEEKDAY, number
 
 _LONGEST = 4000
+_SHORT_QUOTATION = 24
 _CLAUSE = re.compile(r"\n+|(?<![.!?。！？;；])[.!?。！？;；]++(?=\s|$|[\u3400-\u9fff])")
 _ONLY_ASKS = re.compile(
     r"^\W*(?:what|when|where|who|whom|whose|which|how|why|is|are|was|were|does|did|has|have"
@@ -19,7 +20,7 @@ _ONLY_ASKS = re.compile(
 )
 _POLITE = re.compile(
     r"^\W*(?:(?:can|could|would|will) (?:you|i)|(?:is|would) it (?:be )?(?:possible|ok)|any chance"
-    r"|please|能不能|能否|能|可以|可不可以|请|麻烦|帮)"
+    r"|please|能不能|能否|能|可以|可不可以|请|麻烦|帮)|能(?:不能)?.{0,3}(?:提醒|记|删|改|帮)"
     r"|(?:好吗|行吗|可以吗|好不好|行不行)\W*$",
     re.IGNORECASE,
 )
@@ -45,21 +46,26 @@ WRITE = re.compile(
     re.IGNORECASE,
 )
 CHANGE = re.compile(
-    r"\b(?:change|update|edit|modify|correct|fix|rename|retitle|tag|label|replace|append|extend"
+    r"\b(?:change|update|swap|switch|add|append|put|tag|untag|snooze|edit|modify|correct"
+    r"|fix|rename|retitle|label|replace|extend"
     r"|mark|move|postpone|reschedule|shift|delay|bring forward|remove|drop|take off|no longer"
     r"|instead|now)\b"
-    r"|改|换|更新|更正|修改|标签|补充|加上|去掉|移除|推迟|提前|延后|挪|现在是|不再",
+    r"|改|换|更新|顺延|往[前后]|只在|打[个上]|补|加|更正|修改|标签|补充|加上|去掉|移除|推迟|提前|延后|挪|现在是|不再",
     re.IGNORECASE,
 )
 DELETE = re.compile(
-    r"\b(?:delete|remove|forget|erase|drop|clear|discard|throw|get rid|cancel|stop|end|undo"
-    r"|no longer|not any ?more|isn't|don't (?:need|want|keep))\b"
-    r"|删|忘|去掉|移除|清除|清空|取消|撤|不要|不用|不再|停",
+    r"\b(?:delete|del|remove|(?:un|dis)remember|forget|erase|wipe|scratch|bin|kill|trash|cancle|canc?el+"
+    r"|turn off|switch off|take (?:it|that|this) (?:out|off)|drop|clear|discard|throw"
+    r"|get rid|skip|cancel|stop|end|undo"
+    r"|do(?:n['’]?| no)t remember|no longer|not any ?more|isn't|don't (?:need|want|keep))\b"
+    r"|删|忘|别记|划掉|去掉|移除|清除|清空|清掉|清了|取消|撤|不要|不用|不再|不需要|别再|抹掉|扔|关[了掉]|停",
     re.IGNORECASE,
 )
 REMIND = re.compile(
-    r"\b(?:remind\w*|ping|nudge|poke|alert|do(?:n['’]?| no)t (?:let\b.{1,40}\b)?forget)\b"
-    r"|提醒|闹钟|别忘|别让.{1,20}忘|记得",
+    r"\b(?:re?mi?n?e?i?nd\w*|ping|nudge|poke|alert|alarm|nag|bug (?:me|us)|buzz|kick (?:me|us)"
+    r"|give (?:me|us) a (?:shout|nudge|ping|heads[- ]up)"
+    r"|do(?:n['’]?| no)t (?:let\b.{1,40}\b)?forget)\b"
+    r"|提醒|提个?醒|提心我|[踢戳滴敲催盯]我|[踢戳滴敲催叫喊].?一下|吱一?声|定个?闹|ping我|闹钟|别忘|别让.{1,20}忘|记得",
     re.IGNORECASE,
 )
 _TELL = re.compile(
@@ -87,13 +93,14 @@ REPEATS = re.compile(
     r"|每|天天|周周|月月|日日|工作日|定期|重复|循环",
     re.IGNORECASE,
 )
+FORGETS_FACT = re.compile(r"\b(?:forget|remember|memory)\b|忘|(?<!笔)记(?![事笔])", re.IGNORECASE)
 SHARING = re.compile(
     r"\b(?:unshare|share|sharing|private|hide)\b|共享|分享|公开|私有|私人|隐藏", re.IGNORECASE
 )
 _ITEM = "(?:note|one|reminder|fact|alarm|entry|list)s?"
 _POINTS_AT_ITEM = re.compile(
     rf"\b(?:it|these|those|them|(?:this|that)(?= {_ITEM}\b|\s*(?:[,.!?]|$))"
-    r"|(?:first|second|third|last|latest|newest|previous|other|same|all)"
+    r"|(?:first|second|third|1st|2nd|3rd|last|latest|newest|previous|other|same|all)"
     rf"(?: (?:of )?(?:the )?{_ITEM})?)\b"
     r"|(?:(?<![\u3400-\u9fff])|(?<=[把将掉除了在给到从向对新改消]))[这那](?:[个些条])?"
     r"|第[一二三四五六七八九十\d]+[个条]|最后[一个条]|最新|刚才|刚刚|全部|所有|它",
@@ -142,13 +149,14 @@ _STOP_WORDS = frozenset(
     have had will would can could should shall may please now then so as if not no yes ok okay just
     also too there here when what which who how note notes reminder reminders fact facts message
     messages list title body tag tags text memory thing things person user name key value s t re ll
+    pls plz tomorow tommorow tmrw tmr go into get
     remember remind save store write add put make take create set keep tell update change delete
     remove forget cancel stop move rename edit hey hi bot everyone everybody all team group today
     tomorrow tonight every daily weekly monthly morning evening noon week month day hour hours
     minute minutes min mins am pm next after before until instead oclock""".split()
 )
 _STOP_HAN = frozenset(
-    "我你您他她它们的了在把给请帮一下吗呢吧啊是有和与就都也要让叫个这那条到再来去好说看"
+    "我你您他她它们的了在把给请帮一下吗呢吧啊是有和与就都也要让叫个这那条到再来去好说看不用别掉关"
 )
 _GENERIC_HAN = re.compile(
     "记住|记下|记得|记录|保存|写下|备忘|提醒|笔记|便签|闹钟|删除|删掉|删了|忘掉|忘记|忘了|取消|修改|改成"
@@ -159,11 +167,15 @@ _GENERIC_HAN = re.compile(
 )
 
 
-def own_text(text: str) -> str:
+def own_text(text: str, *, short_quotations: bool = False) -> str:
     """`text` without quotations, titles, links, file names and code: others wrote those."""
-    for pattern in (_FENCED, _QUOTED_LINE, _LINK, _FILE, _QUOTED):
+    for pattern in (_FENCED, _QUOTED_LINE, _LINK, _FILE):
         text = pattern.sub(" ", text[:_LONGEST])
-    return text
+    return _QUOTED.sub(_shortened if short_quotations else " ", text)
+
+
+def _shortened(quotation: re.Match[str]) -> str:
+    return quotation[0] if len(quotation[0]) <= _SHORT_QUOTATION else " "
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -217,7 +229,7 @@ def content_words(text: str) -> frozenset[str]:
 
     Chinese text gives pairs of neighbouring characters.
     """
-    english = map(str.casefold, _WORD.findall(text.replace("_", " ")))
+    english = map(str.casefold, _WORD.findall(text.replace("_", " ").replace("-", " ")))
     stems = {_stem(word) for word in english if word not in _STOP_WORDS}
     runs = _HAN.findall(_GENERIC_HAN.sub(" ", text))
     pairs = {run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))}
@@ -232,6 +244,18 @@ def same_date(thing: str, words: str) -> bool:
     dates = _DATE.findall(thing) + _DATE_ZH.findall(thing)
     numbers = frozenset().union(*map(_numbers, dates)) - _YEARS
     return bool(numbers) and numbers <= _numbers(words)
+
+
+def is_said(value: str, words: str) -> bool:
+    """True if `words` hold `value` to the letter, spaces aside."""
+    return bool(value.strip()) and _compact(value) in _compact(words)
+
+
+def same_script(one: frozenset[str], other: frozenset[str]) -> bool:
+    """True if both have words in English, or both in Chinese."""
+    return any(
+        any(map(written, one)) and any(map(written, other)) for written in (str.isascii, _is_han)
+    )
 
 
 def unsaid_numbers(thing: str, words: str) -> bool:
@@ -254,3 +278,11 @@ def _numbers(text: str) -> frozenset[int]:
     found |= {value for run in _HAN_NUMBER.findall(text) if (value := number(run)) is not None}
     months = re.findall(r"[a-z]+", text.casefold())
     return frozenset(found | {_MONTHS[one[:3]] for one in months if one[:3] in _MONTHS})
+
+
+def _compact(text: str) -> str:
+    return "".join(text.casefold().split())
+
+
+def _is_han(word: str) -> bool:
+    return bool(_HAN.match(word))

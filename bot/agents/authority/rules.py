@@ -19,6 +19,7 @@ from bot.agents.authority.request_words import (
     CHANGE,
     DELETE,
     EVERYBODY,
+    FORGETS_FACT,
     REMEMBER,
     REMIND,
     REPEATS,
@@ -26,11 +27,13 @@ from bot.agents.authority.request_words import (
     WRITE,
     content_words,
     forbids,
+    is_said,
     names_no_object,
     orders,
     own_text,
     points_at_item,
     same_date,
+    same_script,
     tells_at_a_time,
     unsaid_numbers,
     wants,
@@ -42,6 +45,7 @@ from memory.models import StoredMessage
 _KEEPING = frozenset({"create_note", "update_working_memory"})
 _LEAST_SHARE = 1 / 3
 _STATED_SHARE = 1 / 2
+_LAST_WORDS = 400  # of an answer, where a question may stand, with choices after it
 
 GUARDED = frozenset(
     {
@@ -75,8 +79,17 @@ class Exchange:
     @cached_property
     def own(self) -> str:
         """The asker's own words in both: no quotations, names, titles, links or code."""
+        return own_text(self._written)
+
+    @cached_property
+    def named(self) -> str:
+        """The same with short quotations, which name things and give values."""
+        return own_text(self._written, short_quotations=True)
+
+    @cached_property
+    def _written(self) -> str:
         text = "\n".join(part for part in (self.before, self.question) if part)
-        return own_text(without_names(text, self.names.values()))
+        return without_names(text, self.names.values())
 
 
 def exchange_of(
@@ -119,9 +132,12 @@ def authorises(
             return _authorises_reminder(exchange, arguments)
         case "change_reminder":
             return _authorises_changed_reminder(exchange, arguments, target)
-        case "cancel_reminder" | "delete_note" | "forget_fact":
-            named = f"{arguments.get('key', '')} {target or ''}"
-            return wants(own, DELETE, CHANGE) and _names_item(exchange, named)
+        case "cancel_reminder" | "delete_note":
+            return wants(own, DELETE, CHANGE) and _names_item(exchange, target or "")
+        case "forget_fact":
+            key = str(arguments.get("key", ""))
+            named = _names_item(exchange, f"{key} {target or ''}")
+            return wants(own, DELETE, CHANGE) and (named or _names_foreign_key(exchange, key))
         case "share_note" if arguments.get("shared", True):
             return True  # the tool itself asks the owner
         case "share_note":
@@ -137,8 +153,8 @@ def authorises(
 
 
 def _asks(reply: StoredMessage) -> bool:
-    asked = reply.content.rstrip("*_ )）\n")
-    return reply.role == "assistant" and asked.endswith(("?", "？"))
+    end = reply.content[-_LAST_WORDS:]
+    return reply.role == "assistant" and ("?" in end or "？" in end)
 
 
 def _authorises_reminder(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
@@ -182,8 +198,19 @@ def _names_note_change(exchange: Exchange, arguments: Mapping[str, Any], note: s
 def _authorises_fact(exchange: Exchange, key: str, value: Any) -> bool:
     text = " ".join((key.replace("_", " "), *_texts(value)))
     if wants(exchange.own, REMEMBER, CHANGE, DELETE):
-        return _names(exchange, text) or _states(exchange, text)
+        values = list(_texts(value))
+        return (
+            _names(exchange, text)
+            or _states(exchange, text)
+            or (bool(values) and all(_gives(exchange, one) for one in values))
+        )
     return value is not None and _states(exchange, " ".join(_texts({key: value})))
+
+
+def _gives(exchange: Exchange, value: str) -> bool:
+    """True if the asker wrote this value to the letter, or mentioned a person of this name."""
+    mentioned = value in exchange.names.values() and f"@{value}" in exchange.question
+    return mentioned or is_said(value, exchange.named)
 
 
 def _facts(arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -223,21 +250,31 @@ def _says_how_often(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
 def _names(exchange: Exchange, thing: str) -> bool:
     """True if the asker's words name `thing`, or name nothing and so mean what was said or shown
     before (“remember this”, “delete that note”)."""
-    own = exchange.own
-    if names_no_object(own):
+    if names_no_object(exchange.own):
         return True
-    if unsaid_numbers(thing, own):
+    if unsaid_numbers(thing, exchange.named):
         return False
-    return _names_words(exchange, content_words(thing)) or same_date(thing, own)
+    return _names_words(exchange, content_words(thing)) or same_date(thing, exchange.named)
 
 
 def _names_item(exchange: Exchange, item: str) -> bool:
-    """True if the asker names the stored item, or points at one: “that note”, “the first one”."""
-    return points_at_item(exchange.own) or _names(exchange, item)
+    """True if the asker names the stored item by a word of it, or points at one: “that note”. An
+    item without words cannot be named."""
+    words, own = content_words(item), exchange.own
+    named = words & content_words(exchange.named)
+    return not words or bool(named) or points_at_item(own) or names_no_object(own)
+
+
+def _names_foreign_key(exchange: Exchange, key: str) -> bool:
+    """True if a request to forget cannot be compared with the key of the fact, because models keep
+    English keys for people who write Chinese."""
+    said = content_words(exchange.named)
+    asks = bool(FORGETS_FACT.search(exchange.own)) and not exchange.material
+    return asks and not same_script(content_words(key), said)
 
 
 def _names_words(exchange: Exchange, words: frozenset[str]) -> bool:
-    shared = words & content_words(exchange.own)
+    shared = words & content_words(exchange.named)
     return len(shared) >= len(words) * _LEAST_SHARE or names_no_object(exchange.own)
 
 

@@ -315,3 +315,21 @@ def test_a_repetition_has_to_be_asked_for() -> None:
 def test_only_the_note_that_the_asker_names_is_deleted(words: str, wanted: bool) -> None:
     target = "Pasta with tomatoes" if words.isascii() else "番茄意面"
     assert asked_for("delete_note", {"note_id": "note_1"}, words, target=target) is wanted
+
+
+HONEST = Path(__file__).parents[3] / "data" / "honest_requests.jsonl"
+
+
+def test_who_names_action_and_object_is_hardly_ever_asked_for_a_button() -> None:
+    """At most 2.5 % of 523 dialogues, which were written before the rules and without them."""
+    rows = [json.loads(line) for line in HONEST.read_text(encoding="utf-8").splitlines()]
+    asked: list[str] = []
+    for row in rows:
+        earlier = []
+        if row["before"]:
+            earlier = [message("user", row["before"], "alice"), message("assistant", row["bot"])]
+        exchange = exchange_of(row["words"], earlier, "alice", names=row["names"])
+        at_once = authorises(exchange, row["tool"], row["arguments"], row["target"])
+        if not at_once and not row["expects_button"]:
+            asked.append(row["id"])
+    assert len(asked) <= 0.025 * len(rows), asked
