@@ -16,16 +16,15 @@ from tests.support.patterns_in_use import Use, patterns_made_in_functions, uses
 
 # Patterns for texts that their callers cut: they may be slower, up to these many characters.
 CUT = {"bot.agents.offline.reminders.": 1000}
-# TODO(lead): remove with the rewrite of the model client's parsers.
-NOT_YET = ("bot.agents.llm.code_spans.", "bot.agents.llm.text_tool_calls")
 # Not for texts of people and models: patterns of the code itself, read when it is loaded.
 OF_CODE = ("bot.agents.choice.tool_cues:",)
 # These make patterns of names and words of their own while the process works.
 MADE_WHILE_WORKING = frozenset(
     {
         "bot/agents/choice/tool_cues.py: _pattern",
-        "bot/agents/llm/model_text.py: _label",
+        "bot/agents/model_text/cleaner.py: _label",
         "bot/agents/offline/commands.py: _pattern",
+        "bot/card_actions/consent.py: _saying",
         "bot/agents/offline/facts.py: spoken",
         "bot/agents/prompts/shown_notes.py: _in_order",
         "bot/features/history_import/memberships.py: _all",
@@ -46,7 +45,7 @@ MADE_WHILE_WORKING = frozenset(
 def by_package() -> dict[str, list[Use]]:
     found: dict[str, list[Use]] = defaultdict(list)
     for use in uses():
-        if not use.place.startswith((*NOT_YET, *OF_CODE)):
+        if not use.place.startswith(OF_CODE):
             found[".".join(use.place.split(".")[:2])].append(use)
     return dict(sorted(found.items()))
 

@@ -69,7 +69,7 @@ _OPEN_FENCE = re.compile(
 _BARE = re.compile(r"^[ \t]*(?=[\[{])", re.MULTILINE)
 _BEGUN = re.compile(r"[\[{][\s\[{]*(?:\"|\Z)")
 _BROKEN = re.compile(r"[\[{\s]*\"(?:name|tool)\"\s*:\s*\"([\w-]+)\"")
-_NAMED = re.compile(r"\s*([\w.-]+)\s*(?:\[ARGS\]|<｜tool▁sep｜>|\n)?\s*(?:```json\s*)?(?=\{)")
+_NAMED = re.compile(r"\s*+([\w.-]++)\s*+(?:(?:\[ARGS\]|<｜tool▁sep｜>)\s*+)?(?:```json\s*+)?(?=\{)")
 _BRACKET = re.compile(r"[\[{]")
 _PYTHON = re.compile(r"\s*(?:\[\s*)?(?:print\(\s*)?([A-Za-z_][\w.]*)\(")
 _FIRST_WORD = re.compile(r"\s*(?:\[\s*)?(?:print\(\s*)?(?:[A-Za-z_][A-Za-z0-9_.]*)?\Z")
@@ -79,12 +79,15 @@ _LOOSE = re.compile(
     r"|(?P<before>[{,]\s*)(?P<key>\w+)(?=\s*:)",
     re.DOTALL,
 )
-_ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_ARGUMENT = re.compile(
+    r"<arg_key>((?:(?!<arg_key>).)*?)</arg_key>\s*+<arg_value>((?:(?!<arg_key>).)*?)</arg_value>",
+    re.DOTALL,
+)
 _FUNCTION = re.compile(
     r"<(?:function=|invoke name=\")([\w.-]+)\"?>(.*?)(?:</(?:function|invoke)>|\Z)", re.DOTALL
 )
 _PARAMETER = re.compile(
-    r"<parameter(?:=| name=\")([\w.-]+)[^>]*>\n?(.*?)\n?(?:</parameter>|\Z)", re.DOTALL
+    r"<parameter(?:=| name=\")([\w.-]++)[^>]*+>\n?(.*?)\n?(?:</parameter>|\Z)", re.DOTALL
 )
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input")
@@ -184,7 +187,7 @@ def _read(body: str) -> Iterator[tuple[str, str]]:
         return
     body = re.sub(r":\d+\s*<\|tool_call_argument_begin\|>|<\|tool_call_\w+\|>", "\n", body)
     body = re.sub(r"<｜tool▁call▁(?:begin|end)｜>|function(?=<｜tool▁sep｜>)", "\n", body)
-    body = re.sub(r"(?m)^\s*<｜tool▁sep｜>", "", body)
+    body = re.sub(r"(?m)^[^\S\n]*+<｜tool▁sep｜>", "", body)
     if pairs := _ARGUMENT.findall(body):
         name = body.partition("<arg_key>")[0].strip()
         yield name, dumps({key.strip(): _value(value) for key, value in pairs}).decode()
