@@ -197,7 +197,7 @@ async def _click(
         raise Later("the memory is away", behind=True) from exc
 
 
-class NotTaken(Hopeless):
+class StoreRefused(Hopeless):
     """The memory answers, but never to this job."""
 
     reason = "not_taken"
@@ -205,7 +205,7 @@ class NotTaken(Hopeless):
 
 async def write_missed(services: Services, job: Job) -> None:
     """Writes what the memory missed while it was away. Raises `Later` while it still is, and
-    `NotTaken` for a job that would hold up the others of its chat for good."""
+    `StoreRefused` for a job that would hold up the others of its chat for good."""
     try:
         if isinstance(services.store, OutageStore):
             await services.store.write_job(job.args)
@@ -214,7 +214,7 @@ async def write_missed(services: Services, job: Job) -> None:
     except StoreUnavailable as exc:
         untaken = job.args.get("untaken", 0) + await _answers(services)
         if untaken > _TRIES:
-            raise NotTaken(type(exc).__name__) from exc
+            raise StoreRefused(type(exc).__name__) from exc
         raise Later("the memory is away", note={"untaken": untaken}) from exc
     if "recall" in job.args or job.args.get("turn", {}).get("state") == "cancelled":
         await withdraw_cards(services)

@@ -14,7 +14,7 @@ import pytest
 from bot.queue.jobs import STORE_TASK, Job, Later
 from bot.queue.table import JobTable
 from bot.services import Services
-from bot.worker import NotTaken, write_missed
+from bot.worker import StoreRefused, write_missed
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
 from memory.fallback import store as outage_store
@@ -233,7 +233,7 @@ async def test_a_turn_of_which_nothing_is_known_is_not_kept(outage: Outage) -> N
 
 @pytest.mark.parametrize(
     ("untaken", "is_there", "outcome"),
-    [(0, True, Later), (20, False, Later), (20, True, NotTaken)],
+    [(0, True, Later), (20, False, Later), (20, True, StoreRefused)],
 )
 async def test_a_job_that_a_memory_which_answers_never_takes_is_given_up(
     outage: Outage, untaken: int, is_there: bool, outcome: type[Exception]
