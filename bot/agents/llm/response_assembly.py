@@ -29,6 +29,8 @@ _TEXTS = ("text", "output_text")
 _PIECE = "chat.completion.chunk"
 # Shorter texts may say the same twice: "no" and "no", "1" and "1".
 _SURE = 16
+# Characters; no card shows as much. What follows is not read.
+MOST_TEXT = 100_000
 _numbers = itertools.count(1)
 
 
@@ -47,6 +49,11 @@ class _Text:
         if is_sure and self._grows:
             return self.last
         return self._before if is_sure and self.last == self._before else self._before + self.last
+
+    @property
+    def is_full(self) -> bool:
+        """True if it is longer than any card shows."""
+        return len(self._before) + len(self.last) > MOST_TEXT
 
     def add(self, piece: str) -> None:
         is_longer = len(piece) > len(self.last) or len(piece) >= _SURE
@@ -95,7 +102,7 @@ class ResponseAssembly:
     def text(self) -> str:
         """Returns the text so far. Text after the end counts unless it repeats the beginning."""
         text, late = str(self._text), str(self._late)
-        return text if text.startswith(late) else text + late
+        return (text if text.startswith(late) else text + late)[:MOST_TEXT]
 
     def add(self, sent: Any) -> None:
         """A chunk or a completion. Raises `ModelFailed` when it is neither, or an error."""
@@ -117,7 +124,7 @@ class ResponseAssembly:
             elif isinstance(delta, dict):
                 self._add(delta)
             self._finish = finish or self._finish
-            self.complete = self.complete or bool(self._finish)
+            self.complete = self.complete or bool(self._finish) or self._text.is_full
 
     def broken_off(self, why: Literal["time", "connection"]) -> Response:
         """Returns what was said before it broke off."""
@@ -141,7 +148,7 @@ class ResponseAssembly:
             calls=calls,
             input_tokens=self._tokens("prompt_tokens"),
             output_tokens=self._tokens("completion_tokens"),
-            cut_off=self._finish == "length",
+            cut_off=self._finish == "length" or len(text) >= MOST_TEXT,
             thoughts={
                 **self._extra,
                 **{name: mended(str(thought)) for name, thought in self._thoughts.items()},

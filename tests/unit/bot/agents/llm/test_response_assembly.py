@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.model import Declined, ModelFailed, Response
-from bot.agents.llm.response_assembly import ResponseAssembly
+from bot.agents.llm.response_assembly import MOST_TEXT, ResponseAssembly
 from bot.agents.tools.tool_calls import as_message
 from bot.text.lenient_json import loads
 from tests.support.raw_endpoint import delta
@@ -445,3 +445,18 @@ def test_calls_are_the_same_however_they_are_divided(calls, dice) -> None:
     found = called(*pieces)
 
     assert [(name, json.loads(text)) for _, name, text in found] == calls
+
+
+@pytest.mark.parametrize("sizes", [[MOST_TEXT + 1], [1000] * 200])
+def test_an_answer_without_end_is_cut_and_says_so(sizes: list[int]) -> None:
+    assembly, read = ResponseAssembly(), 0
+    for number, size in enumerate(sizes):
+        piece = {"content": f"{number} " + "[" * size}
+        assembly.add({"object": "chat.completion.chunk", "choices": [{"delta": piece}]})
+        read += 1
+        if assembly.complete:
+            break
+    response = assembly.response()
+    assert len(response.text) == MOST_TEXT
+    assert response.cut_off
+    assert read * sizes[0] < MOST_TEXT + 3 * sizes[0]
