@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from bot.documents.contents import ReadDocument
+from bot.documents.links import DocumentLink, document_link
 from bot.documents.reading import DocumentReader
 from bot.documents.refusals import UnreadDocument, unread
 from bot.feishu.documents import FoundDocument
@@ -27,15 +28,16 @@ class PersonDocuments:
         self._reader = reader
         self._access_token = access_token
         self._renewed = renewed
-        self._read: dict[str, ReadDocument] = {}
+        self._read: dict[DocumentLink | str, ReadDocument] = {}
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
         """The document behind a link."""
-        if known := self._read.get(url):
+        link = document_link(url) or url  # what else a URL carries leads to the same document
+        if known := self._read.get(link):
             return known
         document = await self._as_person(lambda token: self._reader.read(url, token))
         if isinstance(document, ReadDocument):
-            self._read[url] = document
+            self._read[link] = document
         return document
 
     async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:

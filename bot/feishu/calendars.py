@@ -17,7 +17,7 @@ from bot.feishu.caller import Caller
 from bot.feishu.errors import Unintelligible
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required
-from bot.feishu.pacing import Pacer, SharedPace
+from bot.feishu.pacing import FairPacer, Pacer, SharedPace
 from bot.feishu.retry import RetryPolicy
 from bot.feishu.transport import ApiRequest
 
@@ -71,7 +71,7 @@ class CalendarCalls:
 
     def __init__(self, caller: Caller, pace: SharedPace, **seams: Any) -> None:
         self._caller = caller
-        self._tasks = Pacer("task", _A_SECOND, pace, **seams)
+        self._tasks = FairPacer("task", _A_SECOND, pace, **seams)
 
     async def primary_id(self, as_user: str) -> str:
         """The id of their own calendar."""

@@ -91,7 +91,7 @@ class Caller:
             attempt += 1
             token = as_user or await self._token(maybe_done=maybe_done)
             if pacer:
-                await pacer.turn(key)
+                await pacer.turn(key, as_user)
             if self._app and request.api:
                 await self._app.turn(request.api)
             outcome = await self._attempt(request, token, is_file)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from bot.feishu.caller import Caller
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required
-from bot.feishu.pacing import Pacer, SharedPace
+from bot.feishu.pacing import FairPacer, Pacer, SharedPace
 from bot.feishu.retry import RetryPolicy
 from bot.feishu.transport import ApiRequest
 
@@ -76,8 +76,8 @@ class DocumentCalls:
 
     def __init__(self, caller: Caller, pace: SharedPace, **seams: Any) -> None:
         self._caller = caller
-        self._contents = Pacer("document", _A_SECOND, pace, **seams)
-        self._slow = Pacer("document lookup", 10, pace, window_s=_TEN_IN_S, **seams)
+        self._contents = FairPacer("document", _A_SECOND, pace, **seams)
+        self._slow = FairPacer("document lookup", 10, pace, window_s=_TEN_IN_S, **seams)
 
     async def wiki_node(self, token: str, as_user: str) -> WikiNode:
         """What a page of the wiki leads to."""

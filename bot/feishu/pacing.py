@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from bot.process.fewest_first import FewestFirst
+
 # The platform counts arrivals, which the network may push closer together than departures.
 _WINDOW_S = 1.05
 _SWEEP_AT = 1024
@@ -131,12 +133,30 @@ class Pacer:
         self._clock = clock
         self._sleep = sleep
 
-    async def turn(self, key: str) -> None:
+    async def turn(self, key: str, whose: str = "") -> None:
         """Return when a call for `key` may leave; turns are handed out in the order asked."""
         calls, window_s = shared_limit(self._limit, self._pace.share, self._window_s)
         wait_s = self._pace.slots.take(f"{self._name}:{key}", self._clock(), calls, window_s)
         if wait_s > 0:
             await self._sleep(wait_s)
+
+
+class FairPacer(Pacer):
+    """A pacer whose turns go first to whoever has had the fewest of late, so that one person's many
+    calls do not hold up anybody else's."""
+
+    def __init__(self, name: str, limit: int, pace: SharedPace, **seams: Any) -> None:
+        super().__init__(name, limit, pace, **seams)
+        self._lines: dict[str, FewestFirst] = {}
+
+    async def turn(self, key: str, whose: str = "") -> None:
+        """Return when a call of `whose` for `key` may leave."""
+        line = self._lines.setdefault(key, FewestFirst(self._clock))
+        await line.enter(whose)
+        try:
+            await super().turn(key)
+        finally:
+            line.leave()
 
 
 def per_second(name: str, calls: int, pace: SharedPace, **seams: Any) -> Pacer:

@@ -1,0 +1,66 @@
+"""A queue in which whoever has had the fewest turns of late comes next. For one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+
+_OF_LATE_S = 30.0
+
+
+class FewestFirst:
+    """One at a time holds the turn. However many one person asks for, somebody else's first few
+    come before the rest of them."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._is_held = False
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._turns: deque[tuple[float, str]] = deque()
+        self._counts: Counter[str] = Counter()
+
+    async def enter(self, whose: str) -> None:
+        """Returns when it is this one's turn. `leave` has to follow."""
+        if self._is_held:
+            called = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(whose, deque()).append(called)
+            try:
+                await called
+            except asyncio.CancelledError:
+                self._withdraw(whose, called)
+                raise
+        self._is_held = True
+        self._turns.append((self._clock(), whose))
+        self._counts[whose] += 1
+
+    def leave(self) -> None:
+        """Gives the turn to the next."""
+        self._forget()
+        self._is_held = bool(self._waiting)
+        if not self._waiting:
+            return
+        whose = min(self._waiting, key=lambda one: self._counts[one])
+        queue = self._waiting[whose]
+        called = queue.popleft()
+        if not queue:
+            del self._waiting[whose]
+        called.set_result(None)
+
+    def _withdraw(self, whose: str, called: asyncio.Future[None]) -> None:
+        if not called.cancelled():  # it was called, and cancelled before it could go on
+            self.leave()
+            return
+        queue = self._waiting[whose]
+        queue.remove(called)
+        if not queue:
+            del self._waiting[whose]
+
+    def _forget(self) -> None:
+        until = self._clock() - _OF_LATE_S
+        while self._turns and self._turns[0][0] < until:
+            whose = self._turns.popleft()[1]
+            self._counts[whose] -= 1
+            if not self._counts[whose]:
+                del self._counts[whose]
