@@ -16,7 +16,8 @@ as $$
 $$;
 
 -- Takes what a worker let through: p_spent is a JSON array of {tenant_key, open_id, requests, at_ms},
--- each person once. Returns the levels as {tenant_key, open_id, level, at_ms}.
+-- each person once. What somebody asked before they had themselves forgotten is not kept. Returns the levels as
+-- {tenant_key, open_id, level, at_ms}.
 create or replace function feishu_bot.share_person_rates(p_spent text, p_per_minute integer)
 returns jsonb
 language sql volatile security invoker set search_path = feishu_bot
@@ -28,6 +29,9 @@ as $$
     select s.tenant_key, s.open_id, requests_at_once(p_per_minute) - s.requests, s.at_ms
     from jsonb_to_recordset(p_spent::jsonb)
       as s (tenant_key text, open_id text, requests integer, at_ms bigint)
+    where not exists (
+      select from public.forgotten_people f
+      where f.mark = public.person_mark(s.open_id) and f.at >= to_timestamp(s.at_ms / 1000.0))
     order by s.tenant_key, s.open_id  -- the order in which every worker locks rows
     on conflict (tenant_key, open_id) do update set
       level = greatest(filled_level(r, excluded.at_ms, p_per_minute)

@@ -39,7 +39,7 @@ def keep(world: World, who: str, patch: dict[str, Any], *, chat: str | None = No
     rules = [{"reply": {"tool_calls": [call]}}, {"reply": {"text": "Kept."}}]
     world.model.control("script", {"rules": rules})
     world.model.control("mode", {"mode": "rules"})
-    question, _ = world.ask(who, f"keep {json.dumps(patch)}", chat=chat)
+    question, _ = world.ask(who, f"remember {json.dumps(patch)}", chat=chat)
     world.settled(question)
     world.model.control("mode", {"mode": "echo"})
     return question

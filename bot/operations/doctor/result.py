@@ -17,6 +17,7 @@ _FINDINGS: tuple[State, ...] = ("fail", "warn")
 _IN_CHINESE: Mapping[str, str] = {
     "accounts": "账号",
     "answers": "回答", "bot": "机器人", "clicks": "点击", "clock": "时钟", "connection": "长连接",
+    "event loop": "事件循环",
     "connections": "连接", "credentials": "凭证", "database": "数据库", "deliveries": "送达",
     "disk": "磁盘", "feishu": "飞书", "memory": "记忆", "readiness": "就绪状态",
     "undelivered": "未送达的回答",

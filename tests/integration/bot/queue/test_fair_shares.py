@@ -95,6 +95,23 @@ async def test_the_edge_knows_who_has_nothing_left(database_url: str) -> None:
     inbox.close()
 
 
+async def test_what_somebody_asked_before_being_forgotten_is_not_kept(database_url: str) -> None:
+    now = time.time()
+    async with job_table(database_url) as table:
+        before, after = PersonRates(24), PersonRates(24)
+        before.take(ALICE, now - 5)
+        after.take(ALICE, now + 5)
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute(
+                "insert into forgotten_people (mark) values (person_mark(%s))", [ALICE.open_id]
+            )
+            counted = "select count(*) from feishu_bot.person_rates"
+            await table.share_person_rates(before.take_unshared(), 24)
+            assert connection.execute(counted).fetchone() == (0,)
+            await table.share_person_rates(after.take_unshared(), 24)
+            assert connection.execute(counted).fetchone() == (1,)
+
+
 async def test_others_go_before_a_persons_fourth_message_in_a_conversation(
     database_url: str,
 ) -> None:
