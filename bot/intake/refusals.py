@@ -23,7 +23,7 @@ class _Count:
 
 
 @dataclass
-class Refusals:
+class RefusalCounts:
     """Counts from any thread. `clock` is monotonic seconds; `write` takes a line's fields."""
 
     clock: Callable[[], float] = time.monotonic
@@ -56,4 +56,4 @@ class Refusals:
             self.write(event, level="warning", reason=reason, requests=requests)
 
 
-REFUSALS = Refusals()
+REFUSALS = RefusalCounts()

@@ -31,7 +31,7 @@ _DAY_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LoopBlock:
     """The loop was late by `seconds`; its thread computed for `cpu_s` of them.
 
     `at` is seconds since epoch.
@@ -64,10 +64,10 @@ class LoopWatch:
         self._busy_since: float | None = None
         self._cpu_s = 0.0
         self._where = ""
-        self._ended: deque[Block] = deque(maxlen=_KEPT)
-        self._unsaid: list[Block] = []
+        self._ended: deque[LoopBlock] = deque(maxlen=_KEPT)
+        self._unsaid: list[LoopBlock] = []
         self._said_at = -_LINE_EVERY_S
-        self._noted: deque[Block] = deque(maxlen=_KEPT)
+        self._noted: deque[LoopBlock] = deque(maxlen=_KEPT)
         self._thread = 0
 
     # In the loop's thread
@@ -93,7 +93,7 @@ class LoopWatch:
         where, self._where = self._where, ""
         if since is not None and (seconds := self._clock() - since) > BLOCKED_S:
             cpu_s = time.thread_time() - self._cpu_s
-            block = Block(round(time.time()), round(seconds, 2), round(cpu_s, 2), where)
+            block = LoopBlock(round(time.time()), round(seconds, 2), round(cpu_s, 2), where)
             self._ended.append(block)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -154,17 +154,17 @@ def place_of(frame: FrameType | None) -> str:
     return " < ".join(found)
 
 
-def blocks_of_today(folder: Path, now_s: float) -> list[Block]:
+def blocks_of_today(folder: Path, now_s: float) -> list[LoopBlock]:
     """What the loops of this machine noted within a day. Older notes are removed."""
     return [one for file in folder.glob("blocked-*") for one in _read(file, now_s)]
 
 
-def _read(file: Path, now_s: float) -> Iterable[Block]:
+def _read(file: Path, now_s: float) -> Iterable[LoopBlock]:
     try:
         if now_s - file.stat().st_mtime > _DAY_S:
             file.unlink(missing_ok=True)
             return []
-        found = [Block(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+        found = [LoopBlock(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
     except (OSError, ValueError, TypeError):
         return []
     return [one for one in found if now_s - one.at <= _DAY_S]

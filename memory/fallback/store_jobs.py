@@ -78,7 +78,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class UnstoredTurns:
     """How many turns wait for the memory, and for how long (s) the oldest of anything has."""
 
     turns: int
@@ -141,9 +141,9 @@ class StoreJobs:
         woken: int = await self._call("wake_stores")
         return woken
 
-    async def backlog(self) -> Backlog:
+    async def backlog(self) -> UnstoredTurns:
         found = await self._call("waiting_stores")
-        return Backlog(found["turns"], found["oldest_s"] or 0.0)
+        return UnstoredTurns(found["turns"], found["oldest_s"] or 0.0)
 
     async def _call(self, function: str, *arguments: object) -> Any:
         places = ", ".join(["%s"] * len(arguments))

@@ -63,7 +63,7 @@ GUARDED = frozenset(
 
 
 @dataclass(frozen=True)
-class Exchange:
+class AskerExchange:
     """What the asker wrote: the `question`, and `before`, their earlier message if `question`
     answers what the bot asked about it.
 
@@ -99,7 +99,7 @@ def exchange_of(
     *,
     names: Mapping[str, str] | None = None,
     material: bool = False,
-) -> Exchange:
+) -> AskerExchange:
     """The asker's own exchange that ends with `question`. `earlier` is what was said before, oldest
     first, by anyone.
 
@@ -113,16 +113,20 @@ def exchange_of(
         before = message.content if _asks(reply) else ""
     if earlier and earlier[-1].role == "user" and earlier[-1].actor_id == asker:
         before = ""
-    return Exchange(question, before, names or {}, material)
+    return AskerExchange(question, before, names or {}, material)
 
 
 def authorises(
-    exchange: Exchange, tool: str, arguments: Mapping[str, Any], target: str | None = None
+    exchange: AskerExchange,
+    tool: str,
+    arguments: Mapping[str, Any],
+    target: str = "",
+    content: str = "",
 ) -> bool:
     """True if the asker's own words request this call of one of our tools, or state what it keeps.
 
-    `target` is the text of the note, fact or reminder that the arguments name by id or key; None if
-    there is none.
+    `target` is what the note, fact or reminder is called that the arguments name by id or key, and
+    `content` the whole of it; "" if there is none.
     """
     own = exchange.own
     if tool in _KEEPING and forbids(own) and _keeps(arguments):
@@ -133,18 +137,18 @@ def authorises(
         case "change_reminder":
             return _authorises_changed_reminder(exchange, arguments, target)
         case "cancel_reminder" | "delete_note":
-            return wants(own, DELETE, CHANGE) and _names_item(exchange, target or "")
+            return wants(own, DELETE, CHANGE) and _names_item(exchange, target)
         case "forget_fact":
             key = str(arguments.get("key", ""))
-            named = _names_item(exchange, f"{key} {target or ''}")
+            named = _names_item(exchange, f"{key} {target}")
             return wants(own, DELETE, CHANGE) and (named or _names_foreign_key(exchange, key))
         case "share_note" if arguments.get("shared", True):
             return True  # the tool itself asks the owner
         case "share_note":
-            return wants(own, DELETE, SHARING) and _names_item(exchange, target or "")
+            return wants(own, DELETE, SHARING) and _names_item(exchange, target)
         case "update_note":
             asked = wants(own, CHANGE, WRITE, REMEMBER, DELETE, REMIND)
-            return asked and _names_note_change(exchange, arguments, target or "")
+            return asked and _names_note_change(exchange, arguments, target, content)
         case "create_note":
             return _authorises_note(exchange, arguments)
         case "update_working_memory":
@@ -157,7 +161,7 @@ def _asks(reply: StoredMessage) -> bool:
     return reply.role == "assistant" and ("?" in end or "？" in end)
 
 
-def _authorises_reminder(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
+def _authorises_reminder(exchange: AskerExchange, arguments: Mapping[str, Any]) -> bool:
     clauses = [one for one in orders(exchange.own) if wants(one, REMIND) or tells_at_a_time(one)]
     return (
         bool(clauses)
@@ -168,7 +172,7 @@ def _authorises_reminder(exchange: Exchange, arguments: Mapping[str, Any]) -> bo
 
 
 def _authorises_changed_reminder(
-    exchange: Exchange, arguments: Mapping[str, Any], target: str | None
+    exchange: AskerExchange, arguments: Mapping[str, Any], target: str
 ) -> bool:
     clauses = [one for one in orders(exchange.own) if wants(one, CHANGE, REMIND, DELETE)]
     changed = str(arguments.get("text") or "")
@@ -176,26 +180,28 @@ def _authorises_changed_reminder(
         bool(clauses)
         and _names_recipients(exchange, arguments, clauses)
         and _says_how_often(exchange, arguments)
-        and (_names_item(exchange, target or "") or bool(changed))
+        and (_names_item(exchange, target) or bool(changed))
         and _names(exchange, changed)
     )
 
 
-def _authorises_note(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
+def _authorises_note(exchange: AskerExchange, arguments: Mapping[str, Any]) -> bool:
     title, body = str(arguments.get("title", "")), str(arguments.get("body", ""))
     if wants(exchange.own, REMEMBER, WRITE):
         return _names(exchange, title) or _names(exchange, f"{title} {body}")
     return _states(exchange, " ".join(_texts(arguments)))
 
 
-def _names_note_change(exchange: Exchange, arguments: Mapping[str, Any], note: str) -> bool:
+def _names_note_change(
+    exchange: AskerExchange, arguments: Mapping[str, Any], title: str, content: str
+) -> bool:
     """True if the asker names the note, and what is new in it."""
     change = {key: value for key, value in arguments.items() if key != "note_id"}
-    added = content_words(" ".join(_texts(change))) - content_words(note)
-    return _names_item(exchange, note) and _names_words(exchange, added)
+    added = content_words(" ".join(_texts(change))) - content_words(content)
+    return _names_item(exchange, title) and _names_words(exchange, added)
 
 
-def _authorises_fact(exchange: Exchange, key: str, value: Any) -> bool:
+def _authorises_fact(exchange: AskerExchange, key: str, value: Any) -> bool:
     text = " ".join((key.replace("_", " "), *_texts(value)))
     if wants(exchange.own, REMEMBER, CHANGE, DELETE):
         values = list(_texts(value))
@@ -207,7 +213,7 @@ def _authorises_fact(exchange: Exchange, key: str, value: Any) -> bool:
     return value is not None and _states(exchange, " ".join(_texts({key: value})))
 
 
-def _gives(exchange: Exchange, value: str) -> bool:
+def _gives(exchange: AskerExchange, value: str) -> bool:
     """True if the asker wrote this value to the letter, or mentioned a person of this name."""
     mentioned = value in exchange.names.values() and f"@{value}" in exchange.question
     return mentioned or is_said(value, exchange.named)
@@ -225,7 +231,7 @@ def _keeps(arguments: Mapping[str, Any]) -> bool:
 
 
 def _names_recipients(
-    exchange: Exchange, arguments: Mapping[str, Any], clauses: Sequence[str]
+    exchange: AskerExchange, arguments: Mapping[str, Any], clauses: Sequence[str]
 ) -> bool:
     """True if the asker names everyone whom the reminder is for. Everybody has to be named in the
     request itself, or in the answer to the bot's question."""
@@ -242,12 +248,12 @@ def _names_recipients(
     )
 
 
-def _says_how_often(exchange: Exchange, arguments: Mapping[str, Any]) -> bool:
+def _says_how_often(exchange: AskerExchange, arguments: Mapping[str, Any]) -> bool:
     repeats = arguments.get("repeats") or "once"
     return repeats == "once" or bool(REPEATS.search(exchange.own))
 
 
-def _names(exchange: Exchange, thing: str) -> bool:
+def _names(exchange: AskerExchange, thing: str) -> bool:
     """True if the asker's words name `thing`, or name nothing and so mean what was said or shown
     before (“remember this”, “delete that note”)."""
     if names_no_object(exchange.own):
@@ -257,7 +263,7 @@ def _names(exchange: Exchange, thing: str) -> bool:
     return _names_words(exchange, content_words(thing)) or same_date(thing, exchange.named)
 
 
-def _names_item(exchange: Exchange, item: str) -> bool:
+def _names_item(exchange: AskerExchange, item: str) -> bool:
     """True if the asker names the stored item by a word of it, or points at one: “that note”. An
     item without words cannot be named."""
     words, own = content_words(item), exchange.own
@@ -265,7 +271,7 @@ def _names_item(exchange: Exchange, item: str) -> bool:
     return not words or bool(named) or points_at_item(own) or names_no_object(own)
 
 
-def _names_foreign_key(exchange: Exchange, key: str) -> bool:
+def _names_foreign_key(exchange: AskerExchange, key: str) -> bool:
     """True if a request to forget cannot be compared with the key of the fact, because models keep
     English keys for people who write Chinese."""
     said = content_words(exchange.named)
@@ -273,12 +279,12 @@ def _names_foreign_key(exchange: Exchange, key: str) -> bool:
     return asks and not same_script(content_words(key), said)
 
 
-def _names_words(exchange: Exchange, words: frozenset[str]) -> bool:
+def _names_words(exchange: AskerExchange, words: frozenset[str]) -> bool:
     shared = words & content_words(exchange.named)
     return len(shared) >= len(words) * _LEAST_SHARE or names_no_object(exchange.own)
 
 
-def _states(exchange: Exchange, kept: str) -> bool:
+def _states(exchange: AskerExchange, kept: str) -> bool:
     """True if the asker said what is kept: half of its words, and every number."""
     words, said = content_words(kept), content_words(exchange.own)
     numbers = {word for word in words if any(c.isdigit() for c in word)}

@@ -11,12 +11,14 @@ import asyncio
 import base64
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from bot.agents.llm.model import Declined, Message, Model, ModelFailed, Request
-from bot.agents.llm.request_adaptation import Abilities
+
+if TYPE_CHECKING:  # the web process, whose readiness asks for the picture, needs none of it
+    from bot.agents.llm.request_adaptation import Abilities
 
 log = structlog.get_logger()
 
@@ -65,7 +67,7 @@ class VisionProbe:
     ) -> None:
         self._configured = configured
         self._model = model
-        self._abilities = abilities or Abilities()
+        self._abilities = abilities
         self._found: bool | None = None
 
     @property
@@ -73,9 +75,12 @@ class VisionProbe:
         """True if it is shown pictures now."""
         if self._configured is not None:
             return self._configured
-        if self._model is None or "images" in self._abilities.lacking():
+        if self._model is None or self._refuses_images():
             return False
         return self._found is not False
+
+    def _refuses_images(self) -> bool:
+        return self._abilities is not None and "images" in self._abilities.lacking()
 
     async def find_out(self) -> bool:
         """Asks the model. Returns whether the answer is known now."""
@@ -86,7 +91,7 @@ class VisionProbe:
         except (ModelFailed, Declined) as exc:
             log.info("model.sight_unknown", error=type(exc).__name__)
             return False
-        self._found = "images" not in self._abilities.lacking() and is_right(said.text)
+        self._found = not self._refuses_images() and is_right(said.text)
         log.info("model.sight", sees=self._found)
         return True
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from bot.agents.authority.rules import Exchange
+from bot.agents.authority.rules import AskerExchange
 from bot.documents.outcome import NO_DOCUMENTS, DocumentsOutcome
 from bot.text.address_template import AutoMention
 from bot.text.languages import Language, language_of
@@ -153,7 +153,7 @@ class Prompt:
     memory_away: bool = False
     images: tuple[Image, ...] = ()
     owner: str = ""
-    exchange: Exchange | None = None
+    exchange: AskerExchange | None = None
     words_of_model: bool = False
     reads_only: bool = False
     people: Roster = NOBODY

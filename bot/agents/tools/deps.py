@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bot.agenda.turn_agenda import TurnAgenda
-from bot.agents.authority.rules import Exchange
+from bot.agents.authority.rules import AskerExchange
 from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
@@ -61,7 +61,7 @@ class ToolDeps:
     timers: TimerStore | None = None
     outside: Toolbox = NO_TOOLS
     note_done: Callable[[str], Awaitable[None]] | None = None
-    exchange: Exchange | None = None
+    exchange: AskerExchange | None = None
     words_of_model: bool = False
     confirmed: bool = False
     documents: TurnDocuments | None = None

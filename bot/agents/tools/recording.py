@@ -132,7 +132,9 @@ def _is_authorised(
         return True  # the tool itself refuses
     if deps.exchange is None:
         return True
-    return authorises(deps.exchange, tool, arguments, target.text if target else None)
+    if target is None:
+        return authorises(deps.exchange, tool, arguments)
+    return authorises(deps.exchange, tool, arguments, target.name, target.text)
 
 
 async def _note_done(tool: str, deps: ToolDeps) -> None:

@@ -46,7 +46,7 @@ CALLS = {
 
 
 def hostile(manner: str, name: str = "evil") -> McpServer:
-    return McpServer(name, command=sys.executable, args=(str(SERVER), manner))
+    return McpServer(name, command=sys.executable, args=(str(SERVER), manner), confirm=False)
 
 
 @asynccontextmanager

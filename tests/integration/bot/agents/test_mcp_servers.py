@@ -45,6 +45,7 @@ class NoRpc:
 
 
 def _stdio(board: Path, **options: Any) -> McpServer:
+    options = {"confirm": False, **options}
     return McpServer(
         "desk", command=sys.executable, args=(str(SERVER), "stdio", str(board)), **options
     )
@@ -155,7 +156,7 @@ async def test_a_server_that_is_down_is_skipped_and_the_other_works(tmp_path: Pa
 
 async def test_an_http_server_that_dies_is_reported_and_skipped_afterwards(tmp_path: Path) -> None:
     async with _http_server(tmp_path / "board") as (port, process):
-        web = McpServer("web", url=f"http://127.0.0.1:{port}/mcp")
+        web = McpServer("web", url=f"http://127.0.0.1:{port}/mcp", confirm=False)
         async with _running(web) as mcp:
             alive = await _manager(_calling(("web__add", {"a": 20, "b": 3})), mcp).answer(
                 _prompt(), timeout_s=20

@@ -16,6 +16,7 @@ from bot.queue import consumer as consuming
 from bot.queue.consumer import ROUND_S, Consumer, Lease
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later, RunAgain
+from tests.support.patience import limit_s
 from tests.support.queue import (
     enqueue,
     fetch,
@@ -198,8 +199,12 @@ async def test_a_job_whose_database_goes_away_runs_again_at_once_and_counts_no_a
         await enqueue(database_url, "m", "behind", lock="thread")
         await until(rows, database_url, [])
 
-    assert attempts == [1] * 5
-    assert max(after - before for before, after in pairwise(times)) < 1.5
+    assert len(attempts) == 5
+    gaps = [after - before for before, after in pairwise(times)]
+    assert max(gaps) < limit_s(1.5)
+    # a worker that a busy machine keeps away for longer is taken for dead
+    counted = [after - before for before, after in pairwise(attempts[:-1])]
+    assert not [1 for more, gap in zip(counted, gaps, strict=False) if more and gap < 1.5]
 
 
 async def test_a_job_that_may_have_sent_something_is_put_back_with_that_note_first(
@@ -220,7 +225,7 @@ async def test_a_job_that_may_have_sent_something_is_put_back_with_that_note_fir
         await until(rows, database_url, [])
 
     assert notes == [(1, False), (2, True)]
-    assert times[1] - times[0] < 1.5
+    assert times[1] - times[0] < limit_s(1.5)
 
 
 async def test_a_job_that_always_takes_the_database_down_is_put_back_in_the_end(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.agents.authority.rules import Exchange, authorises, exchange_of
+from bot.agents.authority.rules import AskerExchange, authorises, exchange_of
 from memory.models import StoredMessage
 
 REQUESTS = Path(__file__).parents[3] / "data" / "reminder_requests.jsonl"
@@ -21,9 +21,9 @@ def asked_for(
     words: str,
     names: dict[str, str] | None = None,
     *,
-    target: str | None = None,
+    target: str = "",
 ) -> bool:
-    return authorises(Exchange(words, names=names or {}), tool, arguments, target)
+    return authorises(AskerExchange(words, names=names or {}), tool, arguments, target)
 
 
 REFERS_TO_WHAT_CAME_ALONG = """\
@@ -317,6 +317,12 @@ def test_only_the_note_that_the_asker_names_is_deleted(words: str, wanted: bool)
     assert asked_for("delete_note", {"note_id": "note_1"}, words, target=target) is wanted
 
 
+def named(row: dict[str, Any]) -> tuple[str, str]:
+    """What the row's note, fact or reminder is called, and the whole of it."""
+    target = row["target"] or ""
+    return (target.partition("\n")[0] if "note_id" in row["arguments"] else target), target
+
+
 HONEST = Path(__file__).parents[3] / "data" / "honest_requests.jsonl"
 
 
@@ -329,7 +335,7 @@ def test_who_names_action_and_object_is_hardly_ever_asked_for_a_button() -> None
         if row["before"]:
             earlier = [message("user", row["before"], "alice"), message("assistant", row["bot"])]
         exchange = exchange_of(row["words"], earlier, "alice", names=row["names"])
-        at_once = authorises(exchange, row["tool"], row["arguments"], row["target"])
+        at_once = authorises(exchange, row["tool"], row["arguments"], *named(row))
         if not at_once and not row["expects_button"]:
             asked.append(row["id"])
     assert len(asked) <= 0.025 * len(rows), asked

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from bot.intake.refusals import Refusals
+from bot.intake.refusals import RefusalCounts
 
 
 class Log:
     def __init__(self) -> None:
         self.lines: list[tuple[str, dict[str, Any]]] = []
         self.now = 1000.0
-        self.refusals = Refusals(clock=lambda: self.now, write=self._write)
+        self.refusals = RefusalCounts(clock=lambda: self.now, write=self._write)
 
     def _write(self, event: str, *, level: str, **fields: Any) -> None:
         assert level == "warning"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.process.loop_watch import Block, LoopWatch, blocks_of_today, place_of
+from bot.process.loop_watch import LoopBlock, LoopWatch, blocks_of_today, place_of
 from memory.text import one_line
 
 
@@ -116,5 +116,5 @@ def test_a_pattern_that_holds_the_interpreter_is_named_where_it_was_called() -> 
 
 
 def test_a_block_tells_code_from_a_busy_machine() -> None:
-    assert Block(0, 2.0, 1.9, "").is_ours
-    assert not Block(0, 2.0, 0.1, "").is_ours
+    assert LoopBlock(0, 2.0, 1.9, "").is_ours
+    assert not LoopBlock(0, 2.0, 0.1, "").is_ours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 import pytest
@@ -14,10 +14,6 @@ from hypothesis import strategies as st
 from bot.agents.llm.model import Response
 from bot.agents.summaries.summariser import asked, extractive, model_summariser
 from bot.answering.summaries import told
-from bot.answering.told_passages import told_passages
-from bot.feishu import markup
-from memory.recall.passages import Passage
-from memory.scope import AgentMemoryContext
 from memory.summary.extraction import extract
 from memory.summary.text import (
     MOST_REFERENCES,
@@ -164,25 +160,6 @@ def test_at_tags_are_given_as_names() -> None:
 
     assert answer.text == "@Alice done <b>"
     assert references((), [answer]) == ("Alice",)
-
-
-LENGTH = "(The answer reached the model's length limit and ends here. Ask me to go on.)"
-
-
-@pytest.mark.parametrize("mark", [LENGTH, "（按要求停止，回答到此为止。）"])
-def test_why_an_old_answer_ended_reaches_neither_summaries_nor_recall(mark: str) -> None:
-    said = markup.card_markdown(f"The launch is on 3 March.\n\n{mark}")
-    at = "2026-03-03T09:00:00+00:00"
-    here = AgentMemoryContext("feishu:oc_1:main", "user:ou_a", "oc_1", "main", "ou_a", "ou_a")
-    passage = Passage("om_1", 1, here.conversation_id, "oc_1", at, "ou_a", "Alice", "when?", said)
-    now = datetime(2026, 11, 20, tzinfo=UTC)
-    found = told_passages([passage], here, now, {}, lambda _, name: name)
-
-    assert told(FoldedMessage(2, "assistant", said, "", "", at, (2,)), {}, UTC).text == (
-        "The launch is on 3 March."
-    )
-    assert "3 March" in found.text
-    assert mark not in found.text
 
 
 # Batches

@@ -428,19 +428,6 @@ async def test_the_old_model_answers_until_another_has_all_its_vectors(
     assert embedded(connection) == 3
 
 
-def test_a_database_with_one_vector_a_message_is_brought_up_to_date(
-    connection: psycopg.Connection, database_url: str
-) -> None:
-    connection.execute(
-        "alter table agent_embeddings drop constraint agent_embeddings_pkey, add primary key (id)"
-    )
-    connection.commit()
-    assert _run(database_url, "migrate").returncode == 0
-
-    query = "select cardinality(conkey) from pg_constraint where conname = 'agent_embeddings_pkey'"
-    assert connection.execute(query).fetchone() == (2,)
-
-
 def _run(url: str, script: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess:
     ours = ("FEISHU_", "SUPABASE_", "OPENAI_", "EMBEDDING_", "DATABASE_URL")
     kept: Mapping[str, str] = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
