@@ -32,6 +32,7 @@ pytestmark = pytest.mark.anyio
 
 CUT_SESSIONS = """
     select pg_terminate_backend(l.pid) from pg_locks l
+    join pg_database d on d.oid = l.database and d.datname = current_database()
     where l.locktype = 'advisory' and l.classid = feishu_bot.worker_lock()::oid and l.granted
 """
 
