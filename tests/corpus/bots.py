@@ -33,10 +33,10 @@ _WITH_MODEL = {
     "OPENAI_FALLBACK_MODEL": "fallback-model",
 }
 
-# Environment of each bot beside the usual. `waiting` plays the scenes that mostly wait.
+# Environment of each bot beside the usual. `model` and `second` share the scenes.
 PROFILES: Mapping[str, Mapping[str, str]] = {
     "model": _WITH_MODEL,
-    "waiting": _WITH_MODEL,
+    "second": _WITH_MODEL,
     "offline": {"OPENAI_API_KEY": "", "PROACTIVE_HOURS": "0-24"},
     "strict": {
         "MEMORY_SHARING": "person",

@@ -7,8 +7,24 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+_PLAIN = (
+    "ms",
+    "seconds",
+    "origin",
+    "port",
+    "zone",
+    "weekday",
+    "took",
+    "code",
+    "cut",
+    "ago",
+    "bare",
+    "row",
+)
+
 # Sources are told apart by their minute.
-_SAME_MINUTE = re.compile(r"(<day\+0>[^,、<]*<now>[^,、\"]*)(?:(?:, |、)\1)+")
+_SOURCE = r"<day\+0>[^,、<]*<now>[^,、\"]*"
+_SOURCES = re.compile(rf"{_SOURCE}(?:(?P<comma>, |、){_SOURCE})+")
 
 # Times within this distance of the clock are "now".
 _NEAR = timedelta(minutes=4)
@@ -26,9 +42,14 @@ _PATTERN = re.compile(
             "zone": r"Etc/GMT[+-]?\d*|\b(?:UTC|GMT)[+-]\d+(?::\d\d)?",
             "id": r"(?<![A-Za-z0-9])(?:om|oc|ou|omt|on|evt|img|file|note|timer|call|aud|st)"
             r"_[A-Za-z0-9_-]{6,}",
+            "code": r"(?<=user_code=)[0-9A-F]{4}-[0-9A-F]{4}",
+            "row": r"(?<=forgotten:)\d+",
+            "cut": r"(?<=/docx/)[0-9a-f]{1,26}(?=…)",
+            "bare": r'(?<=noteid\\": \\")note\w+',  # in the summary of a card
+            "ago": r"\b\d+ seconds ago",
             "uuid": r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
             "hex": r"(?<![A-Za-z0-9])[0-9a-f]{16,64}(?![A-Za-z0-9])",
-            "token": r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[A-Za-z0-9_-]{22}"
+            "token": r"(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[A-Za-z0-9_-]{22}"
             r"(?![\w-])",
             "wiki": r"\bwik[0-9a-f]{24}\b",
             "ms": r"(?<![\w.])1[789]\d{11}(?!\w)",
@@ -40,12 +61,16 @@ _PATTERN = re.compile(
             "en": rf"\b(?:\d{{1,2}} {_MONTH}|{_MONTH} \d{{1,2}})\b(?:,? \d{{4}}\b)?",
             "weekday": r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
             r"|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|(?:星期|周)[一二三四五六日天]",
-            "clock": r"(?<![\d:.])\d\d:\d\d(?::\d\d)?(?![\d:])",
-            "took": r"\bTook \d+(?:\.\d+)? s\b|\bunder 1 s\b|用时 ?\d+(?:\.\d+)? ?秒|不到 ?1 ?秒"
+            "clock": r"(?<![\d:.])\d\d:\d\d(?::\d\d)?(?!:?\d)",
+            "took": r"Took \d+(?:\.\d+)? s\b|under 1 s\b|用时 ?\d+(?:\.\d+)? ?秒|不到 ?1 ?秒"
             r"|(?<=\"content\":\")\d+(?:\.\d+)? ?(?:s|秒)(?=[\" ])",
         }.items()
     )
 )
+
+
+def _without_repeats(found: re.Match[str]) -> str:
+    return found["comma"].join(dict.fromkeys(found[0].split(found["comma"])))
 
 
 def noon_zone(now: datetime) -> ZoneInfo:
@@ -76,7 +101,7 @@ class Placeholders:
 
     def of(self, text: str) -> str:
         """The text with placeholders."""
-        shown = _SAME_MINUTE.sub(r"\1", _PATTERN.sub(self._replace, text))
+        shown = _SOURCES.sub(_without_repeats, _PATTERN.sub(self._replace, text))
         for name, alias in self._names.items():
             shown = shown.replace(name, alias)
         return shown
@@ -85,7 +110,7 @@ class Placeholders:
         kind, text = str(found.lastgroup), found[0]
         if kind in ("id", "uuid", "hex", "token", "wiki", "number"):
             return self._id(kind, text)
-        if kind in ("ms", "seconds", "origin", "port", "zone", "weekday", "took"):
+        if kind in _PLAIN:
             return f"<{kind}>"
         shown = {
             "iso": self._iso,

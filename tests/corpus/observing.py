@@ -21,7 +21,7 @@ Row = dict[str, Any]
 TABLES: Mapping[str, frozenset[str]] = {
     "agent_decisions": frozenset({"judge_ms", "since_bot_ms", "request_ms"}),
     "agent_turns": frozenset(
-        {"attempts", "shown", "given", "given_messages", "cause", "done", "intended"}
+        {"attempts", "shown", "given", "given_messages", "cause", "done", "intended", "drawn_on"}
     ),
     "agent_chats": frozenset({"history_from"}),
     "agent_messages": frozenset(),
@@ -29,7 +29,7 @@ TABLES: Mapping[str, frozenset[str]] = {
     "agent_working_memory_history": frozenset(),
     "agent_notes": frozenset(),
     "agent_note_changes": frozenset(),
-    "agent_summaries": frozenset(),
+    "agent_summaries": frozenset({"until_message_id"}),
     "agent_timers": frozenset({"queued_until"}),
     "agent_buttons": frozenset({"group_id"}),
     "agent_feedback": frozenset(),
@@ -38,11 +38,12 @@ TABLES: Mapping[str, frozenset[str]] = {
     "chat_rules": frozenset(),
     "chat_managers": frozenset(),
     "chat_imports": frozenset(),
-    "user_tokens": frozenset({"ask", "sealed", "refresh_at"}),
+    "user_tokens": frozenset({"ask", "sealed_with", "ask_sealed_with"}),
 }
 _NOWHERE = frozenset({"thread", "tenant_key", "created_at", "updated_at", "user_token"})
 _PATIENCE_S = 30
 _OWNERS = ("chat_id", "user_id", "actor_id", "open_id", "conversation_id", "message_id")
+_ORDER = ("timestamp", "created_at", "chunk", "ordinal", "id")
 _UNFINISHED = (
     "select 1 from feishu_bot.jobs where status in ('waiting', 'running')"
     " and coalesce(scheduled_at, now()) < now() + interval '1 minute'"
@@ -89,7 +90,7 @@ class Observer:
     def _settle(self, act: Act) -> None:
         world = self.scene.world
         narrow = {"message_id": act.outcome} if str(act.outcome).startswith("om_") else {}
-        world.platform.get("/deliveries", wait_s=20, **narrow)
+        self._until(lambda: _delivered(world.platform.get("/deliveries", **narrow)["items"]))
         self._until_empty(_UNFINISHED)
         if act.outcome == "connected":
             query = "select 1 from user_tokens where ask <> '' and open_id = any(%s)"
@@ -100,13 +101,18 @@ class Observer:
                 " and due_at <= now()"
             )
             self._until_empty(query, act.outcome[1])
+        withdrawals = "select 1 from agent_withdrawals where chat_id = any(%s)"
+        self._until_empty(withdrawals, [*self.scene.chats.values()])
         self._until_empty(_UNFINISHED)
 
     def _until_empty(self, query: str, *params: Any) -> None:
+        self._until(lambda: not self.scene.world.rows(query, *params))
+
+    def _until(self, done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_S
-        while self.scene.world.rows(query, *params):
+        while not done():
             if time.monotonic() > deadline:
-                raise AssertionError(f"{self.scene.name}: still there: {query}")
+                raise AssertionError(f"{self.scene.name}: the bot does not come to rest")
             time.sleep(0.01)
 
     def _outcome(self, act: Act) -> Iterator[str]:
@@ -186,7 +192,7 @@ class Observer:
             params: list[Any] = [ids] * len(owners)
             if not where:  # of messages
                 where, params = "message_id = any(%s)", [[*self._messages]]
-            order = [one for one in ("created_at", "chunk", "ordinal", "id") if one in columns]
+            order = [one for one in _ORDER if one in columns]
             query = f"select to_jsonb(t) as row from {table} t where {where} order by "
             for one in scene.world.rows(query + ", ".join([*order, "1"]), *params):
                 row = one["row"]
@@ -196,6 +202,10 @@ class Observer:
                     k: v for k, v in row.items() if k not in left_out and not _empty(k, v)
                 }
         return found
+
+
+def _delivered(deliveries: list[Row]) -> bool:
+    return all(one["done"] for one in deliveries)
 
 
 def _columns(scene: Scene) -> dict[str, dict[str, bool]]:
@@ -294,8 +304,6 @@ def play(scene: Scene, acts: Callable[[Scene], None]) -> list[Step]:
     observer = Observer(scene, Placeholders(scene.bot.zone, known))
     world.model.forget()
     scene.begin()
-    query = "select 1 where not exists (select from chat_members where chat_id = %s)"
-    observer._until_empty(query, scene.chats["Launch"])
     scene.look = observer.look
     observer.look(Act("the scene begins"))
     acts(scene)

@@ -24,6 +24,7 @@ Reply = dict[str, Any] | str
 _LINK = re.compile(r"\((http[^)]+user_code=[^)]+)\)")
 _JUDGE = {"in": "system", "contains": "Answer with exactly one word: YES or NO"}
 _SUMMARY = {"in": "system", "contains": "You keep the running summary"}
+_NOT_YET = "That's not possible right now"
 _FIRST_NAMES = re.compile(r"Ann\b|Bob\b|Dora\b|Gus\b|Robo\b|陈晨")
 
 
@@ -109,6 +110,8 @@ class Scene:
         ids = [self.people[one] for one in members or self.people]
         body = {"members": ids, **more}
         self.chats[name] = self.platform.post("/chats", name=name, **body)["chat_id"]
+        if more.get("with_bot", True):
+            self._await_members(name)
         self._step(f"group {name} of {', '.join(members or self.people)} {more or ''}".strip())
 
     def join(self, who: str, chat: str = "Launch") -> None:
@@ -120,7 +123,14 @@ class Scene:
     def _member(self, way: str, who: str, chat: str) -> None:
         open_id = self.world.bot_id if who == "Memo" else self.people[who]
         self.platform.post(f"/{way}", chat_id=self.chats[chat], open_id=open_id)
+        if (way, who) == ("join", "Memo"):
+            self._await_members(chat)
         self._step(f"{who}: {way} {chat}")
+
+    def _await_members(self, chat: str) -> None:
+        """The bot has read who is in a group that it was added to."""
+        query = "select 1 from chat_members where chat_id = %s limit 1"
+        eventually(lambda: self.world.rows(query, self.chats[chat]), what=f"members of {chat}")
 
     def enter(self, who: str) -> None:
         """Opens the chat with the bot."""
@@ -169,7 +179,9 @@ class Scene:
         return self.say(who, "", message_type="file", file_name=name, file_base64=encoded, **more)
 
     def edit(self, who: str, message: str, text: str) -> None:
-        self.platform.post("/edit", **{"as": self.people[who]}, message_id=message, text=self.named(text))
+        self.platform.post(
+            "/edit", **{"as": self.people[who]}, message_id=message, text=self.named(text)
+        )
         self._step(f"{who} edits: {text}", message)
 
     def recall(self, who: str, message: str) -> None:
@@ -214,9 +226,14 @@ class Scene:
         self.script(model)
         message, index = next(self._buttons(who, label, nth))
         body: dict[str, Any] = {"as": self.people[who], "message_id": message, "index": index}
-        answer = self.platform.post("/click", **body, **({"form": form} if form else {}))
-        del answer["latency_ms"]
+        answer = eventually(lambda: self._click({**body, **({"form": form} if form else {})}))
         self._step(f"{who} presses {label!r} {form or ''}".strip(), answer)
+
+    def _click(self, body: dict[str, Any]) -> dict[str, Any]:
+        """What the press returns; nothing while the web process has not yet reached Supabase."""
+        answer = dict(self.platform.post("/click", **body))
+        del answer["latency_ms"]
+        return {} if _NOT_YET in json.dumps(answer) else answer
 
     def _buttons(self, who: str, label: str, nth: int) -> Iterator[tuple[str, int]]:
         for message in reversed(self.cards()):
@@ -275,13 +292,16 @@ class Scene:
         return str(self.world.rows(query, [*self.people.values()])[0]["id"])
 
     def come_due(self) -> None:
-        """The time of the scene's timers comes."""
-        query = (
+        """The time of the scene's timers comes, one after the other."""
+        query = "select id from agent_timers where state = 'active' and chat_id = any(%s)"
+        due = (
             "update agent_timers set due_at = date_trunc('milliseconds', now()),"
-            " queued_until = null where state = 'active' and chat_id = any(%s) returning id"
+            " queued_until = null where id = %s returning id"
         )
-        ids = [one["id"] for one in self.world.rows(query, [*self.chats.values()])]
-        self._step("the timers come due", ("due", ids))
+        for one in self.world.rows(f"{query} order by created_at", [*self.chats.values()]):
+            self._step(
+                "a timer comes due", ("due", [r["id"] for r in self.world.rows(due, one["id"])])
+            )
 
     def switch(self, **on: bool) -> None:
         """Grants or revokes scopes of the app."""

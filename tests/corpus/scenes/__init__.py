@@ -45,7 +45,7 @@ SCENES: Mapping[str, Acts] = {
 }
 MEMORIES: Mapping[str, Sequence[Memory]] = {
     "model": ("postgres", "supabase"),
-    "waiting": ("postgres", "supabase"),
+    "second": ("postgres", "supabase"),
     "offline": ("postgres", "supabase"),
     "strict": ("postgres",),
 }

@@ -2,7 +2,7 @@
 
 from tests.corpus.scene import Reply, Scene, call
 
-PROFILE = "waiting"
+PROFILE = "second"
 SECRET = "Quillfeather"
 
 

@@ -2,7 +2,7 @@
 
 from tests.corpus.scene import Scene, call
 
-PROFILE = "model"
+PROFILE = "second"
 
 
 def welcome(s: Scene) -> None:

@@ -3,7 +3,7 @@
 from tests.corpus.scene import Scene, call
 from tests.support import hostile_files
 
-PROFILE = "model"
+PROFILE = "second"
 
 
 def questions(s: Scene) -> None:
