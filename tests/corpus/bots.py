@@ -28,15 +28,14 @@ DESK = Path(__file__).parents[1] / "data" / "mcp" / "desk_server.py"
 
 _WITH_MODEL = {
     "HISTORY_MESSAGES": "6",
-    "SUMMARY_AFTER_MESSAGES": "4",
     "USE_LLM_JUDGE": "true",
     "OPENAI_FALLBACK_MODEL": "fallback-model",
 }
 
 # Environment of each bot beside the usual. `model` and `second` share the scenes.
 PROFILES: Mapping[str, Mapping[str, str]] = {
-    "model": _WITH_MODEL,
-    "second": _WITH_MODEL,
+    "model": {**_WITH_MODEL, "SUMMARY_AFTER_MESSAGES": "0"},
+    "second": {**_WITH_MODEL, "SUMMARY_AFTER_MESSAGES": "4"},
     "offline": {"OPENAI_API_KEY": "", "PROACTIVE_HOURS": "0-24"},
     "strict": {
         "MEMORY_SHARING": "person",

@@ -103,6 +103,9 @@ class Observer:
             self._until_empty(query, act.outcome[1])
         withdrawals = "select 1 from agent_withdrawals where chat_id = any(%s)"
         self._until_empty(withdrawals, [*self.scene.chats.values()])
+        asks = "select 1 from user_tokens where open_id = any(%s) and ask <> '' and ask_card = ''"
+        self._until_empty(asks, [*self.scene.people.values()])
+        time.sleep(self.scene.calm_s)  # a turn that is over may still queue what comes after it
         self._until_empty(_UNFINISHED)
 
     def _until_empty(self, query: str, *params: Any) -> None:

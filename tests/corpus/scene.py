@@ -49,6 +49,7 @@ class Scene:
     language: Language
     bot: Bot
     number: int = 0  # among the scenes that the bot plays
+    calm_s: float = 0.0  # how long nothing is to be done before a step is over
     look: Callable[[Act], None] = lambda _: None
     people: dict[str, str] = field(default_factory=dict)
     chats: dict[str, str] = field(default_factory=dict)

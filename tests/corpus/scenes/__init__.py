@@ -17,6 +17,7 @@ from tests.corpus.scenes import (
     offline,
     places,
     retraction,
+    summaries,
     troubles,
 )
 
@@ -29,6 +30,7 @@ _MODULES = (
     commands,
     cards,
     retraction,
+    summaries,
     documents,
     places,
     troubles,

@@ -53,20 +53,6 @@ def threads(s: Scene) -> None:
     s.ask("Ann", s.t("and in the other thread?", "另一个话题里呢？"), under=other)
 
 
-def window(s: Scene) -> None:
-    """A thread that is longer than what a prompt shows, and its summary."""
-    root = s.ask("Ann", s.t("let us plan the regatta", "我们来计划帆船赛"), model="OK.")
-    for number in range(1, 8):
-        who = ("Ann", "Bob")[number % 2]
-        s.ask(
-            who,
-            s.t(f"point {number} is boat {number}", f"第{number}点是{number}号船"),
-            under=root,
-            model=f"OK {number}.",
-        )
-    s.ask("陈晨", s.t("what are all points?", "所有要点是什么？"), under=root)
-
-
 def quoting(s: Scene) -> None:
     said = s.say("Bob", s.t("the budget is four apples\nand a pear", "预算是四个苹果\n和一个梨"))
     s.ask(
@@ -109,7 +95,6 @@ SCENES = {
     "mentions": mentions,
     "subjects": subjects,
     "threads": threads,
-    "window": window,
     "quoting": quoting,
     "alone": alone,
     "topics": topics,

@@ -71,6 +71,7 @@ def confirming(s: Scene) -> None:
 
 def private(s: Scene) -> None:
     """What was told in private is offered, shown and shared; the group's answer knows nothing."""
+    s.calm_s = 0.3
     asked = s.t("What is the wifi password of the Berlin office?", "柏林办公室的wifi密码是什么？")
     s.ask(
         "Ann",
@@ -86,6 +87,7 @@ def private(s: Scene) -> None:
 
 
 def private_notes(s: Scene) -> None:
+    s.calm_s = 0.3
     note = call("create_note", title=s.t("Berlin wifi", "柏林wifi"), body="hunter2", tags=[])
     said = s.ask(
         "Ann",

@@ -31,6 +31,7 @@ def connecting(s: Scene) -> None:
 
 
 def told(s: Scene) -> None:
+    s.calm_s = 0.3
     connect(s)
     secret = s.t(f"The launch code is {SECRET}.", f"发布代码是 {SECRET}。")
     asked = s.t("what is the launch code in {} ?", "{} 里的发布代码是什么？")

@@ -221,6 +221,9 @@ def reminders(s: Scene) -> None:
             s.t("Too late.", "太晚了。"),
         ],
     )
+
+
+def reminders_alone(s: Scene) -> None:
     s.ask(
         "Ann",
         s.t("remind me tomorrow to sing", "明天提醒我唱歌"),
@@ -230,4 +233,10 @@ def reminders(s: Scene) -> None:
     s.come_due()
 
 
-SCENES = {"notes": notes, "memory": memory, "recall": recall, "reminders": reminders}
+SCENES = {
+    "notes": notes,
+    "memory": memory,
+    "recall": recall,
+    "reminders": reminders,
+    "reminders_alone": reminders_alone,
+}

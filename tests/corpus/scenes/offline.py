@@ -50,7 +50,6 @@ def reminders(s: Scene) -> None:
     s.come_due()
     s.ask("Bob", s.t("cancel the reminder to log off", "取消下班的提醒"))
     s.ask("Bob", s.t("/reminders", "/提醒"))
-    s.ask("Ann", s.t("remind me", "提醒我"))
 
 
 def unasked(s: Scene) -> None:
@@ -74,6 +73,7 @@ def digests(s: Scene) -> None:
 
 
 def private(s: Scene) -> None:
+    s.calm_s = 0.3
     s.ask(
         "Ann",
         s.t("The wifi password of the Berlin office is hunter2", "柏林办公室的wifi密码是 hunter2"),
