@@ -37,7 +37,7 @@ def test_the_bot_does_what_a_few_recordings_say(town: Town) -> None:
 
 
 def test_a_bot_that_speaks_and_is_told_otherwise_is_reported(town: Town) -> None:
-    changes = {"AUTO_MENTION": "none", "BOT_INSTRUCTIONS": "Answer like a harbour master."}
+    changes = {"AUTO_MENTION": "off", "BOT_INSTRUCTIONS": "Answer like a harbour master."}
     (task,) = tasks(["commands_fresh.en"], ("postgres",))
     altered = Town(town.server, town.template, changes)
     found = reported(altered, [task])
