@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import psycopg
+import pytest
 
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
