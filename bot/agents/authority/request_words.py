@@ -156,7 +156,7 @@ _STOP_WORDS = frozenset(
     minute minutes min mins am pm next after before until instead oclock""".split()
 )
 _STOP_HAN = frozenset(
-    "我你您他她它们的了在把给请帮一下吗呢吧啊是有和与就都也要让叫个这那条到再来去好说看不用别掉关"
+    "我你您他她它们的了在把给请帮一下吗呢吧啊是有和与就都也要让叫个这那条到再来去好说看不用别掉关改换移挪成"
 )
 _GENERIC_HAN = re.compile(
     "记住|记下|记得|记录|保存|写下|备忘|提醒|笔记|便签|闹钟|删除|删掉|删了|忘掉|忘记|忘了|取消|修改|改成"
@@ -216,7 +216,8 @@ def names_no_object(words: str) -> bool:
     """True for “remind us at nine”, “save this file”: what it is about was said or shown before."""
     left = _GENERIC_OBJECTS_HAN.sub(" ", _GENERIC_HAN.sub(" ", _POINTS_BACK.sub(" ", words)))
     han = set("".join(_HAN.findall(left)))
-    return han <= _STOP_HAN and content_words(_HAN.sub(" ", left)) <= _GENERIC_OBJECTS
+    words = {word for word in content_words(_HAN.sub(" ", left)) if not word.isdigit()}
+    return han <= _STOP_HAN and words <= _GENERIC_OBJECTS
 
 
 def points_at_item(words: str) -> bool:

@@ -198,7 +198,8 @@ def _names_note_change(
     """True if the asker names the note, and what is new in it."""
     change = {key: value for key, value in arguments.items() if key != "note_id"}
     added = content_words(" ".join(_texts(change))) - content_words(content)
-    return _names_item(exchange, title) and _names_words(exchange, added)
+    given = all(is_said(text, exchange.named) for text in _texts(change))
+    return _names_item(exchange, title) and (given or _names_words(exchange, added))
 
 
 def _authorises_fact(exchange: AskerExchange, key: str, value: Any) -> bool:

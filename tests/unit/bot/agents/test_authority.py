@@ -317,6 +317,21 @@ def test_only_the_note_that_the_asker_names_is_deleted(words: str, wanted: bool)
     assert asked_for("delete_note", {"note_id": "note_1"}, words, target=target) is wanted
 
 
+@pytest.mark.parametrize(
+    ("tool", "words", "arguments", "target"),
+    [
+        ("change_reminder", "move the reminder to 19:00", {"at": "2031-01-06T19:00"}, "log off"),
+        ("change_reminder", "把提醒改到19:00", {"at": "2031-01-06T19:00"}, "下班"),
+        ("cancel_reminder", "cancel the reminder", {}, "log off"),
+        ("update_note", "给第一条笔记加上标签家", {"note_id": "n", "add_tags": ["家"]}, "意面"),
+    ],
+)
+def test_the_only_thing_that_can_be_meant_needs_no_name(
+    tool: str, words: str, arguments: dict[str, Any], target: str
+) -> None:
+    assert asked_for(tool, arguments, words, target=target)
+
+
 def named(row: dict[str, Any]) -> tuple[str, str]:
     """What the row's note, fact or reminder is called, and the whole of it."""
     target = row["target"] or ""
