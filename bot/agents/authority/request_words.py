@@ -216,8 +216,8 @@ def names_no_object(words: str) -> bool:
     """True for “remind us at nine”, “save this file”: what it is about was said or shown before."""
     left = _GENERIC_OBJECTS_HAN.sub(" ", _GENERIC_HAN.sub(" ", _POINTS_BACK.sub(" ", words)))
     han = set("".join(_HAN.findall(left)))
-    words = {word for word in content_words(_HAN.sub(" ", left)) if not word.isdigit()}
-    return han <= _STOP_HAN and words <= _GENERIC_OBJECTS
+    named = {word for word in content_words(_HAN.sub(" ", left)) if not word.isdigit()}
+    return han <= _STOP_HAN and named <= _GENERIC_OBJECTS
 
 
 def points_at_item(words: str) -> bool:
