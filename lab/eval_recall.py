@@ -56,6 +56,7 @@ from lab.evaluation.recall_vectors import WEIGHTS, embed_conversations, embed_qu
 from memory.backends import embedded
 from memory.recall.reading import words_told
 from memory.recall.worth_telling import MOST_TOLD, worth_telling
+from scripts.operating.arguments import run_script
 
 TELLING = Telling(MOST_TOLD, worth_telling, words_told, {"newest_too": True})
 TELLING_BY_MEANING = replace(TELLING, choose=partial(worth_telling, by_meaning=True))
@@ -304,4 +305,4 @@ def _progress(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)
