@@ -34,6 +34,7 @@ from memory.store import MemoryStore
 from memory.tables.people import PeopleStore, Sighting
 from tests.support.exchanges import exchange
 from tests.support.people import Group
+from tests.support.scripts import run_script
 
 pytestmark = pytest.mark.anyio
 
@@ -79,16 +80,7 @@ def group() -> Group:
 def _run(
     environment: Mapping[str, str], script: str, *arguments: str, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", f"scripts.{script}", *arguments],
-        cwd=ROOT,
-        env=environment,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    return run_script(script, *arguments, env=environment, stdin=stdin)
 
 
 def _json(done: subprocess.CompletedProcess[str]) -> Any:
