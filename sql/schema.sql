@@ -1588,6 +1588,7 @@ begin
 end
 $$;
 
+-- The hashed words of a file, forward or quotation that a turn was given, so that what repeats them can be found.
 create table bot_private.source_terms (
   source text not null,  -- message_id
   turn_id text not null references public.agent_turns (id) on delete cascade,
@@ -1598,6 +1599,7 @@ create index source_terms_turn_idx on bot_private.source_terms (turn_id);
 alter table bot_private.source_terms enable row level security;
 grant truncate on bot_private.source_terms to service_role;
 
+-- The hashed words of a line that left its transcript, and the turns that were given it.
 create table bot_private.talk_terms (
   source text primary key,  -- message_id
   first_given timestamptz not null,  -- when the earliest of these turns began
@@ -1735,6 +1737,7 @@ alter table feishu_bot.inbox enable row level security;
 -- It has no primary key, and under a publication for all tables Postgres deletes only what it can name to subscribers.
 alter table feishu_bot.inbox replica identity full;
 
+-- The queue: a job is one event to handle, or a conversation to tend.
 create table feishu_bot.jobs (
   id bigint generated always as identity primary key,  -- a card names it: J12
   task text not null,
@@ -1757,6 +1760,7 @@ create index jobs_waiting_lock_idx on feishu_bot.jobs (lock, priority desc, id) 
 create index jobs_worker_idx on feishu_bot.jobs (worker_id) where status = 'running';
 alter table feishu_bot.jobs enable row level security;
 
+-- The processes that run jobs, and when each was last known to live.
 create table feishu_bot.workers (
   id bigint generated always as identity primary key,
   last_heartbeat timestamptz not null default now(),
@@ -1778,6 +1782,7 @@ create table feishu_bot.stops (
 create index stops_asked_idx on feishu_bot.stops (asked_at);
 alter table feishu_bot.stops enable row level security;
 
+-- What one process of all machines does at a time, and which one.
 create table feishu_bot.leases (
   name text primary key,  -- long connection
   holder text not null,  -- a name that the process has made up
@@ -1785,6 +1790,7 @@ create table feishu_bot.leases (
 );
 alter table feishu_bot.leases enable row level security;
 
+-- The requests that a person has left.
 create table feishu_bot.person_rates (
   tenant_key text not null check (length(tenant_key) <= 200),
   open_id text not null check (length(open_id) between 1 and 200),
