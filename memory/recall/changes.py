@@ -18,11 +18,14 @@ from memory.text import has_han
 _WHEN = frozenset(("day", "weekday", "time", "month", "period", "year"))
 _CERTAIN = _WHEN | {"money", "percent", "place", "color", "code", "person", "company"}
 # Of something one does with one value at a time: a name replaces a name.
+# A relation that says by itself what its value is: “plays the position of”, “was founded by”.
+_EXPLICIT = (" of", " by", " to", " the")
 _NAMED = frozenset(("person", "place"))
-_OPEN = frozenset(("name", "other"))
+_OPEN = frozenset(("name", "other", "national"))
 _SEVERAL = frozenset(
     ("have", "need", "use", "drink", "drive", "play", "speak", "take", "run", "hold")
 )
+_VAGUE = frozenset(("state", "role", "national"))
 _WE = frozenset(("we", "我们"))
 _TAKEN_UP = frozenset(("use", "drink", "drive", "change"))
 _LIVING = frozenset(("live", "be", "sit", "stay"))
@@ -31,7 +34,7 @@ _ATTRIBUTES = frozenset(
     location place room contact owner lead manager boss dentist doctor courier supplier vendor
     caterer client host speaker reviewer author capital email url link port version key pin language
     colour color theme topic motto hotel airline bank insurer printer provider framework database
-    editor size""".split()
+    editor size officer broadcaster head language religion genre position headquarters""".split()
 )
 _ATTRIBUTES_ZH = tuple(
     "密码 号码 号 电话 分机 地址 名字 标题 价格 费用 预算 截止 地点 时间 日期"
@@ -48,23 +51,43 @@ class _Told:
     statement: Statement
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A turn whose statements were all replaced at `until` (an `asked_at`), the last of them by the
+    turn `by`. `until` is "" for a turn that replaced another and holds."""
+
+    until: str = ""
+    by: str = ""
+
+
 def replaced(ordered: Sequence[Passage]) -> Mapping[str, str]:
     """Of passages in the order of time: turn_id -> the `asked_at` at which all that the turn states
     was replaced, or "" for a turn that replaced another and holds."""
+    return {turn_id: change.until for turn_id, change in changes(ordered).items()}
+
+
+def changes(ordered: Sequence[Passage]) -> Mapping[str, Change]:
+    """Of passages in the order of time: turn_id -> its change, if it replaced or was replaced."""
     told = [
         _Told(at, passage, statement)
         for at, passage in enumerate(ordered)
         for statement in statements(passage.question)
     ]
-    ends: dict[int, list[str]] = {}
+    ends: dict[int, list[_Told | None]] = {}
     holds: set[int] = set()
     for number, one in enumerate(told):
         newer = _replaced_by(one, told[number + 1 :])
-        ends.setdefault(one.at, []).append(newer.passage.asked_at if newer else "")
+        ends.setdefault(one.at, []).append(newer)
         if newer:
             holds.add(newer.at)
-    until = {at: min(times) for at, times in ends.items() if all(times)}
-    return {ordered[at].turn_id: until.get(at, "") for at in sorted(holds | set(until))}
+    made = {ordered[at].turn_id: Change() for at in sorted(holds)}
+    for at, ended_by in ends.items():
+        known = [one for one in ended_by if one]
+        if len(known) == len(ended_by):
+            last = max(known, key=lambda one: one.at)
+            until = min(one.passage.asked_at for one in known)
+            made[ordered[at].turn_id] = Change(until, last.passage.turn_id)
+    return made
 
 
 def _replaced_by(one: _Told, later: Sequence[_Told]) -> _Told | None:
@@ -139,16 +162,22 @@ def _of_one_kind(later: Statement, earlier: Statement) -> bool:
         return later.relation == "have" and _counts_the_same(later, earlier)
     if later.relation.startswith("by:"):
         return "state" not in (kind, was)
+    if later.relation.endswith(_EXPLICIT) and _is_plain(kind) == _is_plain(was):
+        return _is_plain(kind) or kind == was
     if kind != was and not (_is_attribute(later.subject) and {kind, was} <= _OPEN | _NAMED):
         return False
     if later.relation == "work at" and kind == "other":
         return False  # where, or for whom
     if kind == was and (kind in _CERTAIN or kind.startswith("number:")):
         return True
-    if kind in ("state", "role") or was in ("state", "role"):
+    if {kind, was} & {"state", "role"}:
         return False
     # “is Lake Hall”: of an attribute always, of a person or thing nothing certain
     return later.relation != "be" or _is_attribute(later.subject)
+
+
+def _is_plain(kind: str) -> bool:
+    return kind not in _CERTAIN - _NAMED and not kind.startswith("number:")
 
 
 def _is_open(later: Statement, earlier: Statement) -> bool:
@@ -205,9 +234,9 @@ def _moved(later: Statement, earlier: Statement) -> bool:
 
 def _may_follow(later: Statement, earlier: Statement) -> bool:
     kinds, was = set(later.kinds), set(earlier.kinds)
-    if kinds & was - {"state", "role"} or (kinds & _WHEN and was & _WHEN):
+    if kinds & was - _VAGUE or (kinds & _WHEN and was & _WHEN):
         return True
-    if {"state", "role"} & (kinds | was) or (kinds | was) & _WHEN:
+    if _VAGUE & (kinds | was) or (kinds | was) & _WHEN:
         return later.kinds[0] == earlier.kinds[0] == "role" or bool(
             kinds == was == {"state"}
             and later.relation == earlier.relation == "be"

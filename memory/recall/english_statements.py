@@ -48,7 +48,7 @@ _UNCERTAIN = _POINTING | frozenset(
     other others anything something someone somebody everyone anyone none thing things lot bit
     way""".split()
 )
-_LONGEST_SUBJECT = 7
+_LONGEST_SUBJECT, _LONGEST_DESCRIPTION = 9, 14
 _UNSAID = frozenset(
     "the a an our new current my i we us of for your their his her its in at date time day".split()
 )
@@ -111,6 +111,7 @@ _ALSO_NOUNS = frozenset(
     """lead head host chair contact run end start meet work leave cost open take use drink drive
     report close live have finish begin sit""".split()
 )
+_KINDS_OF_PLACE = frozenset("city continent country state town region province field".split())
 _NOT_ONE_OF = frozenset("a an one some another".split())
 _SHARED = frozenset("member fan friend part one kind lot supporter colleague fellow".split())
 
@@ -130,11 +131,20 @@ def english_statement(clause: str, marked: bool) -> Statement | None:
         for word, low in zip(words, lower, strict=True)
         if low not in _PASSING and low not in _NEW and low not in ("no", "longer", "anymore", "not")
     ]
-    verb = next((n for n, (_, low) in enumerate(kept) if n and _is_verb(kept, n, low)), 0)
+    verb = _described([low for _, low in kept]) or next(
+        (n for n, (_, low) in enumerate(kept) if n and _is_verb(kept, n, low)), 0
+    )
     if not verb:
         return None
     subject, rest = [low for _, low in kept[:verb]], kept[verb:]
     return _said(subject, kept[:verb], rest, changes=changes, ends=negated)
+
+
+def _described(lower: Sequence[str]) -> int:
+    """The place of “is” after a description: “the company that made the van is Ford”; or 0."""
+    if lower[:1] != ["the"] or not {"that", "where", "who", "which"}.intersection(lower[2:5]):
+        return 0
+    return next((n for n in range(len(lower) - 2, 3, -1) if lower[n] in ("is", "was")), 0)
 
 
 def _long_form(match: re.Match[str]) -> str:
@@ -174,11 +184,7 @@ def _said(
     points_back = len(subject) == 1 and subject[0] in _BACK
     if points_back and changes:
         about = frozenset()
-    elif (
-        len(subject) > _LONGEST_SUBJECT
-        or _UNCERTAIN.intersection(subject)
-        or ("i" in subject[1:] or "we" in subject[1:])
-    ):
+    elif _is_uncertain(subject):
         return None
     make = _Maker(about, personal, changes, ends)
     if verb in _STOPPED and not (tail and tail[0][1] == "to"):
@@ -195,6 +201,9 @@ def _said(
         return make("leave off", _text(tail), changes=True, ends=True)
     if verb in _DONE_BY and not be:
         return _done_by(make, named, verb, tail)
+    speaker = personal and not about
+    if be and not speaker and len(tail) > 1 and _is_participle(verb, tail[0][1], tail[1][1]):
+        return _single(make, tail[0][1], tail[1:])
     if be and verb in _BE:
         return _is_something(make, subject, named, tail)
     if be and tail and tail[0][1] in ("by", "for", "of") and verb in _DONE_BY:
@@ -206,6 +215,20 @@ def _said(
     if verb in _SINGLE:
         return _single(make, _SINGLE[verb], tail)
     return None
+
+
+def _is_participle(verb: str, low: str, then: str) -> bool:
+    """True if a relation of its own follows “is”: “is affiliated with”, “was sold by”."""
+    known = low in _ARRANGED or low in _DONE_BY or low in _SINGLE
+    return verb in _BE and low.endswith("ed") and not known and then in _PREPOSITIONS
+
+
+def _is_uncertain(subject: Sequence[str]) -> bool:
+    if _described([*subject, "is", ""]):
+        return False
+    clause = "i" in subject[1:] or "we" in subject[1:]
+    longest = _LONGEST_DESCRIPTION if subject[0] == "the" else _LONGEST_SUBJECT
+    return clause or len(subject) > longest or bool(_UNCERTAIN.intersection(subject))
 
 
 def _leads_on(low: str) -> bool:
@@ -306,6 +329,8 @@ def _is_something(
     if lows[0] == "in" and "charge" in lows[:2] and "of" in lows[2:3]:
         return _done_by(make, named, "charge", tail[3:])
     if lows[0] in _PREPOSITIONS:
+        if lows[1:2] == ["the"] and lows[3:4] == ["of"] and lows[2] in _KINDS_OF_PLACE:
+            return make(f"be in the {lows[2]} of", _text(tail[4:]))
         relation = "be" if lows[0] in _WHEN_WHERE else f"be {lows[0]}"
         made = make(relation, _text(tail[1:]), lows[0])
         vague = make.personal and not make.subject and made and made.kinds[0] in ("other", "state")
@@ -324,6 +349,8 @@ def _is_something(
     )
     if of and not _SHARED.intersection(lows[:of]):
         return make(f"be {' '.join(lows[1 : of + 1])}", _text(tail[of + 1 :]))
+    if _described([*subject, "is", ""]):
+        return make("be the", _text(tail))
     doing = next((low for low in subject if low in _AGENTS), "")
     if doing and not make.personal:
         return _by(make, doing, make.subject - {doing}, tail)

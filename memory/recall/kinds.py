@@ -109,7 +109,7 @@ def kinds_of(value: str, preposition: str = "") -> tuple[str, ...]:
     """Returns the kinds of `value` in the order in which they stand in it; the first one decides.
 
     An amount has its unit with it (“number:chair”). A value of no special kind is a “state”
-    (approved, on holiday), a “role” (a designer), a “name” or “other”.
+    (approved, on holiday), “national” (Swedish), a “role” (a designer), a “name” or “other”.
     """
     text = " ".join(value.split())
     phrase = f"{preposition} {text}".strip() if preposition else text
@@ -119,9 +119,10 @@ def kinds_of(value: str, preposition: str = "") -> tuple[str, ...]:
         return typed
     if _is_city(text):
         return ("place", *typed)
-    if _NATIONAL.match(text) or (
-        not text[:1].isupper() and (_STATE.match(phrase.lower()) or _STATE.match(text.lower()))
-    ):
+    if _NATIONAL.match(text):
+        return ("national",)
+    lower = not text[:1].isupper()
+    if lower and (_STATE.match(phrase.lower()) or _STATE.match(text.lower())):
         return ("state",)
     if typed:
         return typed

@@ -16,7 +16,11 @@ from memory.recall.english_statements import CORRECTS, english_statement
 from memory.recall.statement import Statement
 from memory.text import has_han, one_line
 
-_SENTENCE = re.compile(r"[^。！!？?；;\n.]+(?:\.(?=\S)[^。！!？?；;\n.]*)*[。！!？?；;.]?")
+# No sentence ends after an initial or an abbreviation.
+_SHORTENED = r"(?<=[A-Z]\.)|(?<=\b(?:Mr|Dr|St|Jr|Co)\.)|(?<=\b(?:Mrs|Inc|Ltd)\.)"
+_SENTENCE = re.compile(
+    rf"[^。！!？?；;\n.]+(?:\.(?:(?=\S)|{_SHORTENED})[^。！!？?；;\n.]*)*[。！!？?；;.]?"
+)
 _ASKED = re.compile(
     r"[？?]$|[吗嗎呢]$|^(?:what|when|where|who|which|why|how|is|are|was|were|do|does|did|can|could)\b",
     re.I,
