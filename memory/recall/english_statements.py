@@ -113,6 +113,10 @@ _ALSO_NOUNS = frozenset(
 )
 _KINDS_OF_PLACE = frozenset("city continent country state town region province field".split())
 _NOT_ONE_OF = frozenset("a an one some another".split())
+_MANY = frozenset(
+    """friend colleague brother sister son daughter cousin aunt uncle neighbour neighbor client
+    customer student""".split()
+)
 _SHARED = frozenset("member fan friend part one kind lot supporter colleague fellow".split())
 
 
@@ -354,7 +358,16 @@ def _is_something(
     doing = next((low for low in subject if low in _AGENTS), "")
     if doing and not make.personal:
         return _by(make, doing, make.subject - {doing}, tail)
-    return make("be", _text(tail))
+    made = make("be", _text(tail))
+    kind = made.kinds[0] if made else ""
+    is_name = kind in ("name", "person") or (kind == "national" and "language" in subject)
+    return replace(made, relation="be the") if made and is_name and _is_one(subject) else made
+
+
+def _is_one(subject: Sequence[str]) -> bool:
+    """Returns whether there is one of it: “the Minister for Home Affairs”, “Lena's landlord”."""
+    owned = any(low.endswith(("'s", "’s")) for low in subject[:-1])
+    return subject[:1] == ["the"] or (owned and subject[-1] not in _MANY)
 
 
 def _single(make: _Maker, verb: str, tail: list[_Word]) -> Statement | None:

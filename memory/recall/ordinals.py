@@ -28,6 +28,7 @@ _LAST = re.compile(
 # What has so much of the best score is about the same matter; of so many more hits one is chosen.
 _SAME_MATTER = 0.6
 _LOOK_FURTHER = 3
+_AS_WELL = 0.8
 
 
 def ordinal(question: str) -> Ordinal | None:
@@ -57,16 +58,20 @@ def in_order(found: Sequence[Passage], question: str, k: int) -> tuple[Passage, 
 
 
 def newest_first(found: Sequence[Passage]) -> Sequence[Passage]:
-    """Returns `found` (best first) with what replaced a turn before that turn."""
+    """Returns `found` (best first) with what replaced a turn before that turn. It moves up only if
+    it matches about as well: else the question's words were in the value of before."""
     made = changes(sorted(found, key=_time))
     places = {one.turn_id: (place, 0) for place, one in enumerate(found)}
+    scores = {one.turn_id: one.score for one in found}
     for turn_id, change in made.items():
         behind, holds = 0, turn_id
         while made[holds].until:
             behind, holds = behind + 1, made[holds].by
-        if change.until:
-            best = min(places[holds], places[turn_id])
-            places[holds], places[turn_id] = best, (best[0], behind)
+        if not change.until:
+            continue
+        if scores[holds] >= _AS_WELL * scores[turn_id]:
+            places[holds] = min(places[holds], places[turn_id])
+        places[turn_id] = max(places[turn_id], (places[holds][0], behind))
     return sorted(found, key=lambda one: places[one.turn_id])
 
 
