@@ -79,12 +79,18 @@ class GroupFact:
     id: str
     key: str
     value: Any
+    scope: Scope
     actor_id: str
     user_id: str
     at: str
     turn_id: str | None = None
     until: str | None = None
     by: str | None = None
+
+    def may_be_replaced_by(self, author: str) -> bool:
+        """Whether a statement of `author` can replace it: what people had kept about themselves is
+        theirs."""
+        return self.scope == "chat" or self.actor_id == author
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ as $$
 $$;
 
 -- What anybody had kept in this group that has words of p_question, best first, and what it replaced or was replaced by:
--- [{id, key, value, actor_id, user_id, at, turn_id, until, by}]. `until` and `by` (a fact's id) are of one that was replaced. The
+-- [{id, key, value, scope, actor_id, user_id, at, turn_id, until, by}]. `until` and `by` (a fact's id) are of one that was replaced. The
 -- subject's own facts and remarks, which get_working_memory tells, are among them only if they replaced or were replaced.
 create or replace function bot_private.group_facts(
   p_conversation_id text, p_user_id text, p_tenant_key text, p_question text, p_since timestamptz
@@ -135,7 +135,7 @@ begin
     select distinct t from unnest(bot_private.recall_tokens(left(p_question, 500))) t where length(t) > 1);
   return (
     with facts as materialized (
-      select f.*, w.actor_id, w.user_id,
+      select f.*, w.scope, w.actor_id, w.user_id,
              p_user_id in (w.user_id, w.actor_id)
                and (w.scope = 'user' or w.conversation_id = p_conversation_id) as is_own,
              lower(concat_ws(' ', f.key, f.value)) as words
@@ -170,7 +170,7 @@ begin
       select t.*, sum(length(t.words)) over (order by t.rank, t.hits desc, t.at desc, t.id) as characters from told t
     )
     select coalesce(jsonb_agg(jsonb_build_object(
-      'id', f.id, 'key', f.key, 'value', f.value, 'actor_id', f.actor_id, 'user_id', f.user_id, 'at', f.at,
+      'id', f.id, 'key', f.key, 'value', f.value, 'scope', f.scope, 'actor_id', f.actor_id, 'user_id', f.user_id, 'at', f.at,
       'turn_id', f.source ->> 'turn', 'until', f.until, 'by', f.by)
       order by f.rank, f.hits desc, f.at desc, f.id), '[]')
     from fitting f where f.characters <= most_characters);
