@@ -869,8 +869,8 @@ create table public.agent_working_memory (
   updated_at timestamptz not null default now(),
   -- What is kept of a person is kept by place and author: what somebody says of another is theirs.
   actor_id text check (actor_id <> ''),
-  -- {key: {"turn": the message's id, "at": when}}; without an entry: from before, or by an
-  -- operator.
+  -- {key: {"turn": the message's id, "at": when, "replaces": [ids of facts, as fact_id gives them]}};
+  -- without an entry: by an operator.
   sources jsonb not null default '{}',
   constraint agent_working_memory_check check ((scope = 'user') = (conversation_id = '')),
   constraint agent_working_memory_place
@@ -1969,8 +1969,9 @@ create trigger agent_chats_drop_working_memory after delete on public.agent_chat
 create trigger agent_working_memory_record_insert
   after insert on public.agent_working_memory
   for each row execute function public.record_working_memory_change();
-create trigger agent_working_memory_record_update after update of content
-  on public.agent_working_memory for each row when (old.content <> new.content)
+create trigger agent_working_memory_record_update after update of content, sources
+  on public.agent_working_memory for each row
+  when (old.content <> new.content or old.sources <> new.sources)
   execute function public.record_working_memory_change();
 
 -- Section: who may call which function
