@@ -240,6 +240,9 @@ ENDPOINTS = (
     _personal(
         "POST", _CALENDARS + "/primary", agendas.primary_calendar, user_scopes.PRIMARY_CALENDAR
     ),
+    _personal(
+        "POST", _CALENDARS + "/primarys", agendas.primary_calendars, user_scopes.PRIMARY_CALENDAR
+    ),
     _personal("POST", "/calendar/v4/freebusy/list", agendas.free_busy, user_scopes.FREE_BUSY),
     _personal("GET", _EVENTS + "/instance_view", agendas.instance_view, user_scopes.READ_EVENTS),
     _personal("POST", _EVENTS, agendas.create_event, user_scopes.CREATE_EVENTS),
