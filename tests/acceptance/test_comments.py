@@ -187,6 +187,17 @@ def test_another_document_is_not_told_of_in_a_comment(world: World, plan: Commen
     assert SECRET not in results[-1]
 
 
+def test_a_document_that_shows_each_reader_something_else_is_not_told_of_in_a_comment(
+    world: World, plan: Commented
+) -> None:
+    blocks = [{"kind": "reference", "source": "x" * 27, "text": f"The code is {SECRET}."}]
+    world.platform.post("/documents/change", token=plan.token, blocks=blocks)
+    scripted(world, {"when": {"in": "prompt", "regex": SECRET}, "reply": {"text": SECRET}})
+    _, said = plan.asked("Bob", f"@{world.bot_name} what is the code?", quote="The code")
+    assert SECRET not in said
+    assert "could not be read" in json.dumps(world.model.requests()[-1])
+
+
 def test_a_comment_on_the_whole_document_and_a_long_answer(world: World, plan: Commented) -> None:
     scripted(world, {"reply": {"text": "A sentence of words. " * 1500}})
     before = len(world.platform.get("/documents")["items"][-1]["comments"])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -176,8 +175,8 @@ class PendingAction:
     """A tool call that waits for the press of a button by the person who asked.
 
     `id` is opaque and goes into the button; `tool` is the name with its server in front. Only
-    `actor_id` may confirm it, once. `about` tells people what ids in the arguments stand for.
-    `told`: a card's text in place of the arguments, which says all that will be written.
+    `actor_id` may confirm it, once. `told` is the card's question, worded by us; it names all that
+    will be done. `description` is one line of it, for the record.
     """
 
     id: str
@@ -186,15 +185,7 @@ class PendingAction:
     description: str
     actor_id: str
     conversation_id: str
-    about: Mapping[str, str] = field(default_factory=dict)
     told: str = ""
-
-    @property
-    def shown(self) -> str:
-        """All arguments as people read them: JSON in which nothing is invisible."""
-        written = {**self.arguments, **self.about}
-        text = json.dumps(written, ensure_ascii=False, indent=2, default=str)
-        return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 @dataclass(frozen=True, slots=True)

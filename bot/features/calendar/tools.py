@@ -184,8 +184,18 @@ async def _place(
 
 
 async def busy_people(agenda: TurnAgenda, people: Sequence[Attendee], span: BusySpan) -> list[str]:
-    """The names of those who are busy then. Raises `AgendaRefused`, for who has left too."""
-    return [one.name for one in people if meets(span, await agenda.busy(one, span))]
+    """Returns the names of those who are busy then, as far as all who read along may know. Raises
+    `AgendaRefused`, for those who have left too."""
+    return [one.name for one in people if await _is_busy(agenda, one, span)]
+
+
+async def _is_busy(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> bool:
+    try:
+        return meets(span, await agenda.busy(person, span))
+    except AgendaRefused as refusal:
+        if refusal.reason != "private_calendar":
+            raise
+        return False
 
 
 async def _times(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> PersonAgenda:
