@@ -10,8 +10,8 @@ import structlog
 
 from bot.agents.prompts.quotation import quotation, remark
 from bot.answering.request_rate import asker_of
-from bot.feishu.content import Attachment
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
+from bot.feishu.resources import Attachment
 from bot.files.reading import Read, ReadingLimits, Reason, Unread, is_readable
 from bot.files.reading_slots import NoPlace
 from bot.files.refusals import MOST_FILES, not_read

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from bot.feishu.content import Attachment, render_content
+from bot.feishu.content import render_content
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.mention_keys import (
     ALL_KEY,
@@ -19,6 +19,7 @@ from bot.feishu.mention_keys import (
     parse_mentions,
     render_mentions,
 )
+from bot.feishu.resources import Attachment
 from bot.text.slash_commands import STOP_WORDS
 from memory.scope import document_chat
 
