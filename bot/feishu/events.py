@@ -177,7 +177,7 @@ def _of_comment(event: dict[str, Any], event_id: str, app_id: str) -> Delivery:
     """A comment may come twice under two event ids, as a message may."""
     comment_id = _required(event, "comment_id")
     reply_id = as_text(event.get("reply_id")) or comment_id
-    file_token = _required(as_dict(event.get("notice_meta")), "file_token")
+    file_token = _required({**event, **as_dict(event.get("notice_meta"))}, "file_token")
     place = document_chat(file_token, comment_id)
     key = f"comment:{file_token}:{comment_id}:{reply_id}"
     return Delivery(COMMENT_ADDED, event_id, key, app_id, chat_id=place)
