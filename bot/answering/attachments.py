@@ -115,4 +115,5 @@ def _quoted(name: str, read: Read, budget_tokens: int) -> str:
     fits = cost <= budget_tokens
     text = read.text if fits else read.text[: len(read.text) * max(budget_tokens, 0) // cost]
     whole = "" if fits and not read.cut else ", its beginning only: say so where it matters"
-    return quotation(f'Text of the file "{name}"{whole}', text, longest=len(text))
+    remarks = "".join(f", {one}: say so where it matters" for one in read.remarks)
+    return quotation(f'Text of the file "{name}"{whole}{remarks}', text, longest=len(text))

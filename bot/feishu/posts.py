@@ -18,6 +18,7 @@ from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.mention_keys import ALL_KEY, SOMEONE, is_joining
 from bot.feishu.resources import Attachment, Content
 from bot.text.file_names import safe_name
+from bot.text.markdown import certain_spans
 
 WITHOUT_KEY = "file that Feishu sent without a key"
 
@@ -27,12 +28,8 @@ _WRAPPERS = 3  # levels
 _DEEPEST = 8  # levels of nodes in nodes
 _INSIDE = ("content", "elements", "children", "items")
 _KEY = r"img_[\w-]{1,200}"
-_PICTURE = re.compile(rf"!\[[^\]\n]*\]\(\s*<?({_KEY})>?(?:\s+[\"'][^\n]*?[\"'])?\s*\)")
-_CODE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)"
-    r"|(?<!`)(?P<ticks>`+)(?!`)(?:(?!\n\n).)*?(?<!`)(?P=ticks)(?!`)",
-    re.MULTILINE | re.DOTALL,
-)
+_PICTURE = re.compile(rf"!\[[^\[\]\n]{{0,500}}\]\( ?<?({_KEY})>?(?: [\"'][^\n()]{{0,200}})?\)")
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _WORD = re.compile(r"\w+")
 _MENTION = re.compile(r"@_user_\d+|@_all")
 _BACKTICKS = re.compile(r"`{3,}")
@@ -184,10 +181,25 @@ def _attachments(row: Row) -> Iterator[Attachment]:
     for node in row:
         if node.get("tag") in ("md", "markdown"):
             text = as_text(node.get("text")) or as_text(node.get("content"))
-            for key in _PICTURE.findall(_CODE.sub("", text)):
-                yield Attachment("image", key, "")
+            for line in _prose(text):
+                yield from (Attachment("image", key, "") for key in _PICTURE.findall(line))
         elif (found := _resource(node)) and found.key:
             yield found
+
+
+def _prose(markdown: str) -> Iterator[str]:
+    """The lines of Markdown without code."""
+    fence = ""
+    for line in markdown.splitlines():
+        mark = found[1] if (found := _FENCE.match(line)) else ""
+        if fence:
+            fence = "" if mark.startswith(fence) else fence
+        elif mark:
+            fence = mark
+        else:
+            for span in reversed(certain_spans(line)):
+                line = line[: span.start] + line[span.end :]
+            yield line
 
 
 def _beside(post: dict[str, Any]) -> list[Attachment]:
