@@ -398,6 +398,7 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
         label=turn.names.label,
         labelled=turn.in_group,
         now=services.now(),
+        asked=services.asked_at(turn.request.create_time_ms),
         people=turn.names.roster(people_of(turn)),
         language=language(services, turn, opened),
         owner=f"{owner}\n\n{_UNASKED}".strip() if turn.unasked else owner,

@@ -45,6 +45,7 @@ class Scene:
     names: Mapping[str, str]
     labelled: bool
     now: datetime
+    asked: datetime | None = None
     owner: str = ""
     people: Roster = NOBODY
     language: Language | None = None
@@ -111,6 +112,7 @@ def build_prompt(
         recalled=fitted.recalled,
         transcript=fitted.transcript,
         now=scene.now,
+        asked=scene.asked,
         context=None if opened.degraded else context,
         turn_id=turn_id,
         memory_away=opened.degraded,
@@ -132,7 +134,8 @@ def build_prompt(
 
 def _rules(scene: Scene, *, away: bool) -> str:
     rules = manager_rules(scene.bot_name, with_tools=not away, owner=scene.owner)
-    return f"{rules}\n\n{circumstances(scene.subject, scene.now, memory_away=away)}"
+    known = circumstances(scene.subject, scene.now, memory_away=away, asked=scene.asked)
+    return f"{rules}\n\n{known}"
 
 
 def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) -> Sections:

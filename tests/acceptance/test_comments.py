@@ -135,11 +135,14 @@ def test_a_comment_is_answered_from_its_document_and_its_thread_and_from_nothing
     assert answer["message_id"].endswith(plan.thread(thread)[-1]["reply_id"])
 
     plan.say("Alice", "so what", comment_id=thread)
+    plan.say("Alice", "@Bob can you check the sum?", comment_id=thread)
     _, said = plan.asked("Alice", f"{mention} and who says so?", comment_id=thread)
     assert said.startswith("@Alice ")
     assert "Bob: @" in told(world)
     assert "so what" in told(world)
-    assert len(plan.ours(thread)) == 2, "what does not mention the bot starts nothing"
+    both = plan.say("Alice", f"@Bob and {mention}, is it right?", comment_id=thread)
+    handled(world, both["reply_id"])
+    assert len(plan.ours(thread)) == 3, "what does not mention the bot starts nothing"
     assert checked(world, f"feishu:doc:{plan.token}:{thread}") == []
 
 

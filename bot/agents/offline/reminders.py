@@ -9,11 +9,14 @@ from datetime import datetime
 
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.texts import say
+from bot.agents.prompts.prompt import ASKED_EARLIER
 from bot.text.dates.moments import when
 from bot.text.languages import Language
 from memory.text import HAN
 
-_NOW = re.compile(r"^Now:\n(\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
+_TIME = r"\n(\d{4}-\d\d-\d\d \d\d:\d\d)"
+_NOW = re.compile(rf"^Now:{_TIME}", re.MULTILINE)
+_ASKED = re.compile(rf"^{re.escape(ASKED_EARLIER)}{_TIME}", re.MULTILINE)
 _PEOPLE = r"(?:(?:[、和与,，\s]| and )*@[^\s@,，、]+)*"
 # Somebody by name: with a capital letter, or in Chinese characters within English words.
 _NAME = r"(?-i:[A-Z][a-z]+(?:[-'’ ][A-Z][a-z]+)*)"
@@ -213,5 +216,6 @@ def _bare(text: str) -> str:
 
 
 def _now(instructions: str) -> datetime:
-    match = _NOW.search(instructions)
+    """When it was asked, from which days and times count."""
+    match = _ASKED.search(instructions) or _NOW.search(instructions)
     return datetime.fromisoformat(match[1]) if match else datetime.min  # noqa: DTZ901

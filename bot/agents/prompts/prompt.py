@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from bot.agents.authority.rules import AskerExchange
@@ -22,6 +22,8 @@ from memory.scope import AgentMemoryContext
 Ended = Literal["", "length", "time", "connection", "stopped"]
 """Why an answer is not all that its model wanted to say."""
 
+ASKED_EARLIER = "The question was asked earlier; its “today” and “tomorrow” count from:"
+_LATE = timedelta(minutes=5)
 KNOWN = "[Known for this answer]"
 ASKED = "[The message to answer]"
 THREAD_MEMORY = "Working memory of this thread:"
@@ -163,6 +165,12 @@ class Prompt:
     reads_only: bool = False
     people: Roster = NOBODY
     language: Language | None = None
+    asked: datetime | None = None
+
+    @property
+    def asked_at(self) -> datetime:
+        """When the question was written: its “tomorrow” counts from then."""
+        return self.asked or self.now
 
     @property
     def spoken(self) -> Language:
@@ -264,7 +272,9 @@ def knowledge(prompt: Prompt) -> str:
     shortened = SHORTENED if prompt.working_memory_cut else ""
     notes = NOTE_RULES if prompt.registry else ""
     return _joined(
-        circumstances(prompt.subject, prompt.now, memory_away=prompt.memory_away),
+        circumstances(
+            prompt.subject, prompt.now, memory_away=prompt.memory_away, asked=prompt.asked_at
+        ),
         _titled(
             (THREAD_MEMORY, _json(prompt.working_memory.chat)),
             (PERSON_MEMORY, _json(prompt.working_memory.user)),
@@ -283,13 +293,26 @@ def knowledge(prompt: Prompt) -> str:
     )
 
 
-def circumstances(subject: str, now: datetime, *, memory_away: bool) -> str:
-    """Whose conversation it is, the time, and whether the memory is there."""
+def circumstances(
+    subject: str, now: datetime, *, memory_away: bool, asked: datetime | None = None
+) -> str:
+    """Whose conversation it is, the time, when it was asked if that makes a difference, and whether
+    the memory is there."""
+    asked = asked or now
+    is_late = now - asked > _LATE or now.date() != asked.date()
     return _titled(
-        ("Now:", f"{now:%Y-%m-%d %H:%M %A} ({now.tzinfo})"),
+        ("Now:", _moment(now)),
+        (
+            ASKED_EARLIER,
+            _moment(asked) if is_late else "",
+        ),
         ("The person of this conversation:", short_name(subject)),
         ("Memory:", MEMORY_AWAY if memory_away else ""),
     )
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M %A} ({at.tzinfo})"
 
 
 def _named(rules: str, bot_name: str) -> str:
