@@ -34,6 +34,7 @@ from lab.evaluation.recall_before import evaluate_before
 from lab.evaluation.recall_corpora import (
     Corpus,
     load_beam,
+    load_facts,
     load_locomo,
     load_memdaily,
     load_memory_bank,
@@ -56,6 +57,7 @@ from lab.evaluation.recall_vectors import WEIGHTS, embed_conversations, embed_qu
 from memory.backends import embedded
 from memory.recall.reading import words_told
 from memory.recall.worth_telling import MOST_TOLD, worth_telling
+from scripts.operating.arguments import run_script
 
 TELLING = Telling(MOST_TOLD, worth_telling, words_told, {"newest_too": True})
 TELLING_BY_MEANING = replace(TELLING, choose=partial(worth_telling, by_meaning=True))
@@ -121,6 +123,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--memdaily", type=Path, metavar="DIR", help="MemDaily's questions")
     parser.add_argument("--beam", type=Path, metavar="DIR", help="BEAM's folder chats/100K")
     parser.add_argument(
+        "--facts", type=Path, metavar="FILE", help="EvoMemBench's Conflict_Resolution.json"
+    )
+    parser.add_argument("--facts-sizes", nargs="+", default=["6k", "32k", "64k", "262k"])
+    parser.add_argument(
         "--xquad", type=Path, metavar="DIR", help="XQuAD: questions across languages"
     )
     parser.add_argument("--bm25", action="store_true", help="also plain BM25 (bm25s, jieba)")
@@ -161,7 +167,7 @@ _PUBLIC: tuple[tuple[str, Callable[[Path], Corpus]], ...] = (
 
 
 def _names_data(options: argparse.Namespace) -> bool:
-    return any(getattr(options, name) for name, _ in _PUBLIC)
+    return bool(options.facts) or any(getattr(options, name) for name, _ in _PUBLIC)
 
 
 def _corpora(options: argparse.Namespace) -> list[Corpus]:
@@ -173,6 +179,8 @@ def _corpora(options: argparse.Namespace) -> list[Corpus]:
         for name, load_corpus in _PUBLIC
         if (path := getattr(options, name))
     ]
+    if options.facts:
+        corpora += [load_facts(options.facts, size) for size in options.facts_sizes]
     if options.half:
         kept_back = options.half == "rest"
         return [one.half(f"{one.name}, {options.half}", kept_back=kept_back) for one in corpora]
@@ -304,4 +312,4 @@ def _progress(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -71,15 +71,40 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupFact:
+    """What `actor_id` had the bot remember in a group about `user_id` or, in their own name, about
+    one of its matters. `at` is when (ISO 8601), `turn_id` the message that said so, None: not
+    known. It held `until` the fact `by` replaced it; None: it holds."""
+
+    id: str
+    key: str
+    value: Any
+    scope: Scope
+    actor_id: str
+    user_id: str
+    at: str
+    turn_id: str | None = None
+    until: str | None = None
+    by: str | None = None
+
+    def may_be_replaced_by(self, author: str) -> bool:
+        """Whether a statement of `author` can replace it: what people had kept about themselves is
+        theirs."""
+        return self.scope == "chat" or self.actor_id == author
+
+
+@dataclass(frozen=True, slots=True)
 class WorkingMemory:
     """JSON objects: `chat` is what the person had kept in this conversation, `user` their lasting
     facts, as far as they may be used here. `said` is what others had kept about the person in this
-    conversation, and the person about others. `turns` are the messages that it comes from."""
+    conversation, and the person about others. `group` are facts of anybody in this group that have
+    words of the question, with what they replaced. `turns` are the messages that it comes from."""
 
     chat: Mapping[str, Any] = field(default_factory=dict)
     user: Mapping[str, Any] = field(default_factory=dict)
     said: tuple[Remark, ...] = ()
     turns: tuple[str, ...] = ()
+    group: tuple[GroupFact, ...] = ()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> WorkingMemory:
@@ -88,7 +113,8 @@ class WorkingMemory:
             row.get("chat", {}),
             row.get("user", {}),
             tuple(Remark(**one) for one in row.get("said", ())),
-            tuple({turn for turns in row.get("turns") or () for turn in turns}),
+            tuple({turn for turns in row.get("turns") or () for turn in turns if turn}),
+            tuple(GroupFact(**one) for one in row.get("group") or ()),
         )
 
 

@@ -335,12 +335,14 @@ class MemoryStore:
         scope: Scope,
         patch: Mapping[str, Any],
         turn_id: str = "",
+        replaces: Sequence[str] = (),
     ) -> Mapping[str, Any]:
         """Applies a merge patch (RFC 7396) in the database; returns the whole scope.
 
         `turn_id` is the message that the patch comes from. When that message is taken back, the
-        change is too. Raises `TakenBack`, `WorkingMemoryTooLarge` above 16 KB and `AccessDenied`
-        for another person's `user` scope.
+        change is too. `replaces` are ids of `GroupFact`s: what the patch sets holds in their place;
+        those that the sender may not replace stay. Raises `TakenBack`, `WorkingMemoryTooLarge`
+        above 16 KB and `AccessDenied` for another person's `user` scope.
         """
         content: Mapping[str, Any] = await self._call(
             "merge_working_memory",
@@ -350,6 +352,7 @@ class MemoryStore:
             p_scope=scope,
             p_patch=json.dumps(patch),  # escaped, so that the database refuses a lone surrogate
             p_turn_id=turn_id or None,
+            **({"p_replaces": as_json(list(replaces))} if replaces else {}),
         )
         return content
 

@@ -38,6 +38,7 @@ declare
     turn_reply, button_looks, card_sent, keep_cards, thread_entered,
     commands_among, messages_told, thread_number, newest_of_thread, read_along, nth_of_thread, recent_exchanges,
     facts_told, merged_facts, former_values, merge_patch,
+    fact_id, facts_of_chat, replaced_facts, facts_held, group_facts, replaceable_facts,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     note_score, notes_alike, notes_elsewhere,
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, places_to_recall,

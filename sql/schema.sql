@@ -869,8 +869,8 @@ create table public.agent_working_memory (
   updated_at timestamptz not null default now(),
   -- What is kept of a person is kept by place and author: what somebody says of another is theirs.
   actor_id text check (actor_id <> ''),
-  -- {key: {"turn": the message's id, "at": when}}; without an entry: from before, or by an
-  -- operator.
+  -- {key: {"turn": the message's id, "at": when, "replaces": [ids of facts, as fact_id gives them]}};
+  -- without an entry: by an operator.
   sources jsonb not null default '{}',
   constraint agent_working_memory_check check ((scope = 'user') = (conversation_id = '')),
   constraint agent_working_memory_place
@@ -1588,6 +1588,7 @@ begin
 end
 $$;
 
+-- The hashed words of a file, forward or quotation that a turn was given, so that what repeats them can be found.
 create table bot_private.source_terms (
   source text not null,  -- message_id
   turn_id text not null references public.agent_turns (id) on delete cascade,
@@ -1598,6 +1599,7 @@ create index source_terms_turn_idx on bot_private.source_terms (turn_id);
 alter table bot_private.source_terms enable row level security;
 grant truncate on bot_private.source_terms to service_role;
 
+-- The hashed words of a line that left its transcript, and the turns that were given it.
 create table bot_private.talk_terms (
   source text primary key,  -- message_id
   first_given timestamptz not null,  -- when the earliest of these turns began
@@ -1735,6 +1737,7 @@ alter table feishu_bot.inbox enable row level security;
 -- It has no primary key, and under a publication for all tables Postgres deletes only what it can name to subscribers.
 alter table feishu_bot.inbox replica identity full;
 
+-- The queue: a job is one event to handle, or a conversation to tend.
 create table feishu_bot.jobs (
   id bigint generated always as identity primary key,  -- a card names it: J12
   task text not null,
@@ -1757,6 +1760,7 @@ create index jobs_waiting_lock_idx on feishu_bot.jobs (lock, priority desc, id) 
 create index jobs_worker_idx on feishu_bot.jobs (worker_id) where status = 'running';
 alter table feishu_bot.jobs enable row level security;
 
+-- The processes that run jobs, and when each was last known to live.
 create table feishu_bot.workers (
   id bigint generated always as identity primary key,
   last_heartbeat timestamptz not null default now(),
@@ -1778,6 +1782,7 @@ create table feishu_bot.stops (
 create index stops_asked_idx on feishu_bot.stops (asked_at);
 alter table feishu_bot.stops enable row level security;
 
+-- What one process of all machines does at a time, and which one.
 create table feishu_bot.leases (
   name text primary key,  -- long connection
   holder text not null,  -- a name that the process has made up
@@ -1785,6 +1790,7 @@ create table feishu_bot.leases (
 );
 alter table feishu_bot.leases enable row level security;
 
+-- The requests that a person has left.
 create table feishu_bot.person_rates (
   tenant_key text not null check (length(tenant_key) <= 200),
   open_id text not null check (length(open_id) between 1 and 200),
@@ -1963,8 +1969,9 @@ create trigger agent_chats_drop_working_memory after delete on public.agent_chat
 create trigger agent_working_memory_record_insert
   after insert on public.agent_working_memory
   for each row execute function public.record_working_memory_change();
-create trigger agent_working_memory_record_update after update of content
-  on public.agent_working_memory for each row when (old.content <> new.content)
+create trigger agent_working_memory_record_update after update of content, sources
+  on public.agent_working_memory for each row
+  when (old.content <> new.content or old.sources <> new.sources)
   execute function public.record_working_memory_change();
 
 -- Section: who may call which function

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.agents.authority.rules import exchange_of
+from bot.agents.prompts.group_facts import group_lines
 from bot.agents.prompts.prompt import Image, Prompt, circumstances, manager_rules
 from bot.agents.prompts.quotation import with_material
 from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
@@ -84,7 +85,7 @@ def build_prompt(
     sections = Sections(
         question=with_material(material, told[-1].content if told else question),
         system=_rules(scene, away=opened.degraded),
-        working_memory=_memory_lines(opened.working_memory, scene.label),
+        working_memory=_memory_lines(opened.working_memory, scene),
         registry=registry_table(registered_notes(opened.registry)),
         summary=quoted_text(opened.summary.content) if opened.summary else "",
         recalled=recalled,
@@ -93,7 +94,9 @@ def build_prompt(
         history=tuple(without_quoted(told[:-1], opened.told[:-1], quoted)),
     )
     fitted = _fitted(sections, budget_tokens, calibration)
-    memory, remarks = _memory_within(opened.working_memory, fitted.working_memory, scene.label)
+    memory, remarks, group_facts = _memory_within(
+        opened.working_memory, fitted.working_memory, scene
+    )
     return Prompt(
         bot_name=scene.bot_name,
         question=fitted.question,
@@ -102,6 +105,7 @@ def build_prompt(
         working_memory=memory,
         working_memory_cut=memory != opened.working_memory,
         remarks=remarks,
+        group_facts=group_facts,
         registry=fitted.registry,
         summary=fitted.summary,
         recalled=fitted.recalled,
@@ -173,23 +177,30 @@ def _from_a_person(history: tuple[Message, ...]) -> tuple[Message, ...]:
     return history[next(people, len(history)) :]
 
 
-def _memory_lines(memory: WorkingMemory, label: Label) -> str:
+def _memory_lines(memory: WorkingMemory, scene: Scene) -> str:
     """A line for each key, the shortest first: cut at the end, it keeps as many as possible."""
     lines = [_memory_line(item) for kept in (memory.chat, memory.user) for item in kept.items()]
-    lines += [_remark(remark, label) for remark in memory.said]
+    lines += [_remark(remark, scene.label) for remark in memory.said]
+    lines += group_lines(memory.group, scene.label, scene.now)
     return "\n".join(sorted(lines, key=len))
 
 
-def _memory_within(memory: WorkingMemory, lines: str, label: Label) -> tuple[WorkingMemory, str]:
-    """The keys whose whole line is among `lines`, and the remarks that are, as lines."""
+def _memory_within(
+    memory: WorkingMemory, lines: str, scene: Scene
+) -> tuple[WorkingMemory, str, str]:
+    """What of the memory has its whole line among `lines`; its remarks and its group's facts as
+    lines."""
     left = frozenset(lines.split("\n"))
 
     def within(kept: Mapping[str, Any]) -> dict[str, Any]:
         return {item[0]: item[1] for item in kept.items() if _memory_line(item) in left}
 
-    said = tuple(remark for remark in memory.said if _remark(remark, label) in left)
-    kept = WorkingMemory(within(memory.chat), within(memory.user), said)
-    return kept, "\n".join(_remark(remark, label) for remark in said)
+    said = tuple(remark for remark in memory.said if _remark(remark, scene.label) in left)
+    told = group_lines(memory.group, scene.label, scene.now)
+    group = tuple(fact for fact, line in zip(memory.group, told, strict=True) if line in left)
+    kept = WorkingMemory(within(memory.chat), within(memory.user), said, memory.turns, group)
+    remarks = "\n".join(_remark(remark, scene.label) for remark in said)
+    return kept, remarks, "\n".join(line for line in told if line in left)
 
 
 def _memory_line(item: tuple[str, Any]) -> str:

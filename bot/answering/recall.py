@@ -18,6 +18,7 @@ from bot.text.slash_commands import parse
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import Former, OpenTurn
 from memory.recall.former import asks_for_former, with_former
+from memory.recall.ordinals import in_order
 from memory.recall.passages import (
     Passage,
     needs_recall,
@@ -45,7 +46,7 @@ async def recalled(
     """
     most = MOST_TOLD + len(told) + len(hidden)
     if opened.recalled is not None:
-        found = said(passages(opened.recalled), most)
+        found = said(in_order(passages(opened.recalled), turn.question, most), most)
     elif _is_wanted(services, turn, opened):
         found = await _found(services, turn, opened, most)
     else:

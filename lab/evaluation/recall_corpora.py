@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -264,6 +265,36 @@ def _numbers_in(value: Any) -> Iterator[int]:
     elif isinstance(value, list):
         for one in value:
             yield from _numbers_in(one)
+
+
+_FACT = re.compile(r"^\d+\. (.+)$", re.M)
+_PLAIN_WORD = re.compile(r"[\w']+")
+
+
+def load_facts(file: Path, size: str = "6k") -> Corpus:
+    """FactConsolidation's single-hop questions of one size (6k, 32k, 64k, 262k), of EvoMemBench's
+    `Conflict_Resolution.json`: numbered facts, of which later ones contradict earlier ones.
+
+    A fact is a turn. The evidence of a question is the last fact that has the answer and the rarest
+    of the question's words.
+    """
+    sets = json.loads(file.read_text(encoding="utf-8"))
+    one = next(each for each in sets if each["metadata"]["source"].endswith(f"sh_{size}"))
+    facts = _FACT.findall(one["context"])
+    start = datetime(2026, 1, 1, 9, tzinfo=UTC)
+    turns = tuple(
+        CorpusTurn(str(n), fact, "", "", start + timedelta(minutes=n))
+        for n, fact in enumerate(facts)
+    )
+    words = [frozenset(_PLAIN_WORD.findall(fact.lower())) for fact in facts]
+    common = Counter(word for each in words for word in each)
+    questions = []
+    for question, answers in zip(one["questions"], one["answers"], strict=True):
+        asked = frozenset(_PLAIN_WORD.findall(question.lower()))
+        holds = [n for n, fact in enumerate(facts) if any(each in fact for each in answers)]
+        newest = max(holds, key=lambda n: (sum(1 / common[w] for w in asked & words[n]), n))
+        questions.append(Question(f"facts_{size}", question, frozenset({str(newest)})))
+    return Corpus(f"FactConsolidation {size}", {f"facts_{size}": turns}, tuple(questions))
 
 
 def load_xquad(folder: Path) -> Corpus:

@@ -1,94 +1,276 @@
-"""Which of the things that were said a later one replaces. Pure.
+"""Decides which statements a later one replaces. Pure.
 
-A statement gives a matter a value: “the weekly meeting is on Friday”, “周会改到周五”. A later one
-replaces the value: of a matter of one's own the same person's, of any other one in the same chat.
+A later statement replaces an earlier one if it has the same subject and the same relation (verb,
+preposition, kind of value), or if a word of change says so (moved to, now, no longer, 改到, 取消).
+A missing mark costs little and a wrong one hides what still holds, so every doubt means no mark.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.recall.passages import Passage
-from memory.text import has_han, one_line
+from memory.recall.statement import Statement
+from memory.recall.statements import statements
+from memory.text import has_han
 
-_SENTENCE = re.compile(r"[^。！!？?；;\n.]+(?:\.(?=\S)[^。！!？?；;\n.]*)*[。！!？?；;.]?")
-_ASKED = re.compile(
-    r"[？?]$|[吗嗎呢]$|^(?:what|when|where|who|which|why|how|is|are|was|were)\b", re.I
+_WHEN = frozenset(("day", "weekday", "time", "month", "period", "year"))
+_CERTAIN = _WHEN | {"money", "percent", "place", "color", "code", "person", "company"}
+# Of something one does with one value at a time: a name replaces a name.
+# A relation that says by itself what its value is: “plays the position of”, “was founded by”.
+_EXPLICIT = (" of", " by", " to", " the")
+_NAMED = frozenset(("person", "place"))
+_OPEN = frozenset(("name", "other", "national"))
+_SEVERAL = frozenset(
+    ("have", "need", "use", "drink", "drive", "play", "speak", "take", "run", "hold")
 )
-_OPENING = re.compile(
-    r"^(?:please\s+|ok(?:ay)?,?\s+|so\s+|and\s+|but\s+|from\s+now\s+on,?\s+|as\s+of\s+\w+,?\s+)*"
-    r"(?:(?:remember|note|update|correction|fyi|actually|by\s+the\s+way)\b[:,]?\s*(?:that\s+)?)*",
-    re.I,
+_VAGUE = frozenset(("state", "role", "national"))
+_WE = frozenset(("we", "我们"))
+_TAKEN_UP = frozenset(("use", "drink", "drive", "change"))
+_LIVING = frozenset(("live", "be", "sit", "stay"))
+_ATTRIBUTES = frozenset(
+    """password code number phone extension address name title price cost budget deadline venue
+    location place room contact owner lead manager boss dentist doctor courier supplier vendor
+    caterer client host speaker reviewer author capital email url link port version key pin language
+    colour color theme topic motto hotel airline bank insurer printer provider framework database
+    editor size officer broadcaster head language religion genre position headquarters""".split()
 )
-_OPENING_ZH = re.compile(
-    r"^(?:请|帮我)?(?:记住|记一下|更正|更新|注意|其实|对了|另外|从今天起)?[一下：:，,\s]*"
-)
-_VALUE = re.compile(
-    r"^(?P<matter>[^,;:]{2,80}?)\s+(?:(?:has|have|had|is|are|was|were|will|got|now)\s+)*"
-    r"(?:(?:been|be|now)\s+)*"
-    r"(?:(?:moved|changed|switched|rescheduled|postponed|renamed)\s+to|is|are|was|were|be|now)\s+"
-    r"(?P<value>.+)$",
-    re.I,
-)
-_VALUE_ZH = re.compile(
-    r"^(?P<matter>[^，,：:]{2,24}?)(?:现在|目前|已经|已)?"
-    r"(?:定在|定于|[改换变调挪移](?:整)?[到在为成叫]|(?:推迟|提前|调整|更改|变更)[到为至]|是|叫|在|：|:)"
-    r"(?P<value>.+)$"
-)
-_NO_MATTER = re.compile(
-    r"\b(?:the|a|an|our|new|current|currently|now|my)\b|[我们]的?|咱们?的?|新的?|现在的?|目前的?|的",
-    re.I,
-)
-_PERSONAL = re.compile(r"\b(?:my|i|mine)\b|我(?!们)", re.I)
-_POINTING = re.compile(
-    r"(?:it|this|that|these|those|there|here|he|she|they|we|you|i|who|what|everything|all"
-    r"|[这那它他她][个些里边]?|什么|谁)",
-    re.I,
+_ATTRIBUTES_ZH = tuple(
+    "密码 号码 号 电话 分机 地址 名字 标题 价格 费用 预算 截止 地点 时间 日期"
+    " 联系人 负责人 经理 主管 老板 医生 供应商 快递 主题 版本 端口 邮箱 链接 酒店 主持人".split()
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
-    matter: str
-    value: str
-    is_personal: bool
+class _Told:
+    """A statement with the place of its turn in the order of time."""
+
+    at: int
+    passage: Passage
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A turn whose statements were all replaced at `until` (an `asked_at`), the last of them by the
+    turn `by`. `until` is "" for a turn that replaced another and holds."""
+
+    until: str = ""
+    by: str = ""
 
 
 def replaced(ordered: Sequence[Passage]) -> Mapping[str, str]:
     """Of passages in the order of time: turn_id -> the `asked_at` at which all that the turn states
     was replaced, or "" for a turn that replaced another and holds."""
-    latest: dict[tuple[str, ...], tuple[str, str, str]] = {}
-    until: dict[str, str] = {}
-    holds: set[str] = set()
-    for passage in reversed(ordered):
-        ends = []
-        for statement in _statements(passage.question):
-            key = _key(statement, passage)
-            newer = latest.setdefault(key, (passage.turn_id, passage.asked_at, statement.value))
-            changed = newer[0] != passage.turn_id and newer[2] != statement.value
-            ends.append(newer[1] if changed else "")
-            if changed:
-                holds.add(newer[0])
-        if ends and all(ends):
-            until[passage.turn_id] = min(ends)
-    return {**dict.fromkeys(holds, ""), **until}
+    return {turn_id: change.until for turn_id, change in changes(ordered).items()}
 
 
-def _key(statement: _Statement, passage: Passage) -> tuple[str, ...]:
-    if statement.is_personal:
-        return ("person", passage.actor_id or "", statement.matter)
-    return ("chat", passage.chat_id, statement.matter)
+def changes(ordered: Sequence[Passage]) -> Mapping[str, Change]:
+    """Of passages in the order of time: turn_id -> its change, if it replaced or was replaced."""
+    told = [
+        _Told(at, passage, statement)
+        for at, passage in enumerate(ordered)
+        for statement in statements(passage.question)
+    ]
+    ends: dict[int, list[_Told | None]] = {}
+    holds: set[int] = set()
+    for number, one in enumerate(told):
+        newer = _replaced_by(one, told[number + 1 :])
+        ends.setdefault(one.at, []).append(newer)
+        if newer:
+            holds.add(newer.at)
+    made = {ordered[at].turn_id: Change() for at in sorted(holds)}
+    for at, ended_by in ends.items():
+        known = [one for one in ended_by if one]
+        if len(known) == len(ended_by):
+            last = max(known, key=lambda one: one.at)
+            until = min(one.passage.asked_at for one in known)
+            made[ordered[at].turn_id] = Change(until, last.passage.turn_id)
+    return made
 
 
-def _statements(text: str) -> Iterator[_Statement]:
-    """What the sentences of `text` state; each by its first clause."""
-    for sentence in map(one_line, _SENTENCE.findall(text)):
-        if not _ASKED.search(sentence):
-            opening, shape = (_OPENING_ZH, _VALUE_ZH) if has_han(sentence) else (_OPENING, _VALUE)
-            match = shape.match(opening.sub("", sentence).rstrip("。！!；;."))
-            matter = " ".join(_NO_MATTER.sub(" ", match["matter"]).lower().split()) if match else ""
-            if match and len(matter) > 1 and not _POINTING.fullmatch(matter):
-                is_personal = bool(_PERSONAL.search(match["matter"]))
-                yield _Statement(matter, one_line(match["value"]).lower(), is_personal)
+def _replaced_by(one: _Told, later: Sequence[_Told]) -> _Told | None:
+    """The first statement since `one` was last said that replaces it."""
+    first: _Told | None = None
+    for other in later:
+        if other.at == one.at:
+            continue
+        if _says_again(other, one):
+            first = None
+        elif first is None and _replaces(other, one):
+            first = other
+    return first
+
+
+def _says_again(other: _Told, one: _Told) -> bool:
+    return (
+        _same_place(other, one)
+        and other.statement.value == one.statement.value
+        and not other.statement.ends
+        and (
+            (
+                other.statement.subject == one.statement.subject
+                and other.statement.relation == one.statement.relation
+            )
+            or (other.statement.changes and is_on_matter(other.statement, one.statement))
+        )
+    )
+
+
+def _replaces(other: _Told, one: _Told) -> bool:
+    if not _same_place(other, one):
+        return False
+    same_author = other.passage.actor_id == one.passage.actor_id
+    if not other.statement.changes and not same_author:
+        return False
+    if not other.statement.subject and not other.statement.personal:
+        near = other.passage.conversation_id == one.passage.conversation_id
+        return near and other.at - one.at <= 2 and is_on_matter(other.statement, one.statement)
+    return replaces(other.statement, one.statement)
+
+
+def _same_place(other: _Told, one: _Told) -> bool:
+    if other.statement.personal != one.statement.personal:
+        return False
+    if one.statement.personal:
+        return other.passage.actor_id == one.passage.actor_id
+    return other.passage.chat_id == one.passage.chat_id
+
+
+def replaces(later: Statement, earlier: Statement) -> bool:
+    """Whether `later` gives the matter of `earlier` another value. Who said them is the caller's to
+    compare: without a word of change only a person's own statement is replaced."""
+    if earlier.ends:
+        return is_on_matter(later, earlier) and not later.ends and later.changes
+    if later.ends:
+        return _ends(later, earlier)
+    return later.value != earlier.value and is_on_matter(later, earlier)
+
+
+def is_on_matter(later: Statement, earlier: Statement) -> bool:
+    """Whether both give the same matter a value."""
+    if later.changes:
+        return _changes(later, earlier)
+    same = later.subject == earlier.subject and later.relation == earlier.relation
+    return same and _of_one_kind(later, earlier)
+
+
+def _of_one_kind(later: Statement, earlier: Statement) -> bool:
+    kind, was = later.kinds[0], earlier.kinds[0]
+    if later.relation in _SEVERAL:
+        return later.relation == "have" and _counts_the_same(later, earlier)
+    if later.relation.startswith("by:"):
+        return "state" not in (kind, was)
+    if later.relation.endswith(_EXPLICIT) and _is_plain(kind) == _is_plain(was):
+        return _is_plain(kind) or kind == was
+    if kind != was and not (_is_attribute(later.subject) and {kind, was} <= _OPEN | _NAMED):
+        return False
+    if later.relation == "work at" and kind == "other":
+        return False  # where, or for whom
+    if kind == was and (kind in _CERTAIN or kind.startswith("number:")):
+        return True
+    if {kind, was} & {"state", "role"}:
+        return False
+    # “is Lake Hall”: of an attribute always, of a person or thing nothing certain
+    return later.relation != "be" or _is_attribute(later.subject)
+
+
+def _is_plain(kind: str) -> bool:
+    return kind not in _CERTAIN - _NAMED and not kind.startswith("number:")
+
+
+def _is_open(later: Statement, earlier: Statement) -> bool:
+    """Whether “is X” can say who or what it is: of an attribute, or where both are names."""
+    named = "other" not in (later.kinds[0], earlier.kinds[0])
+    chinese = any(has_han(one) for one in later.subject)
+    return bool(later.subject) and (named or chinese or _is_attribute(later.subject))
+
+
+def _counts_the_same(later: Statement, earlier: Statement) -> bool:
+    return later.kinds[0] == earlier.kinds[0] and later.kinds[0].startswith("number:")
+
+
+def _is_attribute(subject: frozenset[str]) -> bool:
+    return bool(subject & _ATTRIBUTES) or any(one.endswith(_ATTRIBUTES_ZH) for one in subject)
+
+
+def _changes(later: Statement, earlier: Statement) -> bool:
+    points_back = not (later.subject or later.personal)
+    if not points_back and not _names(later.subject, earlier.subject):
+        return False
+    if later.relation == "went":
+        return earlier.relation == "work at"
+    if later.relation in _SEVERAL:
+        return later.relation == earlier.relation and _counts_the_same(later, earlier)
+    if points_back:
+        return bool(_typed(later) & _typed(earlier))
+    if later.relation == earlier.relation:
+        return _may_follow(later, earlier)
+    if later.relation == "move":
+        return _moved(later, earlier)
+    if later.relation == "join":
+        return earlier.relation.startswith("work") or earlier.relation == "join"
+    if later.relation == "become":
+        return earlier.relation == "be" and earlier.kinds[0] in ("role", "other", "name")
+    if later.relation == "change":
+        speaker = later.subject <= _WE
+        return _may_follow(later, earlier) and (not speaker or earlier.relation in _TAKEN_UP)
+    # “lunch is at noon again” after “lunch starts at half past twelve”
+    return earlier.relation in ("change", "move", "become", "join") and _may_follow(later, earlier)
+
+
+def _typed(statement: Statement) -> set[str]:
+    return {k for k in statement.kinds if k in _CERTAIN or k.startswith("number:")}
+
+
+def _moved(later: Statement, earlier: Statement) -> bool:
+    if _WHEN.intersection(later.kinds):
+        return bool(_WHEN.intersection(earlier.kinds))
+    if earlier.relation == "be" and not {"place", "name"}.intersection(earlier.kinds):
+        return False
+    return earlier.relation in _LIVING or earlier.relation in ("change", "move")
+
+
+def _may_follow(later: Statement, earlier: Statement) -> bool:
+    kinds, was = set(later.kinds), set(earlier.kinds)
+    if kinds & was - _VAGUE or (kinds & _WHEN and was & _WHEN):
+        return True
+    if _VAGUE & (kinds | was) or (kinds | was) & _WHEN:
+        return later.kinds[0] == earlier.kinds[0] == "role" or bool(
+            kinds == was == {"state"}
+            and later.relation == earlier.relation == "be"
+            and " " not in later.value
+        )
+    if kinds | was <= _CERTAIN:
+        return False
+    if later.relation == "be" and not _is_open(later, earlier):
+        return False
+    amounts = [
+        any(k.startswith("number:") or k in ("money", "percent") for k in one)
+        for one in (kinds, was)
+    ]
+    if any(amounts):
+        return all(amounts)
+    return True
+
+
+def _names(brief: frozenset[str], full: frozenset[str]) -> bool:
+    """Whether `brief` names the same: the same words, or two and more of them; one Chinese subject
+    may be the end of the other."""
+    return brief == full or (len(brief) > 1 and brief < full)
+
+
+def _ends(later: Statement, earlier: Statement) -> bool:
+    if later.subject and not _names(later.subject, earlier.subject):
+        return False
+    if later.relation == "end":
+        return earlier.relation in ("be", "change", "move", "start", "have", "take") and not (
+            {"state", "role"} & set(earlier.kinds)
+        )
+    if later.relation == "leave off":
+        return bool(later.value) and (later.value in earlier.value or earlier.value in later.value)
+    same = later.relation == earlier.relation
+    return same and (
+        not later.value or later.value in earlier.value or earlier.value in later.value
+    )

@@ -16,8 +16,9 @@ from memory.recall.reading import Recalled, snippet, when
 
 _ASKED = re.compile(
     r"以前|之前|原[来先本]|先前|从前|曾经?|过去|最初|起初|一开始|旧的?|改[过前]|变更前|[上前]一个"
-    r"|\b(?:before|previous(?:ly)?|former(?:ly)?|earlier|used\s+to|original(?:ly)?|old|prior|initial(?:ly)?"
-    r"|at\s+first|in\s+the\s+past|changed?)\b",
+    r"|\b(?:before|previous(?:ly)?|former(?:ly)?|earlier|used\s+to|originally|old|prior|initial(?:ly)?"
+    r"|at\s+first|in\s+the\s+past|changed?)\b"
+    r"|\bwas\b[^?\n]{0,40}\boriginal\b",
     re.IGNORECASE,
 )
 _MOST = 5

@@ -1,4 +1,4 @@
-"""Which of several times a question means: the first or the last. Pure."""
+"""Orders hits by the time that a question means: the first, the last, or what holds now. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from memory.recall.changes import changes
+from memory.recall.former import asks_for_former
 from memory.recall.passages import Passage
 
 Ordinal = Literal["first", "last"]
@@ -26,6 +28,7 @@ _LAST = re.compile(
 # What has so much of the best score is about the same matter; of so many more hits one is chosen.
 _SAME_MATTER = 0.6
 _LOOK_FURTHER = 3
+_AS_WELL = 0.8
 
 
 def ordinal(question: str) -> Ordinal | None:
@@ -42,15 +45,34 @@ def enough_for(question: str, k: int) -> int:
 
 
 def in_order(found: Sequence[Passage], question: str, k: int) -> tuple[Passage, ...]:
-    """The k of `found` (best first) to be told. Where the first or the last of several times is
-    meant the best is followed by what came first or last of those about the same matter."""
+    """Returns the k of `found` (best first) to be told. If the question means the first or last
+    of several times, the best is followed by the first or last of those about the same matter.
+    Unless it asks about the past, the newest on a matter comes before what it replaced."""
     meant = ordinal(question)
     if not meant or not found:
-        return tuple(found[:k])
+        return tuple((found if asks_for_former(question) else newest_first(found))[:k])
     same = [one for one in found if one.score >= _SAME_MATTER * found[0].score]
     ends = min(same, key=_time) if meant == "first" else max(same, key=_time)
     chosen = [found[0], *([ends] if ends is not found[0] else [])]
     return tuple([*chosen, *[one for one in found if one not in chosen]][:k])
+
+
+def newest_first(found: Sequence[Passage]) -> Sequence[Passage]:
+    """Returns `found` (best first) with what replaced a turn before that turn. It moves up only if
+    it matches about as well: else the question's words were in the value of before."""
+    made = changes(sorted(found, key=_time))
+    places = {one.turn_id: (place, 0) for place, one in enumerate(found)}
+    scores = {one.turn_id: one.score for one in found}
+    for turn_id, change in made.items():
+        behind, holds = 0, turn_id
+        while made[holds].until:
+            behind, holds = behind + 1, made[holds].by
+        if not change.until:
+            continue
+        if scores[holds] >= _AS_WELL * scores[turn_id]:
+            places[holds] = min(places[holds], places[turn_id])
+        places[turn_id] = max(places[turn_id], (places[holds][0], behind))
+    return sorted(found, key=lambda one: places[one.turn_id])
 
 
 def _time(passage: Passage) -> tuple[str, int]:

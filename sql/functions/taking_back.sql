@@ -32,17 +32,22 @@ begin
 end
 $$;
 
--- The sources of p_after, which turn p_turn_id made of p_before (null: nobody that is remembered).
+-- The sources of p_after, which turn p_turn_id made of p_before (null: nobody that is remembered). What it states again
+-- (p_stated) comes from it too. p_replaces are the ids of facts that what it states replaces.
 create or replace function bot_private.next_sources(
-  p_sources jsonb, p_before jsonb, p_after jsonb, p_turn_id text
+  p_sources jsonb, p_before jsonb, p_after jsonb, p_turn_id text, p_stated text[] default '{}',
+  p_replaces text[] default '{}'
 ) returns jsonb
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_object_agg(e.key, s.source) filter (where s.source is not null), '{}')
   from jsonb_each(p_after) e
   cross join lateral (select case
-    when p_before -> e.key = e.value then p_sources -> e.key
-    when p_turn_id is not null then jsonb_build_object('turn', p_turn_id, 'at', now()) end as source) s
+    when p_before -> e.key = e.value and (p_turn_id is null or e.key <> all (p_stated)) then p_sources -> e.key
+    when p_turn_id is not null then jsonb_strip_nulls(jsonb_build_object('turn', p_turn_id, 'at', now(), 'replaces', (
+      select jsonb_agg(distinct r.id) from (
+        select jsonb_array_elements_text(p_sources #> array[e.key, 'replaces'])
+        union select unnest(p_replaces) where e.key = any (p_stated)) r (id)))) end as source) s
 $$;
 
 -- Whether any key of p_sources comes from the turn.

@@ -265,7 +265,7 @@ begin
     'turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
     'history', v_history, 'done', to_jsonb(v_turn.done),
     'working_memory',
-      bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key),
+      bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key, p_content),
     'registry', public.note_registry(
       p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id),
     'summary', case when v_summary.id is not null then jsonb_build_object(

@@ -4,7 +4,7 @@
 -- lasting facts, in a group those told there; in p2p also those of the groups they are in, what was
 -- told in p2p before what was told in a group, later before earlier. `said`: what others had kept in
 -- this thread about the subject, and the subject about others, each by its author: their statements.
--- `turns`: the messages that they come from.
+-- `turns`: the messages that they come from. What a later fact of this place replaced is in none of them.
 create or replace function public.get_working_memory(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
 ) returns jsonb
@@ -18,14 +18,18 @@ begin
 end
 $$;
 
--- The same, for a caller whose identity is known to be right.
+-- The same, for a caller whose identity is known to be right. `group`: what anybody had kept in this group, as far as it
+-- has words of p_question (group_facts).
 create or replace function bot_private.facts_told(
-  p_conversation_id text, p_user_id text, p_tenant_key text
+  p_conversation_id text, p_user_id text, p_tenant_key text, p_question text default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since constant timestamptz := bot_private.told_since();
+  v_replaced constant text[] := bot_private.replaced_facts(bot_private.chat_of(p_conversation_id), p_tenant_key);
+  v_group constant jsonb := bot_private.group_facts(
+    p_conversation_id, p_user_id, p_tenant_key, p_question, v_since);
 begin
   return (
     select jsonb_build_object(
@@ -37,18 +41,139 @@ begin
       'said', coalesce(jsonb_agg(jsonb_build_object(
           'actor_id', h.actor_id, 'user_id', h.user_id, 'content', h.told) order by h.id)
         filter (where h.scope = 'chat' and h.actor_id <> h.user_id and h.told <> '{}'), '[]'),
-      'turns', jsonb_agg(jsonb_path_query_array(h.sources, '$.*.turn')) filter (where h.sources <> '{}'))
+      'group', v_group,
+      'turns', coalesce(jsonb_agg(jsonb_path_query_array(h.sources, '$.*.turn'))
+        filter (where h.sources <> '{}'), '[]') || jsonb_build_array(jsonb_path_query_array(v_group, '$[*].turn_id')))
     from (
-      select w.*, bot_private.facts_since(w.content, w.sources, v_since) as told
+      select w.*, bot_private.facts_held(
+        w.id, bot_private.facts_since(w.content, w.sources, v_since), v_replaced) as told
       from public.agent_working_memory w
       where w.tenant_key = p_tenant_key and w.user_id = p_user_id
         and (w.scope = 'user' or w.conversation_id = p_conversation_id)
       union all
-      select w.*, bot_private.facts_since(w.content, w.sources, v_since)
+      select w.*, bot_private.facts_held(
+        w.id, bot_private.facts_since(w.content, w.sources, v_since), v_replaced)
       from public.agent_working_memory w
       where w.tenant_key = p_tenant_key and w.conversation_id = p_conversation_id
         and w.actor_id = p_user_id and w.actor_id <> w.user_id
     ) h);
+end
+$$;
+
+-- The id of one fact. It tells nothing of its key.
+create or replace function bot_private.fact_id(p_memory_id bigint, p_key text) returns text
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select p_memory_id || '-' || left(md5(p_key), 8)
+$$;
+
+-- The facts that were told in a chat, newest first, as far as they may be read: at most of 200 working memories.
+create or replace function bot_private.facts_of_chat(p_chat_id text, p_tenant_key text)
+returns table (id text, memory_id bigint, key text, value jsonb, at timestamptz, source jsonb)
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select bot_private.fact_id(w.id, e.key), w.id, e.key, e.value,
+         coalesce((w.sources #>> array[e.key, 'at'])::timestamptz, w.updated_at), w.sources -> e.key
+  from (
+    select m.* from public.agent_working_memory m
+    where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key and m.content <> '{}'
+    order by m.updated_at desc limit 200) w, jsonb_each(w.content) e
+$$;
+
+-- The ids of the facts of a chat that a later one there replaces. A fact that was stated again since then holds.
+create or replace function bot_private.replaced_facts(p_chat_id text, p_tenant_key text) returns text[]
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (
+    select from public.agent_working_memory w
+    where w.chat_id = p_chat_id and w.tenant_key = p_tenant_key and w.sources @? '$.*.replaces')
+  then
+    return '{}';
+  end if;
+  return (
+    with facts as materialized (select * from bot_private.facts_of_chat(p_chat_id, p_tenant_key))
+    select coalesce(array_agg(f.id), '{}') from facts f
+    where exists (
+      select from facts n where n.source -> 'replaces' ? f.id and n.at >= f.at and n.id <> f.id));
+end
+$$;
+
+-- Facts without those of p_replaced.
+create or replace function bot_private.facts_held(p_memory_id bigint, p_facts jsonb, p_replaced text[])
+returns jsonb
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select case when p_replaced = '{}' then p_facts else coalesce((
+    select jsonb_object_agg(e.key, e.value) from jsonb_each(p_facts) e
+    where bot_private.fact_id(p_memory_id, e.key) <> all (p_replaced)), '{}') end
+$$;
+
+-- What anybody had kept in this group that has words of p_question, best first, and what it replaced or was replaced by:
+-- [{id, key, value, scope, actor_id, user_id, at, turn_id, until, by}]. `until` and `by` (a fact's id) are of one that was replaced. The
+-- subject's own facts and remarks, which get_working_memory tells, are among them only if they replaced or were replaced.
+create or replace function bot_private.group_facts(
+  p_conversation_id text, p_user_id text, p_tenant_key text, p_question text, p_since timestamptz
+) returns jsonb
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_chat_id constant text := bot_private.chat_of(p_conversation_id);
+  v_words text[];
+  most constant integer := 8;
+  most_characters constant integer := 2400;
+begin
+  if p_question is null or public.claim('chat_type') is not distinct from 'p2p'
+     or public.claim('sharing') is not distinct from 'person'
+     or not exists (
+       select from public.agent_working_memory w
+       where w.chat_id = v_chat_id and w.tenant_key = p_tenant_key and w.content <> '{}')
+  then
+    return '[]';
+  end if;
+  v_words := array(
+    select distinct t from unnest(bot_private.recall_tokens(left(p_question, 500))) t where length(t) > 1);
+  return (
+    with facts as materialized (
+      select f.*, w.scope, w.actor_id, w.user_id,
+             p_user_id in (w.user_id, w.actor_id)
+               and (w.scope = 'user' or w.conversation_id = p_conversation_id) as is_own,
+             lower(concat_ws(' ', f.key, f.value)) as words
+      from bot_private.facts_of_chat(v_chat_id, p_tenant_key) f
+      join public.agent_working_memory w on w.id = f.memory_id
+      where p_since = '-infinity' or (f.source ->> 'at')::timestamptz >= p_since
+    ),
+    linked as materialized (
+      select f.*, n.id as by, n.at as until,
+             exists (select from facts o where f.source -> 'replaces' ? o.id) as replaces,
+             (select count(*) from unnest(v_words) t where strpos(f.words, t) > 0) as hits
+      from facts f left join lateral (
+        select n.id, n.at from facts n
+        where n.source -> 'replaces' ? f.id and n.at >= f.at and n.id <> f.id
+        order by n.at limit 1) n on true
+    ),
+    chosen as (
+      select l.* from linked l
+      where l.hits > 0 and l.by is null and (not l.is_own or l.replaces)
+        or exists (select from linked o where o.hits > 0 and o.by = l.id)
+      order by l.hits desc, l.at desc limit most
+    ),
+    told as (
+      select c.*, 0 as rank from chosen c
+      union all (
+        select l.*, 1 from linked l
+        where l.by is not null and exists (
+          select from chosen c join facts f using (id) where f.source -> 'replaces' ? l.id)
+        order by l.at desc limit most)
+    ),
+    fitting as (
+      select t.*, sum(length(t.words)) over (order by t.rank, t.hits desc, t.at desc, t.id) as characters from told t
+    )
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'id', f.id, 'key', f.key, 'value', f.value, 'scope', f.scope, 'actor_id', f.actor_id, 'user_id', f.user_id, 'at', f.at,
+      'turn_id', f.source ->> 'turn', 'until', f.until, 'by', f.by)
+      order by f.rank, f.hits desc, f.at desc, f.id), '[]')
+    from fitting f where f.characters <= most_characters);
 end
 $$;
 
@@ -64,7 +189,7 @@ as $$
   from public.agent_working_memory w
   join public.agent_working_memory_history h on h.working_memory_id = w.id,
     jsonb_each(h.was) e
-  where w.id = p_memory_id and w.content ? e.key and h.became ? e.key
+  where w.id = p_memory_id and w.content ? e.key and h.became -> e.key <> e.value
     and not exists (
       select from public.agent_working_memory_history r
       where r.working_memory_id = w.id and r.id > h.id and r.was ? e.key and not r.became ? e.key)
@@ -120,11 +245,12 @@ as $$
 $$;
 
 -- Merges p_patch (a JSON object) into what the sender keeps in one scope at this place, and returns the
--- whole of it. p_turn_id is the message it comes from (null: an operator). At most 16 KB. In p2p, a key that is removed from a person's lasting facts is removed
+-- whole of it. p_turn_id is the message it comes from (null: an operator). p_replaces (JSON array) are ids of facts of this
+-- chat, of matters or the sender's own, that what is set replaces. At most 16 KB. In p2p, a key that is removed from a person's lasting facts is removed
 -- from those they told in groups, too.
 create or replace function public.merge_working_memory(
   p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text, p_tenant_key text,
-  p_scope text, p_patch text, p_turn_id text default null
+  p_scope text, p_patch text, p_turn_id text default null, p_replaces text default '[]'
 ) returns jsonb
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -133,6 +259,8 @@ declare
   v_content jsonb;
   v_place text := p_chat_id;
   v_sources jsonb;
+  v_stated text[];
+  v_replaces text[];
 begin
   if octet_length(p_patch) > 32768 then
     raise exception 'a working memory patch of % bytes, the limit is 32768', octet_length(p_patch)
@@ -175,15 +303,17 @@ begin
   perform bot_private.tell_nothing();
 
   v_content := bot_private.merge_patch('{}', v_patch);
+  v_stated := array(select jsonb_object_keys(v_content));
+  v_replaces := bot_private.replaceable_facts(p_chat_id, p_tenant_key, p_actor_id, p_replaces);
   insert into public.agent_working_memory as w
     (conversation_id, user_id, actor_id, tenant_key, chat_id, scope, content, sources)
   values (case when p_scope = 'chat' then p_conversation_id else '' end, p_user_id, p_actor_id,
           p_tenant_key, v_place, p_scope, v_content,
-          bot_private.next_sources('{}', '{}', v_content, p_turn_id))
+          bot_private.next_sources('{}', '{}', v_content, p_turn_id, v_stated, v_replaces))
   on conflict (tenant_key, user_id, actor_id, scope, chat_id, conversation_id) do update
     set content = bot_private.merge_patch(w.content, v_patch), updated_at = now(),
         sources = bot_private.next_sources(
-          w.sources, w.content, bot_private.merge_patch(w.content, v_patch), p_turn_id)
+          w.sources, w.content, bot_private.merge_patch(w.content, v_patch), p_turn_id, v_stated, v_replaces)
   returning content, sources into v_content, v_sources;
 
   if octet_length(v_content::text) > 16384 then
@@ -204,6 +334,28 @@ begin
            -> 'user';
   end if;
   return bot_private.facts_since(v_content, v_sources, bot_private.told_since());
+end
+$$;
+
+-- Of p_ids (JSON array) the facts that somebody may replace, with those that these replaced: of a chat's matters
+-- anybody's, of what people had kept about themselves one's own.
+create or replace function bot_private.replaceable_facts(
+  p_chat_id text, p_tenant_key text, p_actor_id text, p_ids text
+) returns text[]
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_ids = '[]' then
+    return '{}';
+  end if;
+  return array(
+    select f.id from bot_private.facts_of_chat(p_chat_id, p_tenant_key) f
+    join public.agent_working_memory w on w.id = f.memory_id
+    where p_ids::jsonb ? f.id and (w.scope = 'chat' or w.actor_id = p_actor_id)
+    union
+    select jsonb_array_elements_text(f.source -> 'replaces')
+    from bot_private.facts_of_chat(p_chat_id, p_tenant_key) f
+    where p_ids::jsonb ? f.id);
 end
 $$;
 
@@ -249,12 +401,15 @@ declare
   v_was jsonb;
   v_became jsonb;
   v_sources jsonb;
+  v_old_sources constant jsonb := case when tg_op = 'UPDATE' then old.sources else '{}' end;
 begin
+  -- a value that another message states again is a change of where it comes from
   select coalesce(jsonb_object_agg(o.key, o.value) filter (where o.key is not null), '{}'),
          coalesce(jsonb_object_agg(n.key, n.value) filter (where n.key is not null), '{}')
   into v_was, v_became
   from jsonb_each(v_before) o full join jsonb_each(new.content) n on o.key = n.key
-  where o.value is distinct from n.value;
+  where o.value is distinct from n.value
+    or v_old_sources #>> array[o.key, 'turn'] <> new.sources #>> array[o.key, 'turn'];
   if v_was <> '{}' or v_became <> '{}' then
     if tg_op = 'UPDATE' then
       select jsonb_object_agg(s.key, s.value) into v_sources

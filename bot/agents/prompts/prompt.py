@@ -28,6 +28,9 @@ ASKED = "[The message to answer]"
 THREAD_MEMORY = "Working memory of this thread:"
 PERSON_MEMORY = "Lasting facts of the person:"
 REMARKS = "Kept in this thread by people about others (statements of theirs, not facts):"
+GROUP_FACTS = (
+    "Kept in this group (statements of the people named; those marked “earlier” were replaced):"
+)
 SUMMARY = "Summary of this thread before the messages shown (made from them, no instruction):"
 SHORTENED = "not every key fits here; read_working_memory gives all of them."
 TRANSCRIPT = "What was said in this chat just now (author: text, oldest first):"
@@ -68,6 +71,7 @@ Working with tools:
 - When two things fit equally well, ask which one is meant, naming both, and offer both with
   suggest_follow_ups. If you act on one of several, say which.
 - Keep what you are asked to remember with update_working_memory; use a note when they ask for one.
+  If it replaces something kept in this group, name that by its id.
 """
 
 NOTE_RULES = """\
@@ -122,7 +126,8 @@ class Prompt:
 
     `owner` are the instructions of the bot's owner.
 
-    `remarks` are `working_memory.said`, each line with its author.
+    `remarks` are `working_memory.said`, each line with its author; `group_facts` are
+    `working_memory.group` as lines.
 
     `context` is whose memory the tools work on; without it the model gets no tools. `registry`
     (`tool_context.registry_table`), `transcript`, `recalled` and `summary` are rendered texts.
@@ -144,6 +149,7 @@ class Prompt:
     working_memory: WorkingMemory
     now: datetime
     remarks: str = ""
+    group_facts: str = ""
     working_memory_cut: bool = False
     context: AgentMemoryContext | None = None
     turn_id: str = ""
@@ -273,6 +279,7 @@ def knowledge(prompt: Prompt) -> str:
             (THREAD_MEMORY, _json(prompt.working_memory.chat)),
             (PERSON_MEMORY, _json(prompt.working_memory.user)),
             (REMARKS, prompt.remarks),
+            (GROUP_FACTS, prompt.group_facts),
             ("Working memory is shortened:", shortened),
             (REGISTRY, prompt.registry),
             ("Which note is meant:", notes),

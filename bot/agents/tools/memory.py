@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import RecallScope, ToolDeps
 from memory.models import Scope
+from memory.recall.kept_facts import replaced_facts
 from memory.recall.passages import usual_scope
 from memory.scope import in_document
 from memory.tables.items import Changed
@@ -42,14 +44,20 @@ async def read_working_memory(deps: ToolDeps) -> str:
 
 
 async def update_working_memory(
-    deps: ToolDeps, scope: Literal["thread", "person"], patch: dict[str, Any]
+    deps: ToolDeps,
+    scope: Literal["thread", "person"],
+    patch: dict[str, Any],
+    replaces: list[str] | None = None,
 ) -> ToolOutcome:
     """Keep facts that you are asked to remember. When one has changed (“no, it is now …”), set the
     same key anew.
 
     Args:
-        scope: "thread", or "person" for lasting facts about who asks.
-        patch: Only the keys to set; null deletes a key for good.
+        scope: "thread" for what concerns this conversation or group, found by anybody who asks
+            about it here; "person" for lasting facts about who asks.
+        patch: Only the keys to set; null deletes a key for good. A key names its subject and what
+            is said of it, such as handover_date.
+        replaces: Ids of facts kept in this group that hold no more because of this.
     """
     if not patch:
         raise ToolFailed(
@@ -63,15 +71,44 @@ async def update_working_memory(
             'Nothing was changed. Use scope "thread" if it belongs to this conversation.',
             "facts-of-another",
         )
+    outdated = _replaced(deps, patch, replaces)
     for key in [key for key, value in patch.items() if value is None]:
         await _forget(deps, key, _SCOPES[scope])
-    held = await deps.store.merge_working_memory(
-        deps.context, scope=_SCOPES[scope], patch=patch, turn_id=deps.prompt.turn_id
+    await deps.store.merge_working_memory(
+        deps.context,
+        scope=_SCOPES[scope],
+        patch=patch,
+        turn_id=deps.prompt.turn_id,
+        replaces=outdated,
     )
+    # only what this call changed: a result is stored, and outlives the facts of other messages
+    kept = {key: value for key, value in patch.items() if value is not None}
+    changed = [f"set {_json(kept)}"] if kept else []
+    changed += [f"deleted {key}" for key, value in patch.items() if value is None]
+    changed += [f"replaced {one}" for one in outdated]
     return ToolOutcome(
-        f"Successfully updated the working memory of the {scope}. It now holds: {_json(held)}",
+        f"Successfully updated the working memory of the {scope}: {'; '.join(changed)}.",
         "facts-kept",
     )
+
+
+def _replaced(
+    deps: ToolDeps, patch: Mapping[str, Any], named: Sequence[str] | None
+) -> tuple[str, ...]:
+    """The ids of the group's facts that the call replaces: those that the model `named`, else those
+    that the asker's own words replace. Raises `ToolFailed` for an id that nobody was shown."""
+    shown, author = deps.prompt.working_memory.group, deps.context.actor_id
+    if not named:
+        said = deps.exchange.own if deps.exchange else ""
+        return replaced_facts(shown, patch, said=said, author=author)
+    known = {one.id for one in shown if one.may_be_replaced_by(author)}
+    if not deps.confirmed and (unknown := [one for one in named if one not in known]):
+        raise ToolFailed(
+            f"{unknown[0]!r} is no fact that this can replace. Nothing was changed. Use only ids "
+            "of facts kept in this group, or leave `replaces` out.",
+            "no-such-fact",
+        )
+    return tuple(dict.fromkeys(named))
 
 
 async def forget_fact(deps: ToolDeps, key: str) -> ToolOutcome:

@@ -44,8 +44,7 @@ def updated(change: NoteChange) -> ToolOutcome:
         unchanged = f"Note {_described(note)}; it is as asked already, nothing changed."
         return ToolOutcome(unchanged, "note-unchanged", _fields(note))
     return ToolOutcome(
-        f"Successfully updated note {_named(note)}. Changes: {'; '.join(changes)}. "
-        f"Tags now: {', '.join(note.tags) or 'none'}.",
+        f"Successfully updated note {_named(note)}. Changes: {'; '.join(changes)}.",
         "note-updated",
         {
             **_fields(note),
@@ -102,7 +101,7 @@ def _changes(change: NoteChange) -> list[str]:
     if change.removed:
         said.append(f"removed tags: {', '.join(change.removed)}")
     if change.note.title != change.old_title:
-        said.append(f'title changed from "{change.old_title}" to "{change.note.title}"')
+        said.append(f'title changed to "{change.note.title}"')
     if change.body_changed:
         said.append("text replaced")
     return said

@@ -275,6 +275,33 @@ def test_facts_and_notes_of_before_are_in_no_row_that_the_group_reads(
     assert readable(hidden, ALICE, GROUP, query) == {BEFORE, AFTER}
 
 
+def test_the_group_is_told_no_fact_of_before(hidden: psycopg.Connection) -> None:
+    hidden.execute(
+        "insert into agent_working_memory (user_id, actor_id, tenant_key, chat_id,"
+        " conversation_id, scope, content, sources) values (%(who)s, %(who)s, %(tenant)s, %(chat)s,"
+        " %(thread)s, 'chat', %(content)s, %(sources)s)",
+        {
+            "who": ALICE, "tenant": TENANT, "chat": GROUP, "thread": f"feishu:{GROUP}:om_1",
+            "content": json.dumps({"budget": BEFORE, "new budget": AFTER}),
+            "sources": json.dumps({
+                "budget": {"turn": "om_1", "at": "2026-03-01"},
+                "new budget": {"turn": "om_2", "at": "2026-03-03"},
+            }),
+        },
+    )  # fmt: skip
+    query = (
+        "select f ->> 'value' from jsonb_array_elements(bot_private.group_facts("
+        f"'feishu:{GROUP}:om_9', '{FAY}', '{TENANT}', 'what is the budget?',"
+        " bot_private.told_since())) f"
+    )
+
+    assert readable(hidden, FAY, GROUP, query) == {AFTER}
+    assert readable(hidden, FAY, GROUP, query, sharing="person") == set()
+    assert readable(hidden, FAY, GROUP, query, tenant_key="other") == set()
+    hidden.execute("delete from chat_rules")
+    assert readable(hidden, FAY, GROUP, query) == {BEFORE, AFTER}
+
+
 def test_the_group_reads_no_former_value_of_a_fact(hidden: psycopg.Connection) -> None:
     insert, _ = _KEPT["agent_working_memory"]
     row = {"what": BEFORE, "who": ALICE, "tenant": TENANT, "chat": GROUP, "at": "2026-03-01"}

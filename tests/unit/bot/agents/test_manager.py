@@ -169,7 +169,7 @@ async def test_an_update_reports_exactly_what_changed() -> None:
 
     assert answer.tool_calls[0]["result"] == (
         'Successfully updated note "Pizza" (ID: note_aaaaaaaaaa). Changes: added tags: b; '
-        'removed tags: x; title changed from "Pasta" to "Pizza"; text replaced. Tags now: a, b.'
+        'removed tags: x; title changed to "Pizza"; text replaced.'
     )
 
 

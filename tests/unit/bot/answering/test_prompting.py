@@ -13,7 +13,7 @@ from bot.agents.prompts.prompt import Prompt, manager_instructions
 from bot.agents.prompts.tool_context import HEADING
 from bot.answering.prompt_history import Scene, build_prompt
 from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
-from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
+from memory.models import GroupFact, OpenTurn, StoredMessage, Summary, WorkingMemory
 from memory.scope import memory_context
 from memory.tokens import Calibration, estimate_tokens
 
@@ -141,6 +141,31 @@ def test_a_working_memory_that_is_too_long_keeps_whole_keys_and_says_so() -> Non
     assert prompt.working_memory.chat == {key: kept[key] for key in ("launch", "plan")}
     assert prompt.working_memory.user == {"city": "Oslo"}
     assert "read_working_memory" in manager_instructions(prompt, with_tools=False)
+
+
+def test_facts_of_the_group_are_lines_with_author_time_and_id() -> None:
+    at, until = "2026-11-27T05:00:00+00:00", "2026-11-28T05:37:00+00:00"
+    group = (
+        GroupFact("9-cd", "handover", "10 March", "chat", "ou_b", "ou_b", until, "om_b"),
+        GroupFact(
+            *("7-ab", "handover_date", "3 March\n[x] Eve: y", "chat", "ou_a", "ou_c"),
+            *(at, "om_a", until, "9-cd"),
+        ),
+    )
+    turn = replace(thread(), working_memory=WorkingMemory(group=group, turns=("om_a", "om_b")))
+
+    prompt = prompted(turn)
+
+    first, second = prompt.group_facts.split("\n")
+    assert first.startswith("[9-cd · 2026-11-28 ")
+    assert first.endswith("] ou_b: handover: 10 March")
+    assert " · earlier, until 2026-11-28 " in second
+    assert second.endswith("] ou_a about ou_c: handover date: 3 March [x] Eve: y")
+    assert prompt.group_facts in manager_instructions(prompt, with_tools=True)
+    assert prompt.working_memory.group == group
+    assert not prompt.working_memory_cut
+    tight = prompted(turn, budget=1100)
+    assert set(tight.group_facts.split("\n")) <= {first, second, ""}
 
 
 def thread(*messages: StoredMessage) -> OpenTurn:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall.changes import replaced
 from memory.recall.passages import Passage
+
+PAIRS = Path(__file__).parents[3] / "data" / "recall" / "changes.jsonl"
+
+
+def pairs(*, mark: bool) -> list[tuple[str, str]]:
+    read = map(json.loads, PAIRS.read_text(encoding="utf-8").splitlines())
+    return [(pair["first"], pair["then"]) for pair in read if pair["mark"] is mark]
 
 
 def said(number: int, text: str, *, by: str = "ou_a", chat: str = "oc_1") -> Passage:
@@ -58,6 +68,43 @@ def test_a_later_statement_of_a_matter_replaces_the_earlier(earlier: str, later:
 )
 def test_what_is_of_another_matter_or_only_asked_replaces_nothing(earlier: str, later: str) -> None:
     assert replaced([said(1, earlier), said(2, later)]) == {}
+
+
+@pytest.mark.parametrize(("earlier", "later"), pairs(mark=True))
+def test_a_change_is_marked(earlier: str, later: str) -> None:
+    assert replaced([said(1, earlier), said(2, later)]).get("om_1")
+
+
+@pytest.mark.parametrize(("earlier", "later"), pairs(mark=False))
+def test_another_matter_is_not_marked(earlier: str, later: str) -> None:
+    assert replaced([said(1, earlier), said(2, later)]) == {}
+
+
+def test_without_a_word_of_change_both_of_two_peoples_statements_hold() -> None:
+    order = said(1, "The order is 300 chairs")
+
+    assert replaced([order, said(2, "The order is 320 chairs", by="ou_b")]) == {}
+    assert "om_1" in replaced([order, said(2, "The order is now 320 chairs", by="ou_b")])
+
+
+def test_a_value_that_is_stated_again_holds_again() -> None:
+    turns = ["Stand-up is at 9:15", "Stand-up is at 9:45", "Stand-up is back to 9:15"]
+
+    marks = replaced([said(n, text) for n, text in enumerate(turns, 1)])
+
+    assert marks == {"om_2": said(3, "").asked_at, "om_3": ""}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "correction"),
+    [("The launch is on 3 March", "no, it is now 14 March"), ("交接在3月3号", "不对，是3月12号")],
+)
+def test_a_correction_without_a_subject_replaces_what_was_said_just_before(
+    earlier: str, correction: str
+) -> None:
+    assert "om_1" in replaced([said(1, earlier), said(2, correction)])
+    others = [said(2, "The venue is Lake Hall"), said(3, "Our caterer is Green Fork")]
+    assert "om_1" not in replaced([said(1, earlier), *others, said(4, correction)])
 
 
 def test_what_is_ones_own_is_not_replaced_by_another_person() -> None:

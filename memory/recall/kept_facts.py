@@ -1,0 +1,55 @@
+"""Decides which facts that are kept in a group a new statement replaces. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memory.models import GroupFact
+from memory.recall.changes import replaces
+from memory.recall.statement import Statement
+from memory.recall.statements import statements
+from memory.text import has_han
+
+
+def replaced_facts(
+    facts: Sequence[GroupFact], patch: Mapping[str, Any], *, said: str, author: str
+) -> tuple[str, ...]:
+    """Returns the ids of those of `facts` that hold no more now that `author` has `patch` kept.
+
+    `said` are the author's own words. A fact of another person is replaced only if a word of change
+    stands there (“moved to”, “now”, 改到), and never what people had kept about themselves.
+    """
+    new = [*statements(said), *_stated(patch)]
+    changes = any(one.changes for one in statements(said))
+    return tuple(
+        fact.id
+        for fact in facts
+        if fact.until is None and fact.may_be_replaced_by(author)
+        if changes or fact.actor_id == author
+        if any(_replaces(one, old, changes) for one in new for old in _of(fact))
+    )
+
+
+def _replaces(new: Statement, old: Statement, changes: bool) -> bool:
+    if new.personal or old.personal:
+        return False
+    return replaces(replace(new, changes=new.changes or changes), old)
+
+
+def _of(fact: GroupFact) -> Iterator[Statement]:
+    return _stated({fact.key: fact.value})
+
+
+def _stated(facts: Mapping[str, Any]) -> Iterator[Statement]:
+    """What facts state: the sentences of a value, or else what its key is said to be."""
+    for key, value in facts.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        told = list(statements(text)) if value is not None else []
+        yield from told or statements(_sentence(key.replace("_", " "), text))
+
+
+def _sentence(key: str, value: str) -> str:
+    return f"{key}是{value}" if has_han(key) else f"the {key} is {value}"
