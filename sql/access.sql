@@ -73,7 +73,7 @@ declare
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
-    release_share, recall_message, comes_from, withdraw_later, without_turn, texts_in, take_back_facts, rewrite_memory,
+    release_share, recall_message, replace_message, comes_from, withdraw_later, without_turn, texts_in, take_back_facts, rewrite_memory,
     take_back_notes, drop_turn, drop_message, drop_card, drop_answer, note_gone, take_card,
     take_back_kept, undo_kept, take_back_sources, take_back_tellers, take_back_told, take_back_calls,
     withdraw_kept_cards,

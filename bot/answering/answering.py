@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -23,6 +24,7 @@ from bot.answering.citations import cited, spoken_here
 from bot.answering.deduplication import Quoted, untold, without_commands
 from bot.answering.documents import asker, documents_of
 from bot.answering.documents_behind import DocumentsBehind
+from bot.answering.edits import find_edits
 from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, language, people_of
@@ -143,7 +145,9 @@ async def _answer(
             )
         documents = None if opened.degraded else documents_of(services, turn)
         agenda = None if opened.degraded else agenda_of(services, turn)
-        answer = await _asked(services, turn, opened, prompt, documents, behind, agenda)
+        quoted = came.quoted.message_id if came.quoted else ""
+        asked = _asked(services, turn, opened, prompt, documents, behind, agenda)
+        answer = await _unless_edited(services, turn, opened, asked, earlier, quoted)
         note_sources(behind.sources if behind else ())
     if documents:
         if not await documents.may_still_be_told():
@@ -154,6 +158,29 @@ async def _answer(
     if agenda:
         answer = replace(answer, wanted=agenda.wanted)
     return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
+
+
+async def _unless_edited(
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    asked: Awaitable[AgentAnswer],
+    earlier: Sequence[Passage],
+    quoted: str,
+) -> AgentAnswer:
+    """The answer. Raises `Later` if a message that it rests on was edited: then it is made again,
+    from the new text."""
+    if opened.degraded:
+        return await asked
+    looking = asyncio.create_task(find_edits(services, turn, earlier, quoted))
+    try:
+        answer = await asked
+        edited = await looking or await find_edits(services, turn, answer.passages, "")
+    finally:
+        looking.cancel()
+    if edited:
+        raise Later("a message that the answer rests on was edited")
+    return answer
 
 
 def _behind(services: Services, turn: Turn, opened: OpenTurn) -> DocumentsBehind | None:

@@ -17,6 +17,10 @@ from memory.scope import AgentMemoryContext
 _QUESTION = re.compile(r"[?？吗呢]\s*$")
 
 
+def is_question(text: str) -> bool:
+    return _QUESTION.search(text) is not None
+
+
 def spoken_here(turn: Turn, opened: OpenTurn, talk: Sequence[MessageRecord]) -> Iterator[Passage]:
     """What people said in the conversation of the prompt, as passages without an answer."""
     here = turn.context
@@ -33,7 +37,7 @@ def spoken_here(turn: Turn, opened: OpenTurn, talk: Sequence[MessageRecord]) -> 
 def cited(turn: Turn, passages: Sequence[Passage]) -> Iterator[RecalledSource]:
     """The sources below an answer, oldest first: statements, unless there are only questions. What
     a later one replaced stands with that one."""
-    stated = [one for one in passages if not _QUESTION.search(one.question)] or list(passages)
+    stated = [one for one in passages if not is_question(one.question)] or list(passages)
     before = _replaced_by(stated)
     for one in stated:
         if one.turn_id in before.values():
