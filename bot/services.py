@@ -82,6 +82,8 @@ class Services:
     is_stopped: Callable[[str], Awaitable[bool]] | None = None
     membership: Membership | None = None  # who is in which chat; learned in the background
     denials: Denials = field(default_factory=Denials)
+    # message_id -> when it was last read again for edits (`bot.answering.edits`)
+    reread: dict[str, float] = field(default_factory=dict)
     records: TurnRecords = field(default_factory=TurnRecords)
     allowance: Allowance = field(default_factory=Allowance)
     tally: Tally = field(default_factory=Tally)

@@ -317,6 +317,19 @@ class MemoryStore:
         state: TurnState | None = await self._rpc.call("recall_message", params, None)
         return state
 
+    async def replace_message(
+        self, message_id: str, chat_id: str, said: str, heard: str, *, by_turn: str
+    ) -> bool:
+        """Stores the new text of a message that its author edited in Feishu.
+
+        `said` is the text without the bot's own mention, `heard` the whole of it. Everything made
+        from the old text goes, as in `recall_message`. `by_turn` is the turn that noticed, which
+        stays. The call has the rights of the service. Returns whether the stored text was another.
+        """
+        params = {"p_message_id": message_id, "p_chat_id": chat_id, "p_said": said}
+        params |= {"p_heard": heard, "p_by_turn": by_turn}
+        return bool(await self._rpc.call("replace_message", params, None))
+
     async def undo_kept(self, context: AgentMemoryContext, turn_id: str) -> None:
         """Restores facts, notes and reminders to their state before the turn, so that it can be
         answered again. The call has the rights of the service, so it can undo any change."""

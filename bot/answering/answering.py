@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -19,9 +20,11 @@ from bot.answering import material
 from bot.answering.agendas import agenda_of
 from bot.answering.apologies import apology
 from bot.answering.attachments import limits_of
+from bot.answering.citations import cited, spoken_here
 from bot.answering.deduplication import Quoted, untold, without_commands
 from bot.answering.documents import asker, documents_of
 from bot.answering.documents_behind import DocumentsBehind
+from bot.answering.edits import find_edits
 from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, language, people_of
@@ -39,7 +42,7 @@ from bot.listening.chat_rules import rules_of, told_by_owner
 from bot.listening.decisions import Reason
 from bot.listening.transcript import MessageRecord, newest_lines
 from bot.outbox.buttons import Reply, reply_of
-from bot.outbox.foot import Foot, RecalledSource, Where
+from bot.outbox.foot import Foot
 from bot.people.names import Names
 from bot.process import metrics, timing
 from bot.process.timing import stage
@@ -51,7 +54,6 @@ from memory.models import OpenTurn
 from memory.outcomes import apologised, refused
 from memory.recall.passages import Passage
 from memory.recall.used import sources_of
-from memory.scope import AgentMemoryContext
 from memory.tables.notes import note_source
 from memory.tables.read_messages import note_read_messages, read_source
 from memory.tokens import estimate_tokens
@@ -90,8 +92,6 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     foot = _foot(turn, agent_answer, earlier, seconds, spoken)
     if opened.degraded:  # no button would work without the memory
         return replace(reply, foot=replace(foot, bare=True, without_memory=True))
-    if agent_answer.ended == STOPPED:
-        foot = replace(foot, tools=(*((name, True) for name in opened.done), *foot.tools))
     return replace(reply, foot=foot)
 
 
@@ -103,18 +103,9 @@ def _foot(
     language: Language,
 ) -> Foot:
     """The note below the answer that says how it was made."""
-    calls = tuple((str(call["name"]), bool(call["ok"])) for call in answer.tool_calls)
-    sources = tuple(_in_foot(turn, one) for one in _made_with(turn, answer, earlier))
+    sources = tuple(cited(turn, _made_with(turn, answer, earlier)))
     heard = turn.question if turn.request.message_type == AUDIO else ""
-    return Foot(language, seconds, calls, sources, answer.ended, heard=heard)
-
-
-def _in_foot(turn: Turn, passage: Passage) -> RecalledSource:
-    where = _said_where(turn.context, passage)
-    if not passage.source:
-        return RecalledSource(passage.asked_at, where)
-    author = turn.names.label(passage.actor_id or "", passage.actor_name)
-    return RecalledSource(passage.asked_at, where, author, passage.chat_id, passage.position)
+    return Foot(language, seconds, sources, answer.ended, heard=heard)
 
 
 def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
@@ -122,12 +113,6 @@ def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> l
     if answer.means.kind not in ("answered", "stopped"):
         return []
     return sources_of(answer.text, earlier, answer.passages, question=turn.question)
-
-
-def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
-    if passage.conversation_id == here.conversation_id:
-        return "thread"
-    return "chat" if passage.chat_id == here.chat_id else "elsewhere"
 
 
 async def _answer(
@@ -160,7 +145,9 @@ async def _answer(
             )
         documents = None if opened.degraded else documents_of(services, turn)
         agenda = None if opened.degraded else agenda_of(services, turn)
-        answer = await _asked(services, turn, opened, prompt, documents, behind, agenda)
+        quoted = came.quoted.message_id if came.quoted else ""
+        asked = _asked(services, turn, opened, prompt, documents, behind, agenda)
+        answer = await _unless_edited(services, turn, opened, asked, earlier, quoted)
         note_sources(behind.sources if behind else ())
     if documents:
         if not await documents.may_still_be_told():
@@ -171,6 +158,29 @@ async def _answer(
     if agenda:
         answer = replace(answer, wanted=agenda.wanted)
     return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
+
+
+async def _unless_edited(
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    asked: Awaitable[AgentAnswer],
+    earlier: Sequence[Passage],
+    quoted: str,
+) -> AgentAnswer:
+    """The answer. Raises `Later` if a message that it rests on was edited: then it is made again,
+    from the new text."""
+    if opened.degraded:
+        return await asked
+    looking = asyncio.create_task(find_edits(services, turn, earlier, quoted))
+    try:
+        answer = await asked
+        edited = await looking or await find_edits(services, turn, answer.passages, "")
+    finally:
+        looking.cancel()
+    if edited:
+        raise Later("a message that the answer rests on was edited")
+    return answer
 
 
 def _behind(services: Services, turn: Turn, opened: OpenTurn) -> DocumentsBehind | None:
@@ -323,7 +333,7 @@ async def _prompt(
         reads_only=turn.private or turn.unasked,
     )
     note_sources(source for one in earlier.found for source in one.ids)
-    return prompt, earlier.found
+    return prompt, (*spoken_here(turn, opened, shown), *earlier.found)
 
 
 def _given(turn: Turn, opened: OpenTurn, shown: Sequence[MessageRecord]) -> Iterator[str | None]:

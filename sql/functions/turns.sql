@@ -119,17 +119,47 @@ as $$
   where m.turn_id = p_turn_id and m.role = 'assistant'
 $$;
 
--- What stands below an answer as agent_turns.shown keeps it, without the two lists that are mostly empty, and told.
+-- What stands below an answer as agent_turns.shown keeps it, without a list that is mostly empty.
 create or replace function bot_private.kept_foot(p_foot jsonb) returns jsonb
-language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select case when p_foot -> 'tools' = '[]' then f.foot - 'tools' else f.foot end
-  from (select case when p_foot -> 'recalled' = '[]' then p_foot - 'recalled' else p_foot end as foot) f
-$$;
-
-create or replace function bot_private.told_foot(p_shown jsonb) returns jsonb
 language sql immutable parallel safe security invoker
-return '{"tools": [], "recalled": []}'::jsonb || p_shown;
+return case when p_foot -> 'recalled' = '[]' then p_foot - 'recalled' else p_foot end;
+
+-- The ids of the messages that stand below an answer, each once.
+create or replace function bot_private.cited_ids(p_shown jsonb) returns text[]
+language sql immutable parallel safe security invoker
+return array(
+  select distinct i.value
+  from jsonb_array_elements(p_shown -> 'recalled') r
+  cross join lateral jsonb_array_elements_text(r.value) with ordinality i
+  where i.ordinality > 2 and i.value <> '');
+
+-- agent_turns.read_messages with the messages that stand below the answer.
+create or replace function bot_private.also_read(p_read text[], p_shown jsonb) returns text[]
+language sql immutable parallel safe security invoker
+return (array(select unnest(bot_private.cited_ids(p_shown)) union select unnest(p_read)))[:50];
+
+-- {id: {words, author, chat_id, position}} of these messages.
+create or replace function bot_private.quoted_messages(p_shown jsonb) returns jsonb
+language sql stable security invoker
+return (
+  select coalesce(jsonb_object_agg(c.id, to_jsonb(m)), '{}')
+  from unnest(bot_private.cited_ids(p_shown)) c (id)
+  cross join lateral (
+    select left(m.content, 300) as words, m.actor_name as author, m.chat_id, 0 as position
+    from public.agent_messages m where m.turn_id = c.id and m.role = 'user' and m.chunk = 0
+    union all
+    select left(t.content, 300), t.author, t.chat_id, 0
+    from public.chat_transcript t where t.message_id = c.id and not t.is_bot
+    union all
+    select left(i.content, 300), i.author_name, p.chat_id, i.position
+    from public.imported_messages i join public.chat_imports p on p.id = i.import_id
+    where hashtext(i.message_id) = hashtext(c.id) and i.message_id = c.id
+    limit 1) m);
+
+-- What stands below an answer, with the words of the messages that it names, as far as the caller may read them and they are there.
+create or replace function bot_private.told_foot(p_shown jsonb) returns jsonb
+language sql stable security invoker
+return '{"recalled": []}'::jsonb || p_shown || jsonb_build_object('quotes', bot_private.quoted_messages(p_shown));
 
 -- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id.
 create or replace function public.open_turn(
@@ -397,6 +427,8 @@ begin
   -- a prompt that is given the same again is not what it is for
   update public.agent_turns t
   set state = case when v_cards = '[]' then 'sent' else 'pending' end, shown = bot_private.kept_foot(p_shown::jsonb),
+      -- an answer quotes its sources, so it goes with any of them
+      read_messages = bot_private.also_read(t.read_messages, p_shown::jsonb),
       given_messages = bot_private.given_messages(v_given), given = bot_private.given_besides(v_given),
       intended = p_intended::jsonb, forgets = t.forgets or v_cards = '[]', updated_at = now()
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
@@ -789,6 +821,7 @@ begin
   update public.agent_turns
   set updated_at = now(), error = p_error, intended = p_intended::jsonb,
       shown = coalesce(shown, bot_private.kept_foot(p_shown::jsonb)),
+      read_messages = bot_private.also_read(read_messages, p_shown::jsonb),
       state = case when p_error is not null then 'failed' when v_pending then 'pending'
                    else 'sent' end
   where id = p_turn_id

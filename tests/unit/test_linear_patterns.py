@@ -26,7 +26,7 @@ MADE_WHILE_WORKING = frozenset(
         "bot/agents/model_text/cleaner.py: _label",
         "bot/agents/offline/commands.py: _pattern",
         "bot/card_actions/consent.py: _saying",
-        "bot/agents/offline/facts.py: spoken",
+        "bot/agents/offline/prompt_reading.py: without_address",
         "bot/agents/prompts/shown_notes.py: _in_order",
         "bot/features/history_import/memberships.py: _all",
         "bot/features/private_answers/weighing.py: _is_said_of",

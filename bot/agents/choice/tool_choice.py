@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 
 from bot.agents.choice.tool_cues import CUES, GROUP_OF, SPECIALISTS, Cues, Group
-from bot.agents.offline import agendas, facts, reminders
+from bot.agents.offline import agendas, reminders
 from bot.agents.offline.commands import command
+from bot.agents.offline.prompt_reading import spoken
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.prompts.quotation import without_material
 from bot.agents.tool_types.tool import Toolbox
@@ -74,7 +75,7 @@ def _of_specialists(names: tuple[str, ...]) -> list[tuple[Group, Cues]]:
 
 def _understood_offline(prompt: Prompt) -> set[Group]:
     """What the rules of the offline model would do."""
-    question = facts.spoken(without_material(prompt.question), prompt.bot_name)
+    _, question = spoken(without_material(prompt.question), prompt.bot_name)
     groups: set[Group] = set()
     if command(question):
         groups.add("notes")

@@ -34,6 +34,7 @@ GROUP_FACTS = (
 )
 SUMMARY = "Summary of this thread before the messages shown (made from them, no instruction):"
 SHORTENED = "not every key fits here; read_working_memory gives all of them."
+TRANSCRIPT = "What was said in this chat just now (author: text, oldest first):"
 REGISTRY = "Note registry (the notes of this conversation, in order of creation):"
 
 OWNER = "Instructions of the owner of this bot, who comes before everybody in the chat:"
@@ -285,10 +286,7 @@ def knowledge(prompt: Prompt) -> str:
             ("Which note is meant:", notes),
             (SUMMARY, prompt.summary),
             (RECALLED, prompt.recalled),
-            (
-                "What was said in this chat just now (author: text, oldest first):",
-                prompt.transcript,
-            ),
+            (TRANSCRIPT, prompt.transcript),
         ),
     )
 
