@@ -519,7 +519,8 @@ create table public.agent_messages (
 create index agent_messages_author_idx on public.agent_messages (actor_id, id desc) where actor_id <> user_id;
 create index agent_messages_card_idx on public.agent_messages using hash (message_id)
   where role = 'assistant' and message_id is not null;
-create index agent_messages_conversation_idx on public.agent_messages (conversation_id);
+create index agent_messages_chat_idx on public.agent_messages (chat_id, id);
+create index agent_messages_conversation_idx on public.agent_messages (conversation_id, id);
 create index agent_messages_thread_author_idx on public.agent_messages (conversation_id, actor_id, id desc)
   where actor_id <> user_id;
 create index agent_messages_thread_idx on public.agent_messages (thread, id);
