@@ -56,21 +56,36 @@ def said_at(line: StoredMessage) -> datetime:
 
 
 def without_repeats(lines: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """`lines`, the question last, in which a question that was asked before stands once, with its
-    first answer. The question itself and the exchange right before it stay."""
-    asked = _asked(lines[-1]) if lines else ""
-    seen: set[str] = set()
+    """`lines`, the question last, in which each question stands once: the one to answer at the end,
+    any other with its first answer. The exchange right before the question stays, and so does what
+    was answered with tools."""
+    if not lines:
+        return []
+    question_of = _questions(lines)
+    with_tools = {question_of[place] for place, line in enumerate(lines) if line.tool_calls}
+    last = len(lines) - 1
+    seen = {now: last} if (now := _asked(lines[-1])) else {}
+    just_asked = question_of[last - 1] if last else last
     kept: list[StoredMessage] = []
-    dropped = False
     for place, line in enumerate(lines):
-        if line.role == "user":
-            says = _asked(line)
-            is_last = place == len(lines) - 1 or (place >= len(lines) - 3 and says != asked)
-            dropped = bool(says) and says in seen and not is_last
-            seen.add(says)
-        if not dropped or line.tool_calls:
+        asked_at = question_of[place]
+        says = _asked(lines[asked_at])
+        is_first = seen.setdefault(says, asked_at) == asked_at
+        stays = asked_at in with_tools or (asked_at == just_asked and says != now)
+        if not says or is_first or stays:
             kept.append(line)
     return kept
+
+
+def _questions(lines: Sequence[StoredMessage]) -> list[int]:
+    """For each line the place of the one that it answers, or its own."""
+    asked: dict[str | None, int] = {}
+    places: list[int] = []
+    for place, line in enumerate(lines):
+        if line.role == "user" and line.id >= 0:
+            asked[line.actor_id] = place
+        places.append(asked.get(line.actor_id, place) if line.role == "assistant" else place)
+    return places
 
 
 def _asked(line: StoredMessage) -> str:

@@ -124,6 +124,9 @@ class Played:
                 " on conflict (tenant_key, chat_id) do update set history = 'hidden'",
                 [self.stage.town.config.tenant_key, self.chats["main"]],
             )
+            self.stage.database.execute(
+                "update chats set members_read_at = now() where chat_id = %s", [self.chats["main"]]
+            )
 
     async def _step(self, step: Mapping[str, Any]) -> None:
         if "silence_s" in step:
@@ -163,6 +166,7 @@ class Played:
         if self.scene.get("setup", {}).get("mentions_only") and answer is None:
             del self.stage.town.events[before:]
         await self._work()
+        time.sleep(0.002)  # times are known to the millisecond  # noqa: ASYNC251
         if step.get("withdrawn") or _WITHDRAWN in step["text"]:
             platform.actors.recall(message.message_id, message.sender)
             await self._work()

@@ -31,7 +31,8 @@ def quiet() -> Iterator[None]:
 
 @pytest.fixture
 async def on(shared_database_url: str) -> AsyncIterator[Stage]:
-    async with stage(shared_database_url, summary_after_messages=10, history_messages=10) as here:
+    usual = {"summary_after_messages": 10, "history_messages": 10, "requests_per_minute": 0}
+    async with stage(shared_database_url, **usual) as here:
         model = Answering()
         stores = here.services.manager._stores
         services = replace(here.services, manager=Manager(model, stores=stores, tools=TOOLS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,14 +15,14 @@ BEGAN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def lines(*said: str) -> list[StoredMessage]:
-    """`Alice: text`; what `Memo` says are answers."""
+    """`Alice: text`; `Alice< text` is an answer to Alice."""
     found = []
     for number, line in enumerate(said):
-        author, text = line.split(": ", 1)
+        author, mark, text = re.split("([:<]) ", line, maxsplit=1)
         found.append(
             StoredMessage(
                 number,
-                "assistant" if author == "Memo" else "user",
+                "assistant" if mark == "<" else "user",
                 text,
                 author,
                 author,
@@ -36,29 +37,26 @@ def shown(*said: str) -> list[str]:
     return [one.content for one in without_repeats(lines(*said))]
 
 
-def test_a_question_that_was_asked_often_is_one_line() -> None:
+def test_the_question_to_answer_stands_once_however_often_it_was_asked() -> None:
     assert shown(
-        "Bob: when is the gala?", "Memo: 3 March", "Alice: the gala moved to 10 March", "Memo: ok",
-        "Bob: When is the gala", "Memo: on 3 March", "Dana: when is the gala?", "Memo: 3 March",
-        "Bob: when is the gala?",
-    ) == [
-        "when is the gala?", "3 March", "the gala moved to 10 March", "ok", "when is the gala?"
-    ]  # fmt: skip
+        "Bob: when is the gala?", "Bob< 3 March", "Alice: it moved to 10 March", "Alice< ok",
+        "Bob: When is the gala", "Dana: tea?", "Bob< on 3 March", "Bob: when is the gala?",
+    ) == ["it moved to 10 March", "ok", "tea?", "when is the gala?"]  # fmt: skip
+
+
+def test_another_question_stands_once_with_its_first_answer() -> None:
+    assert shown(
+        "Bob: 晚会是哪天？", "Bob< 3月3号", "Dana: 晚会是哪天？", "Dana< 三号", "Alice: 订蛋糕",
+        "Alice< 好的", "Bob: 谁订蛋糕？",
+    ) == ["晚会是哪天？", "3月3号", "订蛋糕", "好的", "谁订蛋糕？"]  # fmt: skip
 
 
 def test_what_was_asked_and_answered_last_stays_for_whoever_asks_back() -> None:
     said = (
-        "晚会是哪天？",
-        "3月3号",
-        "我们要订蛋糕",
-        "好的",
-        "晚会是哪天？",
-        "3月3号",
-        "你确定吗？",
-    )
-    names = ("Bob", "Memo", "Alice", "Memo", "Bob", "Memo", "Bob")
-
-    assert shown(*map(": ".join, zip(names, said, strict=True))) == list(said)
+        "Bob: 晚会是哪天？", "Bob< 3月3号", "Alice: 我们要订蛋糕", "Alice< 好的",
+        "Bob: 晚会是哪天？", "Bob< 3月3号", "Bob: 你确定吗？",
+    )  # fmt: skip
+    assert len(shown(*said)) == len(said)
 
 
 def test_a_statement_that_is_made_again_stays() -> None:
@@ -83,13 +81,13 @@ def test_a_statement_that_is_made_again_stays() -> None:
 def test_an_answer_that_repeats_what_was_replaced_is_stale(
     said: tuple[str, ...], stale: set[int]
 ) -> None:
-    told = lines(*(f"{('Alice', 'Memo')[n % 2]}: {text}" for n, text in enumerate(said)))
+    told = lines(*(f"Alice{':<'[n % 2]} {text}" for n, text in enumerate(said)))
 
     assert stale_answers(told) == stale
 
 
 def test_a_line_that_the_memory_has_is_not_told_twice() -> None:
-    history = tuple(lines("Alice: tea?", "Memo: yes", "Bob: and now?"))
+    history = tuple(lines("Alice: tea?", "Alice< yes", "Bob: and now?"))
     at = int((BEGAN + timedelta(seconds=30)).timestamp() * 1000)
     heard = [
         MessageRecord("Alice", "Alice", "tea?", at, False, "om_0"),
