@@ -56,14 +56,19 @@ class MemoryStore:
         actor_name: str = "",
         history_limit: int = 10,
         fold_after: int = 0,
+        recent_s: int = 0,
+        asked_ms: int = 0,
         origin: Origin = MESSAGE,
     ) -> OpenTurn:
         """Begins the turn `turn_id`, or finds it as an earlier attempt left it. The id is the
         Feishu message's, unless the turn has another `origin`.
 
-        Stores the question once. `history` holds the last `history_limit` messages, oldest first,
-        the question last. With `fold_after` the result has the summary of earlier messages, and
-        `fold_due` is set when so many messages are in neither; 0 leaves out both.
+        Stores the question once. `asked_ms` (ms since epoch) is when it was written, 0: now.
+        `history` holds what was said in the place: in a thread the thread and what came before it;
+        with `recent_s` what was said in the chat in the last so many seconds. The question is last,
+        and `history_limit` counts it and the asker's own messages. With `fold_after` the result has
+        the summary of earlier messages, and `fold_due` is set when so many messages are in neither;
+        0 leaves out both.
         """
         return _opened(
             await self._call(
@@ -75,6 +80,8 @@ class MemoryStore:
                 p_content=content,
                 p_history_limit=history_limit,
                 p_fold_after=fold_after,
+                p_recent_s=recent_s,
+                p_asked_ms=asked_ms or None,
                 **origin.params(),
             )
         )
@@ -91,6 +98,7 @@ class MemoryStore:
         heard: Mapping[str, object] | None = None,
         decision: Mapping[str, object] | None = None,
         recent_s: int = 0,
+        asked_ms: int = 0,
         recall: Mapping[str, object] | None = None,
         elsewhere: bool = False,
         origin: Origin = MESSAGE,
@@ -100,10 +108,8 @@ class MemoryStore:
 
         `heard` are the arguments of the SQL function `append_to_conversation`, `decision` those of
         `log_decision`; None skips that step. If an earlier decision on the message says no, the
-        turn comes back as cancelled. `recent_s` adds what the sender and the bot said in other
-        threads of the chat in the last so many seconds. `recall` is what
-        `memory.recall.passages.recall_at_once` makes. `elsewhere` asks whether the sender can read
-        in other places.
+        turn comes back as cancelled. `recall` is what `memory.recall.passages.recall_at_once`
+        makes. `elsewhere` asks whether the sender can read in other places.
         """
         return _begun(
             await self._call(
@@ -118,6 +124,7 @@ class MemoryStore:
                 p_heard=as_json(heard) if heard else None,
                 p_decision=as_json(decision) if decision else None,
                 p_recent_s=recent_s,
+                p_asked_ms=asked_ms or None,
                 **({"p_recall": as_json(recall)} if recall else {}),
                 **({"p_elsewhere": True} if elsewhere else {}),
                 **origin.params(),
@@ -434,7 +441,6 @@ def _opened(row: Mapping[str, Any], conversation: Mapping[str, Any] | None = Non
         attempts=row["attempts"],
         reply=_cards(row["reply"]),
         history=tuple(map(_message, row.get("history", ()))),
-        recent=tuple(map(_message, row.get("recent", ()))),
         working_memory=WorkingMemory.from_row(row.get("working_memory", {})),
         registry=tuple(row.get("registry", ())),
         summary=Summary(**summary) if summary else None,

@@ -32,6 +32,8 @@ from memory.recall.worth_telling import MOST_TOLD, worth_telling
 
 log = structlog.get_logger()
 
+_MOST_IN_WINDOW = 20  # of the best matches so many may stand in the window already
+
 
 async def recalled(
     services: Services,
@@ -45,7 +47,7 @@ async def recalled(
 
     `told` are the ids of the turns that the prompt has already; nothing comes from `hidden`.
     """
-    most = MOST_TOLD + len(told) + len(hidden)
+    most = MOST_TOLD + min(len(told), _MOST_IN_WINDOW) + len(hidden)
     if opened.recalled is not None:
         found = said(in_order(passages(opened.recalled), turn.question, most), most)
     elif _is_wanted(services, turn, opened):
@@ -101,10 +103,8 @@ def _is_wanted(services: Services, turn: Turn, opened: OpenTurn) -> bool:
     """Whether to search: that costs the memory a call, greetings are not worth it."""
     if opened.degraded or parse(turn.question):
         return False
-    window = [message.content for message in opened.told[:-1]]
-    if turn.private:
-        return True
-    return needs_recall(turn.question, window, _asked_at(services, turn))
+    window = [message.content for message in opened.told[:-1]] if not turn.in_group else ()
+    return turn.private or needs_recall(turn.question, window, _asked_at(services, turn))
 
 
 async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tuple[Passage, ...]:
@@ -118,7 +118,7 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
                 now=_asked_at(services, turn),
                 scope=usual_scope(turn.context),
                 k=k,
-                before_id=opened.history[0].id if opened.history else None,
+                before_id=opened.history[-1].id if opened.history else None,
                 newest_too=turn.context.chat_type == "p2p",
             )
     except StoreError as exc:

@@ -139,7 +139,7 @@ def held(instructions: str) -> dict[str, Any]:
 
 
 def now_of(instructions: str) -> datetime:
-    """The local time when the question was asked; the first of all times if the prompt gives none."""
+    """The local time of the question; the first of all times if the prompt gives none."""
     match = _ASKED.search(instructions) or _NOW.search(instructions)
     return datetime.fromisoformat(match[1]) if match else datetime.min  # noqa: DTZ901
 

@@ -324,7 +324,6 @@ def _of_this_thread(opened: OpenTurn) -> OpenTurn:
     return replace(
         opened,
         history=opened.history[-1:],
-        recent=(),
         registry=(),
         summary=None,
         working_memory=WorkingMemory(held.chat, {}, held.said, held.turns),
