@@ -25,6 +25,7 @@ from memory.models import (
 )
 from memory.origins import MESSAGE, Origin
 from memory.outcomes import ANSWERED, TurnOutcome
+from memory.recall.fitting import fitting
 from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import Json, Rpc, Statement, call_as, joins
@@ -287,7 +288,8 @@ class MemoryStore:
         `now` is aware, and its zone says where a day begins. The `scope` "everywhere" covers what
         may be read here: in a group that chat, in p2p also the groups the person is in. `before_id`
         limits the search of this conversation to earlier messages. `likeness` adds matches by
-        meaning. A query for a first or last time also selects by time (`memory.recall.ordinals`).
+        meaning; without, hits that do not fit are dropped (`memory.recall.fitting`). A query for a
+        first or last time also selects by time (`memory.recall.ordinals`).
         Where little was said at all, `newest_too` gives the newest of it after what matches.
         """
         params = recall_params(
@@ -300,7 +302,8 @@ class MemoryStore:
             likeness=likeness,
             newest_too=newest_too,
         )
-        return in_order(passages(await self._call("recall", context, **params)), query, k)
+        found = in_order(passages(await self._call("recall", context, **params)), query, k)
+        return tuple(found if likeness else fitting(found, query))
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
         """What a person or the bot said in this Feishu message of the chat; None if unknown."""

@@ -18,6 +18,7 @@ from bot.services import Services
 from bot.text.slash_commands import parse
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import Former, OpenTurn
+from memory.recall.fitting import fitting
 from memory.recall.former import asks_for_former, with_former
 from memory.recall.ordinals import in_order
 from memory.recall.passages import (
@@ -49,7 +50,8 @@ async def recalled(
     """
     most = MOST_TOLD + min(len(told), _MOST_IN_WINDOW) + len(hidden)
     if opened.recalled is not None:
-        found = said(in_order(passages(opened.recalled), turn.question, most), most)
+        hits = in_order(passages(opened.recalled), turn.question, most)
+        found = said(fitting(hits, turn.question), most)
     elif _is_wanted(services, turn, opened):
         found = await _found(services, turn, opened, most)
     else:

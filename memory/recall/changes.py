@@ -215,7 +215,7 @@ def _changes(later: Statement, earlier: Statement) -> bool:
         return earlier.relation == "be" and earlier.kinds[0] in ("role", "other", "name")
     if later.relation == "change":
         speaker = later.subject <= _WE
-        return _may_follow(later, earlier) and (not speaker or earlier.relation in _TAKEN_UP)
+        return earlier.relation in _TAKEN_UP if speaker else _may_follow(later, earlier)
     # “lunch is at noon again” after “lunch starts at half past twelve”
     return earlier.relation in ("change", "move", "become", "join") and _may_follow(later, earlier)
 
@@ -227,8 +227,9 @@ def _typed(statement: Statement) -> set[str]:
 def _moved(later: Statement, earlier: Statement) -> bool:
     if _WHEN.intersection(later.kinds):
         return bool(_WHEN.intersection(earlier.kinds))
-    if earlier.relation == "be" and not {"place", "name"}.intersection(earlier.kinds):
-        return False
+    placed = {"place", "name"}.intersection(earlier.kinds)
+    if earlier.relation == "be" and not placed:
+        return later.value.split()[-1:] == earlier.value.split()[-1:]  # one team, another team
     return earlier.relation in _LIVING or earlier.relation in ("change", "move")
 
 

@@ -82,7 +82,8 @@ _SINGLE = _forms(
     designed: designed; married: married; due: due; play: plays; speak: speaks;
     educated: educated; associated: associated; famous: famous; stored: stored; parked: parked;
     kept: kept; hosted: hosted; reach: reachable; drive: drive drives; use: use uses;
-    drink: drink drinks
+    drink: drink drinks; deploy: deploy deploys; ship: ships; publish: publish publishes;
+    deliver: delivers; train: trains; pay: pays
     """
 )
 # One person at a time does these to a thing; the nouns are who does them.
@@ -109,7 +110,7 @@ _AGENTS = frozenset(
 # After “I”, “we” or a plural they are verbs.
 _ALSO_NOUNS = frozenset(
     """lead head host chair contact run end start meet work leave cost open take use drink drive
-    report close live have finish begin sit""".split()
+    report close live have finish begin sit deploy publish""".split()
 )
 _KINDS_OF_PLACE = frozenset("city continent country state town region province field".split())
 _NOT_ONE_OF = frozenset("a an one some another".split())

@@ -20,7 +20,8 @@ def replaced_facts(
     """Returns the ids of those of `facts` that hold no more now that `author` has `patch` kept.
 
     `said` are the author's own words. A fact of another person is replaced only if a word of change
-    stands there (“moved to”, “now”, 改到), and never what people had kept about themselves.
+    stands there (“moved to”, “now”, 改到), and never what people had kept about themselves. The
+    same key is the same matter.
     """
     new = [*statements(said), *_stated(patch)]
     changes = any(one.changes for one in statements(said))
@@ -29,8 +30,20 @@ def replaced_facts(
         for fact in facts
         if fact.until is None and fact.may_be_replaced_by(author)
         if changes or fact.actor_id == author
-        if any(_replaces(one, old, changes) for one in new for old in _of(fact))
+        if _has_key(patch, fact.key)
+        or any(_replaces(one, old, changes) for one in new for old in _of(fact))
     )
+
+
+def _has_key(patch: Mapping[str, Any], key: str) -> bool:
+    """Whether `patch` sets the key: people and models name a matter in other languages than the
+    one in which it is told."""
+    set_anew = {_plain(one) for one, value in patch.items() if value is not None}
+    return _plain(key) in set_anew
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", " ").casefold().strip()
 
 
 def _replaces(new: Statement, old: Statement, changes: bool) -> bool:

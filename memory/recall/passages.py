@@ -29,6 +29,7 @@ _FUZZY_BOOST = 0.1
 @dataclass(frozen=True, slots=True)
 class Passage:
     """One earlier turn. `asked_at` is ISO 8601; `before` and `after` are the turns around it.
+    `among` is how many turns were searched, as far as they were counted; 0: not known.
 
     A message of imported history is one without an answer, of a `source`: then `feishu_id` is its
     message_id, `import_id` the import it came with, and `position` its number in its chat, or 0.
@@ -50,6 +51,7 @@ class Passage:
     feishu_id: str = ""
     import_id: int = 0
     position: int = 0
+    among: int = 0
 
     @property
     def ids(self) -> tuple[str, ...]:
