@@ -21,6 +21,7 @@ from bot.operations.doctor import (
     webhook,
 )
 from bot.operations.doctor.http_exchange import Silent
+from bot.operations.doctor.outside_tools import outside_tools
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.settings import Settings, SettingsError, load, misspelt_names, read
 
@@ -51,7 +52,7 @@ def examine(wishes: Wishes | None = None) -> list[Check]:
     if settings is None:
         return checks
     groups: list[tuple[str, Group]] = [("machine", _machine), ("database", _database)]
-    groups += [("supabase", _supabase), ("model", _models)]
+    groups += [("supabase", _supabase), ("model", _models), ("tools", _tools)]
     if settings.feishu_app_id and not settings.sandbox:
         groups.insert(0, ("feishu", _feishu))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -122,6 +123,10 @@ def _feishu(settings: Settings, wishes: Wishes) -> Sequence[Check]:
     if wishes.running and not settings.long_connection and settings.feishu_encrypt_key:
         checks.append(webhook.webhook(settings, wishes.public_url))
     return checks
+
+
+def _tools(settings: Settings, _wishes: Wishes) -> Sequence[Check]:
+    return outside_tools(settings)
 
 
 def _database(settings: Settings, wishes: Wishes) -> Sequence[Check]:
