@@ -33,7 +33,7 @@ def document_lines(document: Any) -> Iterator[str]:
         label = next((label for kind, label in _PARTS if name.startswith(kind)), "")
         root = getattr(part, "element", None) if label else None
         if label and root is None:
-            from lxml import etree
+            from lxml import etree  # type: ignore[import-untyped]
 
             root = etree.fromstring(part.blob, etree.XMLParser(resolve_entities=False))
         for line in _blocks(root) if root is not None else ():

@@ -165,4 +165,4 @@ def _models(settings: Settings, _: Wishes) -> Sequence[Check]:
 def _machine(settings: Settings, wishes: Wishes) -> Sequence[Check]:
     now = wishes.moment()
     local = (machine.time_zone(settings, now), machine.event_loop(settings, now))
-    return [machine.disk(settings), *local]
+    return [machine.disk(settings), *local, *machine.proxies()]
