@@ -32,7 +32,7 @@ from bot.answering.request_rate import asker_of, too_many
 from bot.answering.texts import say_both
 from bot.answering.usage_limits import used_up
 from bot.answering.voice import AUDIO
-from bot.answering.window import with_heard
+from bot.answering.window import with_heard, without_other_topics
 from bot.answering.without_sources import without_sources
 from bot.documents.turn_documents import TurnDocuments
 from bot.feishu import markup
@@ -302,8 +302,8 @@ async def _prompt(
     hidden: Collection[str] = (),
 ) -> tuple[Prompt, tuple[Passage, ...]]:
     """The prompt without what comes from `hidden`, and the earlier passages in it."""
-    heard = [one for one in _heard_in_thread(turn, opened) if one.message_id not in hidden]
-    opened = with_heard(opened, heard)
+    heard = [one for one in _listed(turn, opened) if one.message_id not in hidden]
+    opened = without_other_topics(with_heard(opened, heard), turn.heard.discussion, turn.question)
     turns = {message.message_id for message in opened.told if message.role == "user"}
     earlier = await recalled(services, turn, opened, turns, hidden)
     _keep(services, opened, came, turn.bot.name)
@@ -405,14 +405,14 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
     )
 
 
-def _heard_in_thread(turn: Turn, opened: OpenTurn) -> list[MessageRecord]:
-    """What the memory may not have of the place: listening does not lapse in a thread where the bot
-    has answered, and while the memory is away nothing is stored."""
-    heard, root = turn.heard, turn.heard.message.root_id
-    if heard.conversation is None or not (root or opened.degraded):
+def _listed(turn: Turn, opened: OpenTurn) -> list[MessageRecord]:
+    """What the memory does not have of the place: listening does not lapse in a thread where the
+    bot has answered, and while the memory is away nothing is stored."""
+    talk, root = turn.heard.conversation, turn.heard.message.root_id
+    if talk is None or not (talk.is_listed or opened.degraded):
         return []
     return [
         one
-        for one in heard.conversation.messages
+        for one in talk.messages
         if one.is_in(root) and one.message_id != turn.request.message_id
     ]

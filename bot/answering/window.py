@@ -12,13 +12,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
+from bot.feishu.markup import AT_TAG
 from bot.listening.questions import is_question
+from bot.listening.topics import Discussion
 from bot.listening.transcript import MessageRecord
 from memory.models import OpenTurn, StoredMessage
 from memory.recall.changes import replaced
 from memory.recall.passages import Passage
 from memory.text import one_line
 
+_SHORT = 3  # characters of words that most texts share: the, was
 _HEARD = -1  # the id of a line that the memory does not have
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 _WORD = re.compile(r"\d+(?:[:.,]\d+)*|[a-z\u00c0-\u024f]+|[\u3400-\u9fff]")
@@ -35,6 +38,19 @@ def with_heard(opened: OpenTurn, heard: Iterable[MessageRecord]) -> OpenTurn:
         return opened
     before = sorted((*opened.history[:-1], *missing), key=said_at)
     return replace(opened, history=(*before, *opened.history[-1:]))
+
+
+def without_other_topics(
+    opened: OpenTurn, discussion: Discussion | None, question: str
+) -> OpenTurn:
+    """The turn without the talk to nobody that belongs to other discussions than the question. All
+    of it stays where the discussion is in doubt."""
+    if discussion is None:
+        return opened
+    on_topic = {one.message_id for one in discussion.of_topic(question)}
+    other = {one.message_id for one in discussion.messages} - on_topic
+    kept = (one for one in opened.history if one.id >= 0 or one.message_id not in other)
+    return replace(opened, history=tuple(kept))
 
 
 def _line(record: MessageRecord) -> StoredMessage:
@@ -135,6 +151,6 @@ def _repeats(answer: StoredMessage, old: StoredMessage, new: StoredMessage) -> b
 
 
 def _terms(text: str) -> frozenset[tuple[str, ...]]:
-    """Words, and pairs of neighbours: “3月3号” and “3月10号” have the same words."""
-    words = _WORD.findall(text.lower())
-    return frozenset([*((word,) for word in words if len(word) > 1), *pairwise(words)])
+    """Long words, and pairs of neighbours: “3月3号” and “3月10号” have the same words."""
+    words = _WORD.findall(AT_TAG.sub(" ", text).lower())
+    return frozenset([*((word,) for word in words if len(word) > _SHORT), *pairwise(words)])

@@ -23,10 +23,10 @@ language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with told as materialized (
     select m.id, m.turn_id, m.role, m.actor_id, m.actor_name, m.created_at, m.message_id, m.tool_calls,
-           m.actor_id = p_actor_id as is_own, m.content || coalesce((
-             select string_agg(e'\n\n' || c.content, '' order by c.chunk)
+           m.actor_id = p_actor_id as is_own, case when m.role = 'user' then m.content else (
+             select string_agg(c.content, e'\n\n' order by c.chunk)
              from public.agent_messages c
-             where c.turn_id = m.turn_id and c.role = m.role and c.chunk > 0 and c.status <> 'failed'), '') as content
+             where c.turn_id = m.turn_id and c.role = m.role and (c.chunk = 0 or c.status <> 'failed')) end as content
     from public.agent_messages m
     where m.id = any (p_ids)
   ), commands as materialized (
@@ -34,9 +34,10 @@ as $$
   ), lines as (
     select m.id, m.created_at as said_at, jsonb_build_object(
       'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
-      'created_at', m.created_at, 'message_id', m.message_id, 'command', m.turn_id = any (c.ids),
+      'created_at', m.created_at, 'message_id', m.message_id,
       'tool_calls', case when m.is_own then m.tool_calls else '[]' end,
-      'content', case when m.is_own then m.content else left(m.content, bot_private.longest_line()) end) as line
+      'content', case when m.is_own then m.content else left(m.content, bot_private.longest_line(m.role)) end)
+      || case when m.turn_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end as line
     from told m, commands c
     union all
     select -t.number, l.said_at, jsonb_build_object(
@@ -44,21 +45,22 @@ as $$
       'message_id', t.message_id, 'by_bot', t.is_bot, 'tool_calls', '[]'::jsonb,
       'content', left(t.content, bot_private.longest_line()))
     from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
-    where t.chat_id = p_chat_id and p_ids && array[-t.number]
+    where t.chat_id = p_chat_id and -t.number = any (p_ids)
   )
   select coalesce(jsonb_agg(l.line order by l.said_at, l.id), '[]') from lines l
 $$;
 
--- Characters of another person's line, or of an answer to one, that a prompt shows.
-create or replace function bot_private.longest_line() returns integer
+-- Characters that a prompt shows of another person's line, or of an answer to one.
+create or replace function bot_private.longest_line(p_role text default 'user') returns integer
 language sql immutable parallel safe security invoker
-return 1000;
+return case p_role when 'user' then 1000 else 300 end;
 
 -- The window of a question: what anybody said in its place, and the answers, as ids for messages_told.
 --
 -- In a thread that is the thread, its root, and what the mention that opened it saw. Outside of threads (p_recent_s >
--- 0) it is the chat, so many seconds back. There are the root, the last p_limit messages of the asker's own exchanges,
--- and of what others said the newest lines, p_bytes of them. A fresh start of the asker ends what came before it. Where
+-- 0) it is also the chat, so many seconds back. There are the root, the last p_limit messages of the asker's own exchanges,
+-- of others' exchanges the newest p_bytes, and of what was said to nobody four times as much, for recall does not find
+-- that. A fresh start of the asker ends what came before it. Where
 -- people are kept apart (sharing: person), and in p2p, only the asker's exchanges are there.
 create or replace function bot_private.window_ids(
   p_tenant_key text, p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text,
@@ -68,19 +70,27 @@ language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  most constant integer := 300;
+  most constant integer := 100;
   v_root constant text := bot_private.root_of(p_conversation_id);
   v_apart constant boolean := coalesce(public.claim('sharing') = 'person', false);
   v_alone constant boolean := v_apart or coalesce(public.claim('chat_type') = 'p2p', false);
   v_is_thread constant boolean := p_recent_s = 0;
+  v_root_turn text;  -- of the exchange that the thread hangs under
   v_opening public.agent_messages;  -- the mention that opened the thread
   v_from bigint;
   v_since timestamptz;
 begin
-  if v_is_thread and not v_alone then
+  if v_root <> 'main' and v_is_thread then
+    v_root_turn := (
+      select r.turn_id from (
+        select q.turn_id from public.agent_messages q where q.turn_id = v_root and q.role = 'user'
+        union all
+        select a.turn_id from public.agent_messages a where a.message_id = v_root and a.role = 'assistant') r limit 1);
+  end if;
+  if v_root_turn = v_root and not v_alone then
     select * into v_opening from public.agent_messages m
     where m.turn_id = v_root and m.role = 'user' and m.chunk = 0 and m.tenant_key = p_tenant_key
-      and m.conversation_id = p_conversation_id and m.id <> p_question;
+      and m.conversation_id = p_conversation_id and m.id < p_question;
   end if;
   v_since := coalesce(v_opening.created_at, now())
     - make_interval(secs => coalesce(nullif(p_recent_s, 0), 86400));
@@ -92,49 +102,49 @@ begin
           else c.chat_id = p_chat_id and c.updated_at >= v_since - interval '1 hour' end), 0);
   return array(
     with stored as (
-      select m.id, m.turn_id, m.message_id, m.conversation_id, m.user_id, m.actor_id, m.role, m.created_at,
-             m.content, m.status, m.chunk
-      from (select s.* from public.agent_messages s where v_is_thread and s.conversation_id = p_conversation_id
-            order by s.id desc limit most) m
-      union
-      select m.id, m.turn_id, m.message_id, m.conversation_id, m.user_id, m.actor_id, m.role, m.created_at,
-             m.content, m.status, m.chunk
-      from (select s.* from public.agent_messages s
-            where (not v_is_thread or v_opening.id is not null) and s.chat_id = p_chat_id
-              and s.id < coalesce(v_opening.id, 9223372036854775807)
-            order by s.id desc limit most) m
-      where m.created_at >= v_since
-      union
-      select m.id, m.turn_id, m.message_id, m.conversation_id, m.user_id, m.actor_id, m.role, m.created_at,
-             m.content, m.status, m.chunk
-      from public.agent_messages m
-      where v_is_thread and v_root <> 'main' and m.chat_id = p_chat_id and m.turn_id in (
-        select r.turn_id from public.agent_messages r where r.turn_id = v_root and r.role = 'user'
-        union all select r.turn_id from public.agent_messages r where r.message_id = v_root and r.role = 'assistant')
-    ), lines as (
-      select s.id, s.created_at as said_at, octet_length(left(s.content, bot_private.longest_line())) as bytes,
-             s.turn_id = v_root or s.message_id = v_root as is_root, v_apart or s.actor_id = p_actor_id as is_own
-      from stored s
-      where s.chunk = 0 and s.id < p_question and s.id > v_from
-        and (s.role = 'user' or s.status = 'sent' or s.status = 'pending' and s.actor_id = p_actor_id)
-        and (not v_apart or s.conversation_id <> p_conversation_id or p_user_id in (s.user_id, s.actor_id))
+      (select m.* from public.agent_messages m
+       where m.conversation_id = p_conversation_id and m.id < p_question
+         and m.turn_id is distinct from v_root_turn
+       order by m.id desc limit most)
       union all
-      select -t.number, l.said_at, octet_length(left(t.content, bot_private.longest_line())),
-             t.message_id = v_root, false
+      (select m.* from public.agent_messages m
+       where (not v_is_thread or v_opening.id is not null) and m.chat_id = p_chat_id
+         and m.conversation_id <> p_conversation_id and m.id < coalesce(v_opening.id, p_question)
+         and m.created_at >= v_since
+       order by m.id desc limit most)
+      union all
+      select m.* from public.agent_messages m
+      where m.turn_id = v_root_turn and m.chat_id = p_chat_id and m.id < p_question
+    ), talk as (
+      select t.number, t.message_id, t.root_id, t.content, l.said_at
       from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
       where not v_alone and t.tenant_key = p_tenant_key and t.chat_id = p_chat_id and not t.ours
         and (not v_is_thread or v_root in (t.root_id, t.message_id) or l.said_at < v_opening.created_at)
         and (v_is_thread or l.said_at >= v_since)
         and l.said_at > coalesce((select f.created_at from public.agent_messages f where f.id = v_from), '-infinity')
-        and not exists (select from public.agent_messages q where q.turn_id = t.message_id and q.role = 'user')
+      order by t."timestamp" desc limit most
+    ), lines as (
+      select s.id, s.created_at as said_at, octet_length(left(s.content, bot_private.longest_line(s.role))) as bytes,
+             s.turn_id is not distinct from v_root_turn as is_root, v_apart or s.actor_id = p_actor_id as is_own, 1 as share
+      from stored s
+      where s.chunk = 0 and s.id > v_from
+        and (s.role = 'user' or s.status = 'sent' or s.status = 'pending' and s.actor_id = p_actor_id)
+        and (not v_apart or s.conversation_id <> p_conversation_id or p_user_id in (s.user_id, s.actor_id))
+      union all
+      select -t.number, t.said_at, octet_length(left(t.content, bot_private.longest_line())),
+             t.message_id = v_root, false, 4
+      from talk t
+      where t.message_id not in (
+        select q.turn_id from public.agent_messages q
+        where q.turn_id = any (array(select message_id from talk)) and q.role = 'user')
     ), counted as (
-      select l.id, l.said_at, l.is_root, l.is_own,
-             row_number() over newest as place, sum(l.bytes + 24) over newest as bytes
+      select l.id, l.said_at, l.is_root, l.is_own, l.share,
+             row_number() over newest as place, sum(l.bytes + 32) over newest as bytes
       from lines l
-      window newest as (partition by l.is_own order by l.said_at desc, l.id desc)
+      window newest as (partition by l.is_own, l.share order by l.said_at desc, l.id desc)
     )
     select c.id from counted c
-    where c.is_root or case when c.is_own then c.place <= p_limit else c.bytes <= p_bytes and not v_alone end
+    where c.is_root or case when c.is_own then c.place <= p_limit else c.bytes <= c.share * p_bytes and not v_alone end
     order by c.said_at, c.id);
 end
 $$;

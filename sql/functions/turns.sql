@@ -253,7 +253,7 @@ begin
     'turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
     'history', bot_private.messages_told(bot_private.window_ids(
         p_tenant_key, p_conversation_id, p_chat_id, p_user_id, p_actor_id, v_question, p_recent_s,
-        p_history_limit - 1, 8000), p_actor_id, p_chat_id)
+        p_history_limit - 1, 1300), p_actor_id, p_chat_id)
       || bot_private.messages_told(array[v_question], p_actor_id),
     'done', to_jsonb(v_turn.done),
     'working_memory',

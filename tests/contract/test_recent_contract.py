@@ -174,7 +174,7 @@ async def test_of_what_others_said_the_newest_lines_stay_and_of_the_askers_own_t
     bob, alice = group.turn("bob"), group.turn("alice")
     await exchange(memory, bob, "My badge is 417", "noted")
     for number in range(12):
-        await exchange(memory, alice, f"{number} {'word ' * 200}", "noted")
+        await exchange(memory, alice, f"{number} {'word ' * 20}", "noted")
 
     opened = await memory.open_turn(bob, turn_id=group.message("q"), content="so?")
 

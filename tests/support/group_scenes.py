@@ -35,6 +35,7 @@ from tests.support.whole_turns import Stage
 DATA = Path(__file__).parents[1] / "data" / "group_scenes.jsonl"
 
 _WITHDRAWN = "(this message is then withdrawn)"
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
 _PEOPLE = ("Alice", "Bob", "陈晨", "Dana", "李雷", "Emil", "王芳", "Greta")
 _NOISE = {
     "en": (
@@ -223,12 +224,9 @@ class Played:
         return [args for (args,) in rows if "conversation_id" in args]
 
 
-_NOW = re.compile(r"^Now:\n.*", re.MULTILINE)
-
-
 def wrong(scene: Scene, prompt: str) -> str:
-    """Why the prompt does not serve: "" if it does. The time of day is no part of it."""
-    prompt = _NOW.sub("", prompt)
+    """Why the prompt does not serve: "" if it does."""
+    prompt = _TIME.sub("", prompt)
     wanted = scene["want"] if isinstance(scene["want"], list) else [scene["want"]]
     for word in wanted:
         if word and not _places(word, prompt):
