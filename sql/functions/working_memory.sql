@@ -4,22 +4,23 @@
 -- lasting facts, in a group those told there; in p2p also those of the groups they are in, what was
 -- told in p2p before what was told in a group, later before earlier. `said`: what others had kept in
 -- this thread about the subject, and the subject about others, each by its author: their statements.
+-- `group`: what anybody had kept in this group, as far as it has words of p_question (group_facts).
 -- `turns`: the messages that they come from. What a later fact of this place replaced is in none of them.
 create or replace function public.get_working_memory(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_question text default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_size constant boolean := bot_private.require_size('p_question', p_question, 1048576);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
 begin
-  return bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key);
+  return bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key, p_question);
 end
 $$;
 
--- The same, for a caller whose identity is known to be right. `group`: what anybody had kept in this group, as far as it
--- has words of p_question (group_facts).
+-- The same, for a caller whose identity is known to be right.
 create or replace function bot_private.facts_told(
   p_conversation_id text, p_user_id text, p_tenant_key text, p_question text default null
 ) returns jsonb

@@ -96,7 +96,7 @@ async def _opened(rpc: RehearsalRpc, turn: RecordedTurn) -> OpenTurn:
         attempts=1,
         history=history,
         recent=recent,
-        working_memory=await MemoryStore(rpc).working_memory(turn.context),
+        working_memory=await MemoryStore(rpc).working_memory(turn.context, turn.question),
         registry=tuple(registry),
         summary=Summary(**summary) if summary else None,
         rules=rules or {},
