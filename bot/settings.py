@@ -255,6 +255,20 @@ def load(**overrides: object) -> Settings:
     return settings
 
 
+def load_existing(**overrides: object) -> Settings:
+    """As `load`, for what only looks: raises `SettingsError` where the embedded database was never
+    made, as in a mistyped DATA_DIR, and makes nothing there."""
+    settings = read(**overrides)
+    if settings.embedded_database and not (settings.data_dir / "postgres" / "PG_VERSION").exists():
+        folder = settings.data_dir.resolve()
+        raise SettingsError(
+            f"there is no database in {folder}: check DATA_DIR, or start the bot there once "
+            "(scripts/start).",
+            f"{folder} 中没有数据库：请检查 DATA_DIR，或先在那里启动一次机器人（scripts/start）。",
+        )
+    return load(**overrides)
+
+
 def misspelt_names() -> dict[str, str]:
     """Variables of the environment and of .env that nearly are ours, with what was meant."""
     return rules.misspelt(_given(), NAMES)

@@ -81,6 +81,7 @@ from lab.models import command as models
 from lab.soak import command as soak
 from lab.talk import command as talk
 from lab.talk.storage import measure_storage
+from scripts.operating.arguments import run_script
 
 _LONGEST_S = 1800.0
 _TURN_S = 0.2  # of a measured turn, on a busy machine
@@ -304,4 +305,4 @@ def _interrupted(*_: object) -> NoReturn:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -29,7 +29,7 @@ from lab.evaluation.private_offers import (
     report,
 )
 from memory.backends import embedded
-from scripts.operating.arguments import parser
+from scripts.operating.arguments import parser, run_script
 from scripts.operating.console import Screen, print_json
 
 _CASES = Path(__file__).parents[1] / "tests" / "data" / "private_offers.jsonl"
@@ -101,4 +101,4 @@ def _show(reports: dict[str, OfferReport], cases: Sequence[OfferCase]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

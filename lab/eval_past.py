@@ -21,6 +21,7 @@ from lab.evaluation.databases import fresh_database
 from lab.evaluation.past_recall import FEW, PastRecall, evaluate_past
 from lab.evaluation.recall_table import table
 from memory.backends import embedded
+from scripts.operating.arguments import run_script
 
 _EXAMPLES = """examples:
   scripts/eval_past                      a chat of 20,000 messages
@@ -83,4 +84,4 @@ def _progress(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

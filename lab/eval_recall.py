@@ -58,6 +58,7 @@ from memory.backends import embedded
 from memory.recall.fitting import fitting
 from memory.recall.reading import words_told
 from memory.recall.worth_telling import MOST_TOLD, worth_telling
+from scripts.operating.arguments import run_script
 
 TELLING = Telling(MOST_TOLD, worth_telling, words_told, {"newest_too": True}, fitting)
 TELLING_BY_MEANING = Telling(
@@ -314,4 +315,4 @@ def _progress(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -32,7 +32,7 @@ from lab.evaluation.annotated_logs import (
     score_links,
 )
 from lab.learning.link_weights import file_of, learn
-from scripts.operating.arguments import parser
+from scripts.operating.arguments import parser, run_script
 from scripts.operating.console import Screen, print_json
 
 
@@ -155,4 +155,4 @@ def _percent(*shares: float) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -30,7 +30,7 @@ from lab.illustrations.everyday import everyday
 from lab.illustrations.meaning import meaning_page
 from lab.illustrations.terminal import terminal_page
 from lab.illustrations.trouble import TROUBLES, trouble_pictures
-from scripts.operating.arguments import parser
+from scripts.operating.arguments import parser, run_script
 
 EVERYDAY = (
     "sandbox", "switches", "card", "settings", "memory", "console", "conversations", "turn",
@@ -134,4 +134,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

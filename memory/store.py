@@ -57,14 +57,19 @@ class MemoryStore:
         actor_name: str = "",
         history_limit: int = 10,
         fold_after: int = 0,
+        recent_s: int = 0,
+        asked_ms: int = 0,
         origin: Origin = MESSAGE,
     ) -> OpenTurn:
         """Begins the turn `turn_id`, or finds it as an earlier attempt left it. The id is the
         Feishu message's, unless the turn has another `origin`.
 
-        Stores the question once. `history` holds the last `history_limit` messages, oldest first,
-        the question last. With `fold_after` the result has the summary of earlier messages, and
-        `fold_due` is set when so many messages are in neither; 0 leaves out both.
+        Stores the question once. `asked_ms` (ms since epoch) is when it was written, 0: now.
+        `history` holds what was said in the place: in a thread the thread and what came before it;
+        with `recent_s` what was said in the chat in the last so many seconds. The question is last,
+        and `history_limit` counts it and the asker's own messages. With `fold_after` the result has
+        the summary of earlier messages, and `fold_due` is set when so many messages are in neither;
+        0 leaves out both.
         """
         return _opened(
             await self._call(
@@ -76,6 +81,8 @@ class MemoryStore:
                 p_content=content,
                 p_history_limit=history_limit,
                 p_fold_after=fold_after,
+                p_recent_s=recent_s,
+                p_asked_ms=asked_ms or None,
                 **origin.params(),
             )
         )
@@ -92,6 +99,7 @@ class MemoryStore:
         heard: Mapping[str, object] | None = None,
         decision: Mapping[str, object] | None = None,
         recent_s: int = 0,
+        asked_ms: int = 0,
         recall: Mapping[str, object] | None = None,
         elsewhere: bool = False,
         origin: Origin = MESSAGE,
@@ -101,10 +109,8 @@ class MemoryStore:
 
         `heard` are the arguments of the SQL function `append_to_conversation`, `decision` those of
         `log_decision`; None skips that step. If an earlier decision on the message says no, the
-        turn comes back as cancelled. `recent_s` adds what the sender and the bot said in other
-        threads of the chat in the last so many seconds. `recall` is what
-        `memory.recall.passages.recall_at_once` makes. `elsewhere` asks whether the sender can read
-        in other places.
+        turn comes back as cancelled. `recall` is what `memory.recall.passages.recall_at_once`
+        makes. `elsewhere` asks whether the sender can read in other places.
         """
         return _begun(
             await self._call(
@@ -119,6 +125,7 @@ class MemoryStore:
                 p_heard=as_json(heard) if heard else None,
                 p_decision=as_json(decision) if decision else None,
                 p_recent_s=recent_s,
+                p_asked_ms=asked_ms or None,
                 **({"p_recall": as_json(recall)} if recall else {}),
                 **({"p_elsewhere": True} if elsewhere else {}),
                 **origin.params(),
@@ -320,6 +327,19 @@ class MemoryStore:
         state: TurnState | None = await self._rpc.call("recall_message", params, None)
         return state
 
+    async def replace_message(
+        self, message_id: str, chat_id: str, said: str, heard: str, *, by_turn: str
+    ) -> bool:
+        """Stores the new text of a message that its author edited in Feishu.
+
+        `said` is the text without the bot's own mention, `heard` the whole of it. Everything made
+        from the old text goes, as in `recall_message`. `by_turn` is the turn that noticed, which
+        stays. The call has the rights of the service. Returns whether the stored text was another.
+        """
+        params = {"p_message_id": message_id, "p_chat_id": chat_id, "p_said": said}
+        params |= {"p_heard": heard, "p_by_turn": by_turn}
+        return bool(await self._rpc.call("replace_message", params, None))
+
     async def undo_kept(self, context: AgentMemoryContext, turn_id: str) -> None:
         """Restores facts, notes and reminders to their state before the turn, so that it can be
         answered again. The call has the rights of the service, so it can undo any change."""
@@ -432,7 +452,6 @@ def _opened(row: Mapping[str, Any], conversation: Mapping[str, Any] | None = Non
         attempts=row["attempts"],
         reply=_cards(row["reply"]),
         history=tuple(map(_message, row.get("history", ()))),
-        recent=tuple(map(_message, row.get("recent", ()))),
         working_memory=WorkingMemory.from_row(row.get("working_memory", {})),
         registry=tuple(row.get("registry", ())),
         summary=Summary(**summary) if summary else None,

@@ -20,16 +20,17 @@ import psycopg
 
 from bot.operations.startup_checks import one_sentence
 from bot.queue.connections import OfATrial, check_database, running_database
-from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing, read
 from scripts.operating import dumps
-from scripts.operating.console import parser
+from scripts.operating.arguments import parser, run_script
 
 
 def main() -> int:
     """Status 2 and one sentence when nothing was kept."""
     arguments = _arguments()
     with one_sentence():
-        settings = load()
+        require_one_database(read())
+        settings = load_existing()
         url = database_with_memory(settings)
     file = arguments.file or Path(f"feishu-memory-bot-{datetime.now(settings.zone):%F-%H%M}.dump")
     try:
@@ -42,14 +43,18 @@ def main() -> int:
     return 0
 
 
-def database_with_memory(settings: Settings) -> str:
-    """The URL of the database that holds memory and queue, which must be one. Raises
-    `SettingsError`."""
+def require_one_database(settings: Settings) -> None:
+    """Raises `SettingsError` unless one database holds memory and queue."""
     if settings.supabase_url and not settings.database_url:
         raise SettingsError(
             "SUPABASE_URL is set and DATABASE_URL is not: set DATABASE_URL to the connection "
             "string of that project, whose database holds the memory."
         )
+
+
+def database_with_memory(settings: Settings) -> str:
+    """The URL of the database that holds memory and queue. Raises `SettingsError`."""
+    require_one_database(settings)
     with suppress(OfATrial):
         check_database(settings)
     return running_database(settings)
@@ -62,4 +67,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_script(main)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import scripts
+from scripts.operating.arguments import run_script
 
 _WIDTH = 80
 _USAGE = """usage: bot COMMAND [OPTION …]
@@ -124,4 +125,4 @@ def _summary(module: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -16,7 +16,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -27,13 +26,20 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.comment_events import place_of_reply
 from bot.feishu.errors import FeishuFailure
 from bot.operations.doctor.isolation import probe_isolation
-from bot.settings import load
+from bot.settings import load_existing
 from bot.text.languages import Sentence
 from memory.models import Conversation
 from memory.scope import in_document, place_of
 from memory.tables.operations import Table, Unplaced
 from scripts.operating import stored_rows
-from scripts.operating.arguments import FINDINGS, add_language, add_limit, language, parser
+from scripts.operating.arguments import (
+    FINDINGS,
+    add_language,
+    add_limit,
+    language,
+    parser,
+    run_script,
+)
 from scripts.operating.console import Screen, moment, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.people import person_meant
@@ -82,7 +88,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 async def _check(given: argparse.Namespace) -> int:
-    async with open_desk(load()) as desk:
+    async with open_desk(load_existing()) as desk:
         if given.person:
             given.person = await person_meant(desk, given.person)
         outcome = await examine(desk, given)
@@ -324,4 +330,4 @@ def _size(number: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

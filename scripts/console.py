@@ -18,9 +18,9 @@ import psycopg
 from bot.operations.console.sessions import Sessions
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
-from bot.settings import Settings, SettingsError, load
+from bot.settings import Settings, SettingsError, load_existing
 from bot.text.languages import Sentence
-from scripts.operating.arguments import add_language, language, parser
+from scripts.operating.arguments import add_language, language, parser, run_script
 from scripts.operating.console import run
 
 _NOBODY = (
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 async def _invite(given: argparse.Namespace) -> int:
-    settings = load()
+    settings = load_existing()
     admin = _admin(settings, given.admin)
     url = database_url(settings)
     try:
@@ -67,4 +67,4 @@ def _admin(settings: Settings, wanted: str | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -17,15 +17,14 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.settings import load
+from bot.settings import load_existing
 from bot.text.languages import Sentence
 from memory.text import one_line
-from scripts.operating.arguments import add_language, add_limit, language, parser
+from scripts.operating.arguments import add_language, add_limit, language, parser, run_script
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.questions import list_questions
@@ -59,7 +58,7 @@ def main() -> int:
 
 
 async def _list_days(given: argparse.Namespace) -> int:
-    async with open_desk(load()) as desk:
+    async with open_desk(load_existing()) as desk:
         days = await desk.operations.conversations(
             chat_id=given.chat,
             since=desk.since(given.since),
@@ -83,7 +82,7 @@ async def _list_days(given: argparse.Namespace) -> int:
 
 
 async def _list_questions(given: argparse.Namespace) -> int:
-    async with open_desk(load()) as desk:
+    async with open_desk(load_existing()) as desk:
         rows = list_questions(
             desk.url,
             words=given.words,
@@ -157,4 +156,4 @@ def _total(days: Sequence[Mapping[str, Any]], kind: str) -> list[tuple[str, int]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -9,40 +9,33 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.settings import load
+from bot.settings import load_existing
 from bot.text.languages import Sentence
-from scripts.operating.arguments import add_language, add_limit, language, parser
+from scripts.operating.arguments import add_language, add_limit, language, parser, run_script
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk
 
 
 def main() -> int:
+    return run(_list, _arguments())
+
+
+def _arguments() -> argparse.Namespace:
     options = parser("decisions", __doc__)
-    add_options(options)
-    return show(options.parse_args())
-
-
-def add_options(options: argparse.ArgumentParser) -> None:
-    """Which decisions to show, and how."""
     options.add_argument("--chat", metavar="oc_…", help="of this chat")
     options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
     add_limit(options, 50)
     options.add_argument("--json", action="store_true", help="one JSON document")
     add_language(options)
-
-
-def show(given: argparse.Namespace) -> int:
-    """Prints what `add_options` asks for; the exit status."""
-    return run(_list, given)
+    return options.parse_args()
 
 
 async def _list(given: argparse.Namespace) -> int:
-    async with open_desk(load()) as desk:
+    async with open_desk(load_existing()) as desk:
         decisions = await desk.operations.decisions(
             chat_id=given.chat, since=desk.since(given.since), limit=given.limit
         )
@@ -99,4 +92,4 @@ def _yes(respond: bool) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -15,9 +15,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 
-from scripts.operating.arguments import FINDINGS, add_language, language, parser
+from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 
 
 def main() -> int:
@@ -53,4 +52,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -25,7 +25,7 @@ from bot.agents.manager import Manager
 from bot.agents.prompts.prompt import ModelUnavailable
 from bot.settings import EXIT_STATUS, Settings, load
 from bot.text.languages import Sentence
-from scripts.operating.arguments import FINDINGS, add_language, language, parser
+from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.console import Screen, print_json, progress, run
 from scripts.replaying.cases import Case, NotACase, broken_rules, question_for_judge, read_case
 from scripts.replaying.options import text_of, with_model
@@ -125,4 +125,4 @@ def _report(given: argparse.Namespace, scores: Sequence[Score]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -9,14 +9,13 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.settings import load
+from bot.settings import load_existing
 from bot.text.languages import Sentence
 from memory.text import one_line
-from scripts.operating.arguments import add_language, add_limit, language, parser
+from scripts.operating.arguments import add_language, add_limit, language, parser, run_script
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk
 
@@ -41,7 +40,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _list(given: argparse.Namespace) -> int:
-    async with open_desk(load()) as desk:
+    async with open_desk(load_existing()) as desk:
         found = await desk.operations.feedback(
             chat_id=given.chat,
             since=desk.since(given.since),
@@ -80,4 +79,4 @@ def _cells(row: Mapping[str, Any], desk: OperatorDesk, columns: Sequence[str]) -
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from bot.queue.operator_actions import Forgotten
-from bot.settings import EXIT_STATUS, load
+from bot.settings import EXIT_STATUS, load_existing
 from memory.errors import AuthUsersError
 from memory.scope import own_context
-from scripts.operating.arguments import FINDINGS, add_language, language, parser
+from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.auth_users import forget_auth_users, link_users, tell_auth_users
 from scripts.operating.console import Screen, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk
@@ -113,7 +113,7 @@ async def _work(given: argparse.Namespace) -> int:
     try:
         if given.command not in ("embed", "link-users"):
             _require_target(given)
-        async with open_desk(load()) as desk:
+        async with open_desk(load_existing()) as desk:
             if getattr(given, "person", None) and not _may_be_forgotten_already(given):
                 given.person = await person_meant(desk, given.person, given.tenant)
             return await work[given.command](desk, given)
@@ -280,4 +280,4 @@ def _dump(value: object, *, indent: int | None = None) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -16,7 +16,7 @@ from bot.operations.startup_checks import one_sentence
 from bot.queue.connections import check_database, running_database
 from bot.settings import load
 from memory import migrations
-from scripts.operating.arguments import parser
+from scripts.operating.arguments import parser, run_script
 
 
 def main() -> int:
@@ -46,4 +46,4 @@ def _check(url: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -34,11 +34,11 @@ from bot.operations.doctor import health
 from bot.operations.doctor.result import Check
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueDepth
-from bot.settings import load, read
+from bot.settings import load_existing, read
 from bot.text.languages import Sentence
 from memory.errors import StoreError
 from memory.tables.operations import RecentTurns
-from scripts.operating.arguments import FINDINGS, add_language, language, parser
+from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.console import Screen, print_json, rich_table, run
 from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.log_files import LogFile, LogSource, StandardInput
@@ -157,7 +157,7 @@ def _limits(given: argparse.Namespace) -> MonitorLimits:
 
 async def _monitor(given: argparse.Namespace) -> int:
     async with contextlib.AsyncExitStack() as stack:
-        settings = load() if given.db else read()
+        settings = load_existing() if given.db else read()
         desk = await stack.enter_async_context(open_desk(settings)) if given.db else None
         sources = [StandardInput() if name == "-" else LogFile(Path(name)) for name in given.log]
         for source in sources:
@@ -228,6 +228,11 @@ def _verdict(picture: Picture) -> Sentence:
         plural = "s" if errors > 1 else ""
         return Sentence(f"{errors} error{plural} in the log; no limit is exceeded",
                         f"日志中有 {errors} 个错误；没有超出限值")  # fmt: skip
+    warned = sum(one.state == "warn" for one in picture.health)
+    if warned:
+        plural = "s" if warned > 1 else ""
+        return Sentence(f"{warned} warning{plural}; no limit is exceeded",
+                        f"{warned} 个警告；没有超出限值")  # fmt: skip
     return Sentence("all within limits", "都在限值内")
 
 
@@ -342,4 +347,4 @@ def _seconds(values: Mapping[str, float | None]) -> Rows:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

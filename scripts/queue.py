@@ -22,8 +22,8 @@ from dataclasses import asdict
 from functools import partial
 
 from bot.queue.operator_actions import Failed, QueueOperations, Reference
-from bot.settings import EXIT_STATUS, load
-from scripts.operating.arguments import add_limit
+from bot.settings import EXIT_STATUS, load_existing
+from scripts.operating.arguments import add_limit, run_script
 from scripts.operating.console import FINDINGS, Screen, parser, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk
 
@@ -62,7 +62,7 @@ def _reference(text: str) -> Reference:
 
 
 async def _work(given: argparse.Namespace) -> int:
-    async with open_desk(load()) as desk:
+    async with open_desk(load_existing()) as desk:
         match given.command:
             case "list":
                 return _list(desk, given)
@@ -179,4 +179,4 @@ def _row(one: Failed) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

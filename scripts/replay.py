@@ -30,8 +30,8 @@ from bot.operations.replay.rerun import NoSuchTurn, Rerun, ask_again, read_turn,
 from bot.operations.replay.turn_record import RecordedTurn
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
-from bot.settings import EXIT_STATUS, Settings, load
-from scripts.operating.arguments import FINDINGS, add_language, language, parser
+from bot.settings import EXIT_STATUS, Settings, load_existing
+from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.console import Screen, print_json, run
 from scripts.operating.questions import script_user
 from scripts.replaying.cases import case_of
@@ -56,7 +56,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _work(given: argparse.Namespace) -> int:
-    settings = _changed(load(), given)
+    settings = _changed(load_existing(), given)
     url = database_url(settings)
     try:
         require_migrated(url)
@@ -153,4 +153,4 @@ def _seconds(ms: object) -> float | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -22,7 +22,7 @@ from bot.settings import EXIT_STATUS, load
 from memory import migrations
 from scripts.backup import database_with_memory
 from scripts.operating import dumps
-from scripts.operating.console import parser
+from scripts.operating.arguments import parser, run_script
 
 
 def main() -> int:
@@ -48,4 +48,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_script(main)

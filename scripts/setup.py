@@ -16,9 +16,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 
-from scripts.operating.arguments import add_language, parser
+from scripts.operating.arguments import add_language, parser, run_script
 
 
 def main() -> int:
@@ -74,4 +73,4 @@ def _seconds(text: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

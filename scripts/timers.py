@@ -9,15 +9,14 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.settings import load
+from bot.settings import load_existing
 from bot.text.languages import Sentence
 from memory.tables.timers import TimerStore
-from scripts.operating.arguments import add_language, add_limit, language, parser
+from scripts.operating.arguments import add_language, add_limit, language, parser, run_script
 from scripts.operating.console import Screen, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk
 
@@ -42,7 +41,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _list(given: argparse.Namespace) -> int:
-    async with open_desk(load()) as desk:
+    async with open_desk(load_existing()) as desk:
         rows = await TimerStore(desk.rpc).inspect(
             chat_id=given.chat, over=given.over, limit=given.limit
         )
@@ -83,4 +82,4 @@ def _cells(row: Mapping[str, Any], desk: OperatorDesk, columns: Sequence[str]) -
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

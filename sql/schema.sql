@@ -395,7 +395,7 @@ create table public.agent_turns (
   -- Names of tools, in order, while the turn is open.
   done text[] not null default '{}' check (cardinality(done) <= 100),
   -- Of the turn's answer: ids of messages and turns, the question itself not among them.
-  given text[] not null default '{}' check (cardinality(given) <= 200),
+  given text[] not null default '{}' check (cardinality(given) <= 2000),
   -- As in agent_messages.
   thread bigint not null generated always as ((('x' || left(md5(tenant_key || ' ' || conversation_id
     || ' ' || user_id), 16)))::bit(64)::bigint) stored,
@@ -421,7 +421,7 @@ create table public.agent_turns (
     references public.agent_chats (tenant_key, id, user_id) on delete cascade,
   constraint agent_turns_drawn_on_private
     check (drawn_on = '{}' or chat_id = actor_id or origin = 'private_answer' and user_id = actor_id),
-  constraint agent_turns_given_messages_check check (cardinality(given_messages) <= 200),
+  constraint agent_turns_given_messages_check check (cardinality(given_messages) <= 2000),
   constraint agent_turns_place check (starts_with(conversation_id || ':', 'feishu:' || chat_id || ':')),
   constraint agent_turns_state_check check (state = any ('{open,pending,sent,failed,cancelled}'))
 ) with (autovacuum_vacuum_scale_factor=0.05);
@@ -519,7 +519,8 @@ create table public.agent_messages (
 create index agent_messages_author_idx on public.agent_messages (actor_id, id desc) where actor_id <> user_id;
 create index agent_messages_card_idx on public.agent_messages using hash (message_id)
   where role = 'assistant' and message_id is not null;
-create index agent_messages_conversation_idx on public.agent_messages (conversation_id);
+create index agent_messages_chat_idx on public.agent_messages (chat_id, id);
+create index agent_messages_conversation_idx on public.agent_messages (conversation_id, id);
 create index agent_messages_thread_author_idx on public.agent_messages (conversation_id, actor_id, id desc)
   where actor_id <> user_id;
 create index agent_messages_thread_idx on public.agent_messages (thread, id);
@@ -1588,6 +1589,7 @@ begin
 end
 $$;
 
+-- The hashed words of a file, forward or quotation that a turn was given, so that what repeats them can be found.
 create table bot_private.source_terms (
   source text not null,  -- message_id
   turn_id text not null references public.agent_turns (id) on delete cascade,
@@ -1598,6 +1600,7 @@ create index source_terms_turn_idx on bot_private.source_terms (turn_id);
 alter table bot_private.source_terms enable row level security;
 grant truncate on bot_private.source_terms to service_role;
 
+-- The hashed words of a line that left its transcript, and the turns that were given it.
 create table bot_private.talk_terms (
   source text primary key,  -- message_id
   first_given timestamptz not null,  -- when the earliest of these turns began
@@ -1735,6 +1738,7 @@ alter table feishu_bot.inbox enable row level security;
 -- It has no primary key, and under a publication for all tables Postgres deletes only what it can name to subscribers.
 alter table feishu_bot.inbox replica identity full;
 
+-- The queue: a job is one event to handle, or a conversation to tend.
 create table feishu_bot.jobs (
   id bigint generated always as identity primary key,  -- a card names it: J12
   task text not null,
@@ -1757,6 +1761,7 @@ create index jobs_waiting_lock_idx on feishu_bot.jobs (lock, priority desc, id) 
 create index jobs_worker_idx on feishu_bot.jobs (worker_id) where status = 'running';
 alter table feishu_bot.jobs enable row level security;
 
+-- The processes that run jobs, and when each was last known to live.
 create table feishu_bot.workers (
   id bigint generated always as identity primary key,
   last_heartbeat timestamptz not null default now(),
@@ -1778,6 +1783,7 @@ create table feishu_bot.stops (
 create index stops_asked_idx on feishu_bot.stops (asked_at);
 alter table feishu_bot.stops enable row level security;
 
+-- What one process of all machines does at a time, and which one.
 create table feishu_bot.leases (
   name text primary key,  -- long connection
   holder text not null,  -- a name that the process has made up
@@ -1785,6 +1791,7 @@ create table feishu_bot.leases (
 );
 alter table feishu_bot.leases enable row level security;
 
+-- The requests that a person has left.
 create table feishu_bot.person_rates (
   tenant_key text not null check (length(tenant_key) <= 200),
   open_id text not null check (length(open_id) between 1 and 200),

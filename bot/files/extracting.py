@@ -2,7 +2,8 @@
 
     python -m bot.files.extracting ENDING MOST_CHARS SECONDS MEGABYTES < file > answer
 
-The answer is JSON: `{"text", "cut"}`, or `{"refused": reason}` with a reason of `reading.Reason`.
+The answer is JSON: `{"text", "cut", "remarks"}`, or `{"refused": reason}` with a reason of
+`reading.Reason`. Each remark says, in words of this module only, what the text may lack.
 Memory and processor time are limits of the process; the libraries are loaded after they are set. A
 process that uses up its time is ended by SIGXCPU.
 """
@@ -18,6 +19,8 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+from bot.files.decoding import decode
 
 MOST_PAGES = 500
 _MOST_PARTS = 5_000
@@ -61,8 +64,9 @@ def extracted(ending: str, data: bytes, most_chars: int, seconds: float) -> dict
     read = _READERS[ending]
     ends = time.process_time() + seconds
     lines, left, cut = [], most_chars, False
+    remarks: list[str] = []
     try:
-        for line in read(data):
+        for line in read(data, remarks):
             lines.append(line[: max(left, 0)])
             left -= len(line) + 1
             if left < 0 or time.process_time() > ends:
@@ -72,7 +76,7 @@ def extracted(ending: str, data: bytes, most_chars: int, seconds: float) -> dict
     text = "\n".join(lines).strip()
     if not text:
         raise NoText("too_complex" if cut else "no_text")
-    return {"text": text, "cut": cut}
+    return {"text": text, "cut": cut, "remarks": remarks}
 
 
 def _is_at_limit(failure: BaseException) -> bool:
@@ -100,29 +104,21 @@ def limit(seconds: int, megabytes: int) -> None:
         resource.setrlimit(name, (soft, hard))
 
 
-def _text(data: bytes) -> Iterator[str]:
-    if data.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
+def _text(data: bytes, remarks: list[str]) -> Iterator[str]:
+    text, doubtful = decode(data)
+    begins = text[:8192]
+    most_controls = max(1, len(begins) // 100)
+    is_binary = sum(ord(one) in _CONTROLS for one in begins) > most_controls
+    if is_binary or data.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
         raise NoText("other_content")
+    if doubtful:
+        remarks.append(f"its encoding is guessed ({doubtful})")
     # Not `splitlines`: all lines of a large file at once take many times its size.
-    for line in io.StringIO(_decoded(data), newline=None):
+    for line in io.StringIO(text, newline=None):
         yield line.removesuffix("\n")
 
 
-def _decoded(data: bytes) -> str:
-    """Unicode as its mark says, else UTF-8, else what Excel writes in China."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    if sum(byte in _CONTROLS for byte in data[:8192]) > len(data[:8192]) // 100:
-        raise NoText("other_content")
-    for encoding in ("utf-8-sig", "gb18030"):
-        try:
-            return data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    return data.decode("latin-1")
-
-
-def _pdf(data: bytes) -> Iterator[str]:
+def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
     if b"%PDF-" not in data[:1024]:
         raise NoText("other_content")
     from pypdf import PdfReader
@@ -136,7 +132,7 @@ def _pdf(data: bytes) -> Iterator[str]:
         yield page.extract_text()
 
 
-def _docx(data: bytes) -> Iterator[str]:
+def _docx(data: bytes, remarks: list[str]) -> Iterator[str]:
     _unpackable(data, "word/")
     from docx import Document
     from docx.table import Table
@@ -149,7 +145,7 @@ def _docx(data: bytes) -> Iterator[str]:
             yield block.text
 
 
-def _xlsx(data: bytes) -> Iterator[str]:
+def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
     _unpackable(data, "xl/")
     from openpyxl import load_workbook
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
@@ -184,7 +180,7 @@ def _unpackable(data: bytes, folder: str) -> None:
         raise NoText("other_content")
 
 
-_READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
+_READERS: dict[str, Callable[[bytes, list[str]], Iterator[str]]] = {
     "txt": _text,
     "md": _text,
     "csv": _text,

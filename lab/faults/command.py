@@ -37,6 +37,7 @@ from lab.benchmark.processes import postmaster, stop_server
 from lab.faults import crashes, kinds, outsiders, processes_and_networks, supabase, taken_back
 from lab.faults.counting import Count
 from lab.faults.scene import FaultScene, scene_in
+from scripts.operating.arguments import run_script
 
 _PAGE_WIDTH = 160
 _SHORT_MINUTES = 0.2
@@ -170,4 +171,4 @@ def _as_json(count: Count) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

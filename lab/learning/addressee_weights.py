@@ -31,7 +31,7 @@ OFTEN = 6  # a word that is in fewer messages teaches nothing
 _LEAST = 0.05  # a smaller weight says nothing
 _SHARED = -1  # the place of a weight that all situations share
 _ABOUT = (
-    "Weights of bot/listening/addressee_classifier.py, learned by `scripts/decisions --learn`"
+    "Weights of bot/listening/addressee_classifier.py, learned by `scripts/eval_listening --learn`"
     " from labelled"
     " messages. A trait has one for each situation: the bot answered the author, nobody else has"
     " written since; the same, and others have; it answered somebody else, nobody else has written"

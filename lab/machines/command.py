@@ -41,6 +41,7 @@ from lab.faults.command import table
 from lab.faults.counting import Count, CountedQuestion
 from lab.machines.databases import ReplicatedPostgres, one_postgres, replicated_postgres
 from lab.machines.hosts import Hosts, Machine, MakesDatabase, hosts_in
+from scripts.operating.arguments import run_script
 
 LOSSES = ("killed", "cut", "database-cut")
 _FAILOVERS: dict[str, MakesDatabase] = {
@@ -208,4 +209,4 @@ def _bring_back(machine: Machine, how: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

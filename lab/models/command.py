@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -31,6 +30,7 @@ from lab.models import cases
 from lab.models.observations import Observation, TokenAccount, account_line, table
 from lab.models.surroundings import surroundings
 from lab.models.weights import DEFAULT_FOLDER, install
+from scripts.operating.arguments import run_script
 
 
 def parser() -> argparse.ArgumentParser:
@@ -95,4 +95,4 @@ def _print(observations: list[Observation], account: TokenAccount, *, as_json: b
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -5,14 +5,30 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 import textwrap
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Literal, NoReturn
 
 FINDINGS = 1
 _WIDTH = 80
 _MOST = 1_000_000
 _GAP = re.compile(r"(?<=\S) {2,}")
+
+
+def run_script(main: Callable[[], int]) -> NoReturn:
+    """Ends the process with the status of `main`. A reader that stops reading, such as head, has
+    what it wanted: that is no error."""
+    try:
+        try:
+            status: object = main()
+        except SystemExit as exc:
+            status = exc.code
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush
+        status = 0
+    raise SystemExit(status)
 
 
 def add_language(options: argparse.ArgumentParser) -> None:

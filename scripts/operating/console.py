@@ -67,9 +67,6 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
     except (QueueUnavailable, StoreError) as exc:
         print(f"{exc}", file=sys.stderr)
         return EXIT_STATUS
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader, such as head, has what it wanted
-        return 0
 
 
 def quiet() -> None:

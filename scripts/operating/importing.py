@@ -30,12 +30,12 @@ from bot.features.history_import.standing import expected_end, seconds_a_page
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.queue.table import JobTable
-from bot.settings import EXIT_STATUS, load
+from bot.settings import EXIT_STATUS, load_existing
 from bot.text.languages import Sentence
 from memory.backends.postgres import connection_pool
 from memory.tables.chats import ChatStore, KnownChat
 from memory.tables.imports import Chat, HistoryImport, ImportStore
-from scripts.operating.arguments import add_language, language, parser
+from scripts.operating.arguments import add_language, language, parser, run_script
 from scripts.operating.console import FINDINGS, Screen, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk, since
 
@@ -141,7 +141,7 @@ def _moment(text: str) -> str:
 
 
 async def _work(given: argparse.Namespace) -> int:
-    async with open_desk(load()) as desk:
+    async with open_desk(load_existing()) as desk:
         try:
             return await _Errand(desk, given).run()
         except NotDone as exc:
@@ -401,4 +401,4 @@ def _told(found: HistoryImport) -> Sentence:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -184,7 +184,8 @@ $$;
 
 -- The whole list of a group's members, a JSON array of {tenant_key, open_id}, as it was asked for at
 -- p_asked_ms. Whoever is not in it is out; whoever comes new in a list that is not the first joins now.
--- A list older than what is known changes nothing. Returns {members, joined, left}; null: too old.
+-- A list older than what is known changes nothing. A list that still has somebody who has just left may lag behind
+-- Feishu's events: they stay out, and the list is asked for again soon. Returns {members, joined, left}; null: too old.
 create or replace function public.save_chat_members(
   p_chat_id text, p_members text, p_asked_ms bigint
 ) returns jsonb
@@ -192,7 +193,7 @@ language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_asked constant timestamptz := public.time_of_news(p_asked_ms);
-  v_due constant timestamptz := now() + interval '6 hours' * (0.75 + 0.25 * random());
+  v_due timestamptz := now() + interval '6 hours' * (0.75 + 0.25 * random());
   v_first boolean;
   v_members integer;
   v_joined integer;
@@ -224,16 +225,17 @@ begin
     select l.tenant_key, p_chat_id, l.open_id, case when not v_first then now() end, v_asked
     from listed l
     on conflict (tenant_key, chat_id, open_id) do update set
-      joined_at = case when m.left_at is null then m.joined_at else now() end,
+      joined_at = case when m.left_at is null or m.left_at + public.doubtful_time() >= v_asked
+                  then m.joined_at else now() end,
       seen_at = greatest(m.seen_at, excluded.seen_at),
-      left_at = null
-    where m.left_at is null or m.left_at + public.doubtful_time() < v_asked
-    returning m.joined_at is not distinct from now() as is_new
+      left_at = case when m.left_at + public.doubtful_time() >= v_asked then m.left_at end
+    returning m.joined_at is not distinct from now() as is_new, m.left_at is not null as in_doubt
   )
-  select count(*), count(*) filter (where s.is_new),
+  select count(*) filter (where not s.in_doubt), count(*) filter (where s.is_new),
          (select count(*) from gone g where g.left_at is null),
-         (select coalesce(array_agg(g.open_id), '{}') from gone g)
-  into v_members, v_joined, v_left, v_gone from stored s;
+         (select coalesce(array_agg(g.open_id), '{}') from gone g),
+         case when bool_or(s.in_doubt) then now() + public.doubtful_time() else v_due end
+  into v_members, v_joined, v_left, v_gone, v_due from stored s;
   perform public.stop_timers_for(p_chat_id, v_gone);
   perform public.drop_tokens_of_leavers(v_gone);
 
@@ -246,7 +248,8 @@ $$;
 
 -- People were added to a group at p_at_ms: a JSON array of {tenant_key, open_id}; p_tenant_key is the
 -- bot's. A leaving as late or later wins, the going of the whole chat too, and so does a later list
--- without them; then the list is asked for again soon. Returns how many are in by this.
+-- without them (a list confirms whom it holds: seen_at is then its time); then the list is asked for again soon.
+-- Returns how many are in by this.
 create or replace function public.add_chat_members(
   p_tenant_key text, p_chat_id text, p_members text, p_at_ms bigint
 ) returns integer
@@ -273,8 +276,9 @@ begin
     seen_at = greatest(m.seen_at, excluded.seen_at),
     left_at = null
   where m.left_at is null
-     or (m.left_at < v_at and not exists (select from public.chats c where c.chat_id = p_chat_id
-                                          and c.members_read_at >= v_at));
+     or (m.left_at < v_at and not exists (
+           select from public.chats c where c.chat_id = p_chat_id
+             and c.members_read_at >= v_at and c.members_read_at > m.seen_at));
   get diagnostics v_count = row_count;
   if v_count < jsonb_array_length(p_members::jsonb) then
     update public.chats c set due_at = least(c.due_at, now() + public.doubtful_time())

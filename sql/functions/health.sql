@@ -2,7 +2,7 @@
 
 -- {in_a_row, since, last_at: questions without an answer since the last that the model answered, within a day;
 -- failed, asked: those of the last 15 minutes; reasons: [{outcome, reason, times}] of both; undelivered,
--- undelivered_since: answers that can be sent again; unfinished_s, p95 (s, of the last 15 minutes); workers that
+-- undelivered_since: answers that can be sent again; unfinished: the oldest {turn, seconds}; p95 (s, of the last 15 minutes); workers that
 -- live; retried: waiting jobs that were tried before; memory_p95_ms: what the memory took of an answer, of the last
 -- 15 minutes} and queue_depth.
 create or replace function feishu_bot.health() returns jsonb
@@ -51,7 +51,8 @@ as $$
       from public.agent_turn_records r, bot_private.whole_record(r.short) f (record) where r.at > now() - interval '15 minutes'),
     'workers', (select count(*) from workers w where w.last_heartbeat > now() - interval '30 seconds'),
     'retried', (select count(*) from jobs j where j.status = 'waiting' and j.attempts > 0),
-    'unfinished_s', (select extract(epoch from now() - min(u.created_at))
-                     from public.agent_turns u where u.state in ('open', 'pending')))
+    'unfinished', (select jsonb_build_object('turn', u.id, 'seconds', extract(epoch from now() - u.created_at))
+                   from public.agent_turns u where u.state in ('open', 'pending')
+                   order by u.created_at limit 1))
   from told
 $$;

@@ -922,10 +922,9 @@ begin
 end
 $$;
 
--- What recall finds for a turn that is being opened (p_opened, as begin_turn returns it), before the
--- oldest message of its history. p_recall: arguments of recall, and `words`, of which at least half have
--- to stand nowhere in what the turn is told; without them it is searched in any case. `p_k` are wanted
--- beside the turns that it is told already. Null: nothing was searched, or it failed: then recall, called
+-- What recall finds for a turn that is being opened (p_opened, as begin_turn returns it). p_recall: arguments of
+-- recall, and `words`, of which at least half have to stand nowhere in the turn's window; without them it is searched
+-- in any case. `p_k` are wanted beside the turns of the window, of which twenty are counted at most. Null: nothing was searched, or it failed: then recall, called
 -- by itself, says why.
 create or replace function bot_private.recalled_at_once(
   p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
@@ -934,8 +933,7 @@ create or replace function bot_private.recalled_at_once(
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_told constant jsonb :=
-    coalesce(p_opened -> 'recent', '[]') || ((p_opened -> 'history') - -1);
+  v_told constant jsonb := (p_opened -> 'history') - -1;
   v_known integer;
 begin
   if jsonb_typeof(p_recall -> 'words') = 'array' and v_told <> '[]' and (
@@ -946,12 +944,12 @@ begin
   then
     return null;
   end if;
-  v_known := 1 + jsonb_array_length(
-    jsonb_path_query_array(v_told, '$[*] ? (@.role == "user")'));
+  v_known := 1 + least(20, jsonb_array_length(
+    jsonb_path_query_array(v_told, '$[*] ? (@.role == "user" && @.id > 0)')));
   return public.recall(
     p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall ->> 'p_query',
     p_recall ->> 'p_scope', (p_recall ->> 'p_k')::integer + v_known, p_recall ->> 'p_spans',
-    (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,0,id}')::bigint,
+    (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,-1,id}')::bigint,
     p_newest_too => coalesce((p_recall ->> 'p_newest_too')::boolean, false));
 exception when others then
   return null;

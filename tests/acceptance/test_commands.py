@@ -90,6 +90,11 @@ def test_quiet_keeps_the_bot_to_explicit_triggers_until_resume(world: World) -> 
     still = world.say("Alice", "and what about Monday?", root_id=question)
     assert not eventually(lambda: decision_on(world, still), what="a decision")["respond"]
 
+    for command in ("/settings", "/mode"):
+        shown, card = world.ask("Alice", command, root_id=question)
+        world.settled(shown)
+        assert "only mentions, because I'm muted" in card
+
     resumed, card = world.ask("Alice", "继续", root_id=question)
     assert "留意" in card
     world.settled(resumed)

@@ -133,14 +133,14 @@ def test_a_name_is_remembered(
         (
             "remember that the launch code is quincefruit",
             "no, it is now medlarfruit",
-            "Got it, corrected: medlarfruit.",
+            "Got it, corrected: the launch code is medlarfruit.",
             "forget that the launch code is medlarfruit",
             "Deleted for good: the_launch_code: the launch code is medlarfruit.",
         ),
         (
             "记住启动密码是榅桲果子",
             "不对，现在是枇杷果子",
-            "好的，已更正：枇杷果子。",
+            "好的，已更正：启动密码是枇杷果子。",
             "忘掉启动密码",
             "已永久删除：启动密码: 启动密码是枇杷果子。",
         ),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from lab.doubles.processes import ROOT, clean_environment, eventually
+from lab.doubles.processes import clean_environment, eventually
 from tests.acceptance.conftest import World, prompt_of
+from tests.support.scripts import run_script
 
 pytestmark = pytest.mark.slow
 
@@ -26,13 +26,7 @@ def run(world: World, *command: str) -> subprocess.CompletedProcess[str]:
         **world.bot.environment,
         "OPENAI_BASE_URL": world.model.base_url,
     }
-    return subprocess.run(
-        [sys.executable, "-m", f"scripts.{command[0]}", *command[1:]],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    return run_script(command[0], *command[1:], env=environment)
 
 
 def record(world: World, turn: str) -> dict[str, Any]:

@@ -241,6 +241,35 @@ class TestEvents:
                 expected = {"ou_alice": now + 2} if last == 3 else {}
                 assert members(db, chat) == expected, order
 
+    async def test_a_later_list_with_a_person_never_undoes_their_coming_back(
+        self, chats: ChatStore, db: psycopg.Connection, now: int
+    ) -> None:
+        news = ("remove", now + 1000), ("add", now + 2000), ("list", now + 3000)
+        for order in itertools.permutations(news):
+            chat = f"oc_{uuid4().hex}"
+            await met(chats, chat, now)
+            await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+            for what, at_ms in order:
+                if what == "list":
+                    await chats.save_members(chat, [ALICE, BOB], asked_ms=at_ms)
+                else:
+                    await getattr(chats, what)(TENANT, chat, [BOB], at_ms=at_ms)
+
+            assert members(db, chat) == {"ou_alice": None, "ou_bob": now + 2000}, order
+
+    async def test_a_list_that_may_lag_behind_a_leaving_is_soon_asked_for_again(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+        await chats.remove(TENANT, chat, [BOB], at_ms=now + 1000)
+
+        saved = await chats.save_members(chat, [ALICE, BOB], asked_ms=now + 3000)
+
+        assert saved == MembershipChange(members=1, joined=0, left=0)
+        due = "select due_at < now() + interval '2 minutes' as soon from chats where chat_id = %s"
+        assert db.execute(due, [chat]).fetchone() == (True,)
+
     async def test_a_joining_and_a_leaving_of_one_moment_leave_nobody_in(
         self, chats: ChatStore, db: psycopg.Connection, now: int
     ) -> None:

@@ -84,6 +84,7 @@ async def _shown(
         here.language,
         in_group=in_group,
         imports=await _imports(services, here, only),
+        muted=in_group and await ChatConversations(services.rpc, here.context).is_quiet(),
     )
     text = "\n\n".join(part for part in (note, shown) if part)
     if only is None or only == settings_form.DIGEST or RULES[only].needs_hearing:

@@ -59,11 +59,12 @@ def shown_rules(
     *,
     in_group: bool,
     imports: bool = False,
+    muted: bool = False,
 ) -> str:
     """What holds, where it comes from, and who can change it. `imports`: whether the history of the
-    chat can be imported."""
+    chat can be imported. `muted`: somebody muted the bot, which counts more than its mode."""
     where = "in-group" if in_group else "in-p2p"
-    lines = [_line(rules, rule, language) for rule in shown]
+    lines = [_line(rules, rule, language, muted=muted) for rule in shown]
     if imports:
         lines.append(say(f"import-{where}", language))
     return "\n".join(
@@ -71,9 +72,11 @@ def shown_rules(
     )
 
 
-def _line(rules: ChatRules, rule: ChatRule, language: Language) -> str:
+def _line(rules: ChatRules, rule: ChatRule, language: Language, *, muted: bool) -> str:
     choice = rules.choice(rule.name)
     name = say(f"rule-{rule.name}", language)
+    if muted and rule.name == "mode":
+        return say("shown-muted", language, name=name, value=_meaning(rule, choice, language))
     source = say("own" if rule.name in rules.chosen else "usual", language)
     meaning = _meaning(rule, choice, language)
     return say("shown-value", language, name=name, value=meaning, source=source)

@@ -50,7 +50,8 @@ def _found(settings: Settings, connected: int, other: int) -> Check:
     if settings.user_token_key_before:
         more = "; USER_TOKEN_KEY_BEFORE is not needed any more"
         more_zh = "；不再需要 USER_TOKEN_KEY_BEFORE"
-    return ok("accounts", f"{connected:,} people have connected their account{more}.",
+    people = "1 person has" if connected == 1 else f"{connected:,} people have"
+    return ok("accounts", f"{people} connected their account{more}.",
               f"{connected:,} 人已连接账号{more_zh}。")  # fmt: skip
 
 

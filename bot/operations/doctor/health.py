@@ -88,7 +88,7 @@ def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:
 
 
 def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
-    oldest, stuck = figures["oldest_waiting_s"] or 0, figures["unfinished_s"] or 0
+    oldest, stuck = figures["oldest_waiting_s"] or 0, figures["unfinished"]
     if oldest > _WAITS_S:
         since = (now - timedelta(seconds=oldest)).strftime(_MINUTES)
         sentence = CATALOGUE.both(_why_it_waits(figures), n=figures["waiting"], since=since)
@@ -96,8 +96,9 @@ def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
     if given_up := figures["failed"]:
         sentence = CATALOGUE.both("given-up", n=given_up)
         return Check(QUEUE, "warn", sentence, command="scripts/queue list")
-    if stuck > _STUCK_S:
-        return _said(QUEUE, "warn", "stuck", seconds=f"{stuck:.0f}")
+    if stuck and stuck["seconds"] > _STUCK_S:
+        sentence = CATALOGUE.both("stuck", turn=stuck["turn"], minutes=round(stuck["seconds"] / 60))
+        return Check(QUEUE, "warn", sentence, command=f"scripts/replay {stuck['turn']} --prompt")
     return _said(QUEUE, "ok", "queue")
 
 

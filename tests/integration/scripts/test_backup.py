@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from bot.queue.inbox import Inbox
-from lab.doubles.processes import ROOT
 from memory import migrations
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore
@@ -20,21 +18,14 @@ from memory.tables.notes import NoteStore
 from scripts.operating import dumps
 from tests.support.exchanges import exchange
 from tests.support.people import Group
+from tests.support.scripts import run_script
 
 _OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
 
 
 def run(script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
-    return subprocess.run(
-        [sys.executable, "-m", f"scripts.{script}", *arguments],
-        cwd=ROOT,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    return run_script(script, *arguments, env={**kept, **environment})
 
 
 def contents(url: str) -> dict[str, str]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from lab.doubles.processes import ROOT
+from tests.support.scripts import run_script
 
 CHAT = "oc_figures"
 # Sender, seconds since the first, answered, why, about whom.
@@ -75,10 +73,7 @@ def said(database_url: str, heard: None) -> None:
 
 
 def run(environment: dict[str, str], *arguments: str) -> str:
-    command = [sys.executable, "-m", "scripts.conversations", *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=180
-    )
+    done = run_script("conversations", *arguments, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -34,6 +34,7 @@ from lab.doubles.processes import ROOT, eventually, free_port
 from memory.text import has_han
 from tests.support.deliveries import Delivery, message_event
 from tests.support.feishu_api import Answer, Asked, FeishuApi, feishu_api
+from tests.support.scripts import run_script
 from tests.support.tenant import APP_ID, APP_SECRET, ENCRYPT_KEY, TOKEN, Tenant, running_tenant
 from tests.support.tenant import serving as serving_app
 
@@ -554,15 +555,8 @@ def test_what_blocked_a_loop_is_reported(setup: Setup) -> None:
 
 def _run(environment: Mapping[str, str], folder: Path, *options: str) -> Any:
     kept = {k: v for k, v in os.environ.items() if k.upper() not in OURS and not k.startswith("LC")}
-    return subprocess.run(
-        [sys.executable, "-m", "scripts.doctor", *options],
-        cwd=folder,
-        env={**kept, **environment, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    given = {**kept, **environment, "LANG": "C.UTF-8"}
+    return run_script("doctor", *options, env=given, cwd=folder)
 
 
 def test_the_script_ends_with_0_1_or_2_and_fits_80_columns(setup: Setup) -> None:

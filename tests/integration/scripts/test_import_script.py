@@ -21,6 +21,7 @@ from lab.doubles.processes import ROOT
 from memory.backends.postgres import connection_pool
 from memory.tables.chats import ChatStore
 from tests.support.importing import ImportScene, import_scene
+from tests.support.scripts import run_script
 from tests.support.whole_turns import stage
 
 pytestmark = pytest.mark.anyio
@@ -56,10 +57,7 @@ class Operator:
         }
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments), cwd=ROOT, env=self.environment, capture_output=True,
-            text=True, timeout=180, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        return run_script("bot", "import", *arguments, env=self.environment)
 
     def follow(self, *arguments: str) -> subprocess.Popen[str]:
         """A command that goes on until its import has ended."""

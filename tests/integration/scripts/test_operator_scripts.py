@@ -34,6 +34,7 @@ from memory.store import MemoryStore
 from memory.tables.people import PeopleStore, Sighting
 from tests.support.exchanges import exchange
 from tests.support.people import Group
+from tests.support.scripts import run_script
 
 pytestmark = pytest.mark.anyio
 
@@ -79,16 +80,7 @@ def group() -> Group:
 def _run(
     environment: Mapping[str, str], script: str, *arguments: str, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", f"scripts.{script}", *arguments],
-        cwd=ROOT,
-        env=environment,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    return run_script(script, *arguments, env=environment, stdin=stdin)
 
 
 def _json(done: subprocess.CompletedProcess[str]) -> Any:
@@ -152,6 +144,58 @@ def test_a_database_that_is_out_of_date_names_the_next_step(
 
     assert done.returncode == 2
     assert "run scripts/migrate" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        ("check_memory", ()),
+        ("decisions", ()),
+        ("backup", ("copy.dump",)),
+        ("replay", ("om_1",)),
+        ("memory", ("get", "--person", "ou_1")),
+    ],
+)
+def test_a_mistyped_folder_is_named_and_no_database_is_made_there(
+    environment: dict[str, str], tmp_path: Path, script: str, arguments: tuple[str, ...]
+) -> None:
+    mistyped = tmp_path / "dta"
+
+    done = _run(environment | {"DATABASE_URL": "", "DATA_DIR": str(mistyped)}, script, *arguments)
+
+    assert done.returncode == 2
+    assert f"there is no database in {mistyped}: check DATA_DIR" in done.stderr
+    assert not mistyped.exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [("doctor", ("--help",)), ("bot", ()), ("decisions", ()), ("migrate", ())],
+)
+def test_a_reader_that_stops_reading_is_no_error(
+    environment: dict[str, str], script: str, arguments: tuple[str, ...]
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+
+    done = subprocess.run(
+        [sys.executable, "-m", f"scripts.{script}", *arguments],
+        cwd=ROOT, env=environment, stdout=write, stderr=subprocess.PIPE, text=True,
+        timeout=180, check=False,
+    )  # fmt: skip
+
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("script", ["start", "test"])
+def test_the_help_of_a_shell_script_is_prose(script: str) -> None:
+    done = subprocess.run(
+        [ROOT / "scripts" / script, "--help"], capture_output=True, text=True, check=True
+    )
+
+    assert f"scripts/{script}" in done.stdout
+    assert [sign for sign in ("if [", '"$', "exit 0") if sign in done.stdout] == []
 
 
 def test_a_malformed_setting_is_named(environment: dict[str, str]) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from lab.doubles.processes import ROOT
+from tests.support.scripts import run_script
 
 _OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
 _SECRET = "the launch code is 0000"
@@ -37,11 +36,7 @@ class Queue:
         self.database = psycopg.connect(url, autocommit=True)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "scripts.queue", *arguments],
-            cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=180,
-            check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = run_script("queue", *arguments, env=self._environment)
         assert _SECRET not in done.stdout + done.stderr
         return done
 

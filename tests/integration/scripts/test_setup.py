@@ -32,6 +32,7 @@ from lab.doubles.processes import ROOT, eventually
 from tests.support.deliveries import message_event
 from tests.support.feishu_api import FeishuApi, feishu_api
 from tests.support.gateway import Gateway, running_gateway
+from tests.support.scripts import run_script
 from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
 
 OURS = tuple(name.upper() for name in NAMES)
@@ -141,11 +142,8 @@ def terminal(place: Place, *options: str, columns: int = 120) -> Iterator[Termin
 def _run(
     place: Place, *options: str, stdin: str = "", environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "scripts.setup", *options], cwd=place.folder, input=stdin,
-        env={**_environment(), **(environment or {})}, capture_output=True, text=True, timeout=180,
-        check=False,
-    )  # fmt: skip
+    given = {**_environment(), **(environment or {})}
+    return run_script("setup", *options, env=given, cwd=place.folder, stdin=stdin)
 
 
 def _click(value: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -26,7 +25,6 @@ from bot.settings import Settings, SettingsError, load
 from bot.wiring import open_services
 from lab.doubles import lite
 from lab.doubles.lite import SupabaseLite
-from lab.doubles.processes import ROOT
 from memory.accounts.linking import Linker
 from memory.accounts.users import AuthUsers
 from memory.backends.postgres import PostgresRpc, connection_pool
@@ -35,6 +33,7 @@ from memory.identity import FeishuPerson
 from memory.tables.people import PeopleStore, Sighting
 from tests.support.auth_server import LEGACY_KEY, SECRET_KEY, AuthServer, auth_server
 from tests.support.postgres import Server
+from tests.support.scripts import run_script
 
 pytestmark = pytest.mark.anyio
 
@@ -460,15 +459,7 @@ class TestTheScript:
 
 
 def _run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "scripts.memory", *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    return run_script("memory", *arguments, env=environment)
 
 
 @pytest.mark.parametrize("missing", ["SUPABASE_URL", "SUPABASE_SECRET_KEY"])

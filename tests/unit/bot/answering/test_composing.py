@@ -219,10 +219,10 @@ HOSTILE += ["@Alice ", "👩\u200d👩\u200d👧", "[a]: ", "    x\n"]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_million_characters_take_linear_time(unit: str):
+def test_twice_as_much_as_a_model_may_write_takes_linear_time(unit: str):
     start = time.process_time()
-    pieces = cards_of(unit * (1_000_000 // len(unit)), VOICE, nothing="-")
-    assert time.process_time() - start < 15
+    pieces = cards_of(unit * (200_000 // len(unit)), VOICE, nothing="-")
+    assert time.process_time() - start < 3
     assert all(encoded_size(piece) <= MAX_MARKDOWN_BYTES for piece in pieces)
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
@@ -46,6 +45,7 @@ from sandbox.model.model import ModelServer
 from sandbox.model.model_embeddings import embedding
 from tests.support.people import Group
 from tests.support.postgres import Server
+from tests.support.scripts import run_script
 
 NOW = datetime.now(UTC)
 
@@ -432,15 +432,8 @@ def _run(url: str, script: str, *arguments: str, **settings: str) -> subprocess.
     ours = ("FEISHU_", "SUPABASE_", "OPENAI_", "EMBEDDING_", "DATABASE_URL")
     kept: Mapping[str, str] = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
     endpoint = {"EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1"}
-    return subprocess.run(
-        [sys.executable, "-m", f"scripts.{script}", *arguments],
-        cwd=ROOT,
-        env={**kept, **endpoint, "DATABASE_URL": url, **settings},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    environment = {**kept, **endpoint, "DATABASE_URL": url, **settings}
+    return run_script(script, *arguments, env=environment)
 
 
 async def test_questions_do_not_wait_for_a_model_that_is_away_and_one_tries_it_again(

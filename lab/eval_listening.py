@@ -1,12 +1,12 @@
-"""In a checkout it also evaluates the rules on labelled messages, and learns from them.
+"""How well the bot decides when to answer: its rules on labelled messages, and learning from them.
 
 Examples:
-  scripts/decisions --evaluate tests/data/followups.jsonl
-                                                    how well the rules do
-  scripts/decisions --chat-logs irc-disentanglement/data/test --window 120
-                                                    the same, on annotated logs of people
-  scripts/decisions --learn tests/data/*.jsonl tests/data/*.talk > new.json
-                                                    learns bot/listening/addressee_weights.json
+  scripts/eval_listening tests/data/followups.jsonl
+                                            how well the rules do
+  scripts/eval_listening --chat-logs irc-disentanglement/data/test --window 120
+                                            the same, on annotated logs of people
+  scripts/eval_listening --learn tests/data/*.jsonl tests/data/*.talk > new.json
+                                            learns bot/listening/addressee_weights.json
 """
 
 from __future__ import annotations
@@ -22,34 +22,30 @@ from bot.settings import EXIT_STATUS
 from lab.evaluation.chat_log_decisions import LogRow, rows_of, rule_answers, score
 from lab.evaluation.labelled_messages import DecisionReport, evaluate
 from lab.evaluation.written_talk import rows_of_talk
-from scripts import decisions
-from scripts.operating.arguments import parser
+from scripts.operating.arguments import parser, run_script
 from scripts.operating.console import Screen, print_json
 
 
 def main() -> int:
-    """The operator's `scripts.decisions`, and what a checkout can do besides."""
+    """Status 2 when nothing can be read."""
     given = _arguments()
     if given.chat_logs:
         return _evaluate_logs(given)
-    if given.learn:
-        return _learn(given)
-    return _evaluate(given) if given.evaluate else decisions.show(given)
+    return _learn(given) if given.learn else _evaluate(given)
 
 
 def _arguments() -> argparse.Namespace:
-    options = parser("decisions", f"{decisions.__doc__}\n{__doc__}")
-    decisions.add_options(options)
-    options.add_argument(
-        "--evaluate", type=Path, metavar="FILE", help="a labelled .jsonl or .talk file"
-    )
-    options.add_argument(
+    options = parser("eval_listening", __doc__)
+    what = options.add_mutually_exclusive_group(required=True)
+    what.add_argument("labelled", nargs="?", type=Path, help="a labelled .jsonl or .talk file")
+    what.add_argument(
         "--chat-logs", type=Path, metavar="FOLDER", help="*.ascii.txt and their *.annotation.txt"
     )
-    options.add_argument(
+    what.add_argument(
         "--learn", type=Path, nargs="+", metavar="FILE", help="print weights learned from these"
     )
     options.add_argument("--window", type=float, default=60, help="follow-up window in s (60)")
+    options.add_argument("--json", action="store_true", help="one JSON document")
     return options.parse_args()
 
 
@@ -83,7 +79,7 @@ def _labelled_rows(path: Path) -> list[Mapping[str, Any]] | None:
 
 
 def _evaluate(given: argparse.Namespace) -> int:
-    rows = _labelled_rows(given.evaluate)
+    rows = _labelled_rows(given.labelled)
     if rows is None:
         return EXIT_STATUS
     parts = {"all": rows}
@@ -148,4 +144,4 @@ def _show(reports: Mapping[str, DecisionReport], sizes: Mapping[str, int]) -> No
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)
