@@ -16,6 +16,7 @@ from memory.backends.refusals import refusal
 from memory.backends.results import require_json, require_shape
 from memory.backends.signing import SigningKey
 from memory.errors import StoreUnavailable
+from memory.proxies import proxy_for
 from memory.scope import AgentMemoryContext, Sharing
 
 
@@ -39,6 +40,8 @@ class SupabaseRpc:
         self._http = httpx.AsyncClient(
             http2=url.startswith("https://"),
             verify=_trusted(),
+            trust_env=False,
+            proxy=proxy_for(url),
             timeout=timeout_s,
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
             event_hooks={"response": [self._require_result]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memory.recall.kinds import kinds_of
-from memory.recall.statement import Statement
+from memory.recall.stated_fact import StatedFact
 from memory.text import has_han
 
 CORRECTS = re.compile(r"^(?:不对|不是|错了|更正|更新|纠正)(?!\w)|^(?:不对|更正|更新)")
@@ -55,7 +55,7 @@ _LONGEST_PERSON = 5
 _LEAVING = {"leave": "leave off", "end": "end"}
 
 
-def chinese_statement(clause: str, marked: bool) -> Statement | None:
+def chinese_statement(clause: str, marked: bool) -> StatedFact | None:
     text = _OPENING.sub("", clause)
     match = _MARK.search(text)
     if not match or match.start() > _LONGEST_SUBJECT:
@@ -124,7 +124,7 @@ def _made(
     changes: bool = False,
     ends: bool = False,
     personal: bool = False,
-) -> Statement:
+) -> StatedFact:
     subject = frozenset({(about.removeprefix("我") if personal else about).lower()} - {""})
     kinds = kinds_of(value, preposition)
-    return Statement(subject, relation, value.lower(), kinds, changes, ends, personal)
+    return StatedFact(subject, relation, value.lower(), kinds, changes, ends, personal)

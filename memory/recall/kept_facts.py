@@ -9,7 +9,7 @@ from typing import Any
 
 from memory.models import GroupFact
 from memory.recall.changes import replaces
-from memory.recall.statement import Statement
+from memory.recall.stated_fact import StatedFact
 from memory.recall.statements import statements
 from memory.text import has_han
 
@@ -46,17 +46,17 @@ def _plain(key: str) -> str:
     return key.replace("_", " ").casefold().strip()
 
 
-def _replaces(new: Statement, old: Statement, changes: bool) -> bool:
+def _replaces(new: StatedFact, old: StatedFact, changes: bool) -> bool:
     if new.personal or old.personal:
         return False
     return replaces(replace(new, changes=new.changes or changes), old)
 
 
-def _of(fact: GroupFact) -> Iterator[Statement]:
+def _of(fact: GroupFact) -> Iterator[StatedFact]:
     return _stated({fact.key: fact.value})
 
 
-def _stated(facts: Mapping[str, Any]) -> Iterator[Statement]:
+def _stated(facts: Mapping[str, Any]) -> Iterator[StatedFact]:
     """What facts state: the sentences of a value, or else what its key is said to be."""
     for key, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

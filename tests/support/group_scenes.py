@@ -223,8 +223,12 @@ class Played:
         return [args for (args,) in rows if "conversation_id" in args]
 
 
+_NOW = re.compile(r"^Now:\n.*", re.MULTILINE)
+
+
 def wrong(scene: Scene, prompt: str) -> str:
-    """Why the prompt does not serve: "" if it does."""
+    """Why the prompt does not serve: "" if it does. The time of day is no part of it."""
+    prompt = _NOW.sub("", prompt)
     wanted = scene["want"] if isinstance(scene["want"], list) else [scene["want"]]
     for word in wanted:
         if word and not _places(word, prompt):

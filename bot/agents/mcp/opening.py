@@ -180,7 +180,7 @@ def _repair_tools(message: Any) -> dict[str, str]:
     """
     result = getattr(getattr(message, "message", None), "result", None)
     tools = result.get("tools") if isinstance(result, dict) else None
-    if not isinstance(result, dict) or not isinstance(tools, list):
+    if result is None or not isinstance(tools, list):
         return {}
     fit, left_out = [], {}
     for tool in tools:

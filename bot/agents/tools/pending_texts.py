@@ -156,7 +156,7 @@ def _when(call: PendingCall) -> str:
     try:
         at = datetime.fromisoformat(said)
     except ValueError:
-        often = "" if repeats == "once" else f" ({call.say(str(repeats))})"
+        often = "" if repeats == "once" else f" ({call.say(f'repeats-{repeats}')})"
         return f"{_words(said)}{often}".strip()
     if at.tzinfo:
         at = at.astimezone(call.now.tzinfo)

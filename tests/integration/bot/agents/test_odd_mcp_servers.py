@@ -14,6 +14,8 @@ from structlog.testing import capture_logs
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import McpServers
 from bot.agents.prompts.prompt import PendingAction
+from bot.operations.doctor.outside_tools import outside_tools
+from bot.settings import Settings
 from tests.integration.bot.agents.test_mcp_servers import _calling, _manager, _prompt, _running
 from tests.support.forgetful_mcp import forgetful_server
 
@@ -126,3 +128,17 @@ async def test_a_server_that_forgot_the_session_is_asked_in_a_new_one(as_error: 
     assert both == ["room OAK", "room OAK"]
     assert server.done["book"] == 1
     assert server.done["room"] == 4
+
+
+def test_the_doctor_names_the_tools_that_cannot_be_offered(tmp_path: Path) -> None:
+    tools = [*named("good"), {"name": "bad", "inputSchema": {"type": "string"}}]
+    entry = {"command": sys.executable, "args": [str(SERVER), json.dumps(tools)]}
+    file = tmp_path / "mcp.json"
+    servers = {"desk": entry, "gone": {"command": "/no/such/program"}}
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+
+    desk, gone = outside_tools(Settings(mcp_config=file))
+
+    assert (desk.state, gone.state) == ("warn", "fail")
+    assert "bad: its input is no object" in desk.sentence.en
+    assert "gone cannot be reached" in gone.sentence.en
