@@ -346,9 +346,17 @@ class MemoryStore:
         params = {"p_turn_id": turn_id, "p_chat_id": context.chat_id}
         await self._rpc.call("undo_kept", params, None)
 
-    async def working_memory(self, context: AgentMemoryContext) -> WorkingMemory:
-        """The working memory about the subject, as far as it may be used here."""
-        row = await self._call("get_working_memory", context, p_tenant_key=context.tenant_key)
+    async def working_memory(
+        self, context: AgentMemoryContext, question: str = ""
+    ) -> WorkingMemory:
+        """The working memory about the subject, as far as it may be used here; with a `question`
+        also the facts of the group that have its words."""
+        row = await self._call(
+            "get_working_memory",
+            context,
+            p_tenant_key=context.tenant_key,
+            **({"p_question": question} if question else {}),
+        )
         return WorkingMemory.from_row(row)
 
     async def merge_working_memory(

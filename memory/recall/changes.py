@@ -26,6 +26,7 @@ _SEVERAL = frozenset(
     ("have", "need", "use", "drink", "drive", "play", "speak", "take", "run", "hold")
 )
 _VAGUE = frozenset(("state", "role", "national"))
+_PRICES = frozenset(("price", "cost", "fee", "rate"))
 _WE = frozenset(("we", "我们"))
 _TAKEN_UP = frozenset(("use", "drink", "drive", "change"))
 _LIVING = frozenset(("live", "be", "sit", "stay"))
@@ -197,6 +198,9 @@ def _is_attribute(subject: frozenset[str]) -> bool:
 
 def _changes(later: StatedFact, earlier: StatedFact) -> bool:
     points_back = not (later.subject or later.personal)
+    if later.relation == "change" and earlier.relation == "cost":
+        about = later.subject - _PRICES
+        return bool(about) and about <= earlier.subject and _may_follow(later, earlier)
     if not points_back and not _names(later.subject, earlier.subject):
         return False
     if later.relation == "went":

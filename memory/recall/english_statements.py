@@ -192,9 +192,14 @@ def _said(
     elif _is_uncertain(subject):
         return None
     make = _ClauseReader(about, personal, changes, ends)
-    if verb in _STOPPED and not (tail and tail[0][1] == "to"):
-        return make("end", "", ends=True)
-    if verb == "called" and tail and tail[0][1] == "off":
+    return _change(make, verb, tail) or _relation(make, subject, named, verb, tail, be=be)
+
+
+def _change(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact | None:
+    """“… moved to Lisbon”, “… was cancelled”, “… joined Notion”."""
+    then = tail[0][1] if tail else ""
+    called_off = verb == "called" and then == "off"
+    if called_off or (verb in _STOPPED and then != "to"):
         return make("end", "", ends=True)
     if verb in _CHANGED:
         return _changed(make, verb, tail)
@@ -202,24 +207,34 @@ def _said(
         return make("become", _text(_without_to(tail)), changes=True)
     if verb in _JOINED:
         return make("join", _text(tail), changes=True)
-    if verb in _LEFT and tail and tail[0][1] not in _PREPOSITIONS:
+    if verb in _LEFT and then and then not in _PREPOSITIONS:
         return make("leave off", _text(tail), changes=True, ends=True)
+    return None
+
+
+def _relation(
+    make: _ClauseReader,
+    subject: Sequence[str],
+    named: Sequence[_Word],
+    verb: str,
+    tail: list[_Word],
+    *,
+    be: bool,
+) -> StatedFact | None:
+    """“… starts at 9”, “Nora leads …”, “… is on Friday”, “… is led by Nora”."""
+    then = tail[0][1] if tail else ""
+    speaker = make.personal and not make.subject
     if verb in _DONE_BY and not be:
         return _done_by(make, named, verb, tail)
-    speaker = personal and not about
-    if be and not speaker and len(tail) > 1 and _is_participle(verb, tail[0][1], tail[1][1]):
-        return _single(make, tail[0][1], tail[1:])
-    if be and verb in _BE:
+    if be and not speaker and len(tail) > 1 and _is_participle(verb, then, tail[1][1]):
+        return _single(make, then, tail[1:])
+    if be and (verb in _BE or (verb in _ARRANGED and tail)):
         return _is_something(make, subject, named, tail)
-    if be and tail and tail[0][1] in ("by", "for", "of") and verb in _DONE_BY:
-        if tail[0][1] == "by":
-            return _by(make, verb, about, tail[1:])
+    if be and verb in _DONE_BY and then == "by":
+        return _by(make, verb, make.subject, tail[1:])
+    if be and verb in _DONE_BY and then in ("for", "of"):
         return _done_by(make, named, verb, tail[1:])
-    if be and verb in _ARRANGED and tail:
-        return _is_something(make, subject, named, tail)
-    if verb in _SINGLE:
-        return _single(make, _SINGLE[verb], tail)
-    return None
+    return _single(make, _SINGLE[verb], tail) if verb in _SINGLE else None
 
 
 def _is_participle(verb: str, low: str, then: str) -> bool:

@@ -89,7 +89,7 @@ async def _opened(rpc: RehearsalRpc, turn: RecordedTurn) -> OpenTurn:
         state="open",
         attempts=1,
         history=history,
-        working_memory=await MemoryStore(rpc).working_memory(turn.context),
+        working_memory=await MemoryStore(rpc).working_memory(turn.context, turn.question),
         registry=tuple(registry),
         summary=Summary(**summary) if summary else None,
         rules=rules or {},
