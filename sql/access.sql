@@ -51,7 +51,7 @@ declare
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
     accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
-    turn_of_card, keep_feedback, sources_lock, besides_taking_back, withdraw_kept, asking_words,
+    turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number,
     noted_sources, given_sources, given_messages, given_besides, kept_foot, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call
   }';
