@@ -53,7 +53,7 @@ declare
     accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number,
-    noted_sources, given_sources, given_messages, given_besides, kept_foot, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call
+    noted_sources, given_sources, given_messages, given_besides, kept_foot, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
   of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids, told_foot}';
@@ -61,7 +61,7 @@ declare
   -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{
     keyed_hashes, keep_line_terms, keep_question_terms, packed_record, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
-    told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, source_terms_among, tells_any, said_since,
+    told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, phrases_of, units_without_others, source_terms_among, tells_any, said_since,
     sources_of, turns_given, pass_on_sources,
     imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates,
     recall_likely, recall_span
