@@ -82,6 +82,8 @@ class Services:
     is_stopped: Callable[[str], Awaitable[bool]] | None = None
     membership: Membership | None = None  # who is in which chat; learned in the background
     denials: Denials = field(default_factory=Denials)
+    # message_id -> when it was last read again for edits (`bot.answering.edits`)
+    reread: dict[str, float] = field(default_factory=dict)
     records: TurnRecords = field(default_factory=TurnRecords)
     allowance: Allowance = field(default_factory=Allowance)
     tally: Tally = field(default_factory=Tally)
@@ -91,6 +93,12 @@ class Services:
     def now(self) -> datetime:
         """The one clock of everything that people and models read: in the zone of the settings."""
         return self.at(self.clock())
+
+    def asked_at(self, created_ms: int) -> datetime:
+        """When a message was written, from which its “tomorrow” counts: Feishu may deliver it hours
+        later. `created_ms` since epoch; now if it is 0 or lies ahead."""
+        now_s = self.clock()
+        return self.at(min(created_ms / 1000, now_s) if created_ms else now_s)
 
     def at(self, seconds: float) -> datetime:
         """A moment in that zone; `seconds` since epoch."""

@@ -36,7 +36,7 @@ declare
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,
     turn_reply, button_looks, card_sent, keep_cards, thread_entered,
-    commands_among, messages_told, thread_number, newest_of_thread, read_along, nth_of_thread, recent_exchanges,
+    commands_among, messages_told, thread_number, newest_of_thread, nth_of_thread, longest_line, window_ids,
     facts_told, merged_facts, former_values, merge_patch,
     fact_id, facts_of_chat, replaced_facts, facts_held, group_facts, replaceable_facts,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
@@ -53,10 +53,10 @@ declare
     accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number,
-    noted_sources, given_sources, given_messages, given_besides, kept_foot, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
+    noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
-  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids, told_foot}';
+  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids}';
   -- The same as of_functions, of taking back and of importing: what looks into the keyed hashes of sources, and what
   -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{
@@ -73,7 +73,7 @@ declare
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
-    release_share, recall_message, comes_from, withdraw_later, without_turn, texts_in, take_back_facts, rewrite_memory,
+    release_share, recall_message, replace_message, comes_from, withdraw_later, without_turn, texts_in, take_back_facts, rewrite_memory,
     take_back_notes, drop_turn, drop_message, drop_card, drop_answer, note_gone, take_card,
     take_back_kept, undo_kept, take_back_sources, take_back_tellers, take_back_told, take_back_calls,
     withdraw_kept_cards,

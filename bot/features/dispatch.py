@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.agents.offline.commands_meant import command_meant
 from bot.answering.answering import answer as answer_by_model
 from bot.answering.question import Turn, language
 from bot.features.commands import texts
@@ -32,7 +33,7 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
 
 async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Reply | None:
     """What needs no model; None for everything else."""
-    if command := _command(turn):
+    if command := _command(services, turn):
         asked = CommandTurn(
             turn.context,
             turn.chat_type,
@@ -67,9 +68,12 @@ async def answer_command(services: Services, asked: CommandTurn) -> Reply | None
         return Reply(texts.say("memory-away", asked.language), means=apologised("memory_away"))
 
 
-def _command(turn: Turn) -> Command | None:
-    """The command that the turn asks of the bot, if it does."""
+def _command(services: Services, turn: Turn) -> Command | None:
+    """The command that the turn asks of the bot, if it does; without a model also in plain words
+    (“summarize what we discussed today”)."""
     command, decision = parse(turn.question), turn.heard.decision
+    if command is None and not services.settings.openai_api_key:
+        command = command_meant(turn.question)
     if command and decision.reason is Reason.STOP:
         return replace(command, only_when_running=False)  # it ran when that was decided
     return command if decision.is_outright else None

@@ -52,6 +52,7 @@ class RawMessage:
     mentions: tuple[Mention, ...]
     sender_name: str = ""
     position: int = 0
+    edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ def raw_message(item: dict[str, Any]) -> RawMessage:
         mentions=parse_mentions(item.get("mentions")),
         sender_name=as_text(sender.get("sender_name")),
         position=_ordinal(item.get("message_position")),
+        edited=item.get("updated") is True,
     )
 
 

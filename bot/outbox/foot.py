@@ -1,56 +1,79 @@
 """What stands below an answer: one folded line, and what can be pressed. Pure.
 
-It is no part of what is said: it holds names and times, and of words only those that were heard in
-a voice message.
+It is no part of the answer. Of the messages that the answer rests on only the ids are stored. Their
+words are read when the card is drawn, so none of them outlives its message.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from bot.agents.prompts.prompt import Ended
 from bot.feishu import cards, markup
 from bot.feishu.applink import chat_link
 from bot.outbox.texts import say
 from bot.text.dates import spoken
-from bot.text.languages import Language, join_list
+from bot.text.languages import Language
+from memory.text import one_line
 
 Where = Literal["thread", "chat", "elsewhere"]
 
-_MOST_TOOLS, _MOST_SOURCES = 12, 8
-_NAME_CHARS = 40
+_MOST_SOURCES = 8
+_AUTHOR_CHARS, _QUOTED_CHARS, _REPLACED_CHARS = 40, 80, 40
 _HEARD_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class RecalledSource:
-    """Something that was recalled: when it was said (ISO 8601), and where, seen from the answer.
+    """A message that an answer rests on: when it was said (ISO 8601), and where, seen from the
+    answer. `id` names it in the memory, `replaces` the message that it replaced, or "".
 
-    `chat_id`: the chat of an imported message, `position` its number there (0: not known), and
-    `author` who wrote it; "" for all that the bot heard itself.
+    The other fields are the message's own and are not stored with the answer: the memory adds them
+    for as long as the message is there. `position` is its number in its chat (0: not known).
     """
 
     at: str
     where: Where
+    id: str = ""
+    replaces: str = ""
     author: str = ""
+    words: str = ""
+    replaced_words: str = ""
     chat_id: str = ""
     position: int = 0
+
+    def row(self) -> list[str]:
+        return [self.at, self.where, self.id, *([self.replaces] if self.replaces else [])]
+
+    @classmethod
+    def of_row(cls, row: Sequence[str], quotes: Mapping[str, Mapping[str, Any]]) -> RecalledSource:
+        """`quotes`: id → {words, author, chat_id, position} of the messages that are there."""
+        at, where, id, replaces = (*row, "", "")[:4]
+        said, before = quotes.get(id, {}), quotes.get(replaces, {})
+        return cls(
+            at,
+            cast(Where, where),
+            id,
+            replaces,
+            said.get("author") or "",
+            said.get("words") or "",
+            before.get("words") or "",
+            said.get("chat_id") or "",
+            said.get("position") or 0,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Foot:
-    """`seconds` from the question to the answer; `tools` by name in the order of the calls, with
-    whether they worked. `ended`: why the answer came no further. `without_memory`: it was made
-    without knowing what was said before. `bare`: only these are shown, where nothing can be
-    pressed. `heard`: what the voice message said that is answered."""
+    """`seconds` from the question to the answer. `ended`: why the answer came no further.
+    `without_memory`: it was made without knowing what was said before. `bare`: only these are
+    shown, because nothing can be pressed. `heard`: the words of the voice message it answers."""
 
     language: Language
     seconds: float
-    tools: tuple[tuple[str, bool], ...] = ()
     recalled: tuple[RecalledSource, ...] = ()
     ended: Ended = ""
     bare: bool = False
@@ -58,19 +81,11 @@ class Foot:
     without_memory: bool = False
 
     def row(self) -> dict[str, Any]:
-        """As it is kept with the turn: of imported messages those that are shown."""
-        shown = enumerate(self.recalled[:_MOST_SOURCES])
-        imported = [
-            [n, one.author[:_NAME_CHARS], one.chat_id, one.position]
-            for n, one in shown
-            if one.chat_id
-        ]
+        """As it is stored with the turn; of sources only their ids, and those that are shown."""
         return {
             "language": self.language,
             "seconds": round(self.seconds, 1),
-            "tools": [list(tool) for tool in self.tools[:50]],
-            "recalled": [[source.at, source.where] for source in self.recalled],
-            **({"imported": imported} if imported else {}),
+            "recalled": [one.row() for one in self.recalled[:_MOST_SOURCES]],
             **({"ended": self.ended} if self.ended else {}),
             **({"bare": True} if self.bare else {}),
             **({"heard": self.heard[:_HEARD_CHARS]} if self.heard else {}),
@@ -79,18 +94,14 @@ class Foot:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any] | None) -> Foot | None:
-        """What was kept; None without anything."""
+        """What was stored, with the words that the memory added; None without anything."""
         if not row:
             return None
-        imported = {n: more for n, *more in row.get("imported", ())}
+        quotes = row.get("quotes") or {}
         return cls(
             row["language"],
             row["seconds"],
-            tuple((name, ok) for name, ok in row["tools"]),
-            tuple(
-                RecalledSource(at, where, *imported.get(n, ()))
-                for n, (at, where) in enumerate(row["recalled"])
-            ),
+            tuple(RecalledSource.of_row(one, quotes) for one in row["recalled"]),
             row.get("ended", ""),
             row.get("bare", False),
             row.get("heard", ""),
@@ -115,81 +126,42 @@ def card_foot(
     handles = [cards.Button("👍", {"h": "helpful"}), cards.Button("👎", {"h": "unhelpful"})]
     if again:
         handles.append(cards.Button(say("again", language), {"h": "again"}))
-    heard = [one for one in foot.recalled[:_MOST_SOURCES] if not one.chat_id]
-    imported = [one for one in foot.recalled[:_MOST_SOURCES] if one.chat_id]
-    details = _details(foot, heard, now)
-    sources = _imported(imported, language, now, applink)
-    if sources and not heard and len(foot.recalled) > _MOST_SOURCES:
-        sources = [*sources, say("and-more", language)]
-    return cards.CardFoot(_line(foot), tuple(details), tuple(handles), notice, tuple(sources))
+    took = say("took", language, seconds=f"{foot.seconds:.1f}")
+    sources = [_quoted(one, language, now, applink) for one in _readable(foot)]
+    return cards.CardFoot(_line(foot), (took,), tuple(handles), notice, tuple(sources))
 
 
-def _short(words: str) -> str:
-    return words if len(words) <= _HEARD_CHARS else f"{words[: _HEARD_CHARS - 1]}…"
+def _short(words: str, most: int = _HEARD_CHARS) -> str:
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+def _readable(foot: Foot) -> list[RecalledSource]:
+    """The sources whose words are known, the newest first."""
+    return [one for one in reversed(foot.recalled[:_MOST_SOURCES]) if one.words]
 
 
 def _line(foot: Foot) -> str:
-    language, parts = foot.language, []
-    if foot.tools:
-        parts.append(say("tool-calls", language, n=len(foot.tools)))
-    if foot.recalled:
-        parts.append(say("earlier-exchanges", language, n=len(foot.recalled)))
-    whole = round(foot.seconds)
-    took = say("seconds" if foot.seconds >= 1 else "at-once", language, seconds=whole)
-    return " · ".join([took, *parts])
+    language, seconds = foot.language, round(foot.seconds)
+    took = say("seconds" if foot.seconds >= 1 else "at-once", language, seconds=seconds)
+    count = len(_readable(foot))
+    return f"{took} · {say('sources', language, n=count)}" if count else took
 
 
-def _details(foot: Foot, heard: Sequence[RecalledSource], now: datetime) -> Sequence[str]:
-    language = foot.language
-    told = [say("took", language, seconds=f"{foot.seconds:.1f}")]
-    if foot.tools:
-        tools = _few(_counted(foot), _MOST_TOOLS, language)
-        told.append(say("tools", language, tools=tools))
-    if heard:
-        places = [*dict.fromkeys(_place(source, now, language) for source in heard)]
-        if len(foot.recalled) > _MOST_SOURCES:
-            places.append(say("and-more", language))
-        told.append(say("recalled-from", language, sources=join_list(places, language)))
-    return told
-
-
-def _imported(
-    sources: Sequence[RecalledSource], language: Language, now: datetime, applink: str
-) -> Sequence[str]:
-    """A heading and a line for each imported message, in Markdown."""
-    if not sources:
-        return []
-    lines = dict.fromkeys(_message(one, language, now, applink) for one in sources)
-    return [say("imported-from", language), *lines]
-
-
-def _message(source: RecalledSource, language: Language, now: datetime, applink: str) -> str:
-    when = spoken.moment(_moment(source, now), language, now=now)
-    if applink:
+def _quoted(source: RecalledSource, language: Language, now: datetime, applink: str) -> str:
+    """“Alice, 28 Nov at 05:37: ‘the handover moved to 10 March’”, a line of Markdown in which no
+    word of theirs is a mark."""
+    at = datetime.fromisoformat(source.at).astimezone(now.tzinfo)
+    when = spoken.moment(at, language, now=now)
+    if applink and source.chat_id:
         when = f"[{when}]({chat_link(applink, source.chat_id, source.position)})"
-    author = markup.as_words(source.author) or say("unknown-author", language)
-    return say("imported-message", language, when=when, author=author)
+    author = _words(source.author, _AUTHOR_CHARS) or say("unknown-author", language)
+    words = _words(source.words, _QUOTED_CHARS)
+    line = say("quoted-source", language, author=author, when=when, words=words)
+    if source.replaced_words:
+        before = _words(source.replaced_words, _REPLACED_CHARS)
+        line += say("replaces", language, words=before)
+    return f"{line} · {say('place-elsewhere', language)}" if source.where == "elsewhere" else line
 
 
-def _counted(foot: Foot) -> list[str]:
-    counted = []
-    for (name, ok), count in Counter(foot.tools).items():
-        tool = name + (f" ×{count}" if count > 1 else "")
-        counted.append(tool if ok else say("tool-failed", foot.language, tool=tool))
-    return counted
-
-
-def _few(parts: Sequence[str], most: int, language: Language) -> str:
-    more = [say("and-more", language)] if len(parts) > most else []
-    return join_list([*parts[:most], *more], language)
-
-
-def _place(source: RecalledSource, now: datetime, language: Language) -> str:
-    place = say(f"place-{source.where}", language)
-    return say(
-        "source", language, when=spoken.moment(_moment(source, now), language, now=now), place=place
-    )
-
-
-def _moment(source: RecalledSource, now: datetime) -> datetime:
-    return datetime.fromisoformat(source.at).astimezone(now.tzinfo)
+def _words(text: str, most: int) -> str:
+    return markup.as_words(_short(one_line(text), most))

@@ -54,6 +54,14 @@ begin
   where b.id = p_by_turn and t.actor_id = p_person;
   v_cards := v_list.kept_cards || array(
     select m.message_id from public.agent_messages m where m.turn_id = v_list.id and m.message_id is not null);
+  -- first: a message that goes takes facts along, and what is known of the messages they come from
+  for v_item in select i from jsonb_array_elements(p_items::jsonb) i loop
+    v_field := (v_item ->> 'kind') || 's';
+    continue when v_field not in ('facts', 'notes');
+    v_gone := jsonb_set(v_gone, array[v_field], to_jsonb((v_gone ->> v_field)::integer + 1));
+    perform public.forget_item(
+      v_item ->> 'kind', v_item ->> 'id', v_item ->> 'key', p_person, p_tenant_key, p_by_turn);
+  end loop;
   for v_message in
     select m.id, s.chat_id
     from jsonb_array_elements_text(p_messages::jsonb) m (id) cross join lateral (
@@ -70,13 +78,6 @@ begin
   loop
     v_gone := jsonb_set(v_gone, '{messages}', to_jsonb((v_gone ->> 'messages')::integer + 1));
     perform public.recall_message(v_message.id, v_message.chat_id);
-  end loop;
-  for v_item in select i from jsonb_array_elements(p_items::jsonb) i loop
-    v_field := (v_item ->> 'kind') || 's';
-    continue when v_field not in ('facts', 'notes');
-    v_gone := jsonb_set(v_gone, array[v_field], to_jsonb((v_gone ->> v_field)::integer + 1));
-    perform public.forget_item(
-      v_item ->> 'kind', v_item ->> 'id', v_item ->> 'key', p_person, p_tenant_key, p_by_turn);
   end loop;
   perform public.withdraw_later(v_cards, v_list.chat_id, v_list.tenant_key) where v_list.id is not null;
   update public.agent_turns set forgets = true where id = p_by_turn;

@@ -270,12 +270,12 @@ end
 $$;
 
 -- The same of what an answer was given: beside a turn its answer need not stand. Whatever goes of a turn, known_as
--- names both.
+-- names both. None is dropped: record_reply takes 64 KB of ids, which is fewer.
 create or replace function bot_private.given_sources(p_ids jsonb) returns text[]
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_noted constant text[] := bot_private.noted_sources(p_ids, 200);
+  v_noted constant text[] := bot_private.noted_sources(p_ids, 2000);
 begin
   return array(
     select n from unnest(v_noted) n where not (starts_with(n, 'answer:') and substr(n, 8) = any (v_noted)));
@@ -635,7 +635,7 @@ begin
       and not exists (select from read r where r.turn_id = k.by_turn and r.source = c.message_id)
     on conflict do nothing
   )
-  update public.agent_turns t set given = (t.given || n.sources)[:200]  -- at the end: places stay
+  update public.agent_turns t set given = (t.given || n.sources)[:2000]  -- at the end: places stay
   from (
     select k.turn_id, array_agg(distinct s.id) as sources
     from knows k join public.agent_turns g on g.id = k.by_turn

@@ -660,6 +660,58 @@ begin
 end
 $$;
 
+-- A person edited a message, of which Feishu tells no app. What it said before goes with all that was made from it,
+-- as if it had been taken back; what it says now stands in its place: p_said to the bot, p_heard in the chat.
+-- p_by_turn noticed it, and stays. For the service only. Returns whether the stored text was another.
+create or replace function public.replace_message(
+  p_message_id text, p_chat_id text, p_said text, p_heard text, p_by_turn text
+) returns boolean
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_sizes constant boolean := bot_private.require_size('p_said', p_said, 1048576)
+    and bot_private.require_size('p_heard', p_heard, 1048576);
+  v_said public.agent_messages;
+  v_heard public.chat_transcript;
+begin
+  perform pg_advisory_xact_lock(bot_private.sources_lock());
+  perform from public.agent_turns t where t.id = p_message_id for update;
+  select * into v_said from public.agent_messages m
+  where m.turn_id = p_message_id and m.chat_id = p_chat_id and m.role = 'user' and m.chunk = 0;
+  select * into v_heard from public.chat_transcript t
+  where t.message_id = p_message_id and t.chat_id = p_chat_id and not t.is_bot;
+  if coalesce(v_said.content = p_said, true) and coalesce(v_heard.content = p_heard, true) then
+    return false;
+  end if;
+  perform public.take_back_sources(
+    array[p_message_id], array_remove(array[v_said.content, v_heard.content], null),
+    array(select bot_private.kept_by(array[p_message_id])), null, p_by_turn);
+  perform public.take_back_kept(p_message_id, p_chat_id);
+  perform public.drop_answer(t.id) from public.agent_turns t where t.id = p_message_id;
+  perform public.note_gone(array(select distinct unnest(bot_private.known_as(array[p_message_id]))), p_chat_id);
+  delete from public.agent_turn_records where turn_id = p_message_id;
+  -- what was said is not changed: another row takes its place, and what was derived from the old one goes with it
+  delete from public.agent_messages where id = v_said.id;
+  insert into public.agent_messages (
+    id, turn_id, conversation_id, user_id, tenant_key, chat_id, role, chunk, content, actor_id, actor_name,
+    message_id, status, created_at)
+  overriding system value
+  select v_said.id, v_said.turn_id, v_said.conversation_id, v_said.user_id, v_said.tenant_key, v_said.chat_id,
+         v_said.role, v_said.chunk, p_said, v_said.actor_id, v_said.actor_name, v_said.message_id, v_said.status,
+         v_said.created_at
+  where v_said.id is not null;
+  perform bot_private.keep_terms(p_message_id) where v_said.id is not null;
+  -- with another number, so that no worker goes on with what it holds
+  delete from public.chat_transcript where message_id = p_message_id and chat_id = p_chat_id;
+  insert into public.chat_transcript (
+    chat_id, message_id, tenant_key, root_id, author, author_id, content, "timestamp", is_bot, ours)
+  select v_heard.chat_id, v_heard.message_id, v_heard.tenant_key, v_heard.root_id, v_heard.author, v_heard.author_id,
+         p_heard, v_heard."timestamp", v_heard.is_bot, v_heard.ours
+  where v_heard.message_id is not null;
+  return true;
+end
+$$;
+
 -- Turns that forgot something, or said nothing, and are over: of them nothing stays but their cards in the
 -- chat, and what one person was shown in place of an answer. Returns how many.
 create or replace function public.drop_forgetting_turns() returns integer

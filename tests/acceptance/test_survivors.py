@@ -56,11 +56,11 @@ def play(talk: Talk, number: int, withdrawn: str, stays: str) -> list[str]:
     source = talk.ask(remember + withdrawn, [kept(f"a_{number}", withdrawn)], "OK.")
     read = [
         {"name": "read_working_memory", "arguments": {}},
-        {"name": "recall", "arguments": {"query": withdrawn}},
         kept(f"b_{number}", stays),
     ]
     beside = talk.ask(remember + stays, read, f"OK: {stays}")
-    repeated = talk.ask("list it all", [], f"1. {withdrawn}\n2. {stays}")
+    recalled = [{"name": "recall", "arguments": {"query": withdrawn}}]
+    repeated = talk.ask("list it all", recalled, f"1. {withdrawn}\n2. {stays}")
 
     world.platform.post("/recall", **{"message_id": source, "as": world.people["Alice"]})
 

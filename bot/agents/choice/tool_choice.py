@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 
 from bot.agents.choice.tool_cues import CUES, GROUP_OF, SPECIALISTS, Cues, Group
-from bot.agents.offline import agendas, facts, reminders
+from bot.agents.offline import agendas, reminders
 from bot.agents.offline.commands import command
+from bot.agents.offline.prompt_reading import spoken
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.prompts.quotation import without_material
 from bot.agents.tool_types.tool import Toolbox
@@ -42,10 +43,11 @@ def groups_for(prompt: Prompt, specialists: Collection[str] = ()) -> frozenset[G
     A longer conversation never needs less, so that tools are only added while one goes on.
     """
     asked = _called_for(prompt.question, specialists) | _understood_offline(prompt)
+    of_others = [one.content for one in prompt.history if not one.stays]
     if not asked and _POINTS.search(prompt.question):
-        asked = _called_for(prompt.transcript, specialists)
+        asked = _called_for("\n".join((*of_others, prompt.transcript)), specialists)
     earlier: set[Group] = {"notes"} if prompt.registry else set()
-    for one in prompt.history:
+    for one in (one for one in prompt.history if one.stays):
         words_of_people = one.role == "user"
         earlier |= _called_for(one.content, specialists, hints=words_of_people)
         earlier |= _used(one.content, [exchange.name for exchange in one.exchanges])
@@ -74,7 +76,7 @@ def _of_specialists(names: tuple[str, ...]) -> list[tuple[Group, Cues]]:
 
 def _understood_offline(prompt: Prompt) -> set[Group]:
     """What the rules of the offline model would do."""
-    question = facts.spoken(without_material(prompt.question), prompt.bot_name)
+    _, question = spoken(without_material(prompt.question), prompt.bot_name)
     groups: set[Group] = set()
     if command(question):
         groups.add("notes")

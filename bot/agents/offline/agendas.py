@@ -35,14 +35,18 @@ _FREE = (
     ),
     re.compile(
         rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?P<who>.{{1,40}}?)(?P<when2>{_DAY_ZH}{_TIME_ZH})?"
-        r"(?:都)?(?:什么时候|啥时候|何时|几点|哪些时间|有没有)?(?:有空|空闲|有时间|没空|忙不忙)",
+        r"(?:都)?(?:什么时候|啥时候|何时|几点|哪些时间|有没有)?(?:有空|空闲|有时间|没空|忙不忙)"
+        r"(?:吗|么|呢|的|没有|没)*$",
         re.S,
     ),
 )
 _DUE = re.compile(
-    r"^what(?:'s|’s| is| are)?(?: my)?(?: tasks?)?(?: that (?:is|are))? due\b(?P<when>.*)$"
-    rf"|^(?:我)?(?P<zh>{_DAY_ZH}|本周|这周)?(?:我)?(?:有什么|有哪些|哪些|什么)?(?:任务|待办)?"
-    r"(?:要)?(?:到期|截止|要交)(?:的)?(?:任务|待办)?(?:有哪些|有什么)?",
+    r"^(?:what|which)(?:['’]s| is| are| do i have| tasks are)?(?: my)?(?: open)?(?: tasks?)?"
+    r"(?: (?:that (?:is|are) )?due\b|(?<=tasks)$|(?<=tasks)(?= do i have$))(?P<when>.*)$"
+    r"|^(?:show |list )?(?:me )?my (?:open )?tasks$"
+    rf"|^(?:列出|看看|查看)?(?:我)?(?P<zh>{_DAY_ZH}|本周|这周)?(?:我)?"
+    r"(?:(?:有什么|有哪些|哪些|什么)?(?:任务|待办)?(?:要)?(?:到期|截止|要交)(?:的)?(?:任务|待办)?"
+    r"(?:有哪些|有什么)?|(?:(?:还)?(?:有什么|有哪些)|的)(?:任务|待办)(?:事项)?(?:有哪些|有什么)?)$",
     re.I | re.S,
 )
 _BOOK = (
@@ -103,7 +107,7 @@ def _due(said: str) -> Call | None:
     found = _DUE.search(said)
     if not found:
         return None
-    when = (found["when"] or found["zh"] or "").strip()
+    when = (found["when"] or found["zh"] or "").removeprefix(" do i have").strip()
     return Call("list_due_tasks", {"when": when or "this week"})
 
 

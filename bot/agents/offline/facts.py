@@ -1,41 +1,47 @@
-"""How the offline model remembers and finds facts in what it was told. Pure."""
+"""What people say to the offline model about facts: statements, corrections, questions. Pure."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
 
+from bot.agents.offline import agendas, reminders
+from bot.agents.offline.commands import command
 from bot.agents.offline.small_talk import small_talk
-from bot.agents.prompts.prompt import PERSON_MEMORY, THREAD_MEMORY
 
-_LATIN = re.compile(r"[a-z0-9]+")
-_HAN = re.compile(r"[\u3400-\u9fff]+")
+_POLITE = r"^\W*(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the way)\b[\s,:]*)*"
+_POLITE_ZH = r"^\W*(?:请|麻烦|帮我|你|一定|要|把)*"
+_KEEP_ZH = r"(?:记住|记一下|记着|记下来?)"
 _REMEMBER = re.compile(
-    r"^\W*(?:please\s+|can you\s+|could you\s+)*"
-    r"(?:remember|note|keep in mind)(?:\s+that)?\b[\s:,]*(.+)"
-    r"|^\W*(?:请|麻烦|帮我|你|一定|要)*(?:记住|记一下|记着|记下来?)[，,：:\s]*(.+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_FORGET = re.compile(
-    r"^\W*(?:please\s+|can you\s+|could you\s+)*forget(?:\s+(?:that|about))?\b[\s:,]*(.+)"
-    r"|^\W*(?:请|麻烦|帮我|你|把)*(?:忘掉|忘了|忘记|别记|不要记住)[，,：:\s]*(.+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_CORRECTION = re.compile(
-    r"^\W*no\b[\s,.:;]*(?:it|that)(?:'s| is)(?: now)?\s+(.+)"
-    r"|^\W*(?:不对|不是|不)[\s，,。：:]*(?:现在|应该)?是[，,：:\s]*(.+)",
+    rf"{_POLITE}(?:remember|note|keep in mind)(?:\s+that)?\b[\s:,]*(.+)"
+    rf"|{_POLITE_ZH}{_KEEP_ZH}[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
 )
 # “my name is Alice, remember that”; “我叫小明，记住”
 _REMEMBERED_AT_END = re.compile(
     r"^\W*+(.+?)(?<![\s,.;:])[\s,.;:]++(?:please\s+|and\s+)*remember(?:\s+(?:that|this|it))?"
     r"(?:,?\s*please)?[\s.!]*$"
-    r"|^\W*+(.+?)(?<![\s，,。；;])[\s，,。；;]++(?:请|麻烦|帮我|你|一定|要)*(?:记住|记一下|记着|记下来?)"
+    rf"|^\W*+(.+?)(?<![\s，,。；;])[\s，,。；;]++(?:请|麻烦|帮我|你|一定|要)*{_KEEP_ZH}"
     r"(?:这个|这点|它|了|哦|啊|吧)*[\s。.!！]*$",
     re.IGNORECASE | re.DOTALL,
 )
+_FORGET = re.compile(
+    rf"{_POLITE}forget(?:\s+(?:that|about))?\b[\s:,]*(.+)"
+    rf"|{_POLITE_ZH}(?:忘掉|忘了|忘记|别记|不要记住)[，,：:\s]*(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NEVER_MIND = re.compile(
+    r"(?:it|that|this)\b\s*(?:$|[,;.])|(?:它|这个|那个)?(?:吧|$)", re.IGNORECASE
+)
+_WRONG = (
+    r"(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
+    r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正|说错了"
+)
+_CORRECTION = re.compile(
+    rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: now)?\b\s*)?"
+    r"(?:应该|现在|已经)*(?:改到了?|改成了?|是)?[，,：:\s]*(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_BUT = re.compile(r"^.{0,60}?[，,；;]\s*(?:而是|应该是|是|but\s|it(?:'s| is)\s)(.+)", re.DOTALL)
 _NAME = re.compile(
     r"\bmy name(?:'s| is)\s+(.{1,40})|\b(?:i am called|call me)\s+(.{1,40})"
     r"|我的?名字(?:是|叫做?)?[:：]?\s*(.{1,20})|我叫做?(.{1,20})",
@@ -47,103 +53,159 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
-_AUTHOR = re.compile(r"^(?!\[)([^\s:：]{1,40})[:：]\s")
 _QUESTION = re.compile(
     r"[?？吗呢么]\s*$"
-    r"|^\W*(?:what|when|where|who|which|how|why|do|does|did|is|are|can|could)\b"
-    r"|什么|几时|哪|谁|多少|怎么|何时",
+    r"|^\W*(?:(?:and|so|but|hey|hi|ok|okay|well|please)\b[\s,]*)*(?:what|when|where|who|whose|whom"
+    r"|which|how|why|do|does|did|is|are|am|was|were|has|have|can|could|should|would|will|shall"
+    r"|may|any|anyone|anybody|anything)(?:['’]s)?\b"
+    r"|什么|啥|几时|几[点号个位天]|哪|谁|多少|多久|怎么|何时|是否|是不是|有没有|能不能",
     re.IGNORECASE,
 )
-_STOP = frozenset(
-    "a an and are at be can did do does for have how i in is it its me my of on or our s t that the"
-    " this to was we were what when where which who why will with you your remember please".split()
+_REQUEST = re.compile(
+    rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|write|cancel|delete|remove"
+    r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
+    r"|change|rename|open|read|look|help|stop|check|compare|calculate|share|move|put|send|ask"
+    r"|let|remind|ping|say|try|answer|repeat|start|tag)\b(?!\s+(?:that|it),)"
+    r"|^\W*(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
+    r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示|总结|概括"
+    r"|翻译|写一|建一|创建|新建|取消(?!了)|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
+    r"|打开|分享给|对比|讲讲|算一?下|忘掉|忘记)",
+    re.IGNORECASE,
 )
-_TOPIC_END = re.compile(
-    r"(?<!\s)\s+(?:is|are|was|were|will|has|have)\s+|(?<!\s)\s*[=:：]\s*|是|在|叫|为|有"
+_STATES = re.compile(
+    r"(?:\b(?:is|are|was|were|am|has|have|had|will|moved?|moves|changed|switched|takes?|costs?"
+    r"|starts?|begins?|ends?|opens?|closes?|leaves?|lives?|works?|owns?|leads?|runs?|likes?"
+    r"|loves?|hates?|prefers?|needs?|uses?|meets?|became|joined|left|postponed|delayed|cancelled"
+    r"|canceled|decided|agreed|booked|renamed|reviews?|means|belongs?|speaks?|went|got)\b|['’](?:s|re|m)\b)"
+    r"|[是在有为叫姓住]|喜欢|改到|改成|改为|换成|换到|推迟|提前|挪到|延期|定于|取消了|负责|需要|等于|属于|搬到|离职|请假",
+    re.IGNORECASE,
+)
+_CHANGES = re.compile(
+    r"\b(?:moved|changed|switched|postponed|delayed|rescheduled|renamed|raised|lowered|cancelled"
+    r"|canceled|now|again|no longer|anymore|any more|instead|became|from today|replaced|replaces)\b"
+    r"|改[到成为由用]|换[成到为]|推迟|提前|挪到|延期|取消了?|不再|现在|更新为|变成|搬到|涨到|降到|调到",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"(?<!\s)\s+(?:is|are|was|were|will be|has been|has|have|had)(?:\s+now)?\s+"
+    r"(?!(?:been )?(?:moved|changed|switched|postponed|delayed)\b)"
+    r"|(?<!\s)\s+(?:(?:has|have|is|was)\s+)?(?:been\s+)?"
+    r"(?:moved|changed|switched|postponed|delayed)\s+(?=to\b)"
+    r"|(?<!\s)\s*[=:：]\s*"
+    r"|(?:已经?|现在|又)?(?:改到|改成|改为|换成|换到|推迟到|提前到|挪到|延期到|搬到|定在|定于)了?|是|在|叫|为|有",
+    re.IGNORECASE,
+)
+_PREPOSITION = re.compile(r"(?:on|at|in|by|to|for|from|with|until)\b\s*", re.IGNORECASE)
+_DATE = re.compile(
+    r"(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d"
+    r"|(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|noon"
+    r"|midnight|half past|quarter (?:past|to)|\d{1,2}[:：]\d\d|\d{1,2} ?[ap]m\b|\d{4}-\d\d"
+    r"|[今明后]天|[这本下上]?(?:周|星期|礼拜)[一二三四五六日天末]|\d{1,2}月|[一二三四五六七八九十]{1,2}月"
+    r"|\d{1,2}[日号点]|[上下]午|早上|晚上|中午",
+    re.IGNORECASE,
 )
 _SAYS_NO_TOPIC = frozenset(
     "i we you he she it they this that there 我 我们 你 他 她 它 这 那".split()
 )
 _LONGEST_KEY = 40
-_RECALLED = re.compile(r"^\[(?P<when>[^\]]+)\] (?P<who>.{1,80}?): (?P<said>.+)$")
-_TOLD = 3
-_LINES = 5
-_BEGINNING = 5  # words of which so many letters agree are forms of one
-_OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
+_LONGEST_STATEMENT = 300
 
 
 def is_question(text: str) -> bool:
     return bool(_QUESTION.search(text))
 
 
-def tells(text: str) -> bool:
-    """Whether it may state something: it is no question, no greeting, and has a text."""
-    return not is_question(text) and not small_talk(text)
+def is_request(text: str) -> bool:
+    """Whether `text` asks for something to be done: a command, a reminder, a meeting."""
+    return bool(
+        text.startswith(("/", "／"))
+        or _REQUEST.search(text)
+        or command(text)
+        or reminders.wish(text)
+        or agendas.wish(text)
+    )
+
+
+def stated(text: str) -> str:
+    """The statement that `text` makes, also within “remember that …”; "" for questions, requests
+    and greetings."""
+    if fact := to_remember(text):
+        return fact
+    if is_question(text) or small_talk(text) or is_request(text):
+        return ""
+    return without_stop(text)
+
+
+def to_keep(text: str) -> str:
+    """The statement in `text` if it is plain enough to be kept unasked: one that gives something a
+    value."""
+    fact = stated(text)
+    is_plain = len(fact) <= _LONGEST_STATEMENT and len(_words_of(fact)) > 2
+    return fact if is_plain and _STATES.search(fact) else ""
 
 
 def to_remember(text: str) -> str:
     """The fact in “remember that …” or “…, remember that”, or nothing."""
     match = _REMEMBER.match(text) or _REMEMBERED_AT_END.match(text)
-    if not match or is_question(_stated(match)) or _ASKS_NAME.search(text):
+    if not match or is_question(_given(match)) or _ASKS_NAME.search(text):
         return ""
-    return _stated(match)
-
-
-def key(fact: str) -> str:
-    """What a fact is about, as a key of the working memory: a later word on it replaces it."""
-    if name_in(fact):
-        return "name"
-    topic = _TOPIC_END.split(fact.lower(), maxsplit=1)[0]
-    if topic.strip() in _SAYS_NO_TOPIC:
-        topic = fact.lower()  # “I have a cat” says nothing about “I like tea”
-    words = re.findall(r"[a-z0-9]+|[\u3400-\u9fff]+", topic)
-    return "_".join(words)[:_LONGEST_KEY] or "fact"
+    return _given(match)
 
 
 def to_forget(text: str) -> str:
-    """What is meant by “forget that I …”, or nothing."""
+    """What is meant by “forget that I …”, or nothing. “Forget it” means never mind."""
     match = _FORGET.match(text)
-    return _stated(match) if match and not is_question(text) else ""
+    if not match or is_question(text) or _NEVER_MIND.match(_given(match)):
+        return ""
+    return _given(match)
 
 
 def corrected(text: str) -> str:
-    """The new value in “no, it is now …”, or nothing."""
+    """The new value in “no, it is now …”, “不是3号，是5号”, or nothing."""
     match = _CORRECTION.match(text)
-    return _stated(match) if match else ""
+    if not match or is_question(text):
+        return ""
+    rest = _BUT.match(match[1])
+    return without_stop(re.sub(r"了$", "", without_stop(rest[1] if rest else match[1])))
+
+
+def is_whole(value: str) -> bool:
+    """Whether a corrected value names its matter itself: “no, our launch is on 4 March”."""
+    said, verb, _ = _parts(value)
+    return bool(verb) and said.strip().lower() not in _SAYS_NO_TOPIC
 
 
 def replaced(statement: str, value: str) -> str:
-    """“the launch is on 3 March” with another value after its verb."""
-    parts = _TOPIC_END.split(statement, maxsplit=1)
-    verb = statement[len(parts[0]) : len(statement) - len(parts[1])] if len(parts) > 1 else ""
-    return f"{parts[0]}{verb}{value}" if verb else value
+    """`statement` with another value after its verb; `value` alone where it has no verb."""
+    about, verb, old = _parts(statement)
+    if not verb:
+        return value
+    preposition = _PREPOSITION.match(old)
+    keeps = preposition and not _PREPOSITION.match(value)
+    return f"{about}{verb}{preposition[0] if preposition and keeps else ''}{value}"
 
 
-def key_of(about: str, instructions: str) -> str:
-    """The key of the working memory whose name and value share most words with `about`."""
-    wanted, best, best_score = _words(about), "", 0
-    for name, value in held(instructions).items():
-        score = len(wanted & _words(f"{name.replace('_', ' ')} {' '.join(_texts(value))}"))
-        if score and score >= best_score:
-            best, best_score = name, score
-    return best
+def changes(statement: str) -> bool:
+    """Whether a word in it says that something is new."""
+    return bool(_CHANGES.search(statement))
 
 
-def is_named(about: str, instructions: str) -> bool:
-    """Whether the fact that `key_of` finds has every word of `about`."""
-    name = key_of(about, instructions)
-    said = f"{name.replace('_', ' ')} {' '.join(_texts(held(instructions).get(name)))}"
-    return bool(name) and _words(about) <= _words(said)
-
-
-def held(instructions: str) -> dict[str, Any]:
-    """The working memory in the instructions, what is of the thread last."""
-    found: dict[str, Any] = {}
-    for heading in (PERSON_MEMORY, THREAD_MEMORY):
-        _, there, after = instructions.partition(f"{heading}\n")
-        if there:
-            found |= json.loads(after.partition("\n")[0])
-    return found
+def key(statement: str) -> str:
+    """The key under which a statement is kept: what it is about, and in what respect. A time never
+    replaces a place."""
+    if name_in(statement):
+        return "name"
+    about, verb, value = _parts(statement)
+    if about.strip().lower() in _SAYS_NO_TOPIC or not verb:
+        about, respect = statement, ""
+    else:
+        preposition = _PREPOSITION.match(value)
+        rest = value[preposition.end() :] if preposition else value
+        has = re.search(r"\b(?:has|have|had)\b|有|在", verb, re.IGNORECASE)
+        respect = "time" if _DATE.match(rest) else next((m[0] for m in (preposition, has) if m), "")
+    words = re.findall(r"[a-z0-9]+|[\u3400-\u9fff]+", f"{about} {respect}".lower())
+    return "_".join(words)[:_LONGEST_KEY].strip("_") or "fact"
 
 
 def asks_name(text: str) -> bool:
@@ -154,122 +216,26 @@ def name_in(text: str) -> str:
     """The name that somebody gives as theirs, if they do."""
     if asks_name(text):
         return ""
-    match = _NAME.search(text)
-    kept = re.match(r"(?:name|名字): (.{1,40})", text)  # as `kept` tells a short value
-    found = match or kept
+    found = _NAME.search(text) or re.match(r"(?:name|名字): (.{1,40})", text)
     given = next((group for group in found.groups() if group), "") if found else ""
     return _NAME_END.split(given, maxsplit=1)[0].strip(" 　'\"“”")
 
 
-def author(line: str) -> str:
-    """The name in front of what was said, where there is one."""
-    match = _AUTHOR.match(line.strip())
-    return match[1] if match else ""
-
-
-def kept(instructions: str) -> list[str]:
-    """The texts of the working memory that stands in the instructions."""
-    texts: list[str] = []
-    for heading in (THREAD_MEMORY, PERSON_MEMORY):
-        _, found, after = instructions.partition(f"{heading}\n")
-        if found:
-            texts += _texts(json.loads(after.partition("\n")[0]))
-    return texts
-
-
-def closest(question: str, statements: Iterable[str]) -> str:
-    """The statement that shares most words with the question; the latest of equals."""
-    wanted = _words(question)
-    best, best_score = "", 0
-    for statement in statements:
-        score = len(wanted & _words(statement))
-        if score and score >= best_score and tells(statement):
-            best, best_score = statement, score
-    match = _REMEMBER.match(best)
-    return _stated(match) if match else _without_stop(best)
-
-
-def bot_name(instructions: str) -> str:
-    """The bot's own name, as its instructions give it."""
-    match = _OWN_NAME.match(instructions)
-    return match[1] if match else ""
-
-
-def spoken(line: str, bot: str = "") -> str:
-    """What was said, without the author's name in front and the bot's own, `bot`: another name
-    tells whom it is about."""
-    said = re.sub(r"^(?!\[)[^\s:：]{1,40}[:：]\s+", "", line.strip())
-    return re.sub(rf"^(?:@{re.escape(bot)}\s+)+", "", said) if bot else said
-
-
-def told_before(question: str, recalled: str, bot: str = "") -> list[str]:
-    """What people told that shares a word with `question`, of the lines that recall gives; at most
-    `_TOLD`."""
-    asked = _words(question)
-    told = _told(recalled, bot)
-    return [_cited(one, bot) for one in told if _shares_a_word(asked, one["said"])][-_TOLD:]
-
-
-def told(recalled: str, bot: str = "") -> list[str]:
-    """What people told, of the lines that recall gives."""
-    return [_cited(one, bot) for one in _told(recalled, bot)]
-
-
-def _told(recalled: str, bot: str) -> list[re.Match[str]]:
-    """No questions, and nothing that the bot said."""
-    lines = [match for match in map(_RECALLED.match, recalled.splitlines()) if match]
-    return [one for one in lines if one["who"] != "[you]" and tells(spoken(one["said"], bot))]
-
-
-def lines_about(question: str, name: str, text: str) -> list[str]:
-    """The lines of a file that share a word with `question`, or its first ones where the question
-    names the file; at most `_LINES`."""
-    asked, named = _words(question), _words(name)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    fitting = [line for line in lines if _shares_a_word(asked - named, line)]
-    return (fitting or (lines if asked & named else []))[:_LINES]
-
-
-def _shares_a_word(asked: set[str], text: str) -> bool:
-    """Whether a word of `asked` is in the text, or one that begins alike (moved, moving)."""
-    words = _words(text)
-    begun = {word[:_BEGINNING] for word in words if len(word) >= _BEGINNING}
-    return bool(asked & words) or any(
-        word[:_BEGINNING] in begun for word in asked if len(word) >= _BEGINNING
-    )
-
-
-def _cited(line: re.Match[str], bot: str) -> str:
-    said = spoken(line["said"], bot)
-    return f"{line['who']} ({line['when']}): {to_remember(said) or said}"
-
-
-def _stated(match: re.Match[str]) -> str:
-    return _without_stop(match[1] or match[2])
-
-
-def _without_stop(text: str) -> str:
+def without_stop(text: str) -> str:
     return text.strip().rstrip(".。!！")
 
 
-def _words(text: str) -> set[str]:
-    """Latin words without stop words, and pairs of neighbouring CJK characters."""
-    latin = {word for word in _LATIN.findall(text.lower()) if word not in _STOP}
-    return latin | {run[i : i + 2] for run in _HAN.findall(text) for i in range(len(run) - 1)}
+def _parts(statement: str) -> tuple[str, str, str]:
+    """What a statement is about, its verb, and the value; no verb: all of it is the first."""
+    verb = _VERB.search(statement)
+    if not verb or not verb.start():
+        return statement, "", ""
+    return statement[: verb.start()], verb[0], statement[verb.end() :]
 
 
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case dict():
-            for name, item in value.items():
-                # a bare value says little without the key it stands under
-                yield from (f"{name}: {item}",) if _is_short(item) else _texts(item)
-        case list():
-            for item in value:
-                yield from _texts(item)
-        case str() | int() | float():
-            yield str(value)
+def _given(match: re.Match[str]) -> str:
+    return without_stop(match[1] or match[2])
 
 
-def _is_short(item: Any) -> bool:
-    return isinstance(item, int | float) or (isinstance(item, str) and len(item.split()) <= 2)
+def _words_of(text: str) -> list[str]:
+    return re.findall(r"[a-zA-Z0-9]+|[\u3400-\u9fff]", text)

@@ -8,57 +8,34 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
-from bot.agents.llm.model import Message, OnText, Request, Response
+from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.offline import agendas, facts, notes, reminders
 from bot.agents.offline.commands import NoteRequest, command
-from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.evidence import Evidence, answering, cited, lines_about, statements
+from bot.agents.offline.kept import kept_texts, key_of
+from bot.agents.offline.notes import Call
+from bot.agents.offline.prompt_reading import (
+    Situation,
+    held,
+    now_of,
+    recalled_lines,
+    situation_of,
+)
 from bot.agents.offline.small_talk import small_talk
 from bot.agents.offline.texts import say
-from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
-from bot.agents.prompts.quotation import quotations, without_material
-from bot.agents.tool_types.outcomes import COMMON, ToolOutcome
-from bot.agents.tool_types.tool import ERROR, ToolCall
+from bot.agents.prompts.prompt import MEMORY_AWAY
+from bot.agents.tool_types.tool import ToolCall
 from bot.documents.links import links_in, without_links
-from bot.text.languages import Language, join_list, language_said, last_language
-from memory.foreign_text import as_written
+from bot.text.languages import join_list
+
+__all__ = ["OfflineModel", "Situation", "next_step", "situation_of"]
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _NEAREST = 2  # passages of which the question need not share a word
 _MOST_LINES, _LINE_CHARS = 5, 300
-_FILE = re.compile(r"Text of the (?:file|document) \"(.+?)\"")
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """A prompt as the rules read it; `returned` are this turn's tool results, in order, and
-    `instructions` hold what is known for the answer too.
-
-    `author` is the name in front of the question, where people are told apart; `own_name` the
-    bot's. `files` are name and text of those that came with the question. `by_meaning`: recall
-    finds what shares no word with it, too.
-    """
-
-    question: str
-    people_said: tuple[str, ...] = ()
-    bot_said: tuple[str, ...] = ()
-    instructions: str = ""
-    tools: frozenset[str] = frozenset()
-    returned: tuple[Returned, ...] = ()
-    author: str = ""
-    own_name: str = ""
-    files: tuple[tuple[str, str], ...] = ()
-    by_meaning: bool = False
-
-    @property
-    def last(self) -> Returned | None:
-        return self.returned[-1] if self.returned else None
-
-    @property
-    def language(self) -> Language:
-        said = [facts.spoken(line, self.own_name) for line in self.people_said]
-        return language_said(self.question) or last_language(said) or "en"
 
 
 class OfflineModel:
@@ -82,88 +59,27 @@ class OfflineModel:
 
 def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
+    question, tools, language = situation.question, situation.tools, situation.language
     if MEMORY_AWAY in situation.instructions:
-        return say("memory-away", situation.language)
-    asked = command(situation.question)
+        return say("memory-away", language)
+    asked = command(question)
     if asked and asked.kind == "help":
-        return say("guide", situation.language)
-    wish = reminders.wish(situation.question) if "set_reminder" in situation.tools else None
-    if wish:
-        returned, told_of = situation.returned, situation.instructions
-        return reminders.next_step(wish, returned, told_of, situation.language)
+        return say("guide", language)
+    if "set_reminder" in tools and (wish := reminders.wish(question)):
+        return reminders.next_step(wish, situation.returned, situation.instructions, language)
     if call := _with_agenda(situation):
         return call
-    if asked and "create_note" in situation.tools:
+    if asked and "create_note" in tools:
         return _with_notes(situation, asked)
-    if "read_document" in situation.tools and (links := links_in(situation.question)):
+    if "read_document" in tools and (links := links_in(question)):
         return _from_document(situation, links[0].url)
     return _with_facts(situation)
 
 
-def situation_of(request: Request) -> Situation:
-    """What stands in a prompt, sorted."""
-    people: list[str] = []
-    bot: list[str] = []
-    called: dict[str, str] = {}
-    returned: list[Returned] = []
-    rules, known = _text(request.messages[0]), ""
-    for message in request.messages[1:]:
-        text = _text(message)
-        match message["role"]:
-            case "user":
-                knowledge, text = without_knowledge(text)
-                known = knowledge or known
-                people.append(as_written(text))
-                bot += [one.text for one in returned]
-                returned.clear()
-            case "assistant":
-                bot.append(text)
-                calls = message.get("tool_calls", ())
-                called |= {call["id"]: call["function"]["name"] for call in calls}
-            case "tool":
-                id = message["tool_call_id"]
-                outcome = request.outcomes.get(id) or _read(text)
-                returned.append(_returned(called.get(id, ""), outcome, request))
-    own_name = facts.bot_name(rules)
-    return Situation(
-        question=facts.spoken(without_material(people[-1]), own_name) if people else "",
-        author=facts.author(people[-1]) if people else "",
-        files=_files(people[-1]) if people else (),
-        people_said=tuple(people[:-1]),
-        bot_said=tuple(bot),
-        instructions=f"{rules}\n\n{known}",
-        own_name=own_name,
-        tools=frozenset(request.tools),
-        returned=tuple(returned),
-    )
-
-
-def _files(asked: str) -> tuple[tuple[str, str], ...]:
-    labelled = ((_FILE.match(label), text) for label, text in quotations(asked))
-    return tuple((label[1], text) for label, text in labelled if label)
-
-
-def _read(text: str) -> ToolOutcome:
-    """A result of which nothing is known but its message."""
-    return ToolOutcome(as_written(text), ok=not text.startswith(ERROR))
-
-
-def _returned(tool: str, outcome: ToolOutcome, request: Request) -> Returned:
-    return Returned(tool, outcome, request.tools[tool].wording if tool in request.tools else COMMON)
-
-
-def _text(message: Message) -> str:
-    """The words of a message, without its pictures."""
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in content if part["type"] == "text")
-
-
 def _with_agenda(situation: Situation) -> Call | str | None:
-    """The tool for calendars or tasks that the question calls for, or what came of it."""
-    said_before = situation.people_said[-1] if situation.people_said else ""
-    call = agendas.wish(situation.question, facts.spoken(said_before, situation.own_name))
+    """The tool for calendars or tasks that the question calls for, or what it returned."""
+    before = next((line.text for line in reversed(situation.lines) if not line.own), "")
+    call = agendas.wish(situation.question, before)
     if call is None or call.tool not in situation.tools:
         return None
     return situation.last.told(situation.language) if situation.last else call
@@ -182,46 +98,126 @@ def _with_notes(situation: Situation, asked: NoteRequest) -> Call | str:
 
 
 def _with_facts(situation: Situation) -> Call | str:
-    language, last = situation.language, situation.last
+    question, language, last = situation.question, situation.language, situation.last
     if last and not last.ok:
-        return last.told(situation.language)
-    if fact := facts.to_remember(situation.question):
-        return _remembered(situation, fact)
-    if about := facts.to_forget(situation.question):
+        return last.told(language)
+    if fact := facts.to_remember(question):
+        return _kept(situation, fact, say("remembered", language, fact=fact))
+    if about := facts.to_forget(question):
         return _forgotten(situation, about)
-    if value := facts.corrected(situation.question):
+    if value := facts.corrected(question):
         return _corrected(situation, value)
-    if facts.asks_name(situation.question) and (name := _name(situation)):
+    if facts.asks_name(question) and (name := _name(situation)):
         return say("your-name", language, name=name)
     if answer := _small_talk(situation) or _from_files(situation):
         return answer
-    if not facts.is_question(situation.question):
-        return _at_a_loss(situation, "only-read")
-    said = (facts.spoken(line, situation.own_name) for line in situation.people_said)
-    told_before = [*facts.kept(situation.instructions), *said]
-    if known := facts.closest(situation.question, told_before):
-        return say("remembered-fact", language, fact=known)
-    if "recall" in situation.tools and not last:
-        return Call("recall", {"query": situation.question, "scope": "everywhere"})
-    if last and last.tool == "recall":
-        return _from_before(situation, last)
-    return _at_a_loss(situation, "not-told")
+    if facts.is_question(question):
+        return _from_memory(situation)
+    if fact := facts.to_keep(question):
+        return _kept(situation, fact, say("remembered", language, fact=fact))
+    return _at_a_loss(situation, "only-read")
 
 
-def _from_before(situation: Situation, found: Returned) -> Call | str:
-    """What recall found that shares a word with the question. Where meaning counts, too, and there
-    is none, the best passages alone are asked for: in `found` they do not stand best first."""
-    question, own_name = situation.question, situation.own_name
-    key, lines = "from-before", facts.told_before(question, found.text, own_name)
-    if not lines and situation.by_meaning:
-        if len(situation.returned) == 1:
-            nearest = {"query": question, "scope": "everywhere", "k": _NEAREST}
-            return Call("recall", nearest)
-        key, lines = "nearest", facts.told(found.text, own_name)
-    if not lines:
+def _from_memory(situation: Situation) -> Call | str:
+    """What people said about the matter of the question, else what recall finds."""
+    question, last = situation.question, situation.last
+    if last is None or last.tool != "recall":
+        if found := answering(question, _statements(situation), situation.author):
+            return _told(situation, "remembered-fact", "from-before", found)
+        if "recall" in situation.tools:
+            return Call("recall", {"query": question, "scope": "everywhere"})
         return _at_a_loss(situation, "not-told")
-    listed = "\n".join(f"- {line}" for line in lines)
-    return say(key, situation.language, facts=listed)
+    recalled = list(statements(recalled_lines(last.text, situation.own_name)))
+    if found := answering(question, recalled, situation.author):
+        return _told(situation, "remembered-fact", "from-before", found)
+    if not situation.by_meaning:
+        return _at_a_loss(situation, "not-told")
+    if len(situation.returned) == 1:  # in a longer list the best do not stand first
+        return Call("recall", {"query": question, "scope": "everywhere", "k": _NEAREST})
+    found = tuple(recalled)
+    return (
+        _told(situation, "nearest", "nearest", found)
+        if found
+        else say("not-told", situation.language)
+    )
+
+
+def _told(situation: Situation, one: str, several: str, found: tuple[Evidence, ...]) -> str:
+    language, now = situation.language, now_of(situation.instructions)
+    told = [cited(statement, now, language) for statement in found]
+    if len(found) == 1 and one != several:
+        return say("quoted" if found[0].who else one, language, fact=told[0])
+    return say(several, language, facts="\n".join(f"- {line}" for line in told))
+
+
+def _statements(situation: Situation) -> Iterator[Evidence]:
+    """What people stated, the oldest first: what is kept comes before what was said since."""
+    said = list(statements(situation.lines))
+    known = {one.text for one in said}
+    kept = (Evidence(text) for text in kept_texts(situation.instructions) if text not in known)
+    yield from (one for one in said if one.when)
+    yield from kept
+    yield from (one for one in said if not one.when)
+
+
+def _kept(situation: Situation, fact: str, receipt: str) -> Call | str:
+    language, last = situation.language, situation.last
+    if last:
+        return receipt if last.outcome.kind == "facts-kept" else last.told(language)
+    if "update_working_memory" not in situation.tools:
+        return say("cannot-keep", language)
+    return Call("update_working_memory", {"scope": "thread", "patch": {facts.key(fact): fact}})
+
+
+def _forgotten(situation: Situation, about: str) -> Call | str:
+    last, name = situation.last, key_of(about, situation.instructions)
+    if last:
+        return last.told(situation.language)
+    if not name or "forget_fact" not in situation.tools:
+        return say("not-here", situation.language)
+    return Call("forget_fact", {"key": name})
+
+
+def _corrected(situation: Situation, value: str) -> Call | str:
+    """Gives another value to what the bot answered last to the same person."""
+    language, last = situation.language, situation.last
+    name, fact = _correction(situation, value)
+    if last:
+        kept = last.outcome.kind == "facts-kept"
+        return say("corrected", language, value=fact or value) if kept else last.told(language)
+    if not fact or "update_working_memory" not in situation.tools:
+        return say("correct-what", language)
+    return Call("update_working_memory", {"scope": "thread", "patch": {name: fact}})
+
+
+def _correction(situation: Situation, value: str) -> tuple[str, str]:
+    """The key and the whole of the corrected fact; "" where nothing can be meant."""
+    if facts.is_whole(value):
+        return facts.key(value), value
+    kept = {k: v for k, v in held(situation.instructions).items() if isinstance(v, str)}
+    answer = _last_answer(situation)
+    told = [one.text for one in _statements(situation) if one.text in answer]
+    for name, old in reversed(kept.items()):
+        if old in answer:
+            return name, facts.replaced(old, value)
+    if told:
+        fact = facts.replaced(told[-1], value)
+        return facts.key(fact), fact
+    if not kept:
+        return "", ""
+    name, old = list(kept.items())[-1]
+    return name, facts.replaced(old, value)
+
+
+def _last_answer(situation: Situation) -> str:
+    """The bot's last answer to the person who asks."""
+    to_them, answer = False, ""
+    for line in situation.lines:
+        if not line.own:
+            to_them = not situation.author or line.who == situation.author
+        elif to_them:
+            answer = line.text
+    return answer
 
 
 def _small_talk(situation: Situation) -> str:
@@ -234,7 +230,7 @@ def _small_talk(situation: Situation) -> str:
 def _from_files(situation: Situation) -> str:
     """The lines of the files that share words with the question."""
     for name, text in situation.files:
-        if lines := facts.lines_about(situation.question, name, text):
+        if lines := lines_about(situation.question, name, text):
             listed = "\n".join(f"- {line}" for line in lines)
             return say("from-file", situation.language, name=name, lines=listed)
     return ""
@@ -249,8 +245,7 @@ def _from_document(situation: Situation, url: str) -> Call | str:
         return last.told(language)
     heading, _, text = last.text.partition("\n\n")
     title = heading.partition("\n")[0].removeprefix("Title: ")
-    asked = without_links(situation.question)
-    lines = facts.lines_about(asked, title, text) or text.splitlines()
+    lines = lines_about(without_links(situation.question), title, text) or text.splitlines()
     said = [line.lstrip("# ")[:_LINE_CHARS] for line in lines if line.strip("# ")][:_MOST_LINES]
     listed = "\n".join(f"- {line}" for line in said)
     return say("from-file", language, name=title, lines=listed)
@@ -264,45 +259,8 @@ def _at_a_loss(situation: Situation, key: str) -> str:
     return say("file-read", situation.language, name=names)
 
 
-def _remembered(situation: Situation, fact: str) -> Call | str:
-    language, last = situation.language, situation.last
-    if not last and "update_working_memory" in situation.tools:
-        patch = {facts.key(fact): fact}
-        return Call("update_working_memory", {"scope": "thread", "patch": patch})
-    if not last:
-        return say("cannot-keep", language)
-    if last.outcome.kind != "facts-kept":
-        return last.told(language)
-    return say("remembered", language, fact=fact)
-
-
-def _forgotten(situation: Situation, about: str) -> Call | str:
-    last, name = situation.last, facts.key_of(about, situation.instructions)
-    if last:
-        return last.told(situation.language)
-    if not name or "forget_fact" not in situation.tools:
-        return say("not-here", situation.language)
-    return Call("forget_fact", {"key": name})
-
-
-def _corrected(situation: Situation, value: str) -> Call | str:
-    """What was kept last has another value now."""
-    language, last = situation.language, situation.last
-    if last and last.outcome.kind != "facts-kept":
-        return last.told(language)
-    if last:
-        return say("corrected", language, value=value)
-    known = facts.held(situation.instructions)
-    if not known or "update_working_memory" not in situation.tools:
-        return say("only-read", language)
-    name, old = list(known.items())[-1]
-    patch = {name: facts.replaced(old, value) if isinstance(old, str) else value}
-    return Call("update_working_memory", {"scope": "thread", "patch": patch})
-
-
 def _name(situation: Situation) -> str:
     """The name the person gave last, of what they said themselves; what is kept comes first."""
-    own = (line for line in situation.people_said if facts.author(line) == situation.author)
-    stated = (facts.spoken(line, situation.own_name) for line in own)
-    told_before = [*stated, *facts.kept(situation.instructions)]
+    own = [line.text for line in situation.lines if not line.own and line.who == situation.author]
+    told_before = [*own, *kept_texts(situation.instructions)]
     return next((name for line in reversed(told_before) if (name := facts.name_in(line))), "")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bot.agents.offline.choosing import LAST, naming, position
 from bot.agents.offline.commands import NoteRequest
 from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import REGISTRY
@@ -29,20 +30,7 @@ _ELSEWHERE = re.compile(r"^(?:(\d+)\.|-) \"(.{1,200})\" \(ID: (note_[a-z2-7]+)\)
 _SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
 _DELETED = "deleted note "
 _CHANGED = frozenset({"note-updated", "note-deleted"})
-_NUMBERS_ZH = "一二三四五六七八九十"
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-_POSITION = re.compile(
-    rf"第([{_NUMBERS_ZH}]|\d{{1,3}})(?=[条个篇份笔便])|\b({'|'.join(_ORDINALS)})\b"
-    r"|\b(\d{1,3})(?:st|nd|rd|th)\b|(?:\bnote|\bnumber|\bno\.?|#) ?(\d{1,3})\b",
-    re.IGNORECASE,
-)
-_LAST = re.compile(r"\b(?:last|latest|newest)\b|最后|最新", re.IGNORECASE)
 _SEVERAL = re.compile(r"\b(?:all|every|both|these|those|notes)\b|所有|全部|每一?[条个篇]|[那这]些")
-_POINTING = re.compile(
-    r"\b(?:that|this|the|my|it|one|note|just|now)\b"
-    r"|第[一二三四五六七八九十]|刚才|上一|[那这该它我]|[条个篇份]|的?(?:笔记|便签)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +118,7 @@ def next_call(asked: NoteRequest, known: Sequence[KnownNote], *, searched: bool)
         return None
     candidates = meant(asked.ref, known)
     if not candidates:
-        words = " ".join(search_terms(_named(asked.ref)))
+        words = " ".join(search_terms(naming(asked.ref)))
         return Call("search_notes", {"query": words}) if words and not searched else None
     if _named_alike(asked.ref, candidates):
         return None
@@ -144,15 +132,13 @@ def meant(ref: str, known: Sequence[KnownNote]) -> list[KnownNote]:
     that it says too little.
     """
     in_order = sorted(known, key=lambda note: note.ordinal)
-    if match := _POSITION.search(ref):
-        listed = any(note.shown for note in known)
-        place = _place(match)
-        return [note for note in in_order if place == (note.shown if listed else note.ordinal)]
-    if _LAST.search(ref):
+    if place := position(ref, LAST):
         shown = sorted((note for note in known if note.shown), key=lambda note: note.shown)
-        return (shown or in_order)[-1:]
+        if place == LAST:
+            return (shown or in_order)[-1:]
+        return [note for note in in_order if place == (note.shown if shown else note.ordinal)]
     recent = sorted(known, key=lambda note: (note.recency == 0, note.recency, -note.ordinal))
-    words = set(search_terms(_named(ref)))
+    words = set(search_terms(naming(ref)))
     if not words:
         return recent
     terms = {note.id: set(search_terms(note.title)) for note in known}
@@ -189,17 +175,7 @@ def unknown(asked: NoteRequest, known: Sequence[KnownNote], *, searched: bool = 
 
 def _named_alike(ref: str, candidates: Sequence[KnownNote]) -> bool:
     """Whether `ref` names several notes by their titles."""
-    pointed = _POSITION.search(ref) or _LAST.search(ref)
-    return len(candidates) > 1 and not pointed and bool(search_terms(_named(ref)))
-
-
-def _place(match: re.Match[str]) -> int:
-    chinese, english, *digits = match.groups()
-    if chinese and not chinese.isdecimal():
-        return _NUMBERS_ZH.index(chinese) + 1
-    if english:
-        return _ORDINALS.index(english.lower()) + 1
-    return int(chinese or next(digit for digit in digits if digit))
+    return len(candidates) > 1 and not position(ref, LAST) and bool(search_terms(naming(ref)))
 
 
 def _on_note(asked: NoteRequest, id: str) -> Call | None:
@@ -247,8 +223,3 @@ def _from_contexts(said: Iterable[str]) -> tuple[KnownNote, ...]:
         KnownNote(id, titles[id], ordinal, recent.index(id) + 1)
         for ordinal, id in enumerate(titles, start=1)
     )
-
-
-def _named(ref: str) -> str:
-    """The words of a reference that name something, without those that only point."""
-    return _POINTING.sub(" ", ref)

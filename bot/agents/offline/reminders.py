@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from bot.agents.offline.choosing import Listed, choose
 from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.prompt_reading import now_of
 from bot.agents.offline.texts import say
 from bot.text.dates.moments import when
 from bot.text.languages import Language
 from memory.text import HAN
 
-_NOW = re.compile(r"^Now:\n(\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
 _PEOPLE = r"(?:(?:[、和与,，\s]| and )*@[^\s@,，、]+)*"
 # Somebody by name: with a capital letter, or in Chinese characters within English words.
 _NAME = r"(?-i:[A-Z][a-z]+(?:[-'’ ][A-Z][a-z]+)*)"
@@ -46,19 +48,22 @@ _LIST = re.compile(
     re.IGNORECASE,
 )
 _CANCEL = re.compile(
-    r"\b(?:cancel|delete|remove|stop|drop)\b.{0,40}?\breminders?\b(?P<en>.*)"
-    r"|(?:取消|删除|删掉|去掉)(?P<zh>.*?)的?提醒",
+    r"\b(?:cancel|delete|remove|stop|drop)\b(?P<before>.{0,60}?)\breminders?\b(?P<en>.*)"
+    r"|\bcancel (?P<one>the \w{1,10} one|number \d{1,3}|#\d{1,3})\W*$"
+    r"|(?:取消|删除|删掉|去掉)(?P<zh>.*?)的?提醒|把(?P<ba>.{0,40}?)的?提醒(?:给|都)?(?:取消|删除|删掉|去掉)"
+    r"|取消(?P<nth>第[一二三四五六七八九十\d]{1,3}[个条项])\W*$",
     re.IGNORECASE | re.DOTALL,
 )
 _CHANGE = re.compile(
-    r"\b(?:move|change|postpone|reschedule|shift)\b.{0,10}?\breminder\b(?P<en>.{0,200}?)"
+    r"\b(?:move|change|postpone|reschedule|shift)\b(?P<before>.{0,60}?)\breminder\b(?P<en>.{0,200}?)"
     r"\bto (?P<to>.+)"
     r"|\A把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)",
     re.IGNORECASE | re.DOTALL,
 )
+_ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 # One of these stands in each of the patterns above, which take longer to try.
 _MAY_WISH = re.compile(
-    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|提醒|叫|喊|通知|呼"
+    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|提醒|叫|喊|通知|呼|取消第"
 )
 _EDGES = re.compile(
     r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b"
@@ -112,13 +117,11 @@ def wish(question: str) -> ReminderWish | None:
         return None
     question = question.replace(_HERE, " ")
     if found := _CHANGE.search(question):
-        return ReminderWish(
-            "change", found["to"] or found["zto"], about=_bare(found["en"] or found["zh"])
-        )
+        return ReminderWish("change", found["to"] or found["zto"], about=_about(found))
     if _LIST.search(question):
         return ReminderWish("list")
     if found := _CANCEL.search(question):
-        return ReminderWish("cancel", about=_bare(found["en"] or found["zh"] or ""))
+        return ReminderWish("cancel", about=_about(found))
     found = _SET.search(question) or _called(question)
     if not found or _is_about(question, found):
         return None
@@ -129,6 +132,15 @@ def wish(question: str) -> ReminderWish | None:
     whom = ([_PRONOUNS[said]] if said else []) + named or ["me"]
     rest = f"{question[: found.start()]} {_HERE} {question[found.end() :]}"
     return ReminderWish("set", _POLITE.sub("", rest), tuple(whom))
+
+
+def _about(found: re.Match[str]) -> str:
+    """The words that name the reminder: before and after that word."""
+    words = {
+        name: text or "" for name, text in found.groupdict().items() if name not in ("to", "zto")
+    }
+    words["before"] = _ARTICLE.sub("", words["before"])
+    return _bare(" ".join(filter(None, words.values())))
 
 
 def _called(question: str) -> re.Match[str] | None:
@@ -148,10 +160,10 @@ def next_step(
     if last and (not last.ok or last.tool != "list_reminders" or wanted.kind == "list"):
         return last.told(language)
     if wanted.kind == "set":
-        return _set(wanted, _now(instructions), language)
+        return _set(wanted, now_of(instructions), language)
     if not last:
         return Call("list_reminders", {})
-    return _on_one(wanted, last, _now(instructions), language)
+    return _on_one(wanted, last, now_of(instructions), language)
 
 
 def _set(wanted: ReminderWish, now: datetime, language: Language) -> Call | str:
@@ -177,20 +189,23 @@ def _of_what(said: str) -> str:
 def _on_one(
     wanted: ReminderWish, listed: Returned, now: datetime, language: Language
 ) -> Call | str:
-    """The one reminder there is, or the one whose text holds the words."""
-    found = [(one["id"], one["text"]) for one in listed.outcome.fields.get("reminders", ())]
-    words = wanted.about.lower()
-    fitting = [id for id, text in found if words and words in text.lower()]
-    ids = fitting if words else [id for id, _ in found]
-    if not found or len(ids) != 1:
+    """The one reminder that is named by number, day or words, or the only one there is."""
+    rows = listed.outcome.fields.get("reminders", ())
+    there = [Listed(one["id"], one["text"], _due(one)) for one in rows]
+    chosen = choose(wanted.about, there, now)
+    if len(chosen) != 1:
         return f"{say('ask-which', language)}\n\n{listed.told(language)}"
     if wanted.kind == "cancel":
-        return Call("cancel_reminder", {"reminder_id": ids[0]})
+        return Call("cancel_reminder", {"reminder_id": chosen[0].id})
     time = when(wanted.text, now)
     if time.problem:
         return say(f"ask-{time.problem}", language)
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
-    return Call("change_reminder", {"reminder_id": ids[0], "at": time.at, **often})
+    return Call("change_reminder", {"reminder_id": chosen[0].id, "at": time.at, **often})
+
+
+def _due(row: Mapping[str, Any]) -> datetime | None:
+    return datetime.fromisoformat(row["at"]) if row.get("at") else None
 
 
 def _is_about(question: str, found: re.Match[str]) -> bool:
@@ -210,8 +225,3 @@ def _bare(text: str) -> str:
     while (shorter := _EDGES.sub("", joined)) != joined:
         joined = shorter
     return joined
-
-
-def _now(instructions: str) -> datetime:
-    match = _NOW.search(instructions)
-    return datetime.fromisoformat(match[1]) if match else datetime.min  # noqa: DTZ901

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from bot.agents.llm.model import Message, Request
 from bot.agents.offline import facts
+from bot.agents.offline.kept import is_named
 from bot.agents.offline.model import OfflineModel, situation_of
 from bot.agents.tool_types.tool import Toolbox, ToolCall
 
@@ -34,6 +35,10 @@ async def wish_of(messages: Sequence[Message], tools: Toolbox) -> ToolWish | Non
     response = await OfflineModel().respond(request)
     if not response.calls or any(call.name in _SEARCHES for call in response.calls):
         return None
+    question = situation_of(request).question
+    asked_for = facts.to_remember(question) or facts.corrected(question)
+    if facts.to_keep(question) and not asked_for:
+        return None  # a remark, which nobody asked to be kept
     return ToolWish(response.calls, _is_certain(request))
 
 
@@ -45,4 +50,4 @@ def _is_certain(request: Request) -> bool:
     if facts.corrected(question) and not facts.to_remember(question):
         return False  # “no, it is now …” may be about anything that was said
     about = facts.to_forget(question)
-    return not about or facts.is_named(about, situation.instructions)
+    return not about or is_named(about, situation.instructions)

@@ -21,7 +21,7 @@ limit 1
 OF_TURN = """
 select t.id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id,
        coalesce(t.outcome, 'under_way') as outcome, t.outcome_reason, t.attempts,
-       bot_private.told_foot(t.shown) as shown, t.created_at, t.updated_at, c.chat_type, c.root_id,
+       t.shown, t.created_at, t.updated_at, c.chat_type, c.root_id,
        bot_private.told_record(bot_private.whole_record(r.short),
          bot_private.given_ids(t.given_messages, t.given)) as record,
        (select k.name from public.chats k

@@ -136,7 +136,6 @@ def test_the_console_reads_and_keeps_its_looks_and_holds_nothing_else(
         ("function", "bot_private.record_fields", "execute"),
         ("function", "bot_private.whole_record", "execute"),
         ("function", "bot_private.given_ids", "execute"),
-        ("function", "bot_private.told_foot", "execute"),
         *(
             ("table", f"public.{name}", "select")
             for name in AT_THE_CONSOLE

@@ -95,13 +95,12 @@ def test_a_stored_record_is_read_by_places_that_never_change(turn: psycopg.Conne
     assert told(turn)[0] == {"bot": "Memo", "came_along": True}
 
 
-def test_a_foot_is_kept_without_its_empty_lists_and_told_with_them(
+def test_a_foot_is_kept_without_its_empty_list_and_told_with_it(
     database: psycopg.Connection,
 ) -> None:
     foots = [
-        {"language": "en", "seconds": 1.5, "tools": [], "recalled": []},
-        {"language": "zh", "seconds": 2, "tools": [["search", True]], "recalled": []},
-        {"language": "zh", "seconds": 2, "tools": [], "recalled": [["2026-11-20", "chat"]]},
+        {"language": "en", "seconds": 1.5, "recalled": []},
+        {"language": "zh", "seconds": 2, "recalled": [["2026-11-20", "chat", "om_gone"]]},
         None,
     ]
     for foot in foots:
@@ -110,5 +109,5 @@ def test_a_foot_is_kept_without_its_empty_lists_and_told_with_them(
             [json.dumps(foot) if foot else None],
         ).fetchone()
         assert row
-        assert row[0] == foot
+        assert row[0] == (foot and foot | {"quotes": {}})
         assert [] not in (row[1] or {}).values()

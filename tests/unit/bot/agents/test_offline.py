@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, cast
 
 import pytest
@@ -16,10 +17,11 @@ from bot.agents.llm.limits import Spent
 from bot.agents.llm.model import Request
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import run
-from bot.agents.offline import facts
 from bot.agents.offline.commands import NoteRequest, command
+from bot.agents.offline.evidence import answering, cited, statements
 from bot.agents.offline.model import OfflineModel, Situation, next_step
 from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.prompt_reading import PromptLine, recalled_lines, spoken
 from bot.agents.offline.texts import say
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
@@ -197,7 +199,7 @@ def test_a_fact_goes_into_the_working_memory_before_it_is_confirmed() -> None:
 
     assert asked == Call(
         "update_working_memory",
-        {"scope": "thread", "patch": {"our_launch": "our launch is on 3 March"}},
+        {"scope": "thread", "patch": {"our_launch_time": "our launch is on 3 March"}},
     )
     confirmed = _step("remember that our launch is on 3 March", returned=(done,))
     assert confirmed == "Got it. I will remember: our launch is on 3 March."
@@ -212,18 +214,12 @@ def test_a_question_is_answered_from_the_working_memory() -> None:
 
 @pytest.mark.parametrize(
     ("question", "answer"),
-    [("what was the budget?", "I remember: {}."), ("预算是多少？", "我记得：{}。")],
+    [("what was the budget?", "Alice: {}."), ("预算是多少？", "Alice：{}。")],
 )
 def test_whoever_asks_may_not_be_who_said_it(question: str, answer: str) -> None:
     fact = "预算是12万" if "预算" in question else "the budget is 12 k€"
-    told = _step(question, people_said=(f"Alice: {fact}",))
+    told = _step(question, lines=(PromptLine(fact, "Alice"),))
     assert told == answer.format(fact)
-
-
-def test_a_question_is_answered_from_what_people_said_the_latest_word_counting() -> None:
-    said = ("Alice: our launch is on 3 March", "Alice: our launch is on 5 March")
-    assert "5 March" in str(_step("when is our launch?", people_said=said))
-    assert "3月3日" in str(_step("发布日是几号？", people_said=("李雷: 记住发布日是3月3日",)))
 
 
 def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
@@ -241,15 +237,19 @@ def test_where_meaning_counts_the_nearest_is_told_if_nothing_shares_a_word() -> 
     asked_before = "[2026-03-02 10:05] Bob: @Memo where is the car?"
     many = Returned("recall", ToolOutcome(f"{van}\n[2026-03-03 09:00] Bob: lunch is at noon"))
     best = Returned("recall", ToolOutcome(f"{van}\n{asked_before}"))
-    situation = Situation(question, tools=frozenset({"recall"}), own_name="Memo", by_meaning=True)
+    situation = Situation(
+        question,
+        instructions="Now:\n2026-03-04 10:00 Wednesday (Asia/Shanghai)",
+        tools=frozenset({"recall"}),
+        own_name="Memo",
+        by_meaning=True,
+    )
 
     again = next_step(replace(situation, returned=(many,)))
     assert again == Call("recall", {"query": question, "scope": "everywhere", "k": 2})
     told = str(next_step(replace(situation, returned=(many, best))))
     assert told.splitlines()[0] == "Nobody has told me in these words. Closest in meaning:"
-    assert told.splitlines()[2:] == [
-        "- Alice (2026-03-02 10:00): the van stands behind the warehouse"
-    ]
+    assert told.splitlines()[2:] == ["- Alice, 2 Mar at 10:00: the van stands behind the warehouse"]
     by_words = replace(situation, by_meaning=False, returned=(many,))
     assert "Nobody has told me that" in str(next_step(by_words))
 
@@ -293,7 +293,7 @@ async def test_it_streams_the_same_answer_and_calls_that_it_gives_at_once() -> N
     assert streamed == at_once == shown[-1]
     assert len(shown) > 3
     for [call] in (calls, calls_again):
-        assert call["result"] == "Successfully updated thread {'tea': 'tea is at four'}"
+        assert call["result"] == "Successfully updated thread {'tea_at': 'tea is at four'}"
 
 
 @pytest.mark.anyio
@@ -383,7 +383,7 @@ def test_it_says_what_it_can_do_and_that_it_is_no_language_model(question: str) 
 @pytest.mark.parametrize("example", re.findall("“(.+?)”", say("guide", "zh") + say("guide", "en")))
 def test_every_example_of_its_help_is_understood(example: str) -> None:
     said = ("my name is Alice", "我叫小明", "our launch is on 3 March", "发布日是3月3日")
-    step = _step(example, instructions=TABLE, people_said=said)
+    step = _step(example, instructions=TABLE, lines=tuple(map(PromptLine, said)))
     assert isinstance(step, Call) or re.search("Alice|小明|3 March|3月3日", step)
 
 
@@ -490,12 +490,13 @@ def test_a_name_is_kept_and_told(told: str, question: str, answer: str) -> None:
     assert list(patch) == ["name"]
     memory = f"{THREAD_MEMORY}\n{json.dumps(patch)}\n"
     assert _step(question, instructions=memory) == answer
-    assert _step(question, people_said=(told,)) == answer
+    assert _step(question, lines=(PromptLine(told),)) == answer
 
 
 def test_somebody_elses_name_is_not_the_askers() -> None:
-    said = ("Bob: my name is Bob", "Alice: my name is Alice", "Bob: my name is Robert")
-    assert _step("what is my name?", people_said=said, author="Alice") == "Your name is Alice."
+    names = (("Bob", "Bob"), ("Alice", "Alice"), ("Bob", "Robert"))
+    said = tuple(PromptLine(f"my name is {name}", who) for who, name in names)
+    assert _step("what is my name?", lines=said, author="Alice") == "Your name is Alice."
 
 
 def test_a_fact_about_oneself_does_not_replace_another() -> None:
@@ -510,6 +511,13 @@ def test_without_a_way_to_keep_it_nothing_is_said_to_be_kept() -> None:
     assert "can't remember that here" in answer
 
 
+def told_before(question: str, recalled: str) -> list[str]:
+    """What is told of the lines that recall gives."""
+    lines = recalled_lines(recalled, "Memo")
+    now = datetime(2026, 11, 22, 18, 0)  # noqa: DTZ001
+    return [cited(one, now, "en") for one in answering(question, statements(lines))]
+
+
 def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() -> None:
     recalled = "\n".join(
         [
@@ -520,13 +528,10 @@ def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() 
             "[2026-11-22 13:10] Bob: the cake is in the fridge",
         ]
     )
-    assert facts.told_before("when is our launch?", recalled, "Memo") == [
-        "Alice (2026-11-22 13:09 · current): our launch is on 3 March"
+    assert told_before("when is our launch?", recalled) == [
+        "Alice, 22 Nov at 13:09: our launch is on 3 March"
     ]
-    assert facts.told_before(
-        "什么时候发布？", "[2026-11-22 13:08] 陈晨: 记一条笔记：发布推迟到周五"
-    ) == ["陈晨 (2026-11-22 13:08): 记一条笔记：发布推迟到周五"]
-    assert facts.told_before("when?", "Nothing matches. Do not guess.") == []
+    assert told_before("when?", "Nothing matches. Do not guess.") == []
 
 
 @pytest.mark.parametrize(
@@ -541,19 +546,18 @@ def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() 
 def test_only_what_shares_a_word_with_the_question_is_told(
     question: str, said: str, fits: bool
 ) -> None:
-    assert bool(facts.told_before(question, f"[2026-11-22 13:08] Alice: {said}")) is fits
+    assert bool(told_before(question, f"[2026-11-22 13:08] Alice: {said}")) is fits
 
 
 def test_a_name_in_front_is_whom_it_is_about_unless_it_is_the_bots() -> None:
-    assert facts.spoken("Alice: @Memo @Bob owes the vendor a call", "Memo") == (
-        "@Bob owes the vendor a call"
-    )
-    assert facts.spoken("@Memo hi", "Memo") == "hi"
-    assert facts.told_before(
+    assert spoken("Alice: @Memo @Bob owes the vendor a call", "Memo") == (
+        "Alice", "@Bob owes the vendor a call",
+    )  # fmt: skip
+    assert spoken("@Memo hi", "Memo") == ("", "hi")
+    assert told_before(
         "who owes the vendor a call?",
         "[2026-11-22 13:08] Alice: @Memo remember that @Bob owes the vendor a call",
-        "Memo",
-    ) == ["Alice (2026-11-22 13:08): @Bob owes the vendor a call"]
+    ) == ["Alice, 22 Nov at 13:08: @Bob owes the vendor a call"]
 
 
 LINK = f"https://acme.feishu.cn/docx/{'a' * 27}"

@@ -44,8 +44,8 @@ def answer(*said: str, material: str = "") -> Call | str:
         ("![image](img_v3_1)", "sent-picture", "en"),
         ("[video: tour.mp4]", "sent-video", "en"),
         ("[location: Berlin]", "sent-other", "en"),
-        ("the weather is nice", "only-read", "en"),
-        ("hi, our launch is late", "only-read", "en"),
+        ("write a poem", "only-read", "en"),
+        ("hi, write me a poem", "only-read", "en"),
     ],
 )
 @pytest.mark.parametrize("author", ["", "Alice: "])

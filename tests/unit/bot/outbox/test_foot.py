@@ -7,54 +7,102 @@ from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.feishu import cards, markup
+from bot.feishu import cards
 from bot.outbox.foot import Foot, RecalledSource, card_foot
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=ZoneInfo("Asia/Shanghai"))
+LINK = "https://applink.feishu.cn/client/chat/open"
+HANDOVER = RecalledSource(
+    "2026-11-21T21:37:00+00:00",
+    "thread",
+    "om_new",
+    "om_old",
+    author="Alice",
+    words="the handover moved to 10 March",
+    replaced_words="3 March",
+    chat_id="oc_group",
+)
 FOOT = Foot(
     "en",
     4.23,
-    (("create_note", True), ("recall", True), ("recall", True), ("search", False)),
     (
-        RecalledSource("2026-03-03T06:05:00+00:00", "thread"),
-        RecalledSource("2025-12-31T16:00:00+00:00", "chat"),
-        RecalledSource("2026-03-03T06:05:00+00:00", "elsewhere"),
+        RecalledSource(
+            "2025-12-31T16:00:00+00:00", "elsewhere", "om_1", author="Bob", words="lunch is at noon"
+        ),
+        HANDOVER,
     ),
 )
+QUOTES = {
+    "om_1": {"words": "lunch is at noon", "author": "Bob", "chat_id": "", "position": 0},
+    "om_new": {"words": HANDOVER.words, "author": "Alice", "chat_id": "oc_group", "position": 0},
+    "om_old": {"words": "3 March", "author": "Alice", "chat_id": "oc_group", "position": 0},
+}
 
 
-def test_the_line_and_what_it_unfolds_to() -> None:
-    shown = card_foot(FOOT, NOW)
+def read_again(foot: Foot, quotes: dict[str, dict[str, object]]) -> Foot:
+    """As it is stored, and read again with the words that are still there."""
+    kept = Foot.of_row(json.loads(json.dumps(foot.row())) | {"quotes": quotes})
+    assert kept is not None
+    return kept
 
-    assert shown.line == "4 s · 4 tool calls · 3 earlier messages"
-    assert list(shown.details) == [
-        "Took 4.2 s",
-        "Tools: create_note, recall ×2, search (failed)",
-        "Sources: 3 Mar at 14:05 (this thread), 1 Jan at 00:00 (another thread here), "
-        "3 Mar at 14:05 (another chat)",
+
+def test_a_source_names_who_said_what_and_when_with_a_link_newest_first() -> None:
+    shown = card_foot(FOOT, NOW, applink=LINK)
+
+    assert shown.line == "4 s · 2 sources"
+    assert list(shown.details) == ["Took 4.2 s"]
+    assert list(shown.sources) == [
+        f"Alice, [22 Nov at 05:37]({LINK}?openChatId=oc_group): ‘the handover moved to 10 March’"
+        " (replaces ‘3 March’)",
+        "Bob, 1 Jan at 00:00: ‘lunch is at noon’ · another chat",
     ]
     assert [button.text for button in shown.handles] == ["👍", "👎", "Again"]
 
 
 def test_in_chinese_with_a_year_that_is_not_this_one() -> None:
-    foot = Foot("zh", 0.2, (), (RecalledSource("2024-02-29T01:02:00+00:00", "chat"),))
-    shown = card_foot(foot, NOW, again=False)
+    said = replace(HANDOVER, at="2024-02-29T01:02:00+00:00", words="交接改到3月10号了", author="")
+    shown = card_foot(Foot("zh", 0.2, (said,)), NOW, again=False)
 
-    assert shown.line == "不到 1 秒 · 参考了 1 处之前的对话"
-    assert list(shown.details) == [
-        "用时 0.2 秒",
-        "来源：2024年2月29日 09:02（这里的其他话题）",
+    assert shown.line == "不到 1 秒 · 1 个来源"
+    assert list(shown.sources) == [
+        "未知发送人，2024年2月29日 09:02：“交接改到3月10号了”（取代“3 March”）"
     ]
-    assert [button.text for button in shown.handles] == ["👍", "👎"]
 
 
-def test_it_is_kept_and_found_again() -> None:
-    row = json.loads(json.dumps(FOOT.row()))
-
-    kept = Foot.of_row(row)
-    assert kept is not None
-    assert card_foot(kept, NOW) == card_foot(FOOT, NOW)
+def test_no_word_of_a_source_is_stored() -> None:
+    stored = json.dumps(FOOT.row())
+    for word in ("handover", "March", "noon", "Alice", "Bob", "oc_group"):
+        assert word not in stored
+    assert card_foot(read_again(FOOT, QUOTES), NOW) == card_foot(FOOT, NOW)
     assert Foot.of_row(None) is None
+
+
+def test_a_source_that_is_gone_is_not_named() -> None:
+    left = {id: said for id, said in QUOTES.items() if id != "om_old"}
+    assert "replaces" not in str(card_foot(read_again(FOOT, left), NOW).sources)
+    none = card_foot(read_again(FOOT, {}), NOW)
+    assert (none.line, list(none.sources)) == ("4 s", [])
+
+
+def test_words_of_people_are_no_markup_in_a_source() -> None:
+    hostile = "[x](http://e.il) <at id=all></at> **b** `c`\n# h"
+    said = replace(HANDOVER, author=hostile, words=hostile, replaced_words=hostile)
+    (line,) = card_foot(Foot("en", 1, (said,)), NOW, applink=LINK).sources
+    assert "<" not in line
+    assert "\n" not in line
+    assert line.count("](") == 1
+    assert "**" not in line
+    assert "`" not in line
+
+
+def test_long_and_many_sources_stay_short() -> None:
+    long = replace(HANDOVER, words="字" * 5000, author="名" * 500, replaced_words="旧" * 500)
+    many = tuple(replace(long, at=f"2026-01-01T00:{n:02}:00+00:00") for n in range(60))
+    foot = Foot("en", 1, many)
+    assert len(json.dumps(foot.row())) < 1000
+    sources = card_foot(foot, NOW, applink=LINK).sources
+    assert len(sources) == 8
+    assert max(map(len, sources)) < 320
 
 
 def test_why_an_answer_came_no_further_stands_in_a_line_of_its_own() -> None:
@@ -79,67 +127,6 @@ def test_where_nothing_can_be_pressed_the_line_stands_alone() -> None:
 def test_a_complete_answer_has_no_such_line() -> None:
     assert card_foot(FOOT, NOW).notice == ""
     assert "notice" not in json.dumps(cards.answer_card("All", foot=card_foot(FOOT, NOW)))
-
-
-def test_many_tools_and_sources_stay_short() -> None:
-    many = Foot(
-        "en",
-        1,
-        tuple((f"tool_{n}", True) for n in range(500)),
-        tuple(RecalledSource(f"2026-01-01T00:{n:02}:00+00:00", "chat") for n in range(60)),
-    )
-    assert len(json.dumps(many.row())) < 6000
-    assert sum(map(len, card_foot(many, NOW).details)) < 800
-
-
-IMPORTED = Foot(
-    "en",
-    2,
-    (),
-    (
-        RecalledSource("2025-03-12T06:03:00+00:00", "chat", "Chen", "oc_group", 529),
-        RecalledSource("2026-03-03T06:05:00+00:00", "thread"),
-        RecalledSource(
-            "2026-04-01T01:00:00+00:00", "elsewhere", "[x](http://e.il) <at id=all>", "oc_2"
-        ),
-    ),
-)
-LINK = "https://applink.feishu.cn/client/chat/open"
-
-
-def test_an_imported_message_is_named_by_date_author_and_a_link_to_it() -> None:
-    kept = Foot.of_row(json.loads(json.dumps(IMPORTED.row())))
-    assert kept is not None
-    shown = card_foot(kept, NOW, applink=LINK)
-
-    assert shown.line == "2 s · 3 earlier messages"
-    assert list(shown.details) == ["Took 2.0 s", "Sources: 3 Mar at 14:05 (this thread)"]
-    heading, first, second = shown.sources
-    assert heading == "From the imported history:"
-    assert first == f"[12 Mar 2025 at 14:03]({LINK}?openChatId=oc_group&position=529) · Chen"
-    assert f"({LINK}?openChatId=oc_2)" in second
-    assert "<" not in second
-    assert second.count("](") == 1
-    assert markup.unescape(second.split(" · ")[1]) == "[x](http://e.il) <at id=all>"
-    assert "] · unknown" not in json.dumps(cards.answer_card("All", foot=shown))
-
-
-def test_a_message_in_a_chat_that_no_link_leads_to_is_named_without_one() -> None:
-    zh = replace(IMPORTED, language="zh")
-    assert card_foot(zh, NOW).sources[1] == "2025年3月12日 14:03 · Chen"
-    nobody = replace(zh, recalled=(replace(zh.recalled[0], author=""),))
-    assert card_foot(nobody, NOW).sources[1] == "2025年3月12日 14:03 · 未知发送人"
-
-
-def test_at_most_eight_sources_are_named_and_kept_with_their_authors() -> None:
-    long = RecalledSource("2026-01-01T00:00:00+00:00", "elsewhere", "字" * 500, "oc_" + "0" * 32)
-    many = tuple(replace(long, at=f"2026-01-01T00:{n:02}:00+00:00") for n in range(40))
-    kept = Foot.of_row(json.loads(json.dumps(Foot("en", 1, (), many).row())))
-    assert kept is not None
-
-    assert len(card_foot(kept, NOW, applink=LINK).sources) == 1 + 8 + 1
-    assert card_foot(kept, NOW).sources[-1] == "and more"
-    assert len(json.dumps(Foot("en", 1, (), many).row(), ensure_ascii=False)) < 4000
 
 
 def test_what_was_heard_stands_in_the_foot_and_is_kept_with_it() -> None:

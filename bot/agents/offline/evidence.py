@@ -1,0 +1,157 @@
+"""Finds the statements that answer a question, for the offline model. Pure.
+
+People's statements count, newest first; questions, requests and the bot's own words do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.agents.offline import facts
+from bot.agents.offline.prompt_reading import PromptLine
+from bot.agents.offline.texts import say
+from bot.text.dates import spoken
+from bot.text.languages import Language
+from memory.recall.former import asks_for_former
+from memory.recall.passages import content_words
+from memory.text import has_han
+
+_LATIN = re.compile(r"[a-z0-9]+")
+_STOP = frozenset(
+    """a an and are at be by can could did do does for from had has have how i in is it its me my of
+    on or our s t that the their this to us was we were what when where which who whose why will
+    with would you your please about again all any anybody anyone anything been but day days
+    everything first get give going got he her him his if into just know knows long many more much
+    new no not now one out remember said say says she should so some something tell than their them
+    then there these they thing things those time today told too up year re ve ll d m""".split()
+)
+_BEGINNING = 5  # words of which so many letters agree are forms of one
+_MOST = 3
+_LINES = 5
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our)\b|[我咱]", re.IGNORECASE)
+_ONESELF = re.compile(r"\b(?:i|me|my|mine)\b|我(?!们)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """`text` as somebody stated it; `who` and `when` as in `PromptLine`, "" where it is not known.
+
+    `changes`: it says that something is new. `replaced`: the prompt says that it no longer holds.
+    """
+
+    text: str
+    who: str = ""
+    when: str = ""
+    changes: bool = False
+    replaced: bool = False
+
+
+def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
+    """What people stated, in the order of the lines. “No, it is now …” stands for the whole
+    statement that the bot confirmed after it."""
+    for place, line in enumerate(lines):
+        if line.own:
+            continue
+        text = facts.stated(line.text)
+        value = facts.corrected(line.text)
+        if value and not facts.to_remember(line.text):
+            text = (
+                value if facts.is_whole(value) else _confirmed(value, lines[place + 1 : place + 2])
+            )
+        if text:
+            new = bool(value) or facts.changes(text)
+            yield Evidence(text, line.who, line.when, new, line.replaced)
+
+
+def answering(question: str, stated: Iterable[Evidence], author: str = "") -> tuple[Evidence, ...]:
+    """The statements that answer `question`, the newest first; none below the threshold.
+
+    The threshold is half of the question's words. Of statements that fit alike, one that a later
+    one replaces is left out, and two people who differ are both heard.
+    """
+    asked = words(question)
+    past = asks_for_former(question)
+    own = _ONESELF.search(question) is not None
+    fitting = [
+        (shared, one)
+        for one in stated
+        if (shared := _shared(asked, one))
+        and (past or not one.replaced)
+        and not (own and _is_of_another(one, author))
+    ]
+    best = max((score for score, _ in fitting), default=0)
+    if not best or 2 * best < len(asked):
+        return ()
+    first = next(n for n, (score, _) in enumerate(fitting) if score == best)
+    told: list[Evidence] = []
+    for n in range(len(fitting) - 1, -1, -1):
+        score, one = fitting[n]
+        if score < best and (n < first or not one.changes):
+            continue
+        if past or not any(_replaces(newer, one) for newer in told):
+            told.append(one)
+    return tuple(told[:_MOST])
+
+
+def cited(one: Evidence, now: datetime, language: Language) -> str:
+    """“Alice, 28 Nov at 05:37: the handover moved to 10 March”, as far as it is known."""
+    when = ""
+    if one.when:
+        at = datetime.fromisoformat(one.when).replace(tzinfo=now.tzinfo)
+        when = spoken.moment(at, language, now=now)
+    if not one.who:
+        return say("fact-at", language, when=when, fact=one.text) if when else one.text
+    key = "fact-by-at" if when else "fact-by"
+    return say(key, language, who=one.who, when=when, fact=one.text)
+
+
+def lines_about(question: str, name: str, text: str) -> list[str]:
+    """The lines of a file that share a word with `question`, or its first ones if the question
+    names the file; at most `_LINES`."""
+    asked, named = words(question), words(name)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    fitting = [line for line in lines if _in_common(asked - named, words(line))]
+    return (fitting or (lines if asked & named else []))[:_LINES]
+
+
+def words(text: str) -> set[str]:
+    """The words that carry the matter: Latin ones, and Chinese as pairs of characters."""
+    latin = {word for word in _LATIN.findall(text.lower()) if word not in _STOP}
+    return latin | {word for word in content_words(text) if has_han(word)}
+
+
+def _shared(asked: set[str], one: Evidence) -> int:
+    said = words(one.text)
+    if _FIRST_PERSON.search(one.text):
+        said |= words(one.who)
+    shared = _in_common(asked, said)
+    return len(shared) if any(not word.isdecimal() for word in shared) else 0
+
+
+def _in_common(asked: set[str], said: set[str]) -> set[str]:
+    """The words of `asked` in `said`, also those that begin alike (moved, moving)."""
+    begun = {word[:_BEGINNING] for word in said if len(word) >= _BEGINNING}
+    return {w for w in asked if w in said or (len(w) >= _BEGINNING and w[:_BEGINNING] in begun)}
+
+
+def _is_of_another(one: Evidence, author: str) -> bool:
+    """Whether somebody else said it of themselves: their birthday is not the asker's."""
+    return bool(author and one.who and one.who != author and _ONESELF.search(one.text))
+
+
+def _replaces(newer: Evidence, older: Evidence) -> bool:
+    if newer.changes or newer.text.lower() == older.text.lower():
+        return True
+    return newer.who == older.who and facts.key(newer.text) == facts.key(older.text)
+
+
+def _confirmed(value: str, answer: Sequence[PromptLine]) -> str:
+    """The line of the bot's receipt that holds the corrected value."""
+    for one in answer:
+        if one.own and value in one.text:
+            receipt = one.text.splitlines()[0]
+            return facts.without_stop(re.split(r"[:：]\s*", receipt, maxsplit=1)[-1])
+    return ""

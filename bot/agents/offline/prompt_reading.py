@@ -1,0 +1,213 @@
+"""Reads a request as the rules of the offline model need it. Pure.
+
+Only `_conversation` and `held` know how a prompt is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bot.agents.llm.model import Message, Request
+from bot.agents.offline.notes import Returned
+from bot.agents.prompts.prompt import (
+    ASKED_EARLIER,
+    PERSON_MEMORY,
+    RECALLED,
+    THREAD_MEMORY,
+    TRANSCRIPT,
+    without_knowledge,
+)
+from bot.agents.prompts.quotation import quotations, without_material
+from bot.agents.tool_types.outcomes import COMMON, ToolOutcome
+from bot.agents.tool_types.tool import ERROR
+from bot.text.languages import Language, language_said, last_language
+from memory.foreign_text import MARGIN, as_written
+
+_DATED = re.compile(r"\[(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d)(?P<marks>[^\]]*)\] (?P<line>.+)", re.S)
+# A name of several words has capital letters: “add a note: …” names nobody.
+_NAME = r"(?!\[)(?:[^\s:：]{1,40}|[A-Z][^\s:：]{0,40}(?: [A-Z][^\s:：]{0,40}){1,3})"
+_LABELLED = re.compile(rf"({_NAME})[:：]\s+(.*)", re.S)
+_OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
+_FILE = re.compile(r"Text of the (?:file|document) \"(.+?)\"")
+_MYSELF = "[you]"
+_TIME = r"\n(\d{4}-\d\d-\d\d \d\d:\d\d)"
+_NOW = re.compile(rf"^Now:{_TIME}", re.MULTILINE)
+_ASKED = re.compile(rf"^{re.escape(ASKED_EARLIER)}{_TIME}", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLine:
+    """Words of a person or of the bot (`own`). `when` is local time, “2026-03-02 10:00”, or "".
+
+    `replaced`: the prompt marks it as replaced by a later one.
+    """
+
+    text: str
+    who: str = ""
+    when: str = ""
+    own: bool = False
+    replaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A prompt as the rules read it.
+
+    `lines` are what was said before the question, oldest first. `author` is the name in front of
+    the question, if people are told apart. `files` are name and text of those that came with it.
+    `returned` are this turn's tool results in order; `bot_said` are the bot's words and its earlier
+    results. `by_meaning`: recall also finds passages that share no word with the question.
+    """
+
+    question: str
+    lines: tuple[PromptLine, ...] = ()
+    bot_said: tuple[str, ...] = ()
+    instructions: str = ""
+    tools: frozenset[str] = frozenset()
+    returned: tuple[Returned, ...] = ()
+    author: str = ""
+    own_name: str = ""
+    files: tuple[tuple[str, str], ...] = ()
+    by_meaning: bool = False
+
+    @property
+    def last(self) -> Returned | None:
+        return self.returned[-1] if self.returned else None
+
+    @property
+    def language(self) -> Language:
+        said = [line.text for line in self.lines if not line.own]
+        return language_said(self.question) or last_language(said) or "en"
+
+
+def situation_of(request: Request) -> Situation:
+    """Returns the question, what was said before it, and what this turn's tools returned."""
+    rules = _text(request.messages[0])
+    called: dict[str, str] = {}
+    bot_said: list[str] = []
+    returned: list[Returned] = []
+    asked = known = ""
+    for message in request.messages[1:]:
+        text = _text(message)
+        match message["role"]:
+            case "user":
+                knowledge, asked = without_knowledge(text)
+                known = knowledge or known
+                bot_said += [one.text for one in returned]
+                returned.clear()
+            case "assistant":
+                bot_said.append(text)
+                called |= {c["id"]: c["function"]["name"] for c in message.get("tool_calls") or ()}
+            case "tool":
+                returned.append(_returned(called, message, request))
+    asked = as_written(asked)
+    own_name = bot_name(rules)
+    author, question = spoken(without_material(asked), own_name)
+    return Situation(
+        question=question,
+        author=author,
+        files=_files(asked),
+        lines=tuple(_conversation(request.messages, known, own_name)),
+        bot_said=tuple(bot_said),
+        instructions=f"{rules}\n\n{known}",
+        own_name=own_name,
+        tools=frozenset(request.tools),
+        returned=tuple(returned),
+    )
+
+
+def bot_name(instructions: str) -> str:
+    """The bot's own name, as its instructions give it."""
+    match = _OWN_NAME.match(instructions)
+    return match[1] if match else ""
+
+
+def recalled_lines(text: str, own_name: str) -> list[PromptLine]:
+    """The lines that `recall` returns, or that stand in the prompt as recalled."""
+    return [line for one in _rows(text) if (line := _line(one, own_name)) and line.when]
+
+
+def held(instructions: str) -> dict[str, Any]:
+    """The facts kept in the prompt, those of the thread last."""
+    person, thread = (_section(instructions, one) for one in (PERSON_MEMORY, THREAD_MEMORY))
+    return {**json.loads(person or "{}"), **json.loads(thread or "{}")}
+
+
+def now_of(instructions: str) -> datetime:
+    """The local time of the question; the first of all times if the prompt gives none."""
+    match = _ASKED.search(instructions) or _NOW.search(instructions)
+    return datetime.fromisoformat(match[1]) if match else datetime.min  # noqa: DTZ901
+
+
+def without_address(text: str, own_name: str) -> str:
+    """`text` without mentions of the bot in front of it."""
+    return re.sub(rf"^(?:@{re.escape(own_name)}\s+)+", "", text) if own_name else text
+
+
+def _conversation(messages: Sequence[Message], known: str, own_name: str) -> Iterator[PromptLine]:
+    """What was said before the question, oldest first."""
+    yield from recalled_lines(_section(known, RECALLED), own_name)
+    asked = max((n for n, one in enumerate(messages) if one["role"] == "user"), default=0)
+    for message in messages[1:asked]:
+        text = _text(message)
+        if message["role"] == "assistant" and text:
+            yield PromptLine(text, own=True)
+        elif message["role"] == "user":
+            said = without_material(as_written(without_knowledge(text)[1]))
+            yield _line(said, own_name) or PromptLine(said)
+    for row in _rows(_section(known, TRANSCRIPT)):
+        yield _line(row, own_name) or PromptLine(row)
+
+
+def _line(text: str, own_name: str) -> PromptLine | None:
+    """“[2026-03-02 10:00 · current] Alice: words”, “Alice: words” or the words alone."""
+    dated = _DATED.fullmatch(text)
+    when, marks, words = dated.groups() if dated else ("", "", text)
+    who, said = spoken(words, own_name)
+    own = who == _MYSELF or (bool(own_name) and who == own_name)
+    return PromptLine(said, who, when, own, replaced="earlier" in marks) if said else None
+
+
+def spoken(text: str, own_name: str) -> tuple[str, str]:
+    """The label in front of what was said, if any, and the words without the bot's own mention."""
+    if text.startswith(f"{_MYSELF}: "):
+        return _MYSELF, text.removeprefix(f"{_MYSELF}: ")
+    labelled = _LABELLED.fullmatch(text.strip())
+    who, said = (labelled[1], labelled[2]) if labelled else ("", text.strip())
+    return who, without_address(said, own_name)
+
+
+def _rows(section: str) -> list[str]:
+    """The lines at the margin, each with its further lines."""
+    return as_written(section.replace(f"\n{MARGIN}", "\x00")).replace("\x00", " ").splitlines()
+
+
+def _section(instructions: str, heading: str) -> str:
+    _, _, after = f"\n{instructions}".partition(f"\n{heading}\n")
+    return after.partition("\n\n")[0]
+
+
+def _files(asked: str) -> tuple[tuple[str, str], ...]:
+    labelled = ((_FILE.match(label), text) for label, text in quotations(asked))
+    return tuple((label[1], text) for label, text in labelled if label)
+
+
+def _returned(called: dict[str, str], message: Message, request: Request) -> Returned:
+    id, text = message["tool_call_id"], _text(message)
+    unknown = ToolOutcome(as_written(text), ok=not text.startswith(ERROR))
+    tool = called.get(id, "")
+    wording = request.tools[tool].wording if tool in request.tools else COMMON
+    return Returned(tool, request.outcomes.get(id) or unknown, wording)
+
+
+def _text(message: Message) -> str:
+    """The words of a message, without its pictures."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")

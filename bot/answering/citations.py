@@ -1,0 +1,71 @@
+"""The messages that an answer names as its sources. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from bot.answering.question import Turn
+from bot.outbox.foot import RecalledSource, Where
+from memory.models import OpenTurn
+from memory.recall.changes import replaced
+from memory.recall.passages import Passage
+from memory.scope import AgentMemoryContext
+
+_QUESTION = re.compile(r"[?？吗呢]\s*$")
+
+
+def is_question(text: str) -> bool:
+    return _QUESTION.search(text) is not None
+
+
+def spoken_here(here: AgentMemoryContext, opened: OpenTurn) -> Iterator[Passage]:
+    """What people said in the conversation of the prompt, as passages without an answer."""
+    for one in opened.told[:-1]:
+        if one.role == "user" and one.message_id and not one.by_bot:
+            yield Passage(
+                one.message_id,
+                0,
+                here.conversation_id,
+                here.chat_id,
+                one.created_at,
+                one.actor_id,
+                one.actor_name,
+                one.content,
+                "",
+            )
+
+
+def cited(turn: Turn, passages: Sequence[Passage]) -> Iterator[RecalledSource]:
+    """The sources below an answer, oldest first: statements, unless there are only questions. What
+    a later one replaced stands with that one."""
+    stated = [one for one in passages if not is_question(one.question)] or list(passages)
+    before = _replaced_by(stated)
+    for one in stated:
+        if one.turn_id in before.values():
+            continue
+        older = next((old for old in stated if before.get(one.turn_id) == old.turn_id), None)
+        yield RecalledSource(
+            one.asked_at,
+            _said_where(turn.context, one),
+            one.feishu_id or one.turn_id,
+            (older.feishu_id or older.turn_id) if older else "",
+            turn.names.label(one.actor_id or "", one.actor_name),
+            one.question,
+            older.question if older else "",
+            one.chat_id,
+            one.position,
+        )
+
+
+def _replaced_by(stated: Sequence[Passage]) -> Mapping[str, str]:
+    """turn_id of a passage → that of the last one that it replaced."""
+    until = replaced(stated)
+    by_time = {one.asked_at: one.turn_id for one in stated}
+    return {by_time[at]: old for old, at in until.items() if at in by_time}
+
+
+def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
+    if passage.conversation_id == here.conversation_id:
+        return "thread"
+    return "chat" if passage.chat_id == here.chat_id else "elsewhere"

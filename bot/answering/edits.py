@@ -1,0 +1,103 @@
+"""Messages that their authors edited after the bot had read them.
+
+Feishu tells no app about an edit. While the model works, the messages that the answer will rest on
+are read again; if one of them says something else now, its stored text is replaced and the question
+is answered anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from bot.answering.citations import is_question
+from bot.answering.question import Turn
+from bot.answering.question_source import fetched
+from bot.feishu.content import render_content
+from bot.feishu.events import question_text
+from bot.feishu.mention_keys import Mention
+from bot.feishu.models import RawMessage
+from bot.feishu.received import raw_text
+from bot.services import Services
+from memory.errors import StoreError
+from memory.recall.passages import Passage, content_words
+
+log = structlog.get_logger()
+
+_MOST = 3
+_AGAIN_S = 60.0
+_TYPED = frozenset({"text", "post"})
+
+
+@dataclass(frozen=True, slots=True)
+class EditedText:
+    """A text with the mention keys still in it, and what they stand for."""
+
+    mentions: tuple[Mention, ...]
+    template: str
+
+
+def to_reread(
+    passages: Sequence[Passage],
+    question: str,
+    quoted: str,
+    read_at: Mapping[str, float],
+    now: float,
+) -> list[str]:
+    """Returns the message_ids to read again: what is quoted, and the newest statements on the
+    matter. None that was read within the last minute. Pure."""
+    words = content_words(question)
+    on_matter = [
+        one
+        for one in passages
+        if not one.source and not is_question(one.question) and words & content_words(one.question)
+    ]
+    newest = sorted(on_matter, key=lambda one: one.asked_at, reverse=True)
+    wanted = dict.fromkeys([quoted, *(one.turn_id for one in newest)])
+    due = [one for one in wanted if now - read_at.get(one, 0.0) >= _AGAIN_S]
+    return [one for one in due if one.startswith("om_")][:_MOST]
+
+
+async def find_edits(
+    services: Services, turn: Turn, passages: Sequence[Passage], quoted: str
+) -> bool:
+    """Reads the messages again that the answer rests on, and stores what their authors changed.
+    Returns whether any of them says something else now."""
+    now, read_at = services.clock(), services.reread
+    ids = to_reread(passages, turn.question, quoted, read_at, now)
+    for old in [one for one, at in read_at.items() if now - at >= _AGAIN_S]:
+        del read_at[old]
+    read_at.update(dict.fromkeys(ids, now))
+    found = [await _replaced(services, turn, one) for one in ids]
+    return any(found)
+
+
+async def _replaced(services: Services, turn: Turn, message_id: str) -> bool:
+    messages = await fetched(services, turn.request, message_id)
+    if not messages or not _is_edited(messages[0], turn.request.chat_id):
+        return False
+    raw, names = messages[0], turn.names.known
+    said = EditedText(
+        raw.mentions, render_content(raw.message_type, raw.content, raw.mentions).template
+    )
+    heard = raw_text(raw, names)
+    asked = question_text(said, turn.bot.open_id) or heard
+    try:
+        changed = await services.store.replace_message(
+            message_id, raw.chat_id, asked, heard, by_turn=turn.id
+        )
+    except StoreError as exc:
+        log.warning("edit.not_stored", message_id=message_id, error=type(exc).__name__)
+        return False
+    if changed:
+        log.info("edit.stored", message_id=message_id, turn_id=turn.id)
+    return changed
+
+
+def _is_edited(raw: RawMessage, chat_id: str) -> bool:
+    """Whether a person's typed message of this chat was edited. The audience of another chat is
+    another matter."""
+    own = raw.chat_id == chat_id and raw.sender_type == "user"
+    return own and raw.edited and not raw.deleted and raw.message_type in _TYPED

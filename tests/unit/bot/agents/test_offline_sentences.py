@@ -1,0 +1,213 @@
+"""What the offline model makes of everyday sentences, and which statement it answers with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.agents.offline import reminders
+from bot.agents.offline.commands import command
+from bot.agents.offline.commands_meant import command_meant
+from bot.agents.offline.model import Situation, next_step
+from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.prompt_reading import PromptLine
+from bot.agents.offline.texts import say
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.features.reminders.outcome_texts import WORDING
+from bot.text.languages import Language
+
+DATA = Path(__file__).parents[3] / "data" / "offline"
+TOOLS = frozenset(
+    {"create_note", "update_note", "update_working_memory", "forget_fact", "recall", "set_reminder"}
+    | {"list_due_tasks"}
+)
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+NOW = "Now:\n2026-11-28 10:00 Saturday (Asia/Shanghai)"
+
+
+def kind(text: str) -> str:
+    """How the model takes a message."""
+    if meant := command_meant(text):
+        return {"digest": "digest", "memory": "memory"}[meant.name]
+    if wish := reminders.wish(text):
+        return {"set": "remind"}.get(wish.kind, wish.kind)
+    if asked := command(text):
+        return "help" if asked.kind == "help" else "note"
+    step = next_step(Situation(text, tools=TOOLS, instructions=NOW))
+    if isinstance(step, Call):
+        tools = {"update_working_memory": "keep", "recall": "ask", "list_due_tasks": "tasks"}
+        return tools[step.tool]
+    texts = {"not-here": "forget", "only-read": "model", "greeting": "talk", "thanks": "talk"}
+    keys = {say(key, language): name for key, name in texts.items() for language in LANGUAGES}
+    return keys[step]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_sentence_is_taken_as_it_is_meant(language: Language) -> None:
+    rows = (DATA / f"sentences.{language}.txt").read_text().splitlines()
+    pairs = [row.split(": ", 1) for row in rows if row]
+    assert len(pairs) >= 60
+    wrong = [(text, meant, kind(text)) for meant, text in pairs if kind(text) != meant]
+    assert not wrong
+
+
+def told(question: str, *lines: tuple[str, str], who: str = "Bob", when: str = "") -> str:
+    """The answer to a question of `who` after what was said: (speaker, text) each."""
+    said = tuple(PromptLine(text, name, when, own=name == "Memo") for name, text in lines)
+    situation = Situation(question, said, author=who, instructions=NOW, own_name="Memo")
+    return str(next_step(situation))
+
+
+SCENES: list[tuple[str, str, list[tuple[str, str]], str, str]] = [
+    ("the newest", "when is the handover?",
+     [("Alice", "remember that the handover is on 3 March"), ("Bob", "when is the handover?"),
+      ("Memo", "Alice: the handover is on 3 March."), ("Alice", "the handover moved to 10 March")],
+     "Alice: the handover moved to 10 March.", "3 March."),
+    ("the newest, Chinese", "交接是哪天？",
+     [("Alice", "请记住：交接在3月3号"), ("Bob", "交接是哪天？"), ("Alice", "交接改到3月10号了")],
+     "Alice：交接改到3月10号了。", "3月3号"),
+    ("asked often", "when is the gala?",
+     [("Alice", "remember that the gala is on 3 March"), ("Alice", "the gala moved to 10 March"),
+      ("Bob", "when is the gala?"), ("Memo", "Alice: the gala is on 3 March."),
+      ("Bob", "when is the gala?"), ("Memo", "Alice: the gala is on 3 March.")],
+     "the gala moved to 10 March", "3 March."),
+    ("other people's", "who reviews the spec?",
+     [("Alice", "the reviewer of the spec is Tomas"),
+      ("陈晨", "Tomas is ill, Vera reviews the spec")],
+     "Vera reviews the spec", ""),
+    ("two voices", "how many chairs did we order?",
+     [("Alice", "the order is 300 chairs"),
+      ("陈晨", "purchasing wrote me that the order is 320 chairs")],
+     "320 chairs\n- Alice: the order is 300 chairs", ""),
+    ("back again", "when is lunch?",
+     [("Alice", "lunch is at noon"), ("Alice", "lunch is at half past twelve from today"),
+      ("Alice", "lunch is at noon again")],
+     "lunch is at noon again", "half past"),
+    ("called off", "周五有什么活动？",
+     [("Alice", "周五下午有分享会"), ("陈晨", "周五的分享会取消了")], "周五的分享会取消了", ""),
+    ("in other words", "what does the Arbor licence cost?",
+     [("Alice", "the licence for Arbor costs 900 a year"),
+      ("陈晨", "Arbor raised the price to 1,100")],
+     "1,100", "900"),
+    ("of oneself", "what is Alice's extension?",
+     [("Alice", "my extension is 203"), ("Alice", "my extension changed to 417")], "417", "203"),
+    ("one's own", "when is my birthday?",
+     [("Bob", "my birthday is 4 May"), ("Alice", "my birthday is 9 June")], "4 May", "9 June"),
+    ("two matters", "what does Lena do?",
+     [("Alice", "Lena is a designer"), ("Alice", "Lena is on holiday until Friday")],
+     "Lena is a designer", ""),
+    ("no commands", "what do you know about sushi?",
+     [("Alice", "find my notes about sushi"), ("Alice", "create a note about sushi rolls")],
+     "I don't know", "notes"),
+    ("no commands, Chinese", "寿司在哪里买？",
+     [("Alice", "找一下关于寿司的笔记"), ("Alice", "明天提醒我买寿司")], "我不知道", "提醒"),
+    ("no sums", "12*7?",
+     [("Alice", "I am on holiday from 7 to 12 March")], "I don't know", "holiday"),
+    ("too little in common", "who fixed the red espresso machine?",
+     [("Alice", "the red team won")], "I don't know", "red team"),
+    ("too little in common, Chinese", "谁修好了红色咖啡机？",
+     [("Alice", "红队赢了")], "我不知道", "赢"),
+    ("corrected", "when is the fair?",
+     [("Alice", "the fair is on 3 March"), ("Bob", "when is the fair?"),
+      ("Memo", "Alice: the fair is on 3 March."), ("Bob", "no, it is now 14 March"),
+      ("Memo", "Got it, corrected: the fair is on 14 March.")],
+     "Bob: the fair is on 14 March", "3 March"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "lines", "says", "never"), [one[1:] for one in SCENES],
+                         ids=[one[0] for one in SCENES])  # fmt: skip
+def test_the_statement_that_holds_is_told(
+    question: str, lines: list[tuple[str, str]], says: str, never: str
+) -> None:
+    answer = told(question, *lines)
+    assert says in answer
+    assert not never or never not in answer
+
+
+def test_who_said_it_and_when_is_told_in_the_readers_language() -> None:
+    said, when = ("Alice", "the handover moved to 10 March"), "2026-11-28 05:37"
+    english = told("when is the handover?", said, when=when)
+    assert english == "Alice, 28 Nov at 05:37: the handover moved to 10 March."
+    chinese = told("交接是哪天？", ("Alice", "交接改到3月10号了"), when=when)
+    assert chinese == "Alice（11月28日 05:37）：交接改到3月10号了。"
+
+
+@pytest.mark.parametrize(
+    ("lines", "correction", "fact"),
+    [
+        ([("Bob", "when is the fair?"), ("Memo", "Alice: the fair is on 3 March.")],
+         "no, it is now 14 March", {"the_fair_time": "the fair is on 14 March"}),
+        ([("Bob", "when is the fair?"), ("Memo", "Alice: the fair is on 3 March."),
+          ("Alice", "where is lunch?"), ("Memo", "陈晨: lunch is in room 5.")],
+         "no, it's on 14 March", {"the_fair_time": "the fair is on 14 March"}),
+        ([("Bob", "交接是哪天？"), ("Memo", "陈晨：交接在3月3号。")],
+         "不对，是3月12号", {"交接_time": "交接在3月12号"}),
+        ([("Bob", "交接是哪天？"), ("Memo", "陈晨：交接在3月3号。")],
+         "不是3月3号，是3月12号", {"交接_time": "交接在3月12号"}),
+        ([], "no, our launch is at gate 9", {"our_launch_at": "our launch is at gate 9"}),
+    ],
+)  # fmt: skip
+def test_a_correction_is_of_the_last_answer_to_the_same_person(
+    lines: list[tuple[str, str]], correction: str, fact: dict[str, str]
+) -> None:
+    before = [("Alice", "the fair is on 3 March"), ("陈晨", "lunch is in room 5"),
+              ("陈晨", "交接在3月3号")]  # fmt: skip
+    said = tuple(PromptLine(text, name, own=name == "Memo") for name, text in (*before, *lines))
+    situation = Situation(correction, said, author="Bob", tools=TOOLS, own_name="Memo")
+    call = Call("update_working_memory", {"scope": "thread", "patch": fact})
+    assert next_step(situation) == call
+
+
+def test_what_nobody_can_mean_is_not_corrected() -> None:
+    assert next_step(Situation("no, it is now 14 March", tools=TOOLS)) == say("correct-what", "en")
+
+
+def listed(rows: list[dict[str, object]]) -> Returned:
+    outcome = ToolOutcome("…", "reminders-listed", {"reminders": rows})
+    return Returned("list_reminders", outcome, WORDING)
+
+
+PLAN = [
+    ("tm_a", "stretch", "2026-12-01T09:00"),
+    ("tm_b", "send the deck", "2026-12-04T15:00"),
+    ("tm_c", "给客户发报价", "2027-03-03T10:00"),
+    ("tm_d", "开会", "2026-12-07T10:00"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "id"),
+    [
+        ("cancel the Friday reminder", "tm_b"),
+        ("取消周五的提醒", "tm_b"),
+        ("取消第二个提醒", "tm_b"),
+        ("cancel the second reminder", "tm_b"),
+        ("cancel reminder 3", "tm_c"),
+        ("cancel the last reminder", "tm_d"),
+        ("取消最后一个提醒", "tm_d"),
+        ("cancel the 3 March reminder", "tm_c"),
+        ("取消3月3号的提醒", "tm_c"),
+        ("cancel the reminder about the deck", "tm_b"),
+        ("取消开会的提醒", "tm_d"),
+        ("把报价的提醒取消掉", "tm_c"),
+        ("取消第二个", "tm_b"),
+        ("cancel the third one", "tm_c"),
+        ("cancel the reminder", ""),
+        ("cancel the tenth reminder", ""),
+        ("cancel the Thursday reminder", ""),
+        ("取消周四的提醒", ""),
+        ("cancel the reminder about the fair", ""),
+    ],
+)
+def test_a_reminder_is_chosen_by_number_day_or_words(question: str, id: str) -> None:
+    same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
+    rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
+    wish = reminders.wish(question)
+    assert wish
+    step = reminders.next_step(wish, [listed(rows)], NOW, "en")
+    if id:
+        assert step == Call("cancel_reminder", {"reminder_id": id})
+    else:
+        assert str(step).startswith(say("ask-which", "en"))
