@@ -1898,6 +1898,7 @@ $$;
 \ir functions/imports.sql
 \ir functions/inspection.sql
 \ir functions/items.sql
+\ir functions/forget_by_words.sql
 \ir functions/leases.sql
 \ir functions/measuring.sql
 \ir functions/notes.sql
