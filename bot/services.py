@@ -94,6 +94,12 @@ class Services:
         """The one clock of everything that people and models read: in the zone of the settings."""
         return self.at(self.clock())
 
+    def asked_at(self, created_ms: int) -> datetime:
+        """When a message was written, from which its “tomorrow” counts: Feishu may deliver it hours
+        later. `created_ms` since epoch; now if it is 0 or lies ahead."""
+        now_s = self.clock()
+        return self.at(min(created_ms / 1000, now_s) if created_ms else now_s)
+
     def at(self, seconds: float) -> datetime:
         """A moment in that zone; `seconds` since epoch."""
         return datetime.fromtimestamp(seconds, self.settings.zone)

@@ -47,6 +47,7 @@ from bot.process.turn_records import TurnRecord
 from bot.process.working_places import room_to_begin, room_to_go_on
 from bot.queue.consumer import Lease
 from bot.services import Services
+from bot.text.roster import Person
 from memory.models import OpenTurn
 from memory.outcomes import ELSEWHERE, TurnOutcome
 from memory.tables.buttons import new_id
@@ -83,7 +84,7 @@ async def handle_request(
         first = asks and (lease is None or lease.job.attempt == 1)
         asked_at_s = received_ms / 1000 if first else None
         heard = await listen(services, request, bot, asked_at_s=asked_at_s, lease=lease)
-    if not heard.decision.respond or _unreadable_in_group(request):
+    if not heard.decision.respond or _unreadable_in_group(request, bot):
         return
 
     anew = lease.job.anew if lease else 0
@@ -177,9 +178,10 @@ def _at_work(
     return showing_work(services.feishu, turn.reply_to)
 
 
-def _unreadable_in_group(request: TurnRequest) -> bool:
-    """Whether the message has no text and is in a group. Those are answered in p2p only."""
-    return request.chat_type != "p2p" and not request.text.strip()
+def _unreadable_in_group(request: TurnRequest, bot: Person) -> bool:
+    """True if the message has no text, is in a group, and does not mention the bot."""
+    mentioned = request.is_for(bot.open_id)
+    return request.chat_type != "p2p" and not request.text.strip() and not mentioned
 
 
 def _conversation(
@@ -201,6 +203,7 @@ async def _open(services: Services, turn: Turn, held: HeldTranscript) -> OpenTur
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,
             recent_s=turn.recent_s,
+            asked_ms=turn.request.create_time_ms,
             recall=at_once(services, turn),
             elsewhere=is_offered(services, turn),
             origin=turn.origin,
@@ -234,7 +237,6 @@ def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: TurnOutco
         reason=reason,
         attempt=opened.attempts,
         history=len(opened.history),
-        recent=len(opened.recent),
         degraded=opened.degraded,
         seconds=round(seconds, 3),
         **timing.fields(),

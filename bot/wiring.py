@@ -13,9 +13,9 @@ from bot.agents.configured_models import Models
 from bot.agents.embeddings.embedder import Embedder, build_embedder, find
 from bot.agents.llm.token_metering import Meter
 from bot.agents.manager import Manager, Stores
-from bot.agents.mcp.config import McpServer, load_servers
+from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import McpServers
-from bot.agents.operator_files import specialists
+from bot.agents.operator_files import load_own_servers, specialists
 from bot.agents.summaries.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.answering.judge import build_judge
@@ -91,7 +91,7 @@ async def open_services(
         membership = Membership(feishu, ChatStore(rpc))
         stack.push_async_callback(membership.close)
         people = await _people(stack, settings, feishu, rpc, membership)
-        servers = load_servers(settings.mcp_file)
+        servers = load_own_servers(settings)
         mcp = await _mcp(stack, servers)
         meter = Meter()
         models = Models(settings, meter, tally)

@@ -52,6 +52,7 @@ from bot.operations.maintenance.worker_presence import Standing
 from bot.operations.startup_checks import (
     look_at_database,
     look_at_names,
+    look_at_proxies,
     one_sentence,
     require_files,
     require_port,
@@ -374,7 +375,7 @@ def start() -> None:
     """This process is one worker, until SIGTERM or SIGINT. Status 2 when it cannot be."""
     os.umask(0o077)
     plan.tie_to_supervisor()
-    remarks = [] if plan.supervised() else look_at_names()
+    remarks = [] if plan.supervised() else [*look_at_names(), *look_at_proxies()]
     with one_sentence():
         configured = load()
         require_files(configured)

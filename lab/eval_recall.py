@@ -55,12 +55,15 @@ from lab.evaluation.recall_table import (
 )
 from lab.evaluation.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
 from memory.backends import embedded
+from memory.recall.fitting import fitting
 from memory.recall.reading import words_told
 from memory.recall.worth_telling import MOST_TOLD, worth_telling
 from scripts.operating.arguments import run_script
 
-TELLING = Telling(MOST_TOLD, worth_telling, words_told, {"newest_too": True})
-TELLING_BY_MEANING = replace(TELLING, choose=partial(worth_telling, by_meaning=True))
+TELLING = Telling(MOST_TOLD, worth_telling, words_told, {"newest_too": True}, fitting)
+TELLING_BY_MEANING = Telling(
+    MOST_TOLD, partial(worth_telling, by_meaning=True), words_told, TELLING.options
+)
 _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
 _EXAMPLES = """examples:
   scripts/eval_recall                          the questions that are part of the project

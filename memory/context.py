@@ -22,6 +22,8 @@ SECTION_OVERHEAD = 20  # the heading that introduces one text section
 REPLY_OVERHEAD = 3  # opens the answer and is counted with the prompt
 OMISSION = "…"  # stands where lines of a text were left out
 
+_TIME_COST = 12  # when a message was said
+_STALE_COST = 10  # that it rests on something since replaced
 _OMISSION_COST = estimate_tokens(OMISSION + "\n")
 _UNCALIBRATED = Calibration()
 
@@ -40,13 +42,18 @@ class Exchange:
 class Message:
     """One earlier message; `author` is the name it is shown with, if any.
 
-    `exchanges` are what the tools did before an assistant's message.
+    `exchanges` are what the tools did before an assistant's message. `at` is when it was said, if
+    the prompt tells that. `is_stale`: an answer that rests on a statement which was replaced since.
+    What `stays` is dropped last: the asker's own exchanges and the root of the thread.
     """
 
     role: Literal["user", "assistant"]
     content: str
     author: str | None = None
     exchanges: tuple[Exchange, ...] = ()
+    at: str = ""
+    is_stale: bool = False
+    stays: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,20 +195,33 @@ def _message_costs(history: tuple[Message, ...], room: int) -> list[int]:
     """Costs of the newest messages, newest first, ending with the first that exceeds `room`."""
     costs: list[int] = []
     for message in reversed(history):
-        author = estimate_tokens(message.author) + 1 if message.author else 0
-        exchanges = sum(map(exchange_cost, message.exchanges))
-        costs.append(estimate_tokens(message.content) + author + exchanges + MESSAGE_OVERHEAD)
+        costs.append(_message_cost(message))
         room -= costs[-1]
         if room < 0:
             break
     return costs
 
 
+def _message_cost(message: Message) -> int:
+    author = estimate_tokens(message.author) + 1 if message.author else 0
+    remarks = (_TIME_COST if message.at else 0) + (_STALE_COST if message.is_stale else 0)
+    exchanges = sum(map(exchange_cost, message.exchanges))
+    return estimate_tokens(message.content) + author + remarks + exchanges + MESSAGE_OVERHEAD
+
+
 def _newest(history: tuple[Message, ...], room: int) -> tuple[tuple[Message, ...], int]:
-    costs = _message_costs(history, room)
-    if sum(costs) > room:
-        costs.pop()
-    return history[len(history) - len(costs) :], sum(costs)
+    """The newest messages that fit, first of those that stay, and their cost."""
+    kept: set[int] = set()
+    spent = 0
+    for stays in (True, False):
+        for place in range(len(history) - 1, -1, -1):
+            if history[place].stays is stays:
+                cost = _message_cost(history[place])
+                if spent + cost > room:
+                    break
+                spent += cost
+                kept.add(place)
+    return tuple(one for place, one in enumerate(history) if place in kept), spent
 
 
 def _shorten(

@@ -14,8 +14,9 @@ Scope = Literal["chat", "user"]
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message of a conversation; an answer of several cards is one message. `command`: it, or
-    what it answers, is a command, which a model is not told."""
+    """One line of a place; an answer of several cards is one. `command`: it, or what it answers, is
+    a command, which a model is not told. `by_bot`: another bot wrote it. A line that nobody
+    addressed to this bot has a negative `id`. `actor_id` is the author, of an answer the asker."""
 
     id: int
     role: Literal["user", "assistant"]
@@ -26,6 +27,7 @@ class StoredMessage:
     created_at: str = ""
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     command: bool = False
+    by_bot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +144,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """A turn as it stands. `history` ends with the question; it is empty unless state is open.
-
-    `recent`: what the sender and the bot said in other threads of the chat just before.
+    """A turn as it stands. `history` is what anybody said in its place, as far as the prompt can
+    show it, in the order in which it was said, and ends with the question; it is empty unless state
+    is open.
 
     `registry`: rows of `note_registry`, for `memory.tables.notes.registered_notes`.
 
@@ -179,7 +181,6 @@ class OpenTurn:
     attempts: int
     reply: tuple[StoredCard, ...] = ()
     history: tuple[StoredMessage, ...] = ()
-    recent: tuple[StoredMessage, ...] = ()
     working_memory: WorkingMemory = WorkingMemory()
     registry: tuple[Mapping[str, Any], ...] = ()
     summary: Summary | None = None
@@ -198,15 +199,13 @@ class OpenTurn:
     means: TurnOutcome = ANSWERED
 
     @property
-    def said(self) -> tuple[StoredMessage, ...]:
-        """`recent` and `history` in the order in which they were said, the question last."""
-        before = sorted((*self.recent, *self.history[:-1]), key=lambda message: message.id)
-        return (*before, *self.history[-1:])
-
-    @property
     def told(self) -> tuple[StoredMessage, ...]:
-        """What a model is told of what was `said`."""
-        return tuple(one for one in self.said if not one.command)
+        """What a model is told of `history`."""
+        return tuple(one for one in self.history if not one.command)
+
+    def own(self, asker: str) -> tuple[StoredMessage, ...]:
+        """The asker's own exchanges in `history`: what they wrote, and the answers to them."""
+        return tuple(one for one in self.history if one.actor_id == asker)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from memory.models import (
 )
 from memory.origins import MESSAGE, Origin
 from memory.outcomes import ANSWERED, TurnOutcome
+from memory.recall.fitting import fitting
 from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import Json, Rpc, Statement, call_as, joins
@@ -56,14 +57,19 @@ class MemoryStore:
         actor_name: str = "",
         history_limit: int = 10,
         fold_after: int = 0,
+        recent_s: int = 0,
+        asked_ms: int = 0,
         origin: Origin = MESSAGE,
     ) -> OpenTurn:
         """Begins the turn `turn_id`, or finds it as an earlier attempt left it. The id is the
         Feishu message's, unless the turn has another `origin`.
 
-        Stores the question once. `history` holds the last `history_limit` messages, oldest first,
-        the question last. With `fold_after` the result has the summary of earlier messages, and
-        `fold_due` is set when so many messages are in neither; 0 leaves out both.
+        Stores the question once. `asked_ms` (ms since epoch) is when it was written, 0: now.
+        `history` holds what was said in the place: in a thread the thread and what came before it;
+        with `recent_s` what was said in the chat in the last so many seconds. The question is last,
+        and `history_limit` counts it and the asker's own messages. With `fold_after` the result has
+        the summary of earlier messages, and `fold_due` is set when so many messages are in neither;
+        0 leaves out both.
         """
         return _opened(
             await self._call(
@@ -75,6 +81,8 @@ class MemoryStore:
                 p_content=content,
                 p_history_limit=history_limit,
                 p_fold_after=fold_after,
+                p_recent_s=recent_s,
+                p_asked_ms=asked_ms or None,
                 **origin.params(),
             )
         )
@@ -91,6 +99,7 @@ class MemoryStore:
         heard: Mapping[str, object] | None = None,
         decision: Mapping[str, object] | None = None,
         recent_s: int = 0,
+        asked_ms: int = 0,
         recall: Mapping[str, object] | None = None,
         elsewhere: bool = False,
         origin: Origin = MESSAGE,
@@ -100,10 +109,8 @@ class MemoryStore:
 
         `heard` are the arguments of the SQL function `append_to_conversation`, `decision` those of
         `log_decision`; None skips that step. If an earlier decision on the message says no, the
-        turn comes back as cancelled. `recent_s` adds what the sender and the bot said in other
-        threads of the chat in the last so many seconds. `recall` is what
-        `memory.recall.passages.recall_at_once` makes. `elsewhere` asks whether the sender can read
-        in other places.
+        turn comes back as cancelled. `recall` is what `memory.recall.passages.recall_at_once`
+        makes. `elsewhere` asks whether the sender can read in other places.
         """
         return _begun(
             await self._call(
@@ -118,6 +125,7 @@ class MemoryStore:
                 p_heard=as_json(heard) if heard else None,
                 p_decision=as_json(decision) if decision else None,
                 p_recent_s=recent_s,
+                p_asked_ms=asked_ms or None,
                 **({"p_recall": as_json(recall)} if recall else {}),
                 **({"p_elsewhere": True} if elsewhere else {}),
                 **origin.params(),
@@ -280,7 +288,8 @@ class MemoryStore:
         `now` is aware, and its zone says where a day begins. The `scope` "everywhere" covers what
         may be read here: in a group that chat, in p2p also the groups the person is in. `before_id`
         limits the search of this conversation to earlier messages. `likeness` adds matches by
-        meaning. A query for a first or last time also selects by time (`memory.recall.ordinals`).
+        meaning; without, hits that do not fit are dropped (`memory.recall.fitting`). A query for a
+        first or last time also selects by time (`memory.recall.ordinals`).
         Where little was said at all, `newest_too` gives the newest of it after what matches.
         """
         params = recall_params(
@@ -293,7 +302,8 @@ class MemoryStore:
             likeness=likeness,
             newest_too=newest_too,
         )
-        return in_order(passages(await self._call("recall", context, **params)), query, k)
+        found = in_order(passages(await self._call("recall", context, **params)), query, k)
+        return tuple(found if likeness else fitting(found, query))
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
         """What a person or the bot said in this Feishu message of the chat; None if unknown."""
@@ -336,9 +346,17 @@ class MemoryStore:
         params = {"p_turn_id": turn_id, "p_chat_id": context.chat_id}
         await self._rpc.call("undo_kept", params, None)
 
-    async def working_memory(self, context: AgentMemoryContext) -> WorkingMemory:
-        """The working memory about the subject, as far as it may be used here."""
-        row = await self._call("get_working_memory", context, p_tenant_key=context.tenant_key)
+    async def working_memory(
+        self, context: AgentMemoryContext, question: str = ""
+    ) -> WorkingMemory:
+        """The working memory about the subject, as far as it may be used here; with a `question`
+        also the facts of the group that have its words."""
+        row = await self._call(
+            "get_working_memory",
+            context,
+            p_tenant_key=context.tenant_key,
+            **({"p_question": question} if question else {}),
+        )
         return WorkingMemory.from_row(row)
 
     async def merge_working_memory(
@@ -434,7 +452,6 @@ def _opened(row: Mapping[str, Any], conversation: Mapping[str, Any] | None = Non
         attempts=row["attempts"],
         reply=_cards(row["reply"]),
         history=tuple(map(_message, row.get("history", ()))),
-        recent=tuple(map(_message, row.get("recent", ()))),
         working_memory=WorkingMemory.from_row(row.get("working_memory", {})),
         registry=tuple(row.get("registry", ())),
         summary=Summary(**summary) if summary else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from unicodedata import category
 
@@ -13,6 +13,8 @@ import orjson
 _JOINERS = "\u200c\u200d"
 HAN = "\u3400-\u9fff"
 
+# The escape of U+0000, and not an escaped backslash before "u0000".
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 
 
@@ -22,12 +24,20 @@ def storable(text: str) -> str:
 
 
 def as_json(value: object) -> str:
-    """`value` as JSON text, without spaces. What UTF-8 or 64 bits cannot carry is written as
-    `json` writes it."""
+    """`value` as JSON text that Postgres can keep, without spaces."""
     try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = orjson.dumps(value).decode()
+    except TypeError:  # a lone surrogate, or a number beyond 64 bits
+        text = json.dumps(_storable(value), ensure_ascii=False, separators=(",", ":"))
+    return as_json(_storable(value)) if _NUL.search(text) else text
+
+
+def _storable(value: object) -> object:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def one_line(text: str) -> str:

@@ -11,7 +11,7 @@ from flask import Response
 from sandbox.control_body import control_body, text_of
 from sandbox.http import current_platform, json_response
 from sandbox.world.actors import ControlRefused
-from sandbox.world.agendas import assignees, event_shape, task_shape
+from sandbox.world.agendas import CALENDARS, assignees, event_shape, task_shape
 from sandbox.world.entities import USER, SandboxEvent, SandboxTask
 from sandbox.world.wire import person_view
 
@@ -88,6 +88,18 @@ def resign() -> Response:
         person = replace(platform.actors.person(text_of(body, "as")), resigned=True)
         platform.world.put(person)
         return json_response(person_view(person))
+
+
+def share_calendar() -> Response:
+    """`{as, permissions: private | show_only_free_busy | public}`"""
+    platform, body = current_platform(), control_body()
+    with platform.world.lock:
+        permissions = text_of(body, "permissions")
+        if permissions not in CALENDARS:
+            raise ControlRefused(f"'permissions' must be one of {CALENDARS}")
+        person = platform.actors.person(text_of(body, "as"))
+        platform.world.put(replace(person, calendar=permissions))
+        return json_response({"permissions": permissions})
 
 
 def _agenda(open_id: str, name: str) -> dict[str, Any]:

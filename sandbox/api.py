@@ -186,6 +186,7 @@ ENDPOINTS = (
     _document("GET", "/docs/v1/content", documents.document_content, user_scopes.CONTENT),
     _document("GET", _DOCX, documents.get_document, user_scopes.DOCX),
     _document("GET", _DOCX + "/raw_content", documents.raw_content, user_scopes.DOCX),
+    _document("GET", _DOCX + "/blocks", documents.list_blocks, user_scopes.DOCX),
     _document("GET", "/wiki/v2/spaces/get_node", documents.get_node, user_scopes.WIKI),
     _document("GET", _COMMENTS, comments.list_comments, user_scopes.COMMENTS),
     _document("POST", _COMMENTS, comments.create_comment, user_scopes.COMMENT),
@@ -201,6 +202,7 @@ ENDPOINTS = (
     _document(
         "GET", "/sheets/v3" + _SHEET + "/sheets/query", tables.list_sheets, user_scopes.SHEETS
     ),
+    _document("GET", "/sheets/v2" + _SHEET + "/metainfo", tables.sheet_meta, user_scopes.SHEETS),
     _document(
         "GET", "/sheets/v2" + _SHEET + "/values/<cells>", tables.sheet_values, user_scopes.SHEETS
     ),
@@ -237,6 +239,9 @@ ENDPOINTS = (
     ),
     _personal(
         "POST", _CALENDARS + "/primary", agendas.primary_calendar, user_scopes.PRIMARY_CALENDAR
+    ),
+    _personal(
+        "POST", _CALENDARS + "/primarys", agendas.primary_calendars, user_scopes.PRIMARY_CALENDAR
     ),
     _personal("POST", "/calendar/v4/freebusy/list", agendas.free_busy, user_scopes.FREE_BUSY),
     _personal("GET", _EVENTS + "/instance_view", agendas.instance_view, user_scopes.READ_EVENTS),

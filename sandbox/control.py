@@ -95,6 +95,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/agendas/tasks", agendas.add_task),
         ("POST", "/agendas/remove", agendas.remove),
         ("POST", "/agendas/resign", agendas.resign),
+        ("POST", "/agendas/calendar", agendas.share_calendar),
         ("GET", "/resources/<key>", resource),
         ("GET", "/stream", stream),
         ("GET", "/inspect", inspect),

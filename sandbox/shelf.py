@@ -14,6 +14,8 @@ from sandbox.world.comments import Comment, elements_of
 from sandbox.world.entities import SandboxDocument
 from sandbox.world.library import (
     BASE,
+    BLOCK_TYPES,
+    BLOCKS_OF_OTHERS,
     DOCX,
     LINKS,
     MANAGERS,
@@ -24,7 +26,7 @@ from sandbox.world.library import (
     plain_text,
 )
 
-_BLOCKS = ("heading", "text", "bullet", "ordered", "quote", "code", "table", "markdown")
+_BLOCKS = (*BLOCK_TYPES, *BLOCKS_OF_OTHERS, "markdown")
 
 
 def documents() -> Response:
@@ -39,8 +41,9 @@ def add_document() -> Response:
     """`{as, kind: docx | sheet | bitable, title, blocks | markdown | sheets | tables, wiki, link,
     members, manage}`; `wiki`: true hangs it there.
 
-    Blocks are `{kind, text}`, with `level` of a heading and `rows` of a table; sheets `{title,
-    rows}`; tables `{name, fields: [{name, type}], records: [{name: value}]}`.
+    Blocks are `{kind, text}`, with `level` of a heading, `rows` of a table, and `source`, a token,
+    of what shows another document; sheets `{title, rows, protected}`; tables `{name, fields:
+    [{name, type}], records: [{name: value}]}`.
     `is_advanced`: the Base has advanced permissions; then a record with `readers`, a list of open
     ids, is shown to these alone.
     """

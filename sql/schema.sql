@@ -395,7 +395,7 @@ create table public.agent_turns (
   -- Names of tools, in order, while the turn is open.
   done text[] not null default '{}' check (cardinality(done) <= 100),
   -- Of the turn's answer: ids of messages and turns, the question itself not among them.
-  given text[] not null default '{}' check (cardinality(given) <= 200),
+  given text[] not null default '{}' check (cardinality(given) <= 2000),
   -- As in agent_messages.
   thread bigint not null generated always as ((('x' || left(md5(tenant_key || ' ' || conversation_id
     || ' ' || user_id), 16)))::bit(64)::bigint) stored,
@@ -421,7 +421,7 @@ create table public.agent_turns (
     references public.agent_chats (tenant_key, id, user_id) on delete cascade,
   constraint agent_turns_drawn_on_private
     check (drawn_on = '{}' or chat_id = actor_id or origin = 'private_answer' and user_id = actor_id),
-  constraint agent_turns_given_messages_check check (cardinality(given_messages) <= 200),
+  constraint agent_turns_given_messages_check check (cardinality(given_messages) <= 2000),
   constraint agent_turns_place check (starts_with(conversation_id || ':', 'feishu:' || chat_id || ':')),
   constraint agent_turns_state_check check (state = any ('{open,pending,sent,failed,cancelled}'))
 ) with (autovacuum_vacuum_scale_factor=0.05);
@@ -519,7 +519,8 @@ create table public.agent_messages (
 create index agent_messages_author_idx on public.agent_messages (actor_id, id desc) where actor_id <> user_id;
 create index agent_messages_card_idx on public.agent_messages using hash (message_id)
   where role = 'assistant' and message_id is not null;
-create index agent_messages_conversation_idx on public.agent_messages (conversation_id);
+create index agent_messages_chat_idx on public.agent_messages (chat_id, id);
+create index agent_messages_conversation_idx on public.agent_messages (conversation_id, id);
 create index agent_messages_thread_author_idx on public.agent_messages (conversation_id, actor_id, id desc)
   where actor_id <> user_id;
 create index agent_messages_thread_idx on public.agent_messages (thread, id);
@@ -1897,6 +1898,7 @@ $$;
 \ir functions/imports.sql
 \ir functions/inspection.sql
 \ir functions/items.sql
+\ir functions/forget_by_words.sql
 \ir functions/leases.sql
 \ir functions/measuring.sql
 \ir functions/notes.sql

@@ -11,8 +11,9 @@ from bot.text.languages import Language
 
 Reason = Literal[
     "not_connected", "not_approved", "app_scope", "busy", "unavailable", "left", "outside",
-    "outsiders_read", "unknown_person", "several_people", "past", "far", "no_day", "unclear_time",
-    "no_room", "no_title", "long_title", "length", "too_many", "not_taken", "not_set_up",
+    "outsiders_read", "private_calendar", "own_private_calendar", "unknown_person",
+    "several_people", "past", "far", "no_day", "unclear_time", "no_room", "no_title",
+    "long_title", "length", "too_many", "not_taken", "not_set_up",
 ]  # fmt: skip
 
 _REASONS: dict[int, Reason] = {

@@ -126,13 +126,22 @@ class TurnAgenda:
             return self._usual
 
     async def busy(self, person: Attendee, span: BusySpan) -> tuple[BusySpan, ...]:
-        """When somebody is busy then. Raises `AgendaRefused`."""
+        """When somebody is busy then. Raises `AgendaRefused`, where others read along for a private
+        calendar too: the asker may be one of the few who see it."""
         await self.require_colleagues()
 
         async def asked(token: str) -> tuple[BusySpan, ...]:
             return await self._calls.busy(person.open_id, span.start_s, span.end_s, token)
 
-        return merged(await self._call((READ_CALENDAR,), asked, name=person.name))
+        async def shown(token: str) -> bool:
+            return await self._calls.shows_times(person.open_id, token)
+
+        spans = merged(await self._call((READ_CALENDAR,), asked, name=person.name))
+        if self.is_alone or await self._call((READ_CALENDAR,), shown, name=person.name):
+            return spans
+        if person.open_id == self.asker:
+            raise AgendaRefused("own_private_calendar")
+        raise AgendaRefused("private_calendar", name=person.name)
 
     async def own_events(self, span: BusySpan) -> tuple[CalendarEvent, ...] | None:
         """The asker's events; None where others read along. Raises `AgendaRefused`."""

@@ -5,9 +5,17 @@ Light, because the start checks them before gunicorn forks.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
+from urllib.parse import quote
 
-from bot.agents.mcp.config import McpConfigInvalid, McpServer, load_servers, tool_patterns
+from bot.agents.mcp.config import (
+    McpConfigInvalid,
+    McpServer,
+    load_servers,
+    refuse_credentials,
+    tool_patterns,
+)
 from bot.agents.specialists import FOLDER, Specialist, SpecialistInvalid, load_specialists
 from bot.agents.tools.names import TOOL_NAMES
 from bot.settings import Settings, SettingsError
@@ -28,9 +36,25 @@ def check_files(settings: Settings) -> None:
             f"SPECIALISTS_DIR 是 {folder!r}：没有这个文件夹。",
         )
     try:
-        specialists(settings, load_servers(settings.mcp_file))
+        specialists(settings, load_own_servers(settings))
     except (SpecialistInvalid, McpConfigInvalid) as exc:
         raise SettingsError(str(exc), f"专家或 MCP 的配置文件有误：{exc}") from exc
+
+
+def load_own_servers(settings: Settings) -> tuple[McpServer, ...]:
+    """The servers of `mcp.json`. Raises `McpConfigInvalid`, also if one is given what only the bot
+    may know."""
+    servers = load_servers(settings.mcp_file)
+    app, secret = settings.feishu_app_id, settings.feishu_app_secret
+    basic = base64.b64encode(f"{app}:{secret}".encode()).decode() if secret else ""
+    refuse_credentials(
+        servers,
+        {
+            "FEISHU_APP_SECRET": (secret, quote(secret, safe=""), basic),
+            "SUPABASE_SECRET_KEY": (settings.supabase_secret_key,),
+        },
+    )
+    return servers
 
 
 def specialists(settings: Settings, servers: Sequence[McpServer]) -> tuple[Specialist, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 import structlog
 
@@ -21,7 +20,6 @@ from bot.answering.agendas import agenda_of
 from bot.answering.apologies import apology
 from bot.answering.attachments import limits_of
 from bot.answering.citations import cited, spoken_here
-from bot.answering.deduplication import Quoted, untold, without_commands
 from bot.answering.documents import asker, documents_of
 from bot.answering.documents_behind import DocumentsBehind
 from bot.answering.edits import find_edits
@@ -34,16 +32,16 @@ from bot.answering.request_rate import asker_of, too_many
 from bot.answering.texts import say_both
 from bot.answering.usage_limits import used_up
 from bot.answering.voice import AUDIO
+from bot.answering.window import with_heard, without_other_topics
 from bot.answering.without_sources import without_sources
 from bot.documents.turn_documents import TurnDocuments
 from bot.feishu import markup
 from bot.files.refusals import not_read
 from bot.listening.chat_rules import rules_of, told_by_owner
 from bot.listening.decisions import Reason
-from bot.listening.transcript import MessageRecord, newest_lines
+from bot.listening.transcript import MessageRecord
 from bot.outbox.buttons import Reply, reply_of
 from bot.outbox.foot import Foot
-from bot.people.names import Names
 from bot.process import metrics, timing
 from bot.process.timing import stage
 from bot.queue.jobs import Later
@@ -56,7 +54,6 @@ from memory.recall.passages import Passage
 from memory.recall.used import sources_of
 from memory.tables.notes import note_source
 from memory.tables.read_messages import note_read_messages, read_source
-from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()
 
@@ -67,7 +64,6 @@ _BEGINS_WITHIN_S = 56.0
 _LEAST_MODEL_TIME_S = 8.0
 # Feishu ends the streaming of a card ten minutes after it was opened.
 FLOWS_FOR_S = 540.0
-_TRANSCRIPT_TOKENS = 2000
 # A card or a forward holds other people's words (Feishu: message content, msg_type).
 _WRITTEN_BY_SENDER = frozenset({"text", "post", AUDIO})
 
@@ -306,21 +302,18 @@ async def _prompt(
     hidden: Collection[str] = (),
 ) -> tuple[Prompt, tuple[Passage, ...]]:
     """The prompt without what comes from `hidden`, and the earlier passages in it."""
-    talk = [one for one in _talk(turn, opened, came.quoted) if one.message_id not in hidden]
-    lines = _lines(talk, turn.names)
-    shown = talk[len(talk) - len(lines) :]
+    heard = [one for one in _listed(turn, opened) if one.message_id not in hidden]
+    opened = without_other_topics(with_heard(opened, heard), turn.heard.discussion, turn.question)
     turns = {message.message_id for message in opened.told if message.role == "user"}
-    turns.update(one.message_id for one in shown if one.answered)
     earlier = await recalled(services, turn, opened, turns, hidden)
-    _keep(services, opened, shown, came, turn.bot.name)
-    note_sources(_given(turn, opened, shown))
+    _keep(services, opened, came, turn.bot.name)
+    note_sources(_given(turn, opened))
     prompt = build_prompt(
         opened,
         turn.question,
         _scene(services, turn, opened),
         context=turn.context,
         turn_id=turn.id,
-        transcript="\n".join(lines),
         recalled=earlier.text,
         recalled_worth=earlier.worth,
         budget_tokens=services.settings.history_token_budget + came.file_tokens,
@@ -333,13 +326,12 @@ async def _prompt(
         reads_only=turn.private or turn.unasked,
     )
     note_sources(source for one in earlier.found for source in one.ids)
-    return prompt, (*spoken_here(turn, opened, shown), *earlier.found)
+    return prompt, (*spoken_here(turn.context, opened), *earlier.found)
 
 
-def _given(turn: Turn, opened: OpenTurn, shown: Sequence[MessageRecord]) -> Iterator[str | None]:
+def _given(turn: Turn, opened: OpenTurn) -> Iterator[str | None]:
     """The ids of the messages, notes and threads that the prompt's content comes from."""
     yield from (message.message_id for message in opened.told)
-    yield from (record.message_id for record in shown)
     yield from opened.working_memory.turns
     yield from (note_source(str(row["id"])) for row in opened.registry)
     if opened.summary:
@@ -349,7 +341,6 @@ def _given(turn: Turn, opened: OpenTurn, shown: Sequence[MessageRecord]) -> Iter
 def _keep(
     services: Services,
     opened: OpenTurn,
-    shown: Sequence[MessageRecord],
     came: Material,
     bot_name: str,
 ) -> None:
@@ -357,9 +348,8 @@ def _keep(
     timing.keep(
         bot=bot_name,
         model=services.settings.openai_model if services.settings.openai_api_key else "offline",
-        history_ids=[one.id for one in opened.told if one in opened.history],
-        recent_ids=[one.id for one in opened.told if one in opened.recent],
-        transcript_ids=[one.message_id for one in shown],
+        history_ids=[one.id for one in opened.told if one.id > 0],
+        transcript_ids=[one.message_id for one in opened.told if one.id < 0],
         summary=opened.summary.version if opened.summary else None,
         came_along=bool(came.text or came.images),
         budget=services.settings.history_token_budget,
@@ -408,42 +398,21 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
         label=turn.names.label,
         labelled=turn.in_group,
         now=services.now(),
+        asked=services.asked_at(turn.request.create_time_ms),
         people=turn.names.roster(people_of(turn)),
         language=language(services, turn, opened),
         owner=f"{owner}\n\n{_UNASKED}".strip() if turn.unasked else owner,
     )
 
 
-def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageRecord, ...]:
-    """The chat's messages (in a thread: the thread's) that the prompt shows nowhere else. Where the
-    topic of the question is clear, only messages on that topic.
-
-    When somebody asks the bot outright, the prompt leaves out the bot's own messages and those it
-    answered: they belong to other people's exchanges with it. Otherwise the turn follows a
-    discussion, and the prompt shows all of it.
-    """
-    if turn.heard.conversation is None:
-        return ()
-    outright = turn.heard.decision.is_outright
-    discussion = turn.heard.discussion
-    messages = turn.heard.conversation.messages
-    others = (
-        message
-        for message in (discussion.of_topic(turn.question) if discussion else messages)
-        if message.message_id != turn.request.message_id
-        and message.is_in(turn.heard.message.root_id)
-        and not (outright and (message.ours or message.answered))
-    )
-    names = turn.names.known
-    talk = without_commands(others, messages, turn.heard.message.root_id)
-    return untold(talk, opened.said, names, bot_name=turn.bot.name, quoted=quoted)
-
-
-def _lines(talk: Sequence[MessageRecord], names: Names) -> list[str]:
-    """The newest messages that fit into a prompt, with people's present names."""
-    label = cache(names.label)
-
-    def name(one: MessageRecord) -> str:
-        return one.author if one.ours else label(one.author_id, one.author)
-
-    return newest_lines(talk, budget_tokens=_TRANSCRIPT_TOKENS, estimate=estimate_tokens, name=name)
+def _listed(turn: Turn, opened: OpenTurn) -> list[MessageRecord]:
+    """What the memory does not have of the place: listening does not lapse in a thread where the
+    bot has answered, and while the memory is away nothing is stored."""
+    talk, root = turn.heard.conversation, turn.heard.message.root_id
+    if talk is None or not (talk.is_listed or opened.degraded):
+        return []
+    return [
+        one
+        for one in talk.messages
+        if one.is_in(root) and one.message_id != turn.request.message_id
+    ]

@@ -10,8 +10,8 @@ import structlog
 
 from bot.agents.prompts.quotation import quotation, remark
 from bot.answering.request_rate import asker_of
-from bot.feishu.content import Attachment
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
+from bot.feishu.resources import Attachment
 from bot.files.reading import Read, ReadingLimits, Reason, Unread, is_readable
 from bot.files.reading_slots import NoPlace
 from bot.files.refusals import MOST_FILES, not_read
@@ -115,4 +115,5 @@ def _quoted(name: str, read: Read, budget_tokens: int) -> str:
     fits = cost <= budget_tokens
     text = read.text if fits else read.text[: len(read.text) * max(budget_tokens, 0) // cost]
     whole = "" if fits and not read.cut else ", its beginning only: say so where it matters"
-    return quotation(f'Text of the file "{name}"{whole}', text, longest=len(text))
+    remarks = "".join(f", {one}: say so where it matters" for one in read.remarks)
+    return quotation(f'Text of the file "{name}"{whole}{remarks}', text, longest=len(text))

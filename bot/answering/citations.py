@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from bot.answering.question import Turn
-from bot.listening.transcript import MessageRecord
 from bot.outbox.foot import RecalledSource, Where
 from memory.models import OpenTurn
 from memory.recall.changes import replaced
@@ -21,17 +19,21 @@ def is_question(text: str) -> bool:
     return _QUESTION.search(text) is not None
 
 
-def spoken_here(turn: Turn, opened: OpenTurn, talk: Sequence[MessageRecord]) -> Iterator[Passage]:
+def spoken_here(here: AgentMemoryContext, opened: OpenTurn) -> Iterator[Passage]:
     """What people said in the conversation of the prompt, as passages without an answer."""
-    here = turn.context
     for one in opened.told[:-1]:
-        if one.role == "user" and one.message_id:
-            yield _passage(here, one.message_id, one.created_at, one.actor_id, one.actor_name,
-                           one.content)  # fmt: skip
-    for said in talk:
-        if not said.is_bot and said.message_id:
-            at = datetime.fromtimestamp(said.timestamp / 1000, UTC).isoformat()
-            yield _passage(here, said.message_id, at, said.author_id, said.author, said.content)
+        if one.role == "user" and one.message_id and not one.by_bot:
+            yield Passage(
+                one.message_id,
+                0,
+                here.conversation_id,
+                here.chat_id,
+                one.created_at,
+                one.actor_id,
+                one.actor_name,
+                one.content,
+                "",
+            )
 
 
 def cited(turn: Turn, passages: Sequence[Passage]) -> Iterator[RecalledSource]:
@@ -67,9 +69,3 @@ def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
     if passage.conversation_id == here.conversation_id:
         return "thread"
     return "chat" if passage.chat_id == here.chat_id else "elsewhere"
-
-
-def _passage(
-    here: AgentMemoryContext, id: str, at: str, author_id: str | None, author: str, text: str
-) -> Passage:
-    return Passage(id, 0, here.conversation_id, here.chat_id, at, author_id, author, text, "")

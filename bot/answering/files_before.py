@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 
 from bot.answering.earlier_messages import recent_messages
 from bot.answering.question_source import QuestionSource, fetched
-from bot.feishu.content import Attachment, holds_attachment
+from bot.feishu.content import holds_attachment
 from bot.feishu.received import raw_attachments
+from bot.feishu.resources import Attachment
 from bot.files.refusals import MOST_FILES
 from bot.listening.attachment_reference import reference
 from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.services import Services
 
-_FILE = "[file: "
+_FILE = re.compile(r"^\[file: ", re.MULTILINE)
 _RECENT = 7  # messages, the question among them
 _JUST_BEFORE_MS = 300_000
 
@@ -41,7 +43,7 @@ async def sent_before(services: Services, source: QuestionSource) -> list[tuple[
     Feishu sends a file without words, so the question about it comes in the next message.
     """
     for message in reversed(source.history[-_RECENT:]):
-        if message.role == "user" and message.message_id and message.content.startswith(_FILE):
+        if message.role == "user" and message.message_id and _FILE.search(message.content):
             found = await fetched(services, source.request, message.message_id)
             if found and found[0].chat_id in ("", source.request.chat_id):
                 return [(message.message_id, one) for one in raw_attachments(found[0])]

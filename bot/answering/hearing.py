@@ -158,7 +158,9 @@ async def _in_own_thread(
     recent = await recent_messages(services, request, bot)
     told = [one for one in recent if one.timestamp >= told_since_ms]
     said = (*told, message.record())
-    return ChannelConversation(request.chat_id, said[0].timestamp, message.timestamp, said, quiet)
+    return ChannelConversation(
+        request.chat_id, said[0].timestamp, message.timestamp, said, quiet, is_listed=True
+    )
 
 
 def opening_args(

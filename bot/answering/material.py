@@ -22,9 +22,10 @@ from bot.answering.files_before import read_first, sent_before
 from bot.answering.question_source import QuestionSource, fetched, unreadable
 from bot.answering.quoted_messages import quotation_chain, shown
 from bot.answering.voice import AUDIO, Unheard, not_heard, words_of
-from bot.feishu.content import UNREADABLE_CARD, Attachment
+from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
+from bot.feishu.resources import Attachment
 from bot.files.reading import Reason
 from bot.files.refusals import MOST_FILES
 from bot.listening.turn_request import TurnRequest, Written

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from bot.agents.authority.rules import exchange_of
@@ -13,6 +13,7 @@ from bot.agents.prompts.prompt import Image, Prompt, circumstances, manager_rule
 from bot.agents.prompts.quotation import with_material
 from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
 from bot.answering.deduplication import Quoted, without_quoted
+from bot.answering.window import said_at, stale_answers, without_repeats
 from bot.feishu import markup
 from bot.text.card_names import from_card
 from bot.text.languages import Language
@@ -29,6 +30,8 @@ from memory.tokens import Calibration
 # So many answers, the newest ones, are told with the tool calls that led to them as real pairs.
 _PAIRED_ANSWERS = 3
 _PAIRED_SHARE = 1 / 3
+_OTHER_BOT = "(a bot)"
+_PAUSE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Scene:
     names: Mapping[str, str]
     labelled: bool
     now: datetime
+    asked: datetime | None = None
     owner: str = ""
     people: Roster = NOBODY
     language: Language | None = None
@@ -58,11 +62,11 @@ def build_prompt(
     *,
     context: AgentMemoryContext,
     turn_id: str,
-    transcript: str,
     recalled: str,
     budget_tokens: int,
     calibration: Calibration,
     recalled_worth: tuple[float, ...] = (),
+    transcript: str = "",
     material: str = "",
     images: tuple[Image, ...] = (),
     quoted: Quoted | None = None,
@@ -81,7 +85,8 @@ def build_prompt(
 
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
-    told = tell_all(opened.told, scene, room=int(budget_tokens * _PAIRED_SHARE))
+    lines = without_repeats(opened.told)
+    told = tell_all(lines, scene, context, room=int(budget_tokens * _PAIRED_SHARE))
     sections = Sections(
         question=with_material(material, told[-1].content if told else question),
         system=_rules(scene, away=opened.degraded),
@@ -91,7 +96,7 @@ def build_prompt(
         recalled=recalled,
         recalled_worth=recalled_worth,
         transcript=transcript,
-        history=tuple(without_quoted(told[:-1], opened.told[:-1], quoted)),
+        history=tuple(without_quoted(told[:-1], lines[:-1], quoted)),
     )
     fitted = _fitted(sections, budget_tokens, calibration)
     memory, remarks, group_facts = _memory_within(
@@ -111,6 +116,7 @@ def build_prompt(
         recalled=fitted.recalled,
         transcript=fitted.transcript,
         now=scene.now,
+        asked=scene.asked,
         context=None if opened.degraded else context,
         turn_id=turn_id,
         memory_away=opened.degraded,
@@ -118,7 +124,7 @@ def build_prompt(
         owner=scene.owner,
         exchange=exchange_of(
             question if typed else "",
-            opened.told[:-1],
+            opened.own(context.actor_id)[:-1],
             context.actor_id,
             names=scene.people.names(),
             material=bool(material),
@@ -132,7 +138,8 @@ def build_prompt(
 
 def _rules(scene: Scene, *, away: bool) -> str:
     rules = manager_rules(scene.bot_name, with_tools=not away, owner=scene.owner)
-    return f"{rules}\n\n{circumstances(scene.subject, scene.now, memory_away=away)}"
+    known = circumstances(scene.subject, scene.now, memory_away=away, asked=scene.asked)
+    return f"{rules}\n\n{known}"
 
 
 def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) -> Sections:
@@ -143,8 +150,10 @@ def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) ->
     return assembly.sections
 
 
-def tell_all(messages: Sequence[StoredMessage], scene: Scene, *, room: int) -> list[Message]:
-    """The thread as a model reads it. The tool calls of the newest answers that have some are real
+def tell_all(
+    messages: Sequence[StoredMessage], scene: Scene, context: AgentMemoryContext, *, room: int
+) -> list[Message]:
+    """The window as a model reads it. The tool calls of the newest answers that have some are real
     pairs of call and result, as far as they cost at most `room`; older ones are a block of text."""
     told: list[Message] = []
     left = _PAIRED_ANSWERS
@@ -154,7 +163,31 @@ def tell_all(messages: Sequence[StoredMessage], scene: Scene, *, room: int) -> l
             left -= 1
             room -= sum(map(exchange_cost, paired.exchanges))
         told.append(paired if paired and room >= 0 else tell(message, scene))
-    return told[::-1]
+    stale = stale_answers(messages) if scene.labelled else frozenset()
+    times = _times(messages, scene)
+    stays = (context.actor_id, context.root_id)
+    return [
+        replace(
+            one,
+            at=at,
+            is_stale=kept.id in stale,
+            stays=kept.actor_id in stays or kept.message_id in stays,
+        )
+        for one, kept, at in zip(told[::-1], messages, times, strict=True)
+    ]
+
+
+def _times(messages: Sequence[StoredMessage], scene: Scene) -> list[str]:
+    """When people's lines were said, where a line is the first after a pause; "" elsewhere."""
+    times: list[str] = []
+    before: datetime | None = None
+    for one in messages:
+        said = said_at(one).astimezone(scene.now.tzinfo)
+        pause = before is None or said - before >= _PAUSE or said.date() != before.date()
+        tells = scene.labelled and one.role == "user" and pause
+        times.append(f"{said:%Y-%m-%d %H:%M}" if tells else "")
+        before = said if one.role == "user" else before
+    return times
 
 
 def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Message:
@@ -167,6 +200,7 @@ def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Messa
     if not scene.labelled:
         return Message("user", unlabelled(message.content))
     author = scene.label(message.actor_id or "", message.actor_name)
+    author = f"{author} {_OTHER_BOT}" if message.by_bot else author
     return Message("user", spoken(author, message.content), author=author)
 
 

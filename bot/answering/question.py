@@ -26,7 +26,7 @@ from memory.models import OpenTurn
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
 
-_RECENT_S = 3600
+_RECENT_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Turn:
 
     @property
     def recent_s(self) -> int:
-        """How far back (s) the sender's exchanges in other threads of the chat go on with this one.
+        """How far back (s) the chat's talk belongs to this conversation; 0: only the thread does.
 
         In the main chat of a group every mention opens a thread of its own; for who writes there it
         is one conversation.
@@ -160,7 +160,7 @@ def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
     set_here = opened.rules.get("language") or services.settings.chat_language
     if set_here in ("zh", "en"):
         return "zh" if set_here == "zh" else "en"
-    said = [message.content for message in opened.said if message.role == "user"]
+    said = [one.content for one in opened.own(turn.context.actor_id) if one.role == "user"]
     return last_language([*said, turn.question], _names(turn)) or "en"
 
 

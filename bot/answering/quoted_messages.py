@@ -12,9 +12,10 @@ from bot.agents.prompts.prompt import short_name
 from bot.agents.prompts.quotation import quotation
 from bot.answering.question_source import QuestionSource, fetched, unreadable
 from bot.feishu import markup
-from bot.feishu.content import UNREADABLE_CARD, Attachment, holds_attachment
+from bot.feishu.content import UNREADABLE_CARD, holds_attachment
 from bot.feishu.models import RawMessage
 from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
+from bot.feishu.resources import Attachment
 from bot.listening.turn_request import TurnRequest
 from bot.people.names import Names
 from bot.services import Services

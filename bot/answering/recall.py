@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
 
 import structlog
 
@@ -17,6 +18,7 @@ from bot.services import Services
 from bot.text.slash_commands import parse
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import Former, OpenTurn
+from memory.recall.fitting import fitting
 from memory.recall.former import asks_for_former, with_former
 from memory.recall.ordinals import in_order
 from memory.recall.passages import (
@@ -31,6 +33,8 @@ from memory.recall.worth_telling import MOST_TOLD, worth_telling
 
 log = structlog.get_logger()
 
+_MOST_IN_WINDOW = 20  # of the best matches so many may stand in the window already
+
 
 async def recalled(
     services: Services,
@@ -44,9 +48,10 @@ async def recalled(
 
     `told` are the ids of the turns that the prompt has already; nothing comes from `hidden`.
     """
-    most = MOST_TOLD + len(told) + len(hidden)
+    most = MOST_TOLD + min(len(told), _MOST_IN_WINDOW) + len(hidden)
     if opened.recalled is not None:
-        found = said(in_order(passages(opened.recalled), turn.question, most), most)
+        hits = in_order(passages(opened.recalled), turn.question, most)
+        found = said(fitting(hits, turn.question), most)
     elif _is_wanted(services, turn, opened):
         found = await _found(services, turn, opened, most)
     else:
@@ -56,7 +61,7 @@ async def recalled(
         by_meaning=services.embedder is not None,
     )
     timing.keep(recalled=[passage.turn_id for passage in earlier])
-    names, now = turn.names, services.now()
+    names, now = turn.names, _asked_at(services, turn)
     lines = told_passages(earlier, turn.context, now, names.known, names.label, turn.question)
     former = [one for one in await _former(services, turn, opened) if one.turn_id not in hidden]
     note_sources(one.turn_id for one in former)
@@ -68,8 +73,8 @@ def vector_of(services: Services, turn: Turn) -> AbstractContextManager[Question
     """The question's vector, asked for while the turn begins; None where recall goes by words."""
     if services.embedder is None or parse(turn.question):
         return nullcontext()
-    wanted = turn.private or recall_at_once(turn.context, turn.question, now=services.now(), k=1)
-    if not wanted:
+    asked = _asked_at(services, turn)
+    if not turn.private and not recall_at_once(turn.context, turn.question, now=asked, k=1):
         return nullcontext()
     return asked_beside(services.embedder, turn.question)
 
@@ -80,7 +85,7 @@ def at_once(services: Services, turn: Turn) -> Mapping[str, object] | None:
     if turn.vector or parse(turn.question):
         return None
     return recall_at_once(
-        turn.context, turn.question, now=services.now(), k=MOST_TOLD + COMMANDS_AMONG
+        turn.context, turn.question, now=_asked_at(services, turn), k=MOST_TOLD + COMMANDS_AMONG
     )
 
 
@@ -100,10 +105,8 @@ def _is_wanted(services: Services, turn: Turn, opened: OpenTurn) -> bool:
     """Whether to search: that costs the memory a call, greetings are not worth it."""
     if opened.degraded or parse(turn.question):
         return False
-    window = [message.content for message in opened.told[:-1]]
-    if turn.private:
-        return True
-    return needs_recall(turn.question, window, services.now())
+    window = [message.content for message in opened.told[:-1]] if not turn.in_group else ()
+    return turn.private or needs_recall(turn.question, window, _asked_at(services, turn))
 
 
 async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tuple[Passage, ...]:
@@ -114,10 +117,10 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
                 turn.vector or services.embedder,
                 turn.context,
                 turn.question,
-                now=services.now(),
+                now=_asked_at(services, turn),
                 scope=usual_scope(turn.context),
                 k=k,
-                before_id=opened.history[0].id if opened.history else None,
+                before_id=opened.history[-1].id if opened.history else None,
                 newest_too=turn.context.chat_type == "p2p",
             )
     except StoreError as exc:
@@ -128,3 +131,7 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
 def _log_missing(turn: Turn, exc: StoreError) -> None:
     event = "recall.unavailable" if isinstance(exc, StoreUnavailable) else "recall.refused"
     log.warning(event, turn_id=turn.id, error=type(exc).__name__, code=exc.code)
+
+
+def _asked_at(services: Services, turn: Turn) -> datetime:
+    return services.asked_at(turn.request.create_time_ms)

@@ -16,10 +16,10 @@ from bot.answering.chat_state import follows
 from bot.answering.question import Turn, language
 from bot.answering.request_rate import asker_of
 from bot.answering.texts import say
-from bot.feishu.content import Attachment
 from bot.feishu.denials import is_refused
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, ResourceTooLarge
 from bot.feishu.manifest import SPEECH
+from bot.feishu.resources import Attachment
 from bot.files.reading_slots import NoPlace
 from bot.files.voice import MOST_BYTES, MOST_SECONDS, Pieces, convert
 from bot.listening.turn_request import TurnRequest

@@ -19,7 +19,6 @@ def without_sources(
     return replace(
         opened,
         history=(*_without(opened.history[:-1], hidden), *opened.history[-1:]),
-        recent=_without(opened.recent, hidden),
         working_memory=WorkingMemory() if set(memory.turns) & set(hidden) else memory,
         registry=tuple(one for one in opened.registry if note_source(str(one["id"])) not in hidden),
         summary=None if context.thread_source in hidden else opened.summary,

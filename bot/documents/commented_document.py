@@ -1,5 +1,5 @@
 """The one document that may be told of in its comments: its readers read the answer. No other is,
-whoever asks."""
+whoever asks; nor is this one where it shows each reader something else."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class CommentedDocument(TurnDocuments):
         self._readers = (own, *others)
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
-        """The document, and what others say of it where it cannot be read; of another document that
-        it is not there."""
+        """The document, and what others say of it where it cannot be read; of another document, and
+        of one that shows its readers different contents, that it is not there."""
         link = document_link(url)
         if link is None or link.token != self._token:
             return NOT_THERE
@@ -30,7 +30,7 @@ class CommentedDocument(TurnDocuments):
         for reader in self._readers:
             document = await reader.read(url)
             if isinstance(document, ReadDocument):
-                return document
+                return document if await reader.shows_all_the_same(document) else NOT_THERE
         return document
 
     async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:

@@ -16,6 +16,11 @@ from bot.documents.audience import (
     sharing_of,
     with_members,
 )
+from bot.documents.differences import (
+    Document,
+    ShowsEachSomethingElse,
+    documents_shown_in,
+)
 from bot.documents.links import DocumentLink
 from bot.feishu.documents import DocumentCalls
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
@@ -25,6 +30,7 @@ log = structlog.get_logger()
 
 FRESH_S = 60.0
 _MOST_GROUPS = 3  # other groups whose members are looked at
+_MOST_SHOWN = 10  # other documents of which one shows parts
 _PASSES = frozenset({Action.RETRY, Action.REFRESH_TOKEN, Action.ALERT})
 
 Seen = Literal["open", "closed", "unknown"]
@@ -83,7 +89,8 @@ class GroupAudience:
         """What Feishu says now. Raises `StoreError`.
 
         A document that everybody can open may still show each of them something else. Then it is
-        closed: what the asker sees in it is theirs alone.
+        closed: what the asker sees in it is theirs alone. So it is if it shows parts of another
+        document that is closed.
         """
         try:
             token = await self._access_token()
@@ -93,30 +100,35 @@ class GroupAudience:
             return "unknown"
         if token is None:
             return "unknown"
-        seen = await self._look_at_sharing(link, token, members)
-        if seen == "open":
-            return await self._look_at_content(link, token)
-        return seen
-
-    async def _look_at_content(self, link: DocumentLink, token: str) -> Seen:
-        """`open` if the document shows everybody the same. Only a Base does not."""
         try:
-            kind, document = str(link.kind), link.token
-            if kind == "wiki":
-                node = await self._calls.wiki_node(document, token)
-                kind, document = node.kind, node.token
-            if kind != "bitable":
-                return "open"
-            differs = await self._calls.has_advanced_permissions(document, token)
+            return await self._look_at_all(Document(link.kind, link.token), token, members)
+        except ShowsEachSomethingElse:
+            return "closed"
         except FeishuFailure as failure:
             log.info("documents.content_unknown", error=type(failure).__name__)
             return "unknown"
-        return "closed" if differs else "open"
+
+    async def _look_at_all(
+        self, document: Document, token: str, members: Collection[FeishuPerson]
+    ) -> Seen:
+        """What Feishu says of the document and of all that it shows parts of."""
+        waiting, shown = [document], {document}
+        while waiting:
+            document = waiting.pop()
+            seen = await self._look_at_sharing(document, token, members)
+            if seen != "open":
+                return seen
+            parts = await documents_shown_in(self._calls, document, token) - shown
+            waiting += parts
+            shown |= parts
+            if len(shown) > _MOST_SHOWN:
+                return "closed"
+        return "open"
 
     async def _look_at_sharing(
-        self, link: DocumentLink, token: str, members: Collection[FeishuPerson]
+        self, document: Document, token: str, members: Collection[FeishuPerson]
     ) -> Seen:
-        sharing = await sharing_of(self._calls, link.token, str(link.kind), token)
+        sharing = await sharing_of(self._calls, document.token, document.kind, token)
         chat_id, listeners = self._group.chat_id, list(map(self._listener, members))
         if everybody_can_open(sharing, chat_id, listeners, self._proven):
             return "open"

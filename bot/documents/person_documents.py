@@ -40,6 +40,12 @@ class PersonDocuments:
             self._read[link] = document
         return document
 
+    async def shows_all_the_same(self, document: ReadDocument) -> bool:
+        """Returns whether all who can open the document see in it what the person sees. False if
+        Feishu does not say."""
+        same = await self._as_person(lambda token: self._reader.shows_all_the_same(document, token))
+        return same is True
+
     async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:
         """Documents that the person can open, the best first."""
         return await self._as_person(lambda token: self._reader.search(query, token))

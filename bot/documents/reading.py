@@ -22,6 +22,11 @@ from bot.documents.contents import (
     Section,
     parted,
 )
+from bot.documents.differences import (
+    Document,
+    ShowsEachSomethingElse,
+    documents_shown_in,
+)
 from bot.documents.links import DocumentLink, document_link
 from bot.documents.markdown_export import sections_of
 from bot.documents.refusals import UnreadDocument, unread
@@ -63,6 +68,20 @@ class DocumentReader:
         if isinstance(document, ReadDocument) and not document.size:
             return UnreadDocument("empty")
         return document
+
+    async def shows_all_the_same(
+        self, document: ReadDocument, access_token: str
+    ) -> bool | UnreadDocument:
+        """Returns whether all who can open the document see the same in it, as far as Feishu tells
+        this person. Never raises FeishuFailure."""
+        shown = Document(document.kind, document.token)
+        try:
+            return not await documents_shown_in(self._calls, shown, access_token)
+        except ShowsEachSomethingElse:
+            return False
+        except FeishuFailure as failure:
+            _log.info("documents.content_unknown", reason=unread(failure).reason)
+            return unread(failure)
 
     async def search(self, query: str, access_token: str) -> list[FoundDocument] | UnreadDocument:
         """Documents that the person can open; those of other companies are left out."""

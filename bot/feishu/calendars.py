@@ -1,7 +1,8 @@
 """Feishu's calendar and tasks as a person uses them: every call is made with that person's token.
 
-Source: Feishu's API pages of calendar-v4 (calendar primary, freebusy list, calendar-event create,
-delete and instance_view, calendar-event-attendee create) and task-v2 (task create, list, delete).
+Source: Feishu's API pages of calendar-v4 (calendar primary and primarys, freebusy list,
+calendar-event create, delete and instance_view, calendar-event-attendee create) and task-v2 (task
+create, list, delete).
 Every method raises FeishuFailure. Moments are seconds since the epoch. Nothing is kept here.
 """
 
@@ -22,6 +23,7 @@ from bot.feishu.retry import RetryPolicy
 from bot.feishu.transport import ApiRequest
 
 # What the error tables of these pages say.
+_SHOWS_TIMES = frozenset({"show_only_free_busy", "public"})
 NOT_IN_TENANT = 195100  # somebody has left, or never was there
 GONE = frozenset({193001, 193003, 1470404})  # the event or task is deleted already
 LONGEST_VIEW_S = 39 * 86_400  # of instance_view, less than 40 days
@@ -91,6 +93,18 @@ class CalendarCalls:
         listed = as_list((await self._get(request, as_user)).get("freebusy_list"))
         spans = map(as_dict, listed)
         return tuple(BusySpan(_read(one, "start_time"), _read(one, "end_time")) for one in spans)
+
+    async def shows_times(self, open_id: str, as_user: str) -> bool:
+        """Returns whether all colleagues may see when somebody is busy (`permissions`). False if
+        Feishu does not say."""
+        path, query = f"{_CALENDARS}/primarys", {"user_id_type": "open_id"}
+        request = ApiRequest("POST", path, query, {"user_ids": [open_id]}, api="calendar sharing")
+        found = as_list((await self._get(request, as_user)).get("calendars"))
+        return any(
+            as_dict(one).get("user_id") == open_id
+            and as_dict(as_dict(one).get("calendar")).get("permissions") in _SHOWS_TIMES
+            for one in found
+        )
 
     async def events(
         self, calendar_id: str, start_s: int, end_s: int, as_user: str

@@ -28,14 +28,13 @@ class CommentPlace:
 
 @dataclass(frozen=True, slots=True)
 class CommentNotice:
-    """Somebody commented. `to_open_id` is whom Feishu notifies, "" where it does not say; `by_bot`:
+    """Somebody commented. `is_mentioned`: they mention somebody, who need not be the bot. `by_bot`:
     the author is an app."""
 
     event_id: str
     place: CommentPlace
     reply_id: str
     author_open_id: str
-    to_open_id: str
     tenant_key: str
     create_time_ms: int
     is_mentioned: bool
@@ -69,13 +68,13 @@ def parse_comment(envelope: Envelope) -> CommentNotice:
     event = envelope.event
     notice = as_dict(event.get("notice_meta"))
     comment_id = _needed(event, "comment_id")
-    place = CommentPlace(_needed(notice, "file_token"), _needed(notice, "file_type"), comment_id)
+    named = {**event, **notice}  # older events name the document beside the comment
+    place = CommentPlace(_needed(named, "file_token"), _needed(named, "file_type"), comment_id)
     return CommentNotice(
         envelope.event_id,
         place,
         as_text(event.get("reply_id")) or comment_id,
         as_text(as_dict(notice.get("from_user_id")).get("open_id")),
-        as_text(as_dict(notice.get("to_user_id")).get("open_id")),
         envelope.tenant_key,
         milliseconds(event.get("create_time")) or envelope.create_time_ms,
         is_mentioned=event.get("is_mentioned") is True,

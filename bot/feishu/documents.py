@@ -28,17 +28,21 @@ _A_SECOND = 5  # of content, app-wide; the SDK's pages say so
 _TEN_IN_S = 6.3  # 100 a minute
 _SHEETS, _BASES = "/open-apis/sheets", "/open-apis/bitable/v1/apps"
 _PAGE = 100
+_BLOCKS = 500
 _RECORDS = 500
 _HIGHLIGHT = re.compile(r"</?h[b]?>")
 
 
 @dataclass(frozen=True, slots=True)
 class WikiNode:
-    """The document that a page of the wiki shows; `kind` as Feishu names it (`obj_type`)."""
+    """The document that a page of the wiki shows; `kind` as Feishu names it (`obj_type`).
+    `is_origin`: the page is the document's own place. A shortcut leads to one that stands elsewhere
+    and keeps the rights that it has there."""
 
     token: str
     kind: str
     title: str
+    is_origin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,10 @@ class DocumentCalls:
         request = ApiRequest("GET", path, {"token": token}, api="wiki node")
         node = as_dict((await self._get(request, as_user, self._slow)).get("node"))
         return WikiNode(
-            required(node, "obj_token"), required(node, "obj_type"), as_text(node.get("title"))
+            required(node, "obj_token"),
+            required(node, "obj_type"),
+            as_text(node.get("title")),
+            node.get("node_type") == "origin",
         )
 
     async def docx_title(self, token: str, as_user: str) -> str:
@@ -100,6 +107,12 @@ class DocumentCalls:
         path = "/open-apis/docs/v1/content"
         request = ApiRequest("GET", path, query, max_bytes=_MOST_BYTES, api="docx content")
         return as_text((await self._get(request, as_user, self._contents)).get("content"))
+
+    def docx_blocks(self, token: str, as_user: str) -> AsyncIterator[dict[str, Any]]:
+        """The blocks of a docx, as Feishu lists them (docx-v1, document-block list)."""
+        path = f"/open-apis/docx/v1/documents/{_part(token)}/blocks"
+        request = ApiRequest("GET", path, {"page_size": _BLOCKS}, api="docx blocks")
+        return self._pages(request, as_user, self._contents)
 
     def comments(self, token: str, kind: str, as_user: str) -> AsyncIterator[dict[str, Any]]:
         """The comments of a docx or sheet, as Feishu lists them."""
@@ -123,6 +136,15 @@ class DocumentCalls:
             for one in tabs
             if one.get("hidden") is not True and one.get("resource_type", "sheet") == "sheet"
         ]
+
+    async def has_protection(self, token: str, as_user: str) -> bool:
+        """Returns whether a sheet or range of a spreadsheet is protected. Feishu says who may edit
+        such cells, but not who may see them. True if Feishu does not say."""
+        path = f"{_SHEETS}/v2/spreadsheets/{_part(token)}/metainfo"
+        query = {"extFields": "protectedRange"}
+        data = await self._get(ApiRequest("GET", path, query, api="sheet protection"), as_user)
+        sheets = [as_dict(one) for one in as_list(data.get("sheets"))]
+        return not sheets or any(one.get("protectedRange") for one in sheets)
 
     async def sheet_values(self, token: str, cells: str, as_user: str) -> list[list[Any]]:
         """The values of `cells`, such as `sheetId!A1:B2`, calculated and as they are shown."""
@@ -218,13 +240,15 @@ class DocumentCalls:
         answer = await self._caller.call(request, pacer, request.api, _PATIENCE, as_user=as_user)
         return as_dict(answer.get("data"))
 
-    async def _pages(self, request: ApiRequest, as_user: str) -> AsyncIterator[dict[str, Any]]:
+    async def _pages(
+        self, request: ApiRequest, as_user: str, pacer: Pacer | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
         """The items of a list, page after page, as far as the reader goes on."""
         token = ""
         while True:
             query = dict(request.query) | ({"page_token": token} if token else {})
             page = ApiRequest(request.method, request.path, query, request.body, api=request.api)
-            data = await self._get(page, as_user)
+            data = await self._get(page, as_user, pacer)
             for one in as_list(data.get("items")):
                 yield as_dict(one)
             token = as_text(data.get("page_token"))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from bot.feishu.content import Attachment, render_content
+from bot.feishu.content import render_content
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.mention_keys import (
     ALL_KEY,
@@ -19,6 +19,7 @@ from bot.feishu.mention_keys import (
     parse_mentions,
     render_mentions,
 )
+from bot.feishu.resources import Attachment
 from bot.text.slash_commands import STOP_WORDS
 from memory.scope import document_chat
 
@@ -176,7 +177,7 @@ def _of_comment(event: dict[str, Any], event_id: str, app_id: str) -> Delivery:
     """A comment may come twice under two event ids, as a message may."""
     comment_id = _required(event, "comment_id")
     reply_id = as_text(event.get("reply_id")) or comment_id
-    file_token = _required(as_dict(event.get("notice_meta")), "file_token")
+    file_token = _required({**event, **as_dict(event.get("notice_meta"))}, "file_token")
     place = document_chat(file_token, comment_id)
     key = f"comment:{file_token}:{comment_id}:{reply_id}"
     return Delivery(COMMENT_ADDED, event_id, key, app_id, chat_id=place)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bot.feishu.content import Attachment, render_content
+from bot.feishu.content import render_content
 from bot.feishu.mention_keys import render_mentions
 from bot.feishu.models import RawMessage
+from bot.feishu.resources import Attachment
 from memory.foreign_text import speaker, spoken
 
 MOST_FORWARDED = 50

@@ -2,7 +2,8 @@
 
     python -m bot.files.extracting ENDING MOST_CHARS SECONDS MEGABYTES < file > answer
 
-The answer is JSON: `{"text", "cut"}`, or `{"refused": reason}` with a reason of `reading.Reason`.
+The answer is JSON: `{"text", "cut", "remarks"}`, or `{"refused": reason}` with a reason of
+`reading.Reason`. Each remark says, in words of this module only, what the text may lack.
 Memory and processor time are limits of the process; the libraries are loaded after they are set. A
 process that uses up its time is ended by SIGXCPU.
 """
@@ -17,7 +18,12 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from typing import Any
+
+from bot.files.decoding import decode
+from bot.files.radicals import plain_characters
+from bot.files.word_text import document_lines
 
 MOST_PAGES = 500
 _MOST_PARTS = 5_000
@@ -61,8 +67,9 @@ def extracted(ending: str, data: bytes, most_chars: int, seconds: float) -> dict
     read = _READERS[ending]
     ends = time.process_time() + seconds
     lines, left, cut = [], most_chars, False
+    remarks: list[str] = []
     try:
-        for line in read(data):
+        for line in read(data, remarks):
             lines.append(line[: max(left, 0)])
             left -= len(line) + 1
             if left < 0 or time.process_time() > ends:
@@ -72,7 +79,7 @@ def extracted(ending: str, data: bytes, most_chars: int, seconds: float) -> dict
     text = "\n".join(lines).strip()
     if not text:
         raise NoText("too_complex" if cut else "no_text")
-    return {"text": text, "cut": cut}
+    return {"text": text, "cut": cut, "remarks": remarks}
 
 
 def _is_at_limit(failure: BaseException) -> bool:
@@ -100,29 +107,21 @@ def limit(seconds: int, megabytes: int) -> None:
         resource.setrlimit(name, (soft, hard))
 
 
-def _text(data: bytes) -> Iterator[str]:
-    if data.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
+def _text(data: bytes, remarks: list[str]) -> Iterator[str]:
+    text, doubtful = decode(data)
+    begins = text[:8192]
+    most_controls = max(1, len(begins) // 100)
+    is_binary = sum(ord(one) in _CONTROLS for one in begins) > most_controls
+    if is_binary or data.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
         raise NoText("other_content")
+    if doubtful:
+        remarks.append(f"its encoding is guessed ({doubtful})")
     # Not `splitlines`: all lines of a large file at once take many times its size.
-    for line in io.StringIO(_decoded(data), newline=None):
+    for line in io.StringIO(text, newline=None):
         yield line.removesuffix("\n")
 
 
-def _decoded(data: bytes) -> str:
-    """Unicode as its mark says, else UTF-8, else what Excel writes in China."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    if sum(byte in _CONTROLS for byte in data[:8192]) > len(data[:8192]) // 100:
-        raise NoText("other_content")
-    for encoding in ("utf-8-sig", "gb18030"):
-        try:
-            return data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    return data.decode("latin-1")
-
-
-def _pdf(data: bytes) -> Iterator[str]:
+def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
     if b"%PDF-" not in data[:1024]:
         raise NoText("other_content")
     from pypdf import PdfReader
@@ -133,23 +132,42 @@ def _pdf(data: bytes) -> Iterator[str]:
     for number, page in enumerate(reader.pages, 1):
         if number > MOST_PAGES:
             raise _Enough
-        yield page.extract_text()
+        yield plain_characters(page.extract_text())
+        yield from map(plain_characters, _remarks_on(page))
+    yield from map(plain_characters, _filled_in(reader))
 
 
-def _docx(data: bytes) -> Iterator[str]:
+def _remarks_on(page: Any) -> Iterator[str]:
+    """What people wrote on a page: free text and notes."""
+    for annotation in page.get("/Annots") or ():
+        held = annotation.get_object()
+        if held.get("/Subtype") in ("/FreeText", "/Text") and (said := held.get("/Contents")):
+            yield f"Note: {said}"
+
+
+def _filled_in(reader: Any) -> Iterator[str]:
+    """The values of a form, which are no text of its pages."""
+    for name, field in (reader.get_fields() or {}).items():
+        value = field.get("/V")
+        chosen = value if isinstance(value, list) else [value]
+        said = ", ".join(_value(one) for one in chosen if one not in (None, ""))
+        if said and field.get("/FT") != "/Sig":
+            yield f"{field.get('/TU') or name}: {said}"
+
+
+def _value(value: Any) -> str:
+    """A text, or the name of what is checked."""
+    return {"/Off": "no", "/Yes": "yes", "/On": "yes"}.get(str(value), str(value).lstrip("/"))
+
+
+def _docx(data: bytes, remarks: list[str]) -> Iterator[str]:
     _unpackable(data, "word/")
     from docx import Document
-    from docx.table import Table
 
-    for block in Document(io.BytesIO(data)).iter_inner_content():
-        if isinstance(block, Table):
-            for row in block.rows:
-                yield _row(cell.text.replace("\n", " ") for cell in row.cells)
-        else:
-            yield block.text
+    yield from document_lines(Document(io.BytesIO(data)))
 
 
-def _xlsx(data: bytes) -> Iterator[str]:
+def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
     _unpackable(data, "xl/")
     from openpyxl import load_workbook
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
@@ -158,11 +176,57 @@ def _xlsx(data: bytes) -> Iterator[str]:
     # sheet says of its size may be anything.
     ReadOnlyWorksheet._get_size = lambda sheet: None
 
-    book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-    for sheet in book.worksheets:
+    values, formulas = (
+        load_workbook(io.BytesIO(data), read_only=True, data_only=kept, keep_links=False)
+        for kept in (True, False)
+    )
+    with_formulas = _sheets_with_formulas(data)
+    for number, sheet in enumerate(values.worksheets, 1):
         yield f"# {sheet.title}"
-        for row in sheet.iter_rows(values_only=True):
-            yield _row("" if value is None else str(value).replace("\n", " ") for value in row)
+        if not with_formulas:
+            yield from (_row(map(_cell, row)) for row in sheet.iter_rows(values_only=True))
+            continue
+        both = zip(
+            sheet.iter_rows(values_only=True),
+            formulas.worksheets[number - 1].iter_rows(values_only=True),
+            strict=False,
+        )
+        for row, written in both:
+            shown = [
+                formula if value is None else value for value, formula in zip_longest(row, written)
+            ]
+            if not remarks and any(map(_is_formula, shown)):
+                remarks.append("formulas without stored values are shown as formulas")
+            yield _row(map(_cell, shown))
+
+
+def _sheets_with_formulas(data: bytes) -> bool:
+    """True if any sheet may hold a formula."""
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        return any(
+            b"<f>" in line or b"<f " in line
+            for part in packed.namelist()
+            if part.startswith("xl/worksheets/")
+            for line in _pieces(packed, part)
+        )
+
+
+def _pieces(packed: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    with packed.open(part) as opened:
+        end = b""
+        while piece := opened.read(1 << 20):
+            yield end + piece
+            end = piece[-2:]
+
+
+def _is_formula(value: object) -> bool:
+    return _cell(value).startswith("=")
+
+
+def _cell(value: object) -> str:
+    """A value, or a formula; one over several cells is an object that holds its text."""
+    text = getattr(value, "text", value)
+    return "" if text is None else str(text).replace("\n", " ")
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -184,7 +248,7 @@ def _unpackable(data: bytes, folder: str) -> None:
         raise NoText("other_content")
 
 
-_READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
+_READERS: dict[str, Callable[[bytes, list[str]], Iterator[str]]] = {
     "txt": _text,
     "md": _text,
     "csv": _text,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -17,6 +18,7 @@ from bot.files.extracting import ENDINGS
 from bot.files.limited_process import answer_of
 from bot.files.reading_slots import Places
 from bot.text.file_names import ending_of
+from memory.text import storable
 
 log = structlog.get_logger()
 
@@ -26,6 +28,8 @@ Reason = Literal[
 ]  # fmt: skip
 
 _MEGABYTES = 200
+_MOST_REMARKS = 4
+_REMARK = re.compile(r"[\w (),.'-]{1,120}")
 _PATIENCE = 2  # times a file's seconds: for a place, and for its work where the machine is busy
 _BYTES_OF_A_CHARACTER = 12  # in JSON, at most
 
@@ -41,10 +45,11 @@ class ReadingLimits:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """`text` of a file; `cut`: it is the beginning."""
+    """`text` of a file; `cut`: it is the beginning. `remarks` say what it may lack or get wrong."""
 
     text: str
     cut: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,13 @@ def _read(answer: object, characters: int) -> Read | Unread:
     """What the process said, of which nothing is taken on trust."""
     said = answer if isinstance(answer, dict) else {"refused": "too_complex"}
     text = said.get("text")
-    if isinstance(text, str) and text:
-        return Read(text[:characters], bool(said.get("cut")) or len(text) > characters)
+    if isinstance(text, str) and (text := storable(text)):
+        cut = bool(said.get("cut")) or len(text) > characters
+        return Read(text[:characters], cut, _remarks(said.get("remarks")))
     known: tuple[Reason, ...] = get_args(Reason)
     return Unread(next((one for one in known if one == said.get("refused")), "damaged"))
+
+
+def _remarks(given: object) -> tuple[str, ...]:
+    remarks = given if isinstance(given, list) else []
+    return tuple(one for one in remarks[:_MOST_REMARKS] if _REMARK.fullmatch(str(one)))

@@ -15,6 +15,7 @@ from bot.operations.startup_checks import (
     look_at_database,
     look_at_embeddings,
     look_at_names,
+    look_at_proxies,
     one_sentence,
     require_files,
     require_port,
@@ -46,7 +47,7 @@ def server(settings: Settings) -> dict[str, object]:
 def main() -> int:
     """Status 2 and one sentence on stderr when something is wrong."""
     os.umask(0o077)
-    remarks = look_at_names()
+    remarks = [*look_at_names(), *look_at_proxies()]
     with one_sentence():
         settings = load()
         if settings.runs_worker:

@@ -48,7 +48,8 @@ class ChannelConversation:
     """The active conversation of a chat, its messages oldest first.
 
     `quiet` keeps the bot to explicit triggers; it belongs to the chat and outlives the
-    conversation.
+    conversation. `is_listed`: the messages come from Feishu's list, so the memory has not all of
+    them.
     """
 
     channel_id: str
@@ -56,6 +57,7 @@ class ChannelConversation:
     last_activity: int
     messages: tuple[MessageRecord, ...] = ()
     quiet: bool = False
+    is_listed: bool = False
 
     @cached_property
     def participants(self) -> dict[str, str]:

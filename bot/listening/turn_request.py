@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.feishu.content import Attachment
 from bot.feishu.events import MessageEvent
 from bot.feishu.mention_keys import Mention
+from bot.feishu.resources import Attachment
 from memory.origins import MESSAGE, Origin
 
 

@@ -19,6 +19,7 @@ import structlog
 from bot.agents.operator_files import check_files
 from bot.queue.connections import about_newer, check_database, steps_ahead
 from bot.settings import EXIT_STATUS, LOCAL_EMBEDDINGS, Settings, SettingsError, misspelt_names
+from memory.proxies import ignored_proxies
 
 log = structlog.get_logger()
 
@@ -76,6 +77,18 @@ def look_at_names() -> list[StartupRemark]:
     return [
         StartupRemark("settings.misspelt", {"variable": name, "meant": meant})
         for name, meant in misspelt_names().items()
+    ]
+
+
+def look_at_proxies() -> list[StartupRemark]:
+    """Proxies in the environment that are ignored; their addresses stay out of it."""
+    next_step = "set HTTPS_PROXY to an HTTP proxy, or unset the variable"
+    return [
+        StartupRemark(
+            "proxy.ignored",
+            {"variable": one.variable, "reason": one.reason, "next_step": next_step},
+        )
+        for one in ignored_proxies()
     ]
 
 

@@ -88,15 +88,15 @@ def reply_of(
 ) -> Reply:
     """The model's answer with its follow-ups and the actions that wait for a confirmation."""
     actions = answer.pending_actions
+    told = [action.told or action.description for action in actions]
     ending = parted(answer.text, answer.follow_ups)
-    sections = [described(action, language) for action in actions]
     confirming = [
         button
         for number, action in enumerate(actions, 1)
         for button in confirmation(action, chat_type, language, number if actions[1:] else None)
     ]
     return Reply(
-        text="\n\n".join(part for part in (ending.text, *sections, _listed(answer)) if part),
+        text="\n\n".join(part for part in (ending.text, *told, _listed(answer)) if part),
         buttons=(*confirming, *follow_ups(ending.questions, chat_type)),
         tool_calls=answer.tool_calls,
         auto_mention=answer.auto_mention,
@@ -162,15 +162,6 @@ def _storable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_storable(item) for item in value]
     return as_text(value) if isinstance(value, str) else value
-
-
-def described(action: PendingAction, language: Language) -> str:
-    """What would be done, and with what: all of it."""
-    if action.told:
-        return action.told
-    tool = one_line(action.tool.replace("`", "'"))
-    asked, given = say("please-confirm", language, tool=tool), say("with-arguments", language)
-    return f"{asked}\n\n{given}\n```\n{action.shown}\n```"
 
 
 def confirmation(

@@ -37,7 +37,8 @@ _TOLD_APART = re.compile(r"[(（]…\w+[)）]\s*$")
 
 @dataclass(slots=True)
 class _KnownName:
-    """What is known of somebody; `kept_*` is what the table has, or is about to have."""
+    """What is known of somebody; `kept_*` is what the table has, or is about to have. `kept_met`:
+    it has them for certain, also if they were forgotten."""
 
     name: str = ""
     seen_ms: int = 0
@@ -45,6 +46,7 @@ class _KnownName:
     looked_up: bool = False  # in the table
     kept_name: str | None = None
     kept_ms: int = 0
+    kept_met: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +75,24 @@ class Names:
         self._asking: asyncio.Task[None] | None = None
 
     def learn(
-        self, names: Iterable[tuple[str, str]], *, seen_ms: int | None = None, keep: bool = True
+        self,
+        names: Iterable[tuple[str, str]],
+        *,
+        seen_ms: int | None = None,
+        keep: bool = True,
+        met: bool = True,
     ) -> None:
         """Takes (open_id, name) pairs as seen at `seen_ms` (ms since epoch, None: now).
 
         An older sighting never replaces a later one. With `keep` they are kept in the table, too,
-        somebody without a name as well.
+        somebody without a name as well. `met` is false for names that were looked up.
         """
         now_ms = int(self._sources.clock() * 1000)
         for open_id, name in names:
             if open_id:
                 self._see(open_id, name, now_ms if seen_ms is None else min(seen_ms, now_ms))
                 if keep:
-                    self._keep(open_id)
+                    self._keep(open_id, met=met)
 
     def forget(self, open_id: str) -> None:
         """Drops what is known of somebody and what was to be kept."""
@@ -154,7 +161,7 @@ class Names:
         now = self._sources.clock()
         for row in rows:
             entry = self._entry(row.open_id)
-            entry.kept_name, entry.kept_ms = row.name, row.seen_ms
+            entry.kept_name, entry.kept_ms, entry.kept_met = row.name, row.seen_ms, True
             if row.name:
                 self._see(row.open_id, row.name, row.seen_ms)
                 entry.fresh_until = max(entry.fresh_until, now + _ASK_AGAIN_S)
@@ -170,7 +177,7 @@ class Names:
             log.warning("people.names_unavailable", error=type(exc).__name__)
         for open_id in open_ids:
             if found.get(open_id):
-                self.learn([(open_id, found[open_id])], seen_ms=asked_ms)
+                self.learn([(open_id, found[open_id])], seen_ms=asked_ms, met=False)
             entry = self._entry(open_id)
             entry.fresh_until = max(entry.fresh_until, self._sources.clock() + _ASK_AGAIN_S)
             self._answer(open_id)
@@ -201,13 +208,15 @@ class Names:
             self.known[open_id] = name
             self._bearers[_alike(name)] += 1
 
-    def _keep(self, open_id: str) -> None:
+    def _keep(self, open_id: str, *, met: bool) -> None:
         """Hands a sighting to the keeper unless the table has it, and from not long ago."""
         entry, keeper = self._entry(open_id), self._sources.keeper
         aged = entry.seen_ms - entry.kept_ms > _FRESH_S * 1000
-        if keeper and (entry.kept_name is None or entry.name != entry.kept_name or aged):
-            keeper.keep(Sighting(self.tenant_key, open_id, entry.name, entry.seen_ms))
+        new = entry.kept_name != entry.name or (met and not entry.kept_met)
+        if keeper and (new or aged):
+            keeper.keep(Sighting(self.tenant_key, open_id, entry.name, entry.seen_ms, met))
             entry.kept_name, entry.kept_ms = entry.name, entry.seen_ms
+            entry.kept_met = entry.kept_met or met
 
     def _entry(self, open_id: str) -> _KnownName:
         """The entry of somebody, which becomes the youngest; the oldest goes when there are too

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 import structlog
@@ -129,8 +130,11 @@ class NameKeeper(Keeper[Sighting]):
         )
 
     def keep(self, sighting: Sighting) -> None:
-        """Remembers to write a sighting; the later one of a person counts."""
-        self.later((sighting.tenant_key, sighting.open_id), _storable(sighting))
+        """Remembers to write a sighting; the later one of a person counts, as met if any was."""
+        key = (sighting.tenant_key, sighting.open_id)
+        waiting = self._waiting.get(key)
+        met = sighting.met or (waiting is not None and waiting.met)
+        self.later(key, replace(_storable(sighting), met=met))
 
 
 class ChatKeeper(Keeper[MetChat]):
@@ -153,6 +157,4 @@ class ChatKeeper(Keeper[MetChat]):
 def _storable(sighting: Sighting) -> Sighting:
     """Without what UTF-8 or Postgres cannot hold: one name must not stop the others."""
     name = sighting.name.encode("utf-8", "ignore").decode().replace("\x00", "")
-    return Sighting(
-        sighting.tenant_key, sighting.open_id, name[:_NAME_CHARACTERS], sighting.seen_ms
-    )
+    return replace(sighting, name=name[:_NAME_CHARACTERS])

@@ -6,7 +6,7 @@ import contextlib
 import http.client
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +17,8 @@ _PASSED_ON = ("Content-Type", "Proxy-Status")
 @dataclass(frozen=True, slots=True)
 class ApiFault:
     """An answer in place of the API's. With `cut` the connection ends in the middle of the body;
-    `of_people` is for calls with a person's token only; `delay_s` passes before it."""
+    `of_people` is for calls with a person's token only; `delay_s` passes before it. One call in
+    `every` is answered so; with `done` the API carries that call out first."""
 
     status: int
     body: str = ""
@@ -25,6 +26,12 @@ class ApiFault:
     cut: bool = False
     of_people: bool = False
     delay_s: float = 0.0
+    every: int = 1
+    done: bool = False
+
+    def concerns(self, call: int, headers: Mapping[str, str]) -> bool:
+        """True if the call with this number gets this answer."""
+        return call % self.every == 0 and (not self.of_people or "Authorization" in headers)
 
 
 @dataclass
@@ -66,20 +73,23 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             api.asked.append(self.path)
             fault = api.fault
-            if fault and (not fault.of_people or "Authorization" in self.headers):
-                time.sleep(fault.delay_s)
-                self._answer(fault, fault.body.encode(), {})
-            else:
+            if not fault or not fault.concerns(len(api.asked), dict(self.headers)):
+                self._answer(*self._pass_on(body))
+                return
+            if fault.done:
                 self._pass_on(body)
+            time.sleep(fault.delay_s)
+            self._answer(fault, fault.body.encode(), {})
 
-        def _pass_on(self, body: bytes) -> None:
+        def _pass_on(self, body: bytes) -> tuple[ApiFault, bytes, dict[str, str]]:
             upstream = http.client.HTTPConnection("127.0.0.1", api.upstream_port, timeout=10)
             headers = {k: v for k, v in self.headers.items() if k.lower() != "accept-encoding"}
             upstream.request("POST", self.path, body, headers)
             answer = upstream.getresponse()
             found = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
-            self._answer(ApiFault(answer.status, content_type=""), answer.read(), found)
+            body = answer.read()
             upstream.close()
+            return ApiFault(answer.status, content_type=""), body, found
 
         def _answer(self, fault: ApiFault, body: bytes, headers: dict[str, str]) -> None:
             with contextlib.suppress(OSError):  # who asked may have given up

@@ -39,13 +39,14 @@ class Telling:
     """How a version tells in a prompt what it found.
 
     `most` are asked for; `choose` gives those that a prompt tells, `words` what it tells of one.
-    `options` go to `recall_params`.
+    `fits` drops hits that do not fit the question; `options` go to `recall_params`.
     """
 
     most: int
     choose: Callable[[Sequence[Passage]], Sequence[Passage]]
     words: Callable[[Passage], str]
     options: Mapping[str, Any] = field(default_factory=dict)
+    fits: Callable[[Sequence[Passage], str], Sequence[Passage]] = lambda found, _: found
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,9 @@ class _QuestionsAsked:
         started = time.perf_counter()
         rows = await call_as(self.rpc, "recall", who, **params)
         self.times_ms.append((time.perf_counter() - started) * 1000)
-        return in_order(passages(rows), question.text, most)
+        return tuple(
+            self.telling.fits(in_order(passages(rows), question.text, most), question.text)
+        )
 
     def _tokens(self, told: Sequence[Passage]) -> int:
         return sum(estimate_tokens(self.telling.words(one)) for one in told)

@@ -41,6 +41,7 @@ TALK: dict[Language, ExampleTalk] = {
         people=("Alice", "Bob"),
         said=(
             "remember that our launch is on 3 March",
+            "our launch moved to 10 March",
             "when is our launch?",
             "create a note titled press kit with tags media, draft",
             "list my notes",
@@ -62,7 +63,8 @@ TALK: dict[Language, ExampleTalk] = {
         people=("陈晨", "李雷"),
         said=(
             "记住我们的发布日是 3 月 3 日",
-            "发布日是哪天？",
+            "我们的发布日改到 3 月 10 日",
+            "我们的发布日是哪天？",
             "建一条笔记，标题是新闻稿，标签是媒体、草稿",
             "列出我的笔记",
         ),
@@ -200,10 +202,12 @@ def _talk(sandbox: Sandbox, talk: ExampleTalk) -> None:
             sandbox.people[name] = person
             sandbox.platform.post("/join", chat_id=sandbox.group, open_id=person)
     first, second = talk.people
-    root = sandbox.ask(second, talk.said[2])
-    sandbox.ask(second, talk.said[3], root_id=root)
-    root = sandbox.ask(first, talk.said[0])
-    sandbox.give_feedback(sandbox.ask(second, talk.said[1], root_id=root))
+    kept, moved, asked, note, notes = talk.said
+    root = sandbox.ask(second, note)
+    sandbox.ask(second, notes, root_id=root)
+    root = sandbox.ask(first, kept)
+    sandbox.ask(first, moved, root_id=root)
+    sandbox.give_feedback(sandbox.ask(second, asked, root_id=root))
     alone = sandbox.platform.post("/enter", **{"as": sandbox.people[first]})["chat_id"]
     for text in talk.alone:
         sandbox.tell(first, text, alone)

@@ -69,6 +69,7 @@ class Running:
         with_database = [one for one in session.items if _TEMPLATE in _fixtures_of(one)]
         if with_database:
             self._prepare_databases(session, with_database[0])
+        gc.unfreeze()  # collection freezes what it loads, and frozen functions are not listed
         self._functions = _functions_by_file()
         gc.freeze()  # or every child copies the pages that its collections touch
         killers = set()

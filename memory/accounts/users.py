@@ -18,6 +18,7 @@ from supabase_auth.types import AdminUserAttributes, User
 
 from memory.errors import AuthRefused, AuthUnavailable, AuthUsersError, NotTheSamePerson
 from memory.identity import FeishuPerson
+from memory.proxies import proxy_for
 
 _EXISTS = ("email_exists", "user_already_exists")
 _TIMEOUT_S = 10.0
@@ -35,7 +36,7 @@ class AuthUsers:
     """Makes, finds and deletes the Auth user of a person. Methods raise `AuthUsersError`."""
 
     def __init__(self, url: str, secret_key: str, *, timeout_s: float = _TIMEOUT_S) -> None:
-        self._http = httpx.AsyncClient(timeout=timeout_s)
+        self._http = httpx.AsyncClient(timeout=timeout_s, trust_env=False, proxy=proxy_for(url))
         # A legacy service key is a JWT; an opaque secret key is not and goes into apikey only.
         bearer = {"Authorization": f"Bearer {secret_key}"} if secret_key.startswith("eyJ") else {}
         self._api = AsyncGoTrueAdminAPI(

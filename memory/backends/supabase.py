@@ -13,8 +13,10 @@ from supabase import AsyncClient, AsyncClientOptions
 
 from memory.backends.credentials import Credentials
 from memory.backends.refusals import refusal
+from memory.backends.results import require_json, require_shape
 from memory.backends.signing import SigningKey
 from memory.errors import StoreUnavailable
+from memory.proxies import proxy_for
 from memory.scope import AgentMemoryContext, Sharing
 
 
@@ -38,6 +40,8 @@ class SupabaseRpc:
         self._http = httpx.AsyncClient(
             http2=url.startswith("https://"),
             verify=_trusted(),
+            trust_env=False,
+            proxy=proxy_for(url),
             timeout=timeout_s,
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
             event_hooks={"response": [self._require_result]},
@@ -62,7 +66,7 @@ class SupabaseRpc:
         headers.update(self._credentials.headers(context))
         try:
             async with asyncio.timeout(self._timeout_s):
-                return (await request.execute()).data
+                return require_shape(function, (await request.execute()).data)
         except TimeoutError as exc:
             raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
         except httpx.HTTPError as exc:
@@ -72,13 +76,17 @@ class SupabaseRpc:
         await self._http.aclose()
 
     async def _require_result(self, response: httpx.Response) -> None:
-        """Raises for what is no result, with the status, which the client below would lose."""
+        """Raises unless the response is a result. The client below would lose the status, and
+        would take a body that is not JSON for one."""
         function = response.url.path.rsplit("/", 1)[-1]
         if not response.is_success:
             named = self._credentials.named(response.request.headers)
             raise refusal(function, response.status_code, await response.aread(), named)
-        if response.status_code != 204 and "json" not in response.headers.get("content-type", ""):
+        if response.status_code == 204:
+            return
+        if "json" not in response.headers.get("content-type", ""):
             raise StoreUnavailable(f"{function}: the answer is not PostgREST's: check SUPABASE_URL")
+        require_json(function, await response.aread())
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.recall.passages import Passage
-from memory.recall.statement import Statement
+from memory.recall.stated_fact import StatedFact
 from memory.recall.statements import statements
 from memory.text import has_han
 
@@ -26,6 +26,7 @@ _SEVERAL = frozenset(
     ("have", "need", "use", "drink", "drive", "play", "speak", "take", "run", "hold")
 )
 _VAGUE = frozenset(("state", "role", "national"))
+_PRICES = frozenset(("price", "cost", "fee", "rate"))
 _WE = frozenset(("we", "我们"))
 _TAKEN_UP = frozenset(("use", "drink", "drive", "change"))
 _LIVING = frozenset(("live", "be", "sit", "stay"))
@@ -48,7 +49,7 @@ class _Told:
 
     at: int
     passage: Passage
-    statement: Statement
+    statement: StatedFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def _same_place(other: _Told, one: _Told) -> bool:
     return other.passage.chat_id == one.passage.chat_id
 
 
-def replaces(later: Statement, earlier: Statement) -> bool:
+def replaces(later: StatedFact, earlier: StatedFact) -> bool:
     """Whether `later` gives the matter of `earlier` another value. Who said them is the caller's to
     compare: without a word of change only a person's own statement is replaced."""
     if earlier.ends:
@@ -148,7 +149,7 @@ def replaces(later: Statement, earlier: Statement) -> bool:
     return later.value != earlier.value and is_on_matter(later, earlier)
 
 
-def is_on_matter(later: Statement, earlier: Statement) -> bool:
+def is_on_matter(later: StatedFact, earlier: StatedFact) -> bool:
     """Whether both give the same matter a value."""
     if later.changes:
         return _changes(later, earlier)
@@ -156,7 +157,7 @@ def is_on_matter(later: Statement, earlier: Statement) -> bool:
     return same and _of_one_kind(later, earlier)
 
 
-def _of_one_kind(later: Statement, earlier: Statement) -> bool:
+def _of_one_kind(later: StatedFact, earlier: StatedFact) -> bool:
     kind, was = later.kinds[0], earlier.kinds[0]
     if later.relation in _SEVERAL:
         return later.relation == "have" and _counts_the_same(later, earlier)
@@ -180,14 +181,14 @@ def _is_plain(kind: str) -> bool:
     return kind not in _CERTAIN - _NAMED and not kind.startswith("number:")
 
 
-def _is_open(later: Statement, earlier: Statement) -> bool:
+def _is_open(later: StatedFact, earlier: StatedFact) -> bool:
     """Whether “is X” can say who or what it is: of an attribute, or where both are names."""
     named = "other" not in (later.kinds[0], earlier.kinds[0])
     chinese = any(has_han(one) for one in later.subject)
     return bool(later.subject) and (named or chinese or _is_attribute(later.subject))
 
 
-def _counts_the_same(later: Statement, earlier: Statement) -> bool:
+def _counts_the_same(later: StatedFact, earlier: StatedFact) -> bool:
     return later.kinds[0] == earlier.kinds[0] and later.kinds[0].startswith("number:")
 
 
@@ -195,8 +196,11 @@ def _is_attribute(subject: frozenset[str]) -> bool:
     return bool(subject & _ATTRIBUTES) or any(one.endswith(_ATTRIBUTES_ZH) for one in subject)
 
 
-def _changes(later: Statement, earlier: Statement) -> bool:
+def _changes(later: StatedFact, earlier: StatedFact) -> bool:
     points_back = not (later.subject or later.personal)
+    if later.relation == "change" and earlier.relation == "cost":
+        about = later.subject - _PRICES
+        return bool(about) and about <= earlier.subject and _may_follow(later, earlier)
     if not points_back and not _names(later.subject, earlier.subject):
         return False
     if later.relation == "went":
@@ -215,24 +219,25 @@ def _changes(later: Statement, earlier: Statement) -> bool:
         return earlier.relation == "be" and earlier.kinds[0] in ("role", "other", "name")
     if later.relation == "change":
         speaker = later.subject <= _WE
-        return _may_follow(later, earlier) and (not speaker or earlier.relation in _TAKEN_UP)
+        return earlier.relation in _TAKEN_UP if speaker else _may_follow(later, earlier)
     # “lunch is at noon again” after “lunch starts at half past twelve”
     return earlier.relation in ("change", "move", "become", "join") and _may_follow(later, earlier)
 
 
-def _typed(statement: Statement) -> set[str]:
+def _typed(statement: StatedFact) -> set[str]:
     return {k for k in statement.kinds if k in _CERTAIN or k.startswith("number:")}
 
 
-def _moved(later: Statement, earlier: Statement) -> bool:
+def _moved(later: StatedFact, earlier: StatedFact) -> bool:
     if _WHEN.intersection(later.kinds):
         return bool(_WHEN.intersection(earlier.kinds))
-    if earlier.relation == "be" and not {"place", "name"}.intersection(earlier.kinds):
-        return False
+    placed = {"place", "name"}.intersection(earlier.kinds)
+    if earlier.relation == "be" and not placed:
+        return later.value.split()[-1:] == earlier.value.split()[-1:]  # one team, another team
     return earlier.relation in _LIVING or earlier.relation in ("change", "move")
 
 
-def _may_follow(later: Statement, earlier: Statement) -> bool:
+def _may_follow(later: StatedFact, earlier: StatedFact) -> bool:
     kinds, was = set(later.kinds), set(earlier.kinds)
     if kinds & was - _VAGUE or (kinds & _WHEN and was & _WHEN):
         return True
@@ -261,7 +266,7 @@ def _names(brief: frozenset[str], full: frozenset[str]) -> bool:
     return brief == full or (len(brief) > 1 and brief < full)
 
 
-def _ends(later: Statement, earlier: Statement) -> bool:
+def _ends(later: StatedFact, earlier: StatedFact) -> bool:
     if later.subject and not _names(later.subject, earlier.subject):
         return False
     if later.relation == "end":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memory.recall.kinds import kinds_of
-from memory.recall.statement import Statement
+from memory.recall.stated_fact import StatedFact
 from memory.text import has_han
 
 CORRECTS = re.compile(r"^(?:不对|不是|错了|更正|更新|纠正)(?!\w)|^(?:不对|更正|更新)")
@@ -45,16 +45,17 @@ _NO_NAME = re.compile(
     r"[了着过吗我你他她它谁其某这那哪]|[和跟与].{0,12}一起|^(?:但|不|很|非常|太|想|听|感谢|如果|因"
     r"|虽|这样|那样|有时|可能|或者|比如|希望|觉得|只)|(?:得|感觉)$"
 )
+_LATIN = re.compile(r"[A-Za-z0-9_.\s-]+")
 _POINTING = re.compile(r"[这那它他她你][个些里边]?|什么|谁|不|没|")
 _ENDING = "了呢啦哦吧啊呀"
 _ANSWERS = frozenset(("负责", "牵头", "接手", "管理", "带领"))
-_LONGEST_SUBJECT = 24
+_LONGEST_SUBJECT = 60
 _LONGEST_NAME = 14
 _LONGEST_PERSON = 5
 _LEAVING = {"leave": "leave off", "end": "end"}
 
 
-def chinese_statement(clause: str, marked: bool) -> Statement | None:
+def chinese_statement(clause: str, marked: bool) -> StatedFact | None:
     text = _OPENING.sub("", clause)
     match = _MARK.search(text)
     if not match or match.start() > _LONGEST_SUBJECT:
@@ -75,7 +76,7 @@ def chinese_statement(clause: str, marked: bool) -> Statement | None:
             return None
         about = ""
     own = about.removeprefix("我") if personal else about
-    if len(own) > _LONGEST_NAME or (own and own != "我们" and _NO_NAME.search(own)):
+    if len(_LATIN.sub("", own)) > _LONGEST_NAME or (own and own != "我们" and _NO_NAME.search(own)):
         return None
     relation, value = _relation(match, after)
     if kind == "does":
@@ -123,7 +124,7 @@ def _made(
     changes: bool = False,
     ends: bool = False,
     personal: bool = False,
-) -> Statement:
+) -> StatedFact:
     subject = frozenset({(about.removeprefix("我") if personal else about).lower()} - {""})
     kinds = kinds_of(value, preposition)
-    return Statement(subject, relation, value.lower(), kinds, changes, ends, personal)
+    return StatedFact(subject, relation, value.lower(), kinds, changes, ends, personal)

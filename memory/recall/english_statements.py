@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.recall.kinds import kinds_of
-from memory.recall.statement import Statement
+from memory.recall.stated_fact import StatedFact
 from memory.text import one_line
 
 # As it is written, and in lower case.
@@ -82,7 +82,8 @@ _SINGLE = _forms(
     designed: designed; married: married; due: due; play: plays; speak: speaks;
     educated: educated; associated: associated; famous: famous; stored: stored; parked: parked;
     kept: kept; hosted: hosted; reach: reachable; drive: drive drives; use: use uses;
-    drink: drink drinks
+    drink: drink drinks; deploy: deploy deploys; ship: ships; publish: publish publishes;
+    deliver: delivers; train: trains; pay: pays
     """
 )
 # One person at a time does these to a thing; the nouns are who does them.
@@ -109,7 +110,7 @@ _AGENTS = frozenset(
 # After “I”, “we” or a plural they are verbs.
 _ALSO_NOUNS = frozenset(
     """lead head host chair contact run end start meet work leave cost open take use drink drive
-    report close live have finish begin sit""".split()
+    report close live have finish begin sit deploy publish""".split()
 )
 _KINDS_OF_PLACE = frozenset("city continent country state town region province field".split())
 _NOT_ONE_OF = frozenset("a an one some another".split())
@@ -120,7 +121,7 @@ _MANY = frozenset(
 _SHARED = frozenset("member fan friend part one kind lot supporter colleague fellow".split())
 
 
-def english_statement(clause: str, marked: bool) -> Statement | None:
+def english_statement(clause: str, marked: bool) -> StatedFact | None:
     words = _WORD.findall(_SHORT_FORMS.sub(_long_form, CORRECTS.sub("", clause).strip(" ,:")))
     words = _WORD.findall(_OPENING.sub("", " ".join(words)))
     lower = [word.lower().strip(",:") for word in words]
@@ -175,7 +176,7 @@ def _said(
     *,
     changes: bool,
     ends: bool,
-) -> Statement | None:
+) -> StatedFact | None:
     """The statement of a clause cut before its first verb."""
     be = rest[0][1] in _BE
     at = 0
@@ -190,10 +191,15 @@ def _said(
         about = frozenset()
     elif _is_uncertain(subject):
         return None
-    make = _Maker(about, personal, changes, ends)
-    if verb in _STOPPED and not (tail and tail[0][1] == "to"):
-        return make("end", "", ends=True)
-    if verb == "called" and tail and tail[0][1] == "off":
+    make = _ClauseReader(about, personal, changes, ends)
+    return _change(make, verb, tail) or _relation(make, subject, named, verb, tail, be=be)
+
+
+def _change(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact | None:
+    """“… moved to Lisbon”, “… was cancelled”, “… joined Notion”."""
+    then = tail[0][1] if tail else ""
+    called_off = verb == "called" and then == "off"
+    if called_off or (verb in _STOPPED and then != "to"):
         return make("end", "", ends=True)
     if verb in _CHANGED:
         return _changed(make, verb, tail)
@@ -201,24 +207,34 @@ def _said(
         return make("become", _text(_without_to(tail)), changes=True)
     if verb in _JOINED:
         return make("join", _text(tail), changes=True)
-    if verb in _LEFT and tail and tail[0][1] not in _PREPOSITIONS:
+    if verb in _LEFT and then and then not in _PREPOSITIONS:
         return make("leave off", _text(tail), changes=True, ends=True)
+    return None
+
+
+def _relation(
+    make: _ClauseReader,
+    subject: Sequence[str],
+    named: Sequence[_Word],
+    verb: str,
+    tail: list[_Word],
+    *,
+    be: bool,
+) -> StatedFact | None:
+    """“… starts at 9”, “Nora leads …”, “… is on Friday”, “… is led by Nora”."""
+    then = tail[0][1] if tail else ""
+    speaker = make.personal and not make.subject
     if verb in _DONE_BY and not be:
         return _done_by(make, named, verb, tail)
-    speaker = personal and not about
-    if be and not speaker and len(tail) > 1 and _is_participle(verb, tail[0][1], tail[1][1]):
-        return _single(make, tail[0][1], tail[1:])
-    if be and verb in _BE:
+    if be and not speaker and len(tail) > 1 and _is_participle(verb, then, tail[1][1]):
+        return _single(make, then, tail[1:])
+    if be and (verb in _BE or (verb in _ARRANGED and tail)):
         return _is_something(make, subject, named, tail)
-    if be and tail and tail[0][1] in ("by", "for", "of") and verb in _DONE_BY:
-        if tail[0][1] == "by":
-            return _by(make, verb, about, tail[1:])
+    if be and verb in _DONE_BY and then == "by":
+        return _by(make, verb, make.subject, tail[1:])
+    if be and verb in _DONE_BY and then in ("for", "of"):
         return _done_by(make, named, verb, tail[1:])
-    if be and verb in _ARRANGED and tail:
-        return _is_something(make, subject, named, tail)
-    if verb in _SINGLE:
-        return _single(make, _SINGLE[verb], tail)
-    return None
+    return _single(make, _SINGLE[verb], tail) if verb in _SINGLE else None
 
 
 def _is_participle(verb: str, low: str, then: str) -> bool:
@@ -243,7 +259,7 @@ def _leads_on(low: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Maker:
+class _ClauseReader:
     """A statement about a subject, without what is said of it."""
 
     subject: frozenset[str]
@@ -260,11 +276,11 @@ class _Maker:
         changes: bool = False,
         ends: bool = False,
         subject: frozenset[str] | None = None,
-    ) -> Statement | None:
+    ) -> StatedFact | None:
         about = self.subject if subject is None else subject
         if not value and not (ends or self.ends):
             return None
-        return Statement(
+        return StatedFact(
             about,
             relation,
             one_line(value).lower(),
@@ -275,7 +291,7 @@ class _Maker:
         )
 
 
-def _changed(make: _Maker, verb: str, tail: Sequence[_Word]) -> Statement | None:
+def _changed(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact | None:
     lows = [low for _, low in tail]
     if verb == "went" and lows[:1] not in (["up"], ["down"]):
         return None
@@ -298,8 +314,8 @@ def _changed(make: _Maker, verb: str, tail: Sequence[_Word]) -> Statement | None
 
 
 def _done_by(
-    make: _Maker, named: Sequence[_Word], verb: str, tail: Sequence[_Word]
-) -> Statement | None:
+    make: _ClauseReader, named: Sequence[_Word], verb: str, tail: Sequence[_Word]
+) -> StatedFact | None:
     """“Nora leads the Atlas project”: of the project, who leads it."""
     if not tail or tail[0][1] in _NOT_ONE_OF | {"me", "us", "you", "him", "her", "them"}:
         return None
@@ -314,16 +330,18 @@ def _done_by(
     return make(f"by:{_DONE_BY[verb]}", _text(named), subject=what)
 
 
-def _by(make: _Maker, verb: str, about: frozenset[str], tail: Sequence[_Word]) -> Statement | None:
+def _by(
+    make: _ClauseReader, verb: str, about: frozenset[str], tail: Sequence[_Word]
+) -> StatedFact | None:
     return make(f"by:{_DONE_BY[verb]}", _text(tail), subject=about)
 
 
 def _is_something(
-    make: _Maker,
+    make: _ClauseReader,
     subject: Sequence[str],
     named: Sequence[_Word],
     tail: list[_Word],
-) -> Statement | None:
+) -> StatedFact | None:
     """“X is …”: on a day, somewhere, a name; “Tomas is the reviewer of the spec”."""
     if not tail:
         return None
@@ -370,7 +388,7 @@ def _is_one(subject: Sequence[str]) -> bool:
     return subject[:1] == ["the"] or (owned and subject[-1] not in _MANY)
 
 
-def _single(make: _Maker, verb: str, tail: list[_Word]) -> Statement | None:
+def _single(make: _ClauseReader, verb: str, tail: list[_Word]) -> StatedFact | None:
     """“… starts at 9”, “… plays the position of goalkeeper”."""
     if not tail:
         return make(verb, "") if make.ends else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from memory.models import GroupFact
 from memory.recall.changes import replaces
-from memory.recall.statement import Statement
+from memory.recall.stated_fact import StatedFact
 from memory.recall.statements import statements
 from memory.text import has_han
 
@@ -20,7 +20,8 @@ def replaced_facts(
     """Returns the ids of those of `facts` that hold no more now that `author` has `patch` kept.
 
     `said` are the author's own words. A fact of another person is replaced only if a word of change
-    stands there (“moved to”, “now”, 改到), and never what people had kept about themselves.
+    stands there (“moved to”, “now”, 改到), and never what people had kept about themselves. The
+    same key is the same matter.
     """
     new = [*statements(said), *_stated(patch)]
     changes = any(one.changes for one in statements(said))
@@ -29,21 +30,33 @@ def replaced_facts(
         for fact in facts
         if fact.until is None and fact.may_be_replaced_by(author)
         if changes or fact.actor_id == author
-        if any(_replaces(one, old, changes) for one in new for old in _of(fact))
+        if _has_key(patch, fact.key)
+        or any(_replaces(one, old, changes) for one in new for old in _of(fact))
     )
 
 
-def _replaces(new: Statement, old: Statement, changes: bool) -> bool:
+def _has_key(patch: Mapping[str, Any], key: str) -> bool:
+    """Whether `patch` sets the key: people and models name a matter in other languages than the
+    one in which it is told."""
+    set_anew = {_plain(one) for one, value in patch.items() if value is not None}
+    return _plain(key) in set_anew
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", " ").casefold().strip()
+
+
+def _replaces(new: StatedFact, old: StatedFact, changes: bool) -> bool:
     if new.personal or old.personal:
         return False
     return replaces(replace(new, changes=new.changes or changes), old)
 
 
-def _of(fact: GroupFact) -> Iterator[Statement]:
+def _of(fact: GroupFact) -> Iterator[StatedFact]:
     return _stated({fact.key: fact.value})
 
 
-def _stated(facts: Mapping[str, Any]) -> Iterator[Statement]:
+def _stated(facts: Mapping[str, Any]) -> Iterator[StatedFact]:
     """What facts state: the sentences of a value, or else what its key is said to be."""
     for key, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

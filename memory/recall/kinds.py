@@ -115,6 +115,8 @@ def kinds_of(value: str, preposition: str = "") -> tuple[str, ...]:
     phrase = f"{preposition} {text}".strip() if preposition else text
     found = [one for one in _KINDS.finditer(text) if not _is_named(one)]
     typed = tuple(dict.fromkeys(str(match.lastgroup) for match in found))
+    if typed == ("color",) and _PERSON_ZH.match(text) and not text.endswith("色"):
+        return ("person",)
     if typed and found[0].start() == 0:
         return typed
     if _is_city(text):

@@ -29,6 +29,7 @@ _FUZZY_BOOST = 0.1
 @dataclass(frozen=True, slots=True)
 class Passage:
     """One earlier turn. `asked_at` is ISO 8601; `before` and `after` are the turns around it.
+    `among` is how many turns were searched, as far as they were counted; 0: not known.
 
     A message of imported history is one without an answer, of a `source`: then `feishu_id` is its
     message_id, `import_id` the import it came with, and `position` its number in its chat, or 0.
@@ -50,6 +51,7 @@ class Passage:
     feishu_id: str = ""
     import_id: int = 0
     position: int = 0
+    among: int = 0
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -130,13 +132,15 @@ def recall_at_once(
     context: AgentMemoryContext, question: str, *, now: datetime, k: int
 ) -> dict[str, object] | None:
     """What `MemoryStore.begin_turn` is to recall for `question` with the turn's beginning: `k`
-    turns beside those that the turn is told, if `needs_recall` says so of what it is told; None
-    where that is never so."""
-    words = None if _points_back(question, now) else sorted(content_words(question))
-    if words == []:
-        return None
-    scope = usual_scope(context)
+    turns beside those of its window. In p2p only if `needs_recall` says so of the window; in a
+    group others may have spoken since. None of what has no matter: a greeting."""
     own = context.chat_type == "p2p"
+    points_back = _points_back(question, now)
+    matter = sorted(content_words(question))
+    if not matter and not points_back:
+        return None
+    words = matter if own and not points_back else None
+    scope = usual_scope(context)
     params = recall_params(context, question, now=now, scope=scope, k=k, newest_too=own)
     return {key: params[key] for key in _OF_QUERY} | {"words": words}
 

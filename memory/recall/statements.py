@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from memory.recall.chinese_statements import CORRECTS as CORRECTS_ZH
 from memory.recall.chinese_statements import chinese_statement
 from memory.recall.english_statements import CORRECTS, english_statement
-from memory.recall.statement import Statement
+from memory.recall.stated_fact import StatedFact
 from memory.text import has_han, one_line
 
 # No sentence ends after an initial or an abbreviation.
@@ -28,7 +28,7 @@ _ASKED = re.compile(
 _CLAUSE_END = re.compile(r"[，；;]|,(?!\d)|\ -\ | — |(?<=\w)\ (?:and|but|so|because)\ ")
 
 
-def statements(text: str) -> Iterator[Statement]:
+def statements(text: str) -> Iterator[StatedFact]:
     """What the sentences of `text` state. Questions state nothing."""
     for sentence in map(one_line, _SENTENCE.findall(text)):
         if _ASKED.search(sentence):

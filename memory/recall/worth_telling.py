@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memory.recall.fitting import LEAST
 from memory.recall.passages import Passage
 from memory.recall.reading import words_told
 from memory.tokens import estimate_tokens
@@ -13,8 +14,6 @@ MOST_TOLD = 10
 # From this score on the best of them probably answers the question. A score is about the sum of the
 # weights of the words in common: in a chat of hundreds of turns, of one rare word and of another.
 _LIKELY_ANSWERED = 11.0
-# Below this even the best shares a common word at most, and the answer is probably not there.
-_HARDLY_ANSWERED = 3.5
 # Tokens: of what is told then, and where the answer is more likely not there.
 _ROOM, _LITTLE_ROOM = 1500, 180
 _LEAST, _LEAST_LIKELY = 5, 4
@@ -28,7 +27,7 @@ def worth_telling(found: Sequence[Passage], *, by_meaning: bool = False) -> tupl
     finds something too, and its prompt does not grow for it. `by_meaning`: they need not share a
     word with the question, so a low score says nothing.
     """
-    if found and found[0].score < _HARDLY_ANSWERED and not by_meaning:
+    if found and found[0].score < LEAST and not by_meaning:
         matching = [passage for passage in found if passage.score > 0]
         found = [*matching[:_MOST_HARDLY], *found[len(matching) :]]
     likely = bool(found) and found[0].score >= _LIKELY_ANSWERED

@@ -26,12 +26,17 @@ class KnownName:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A name (or "", none) as it was seen at `seen_ms`, ms since epoch."""
+    """A name (or "", none) as it was seen at `seen_ms`, ms since epoch.
+
+    `met`: the person wrote, or somebody mentioned them. A looked-up name does not make somebody
+    known again who was forgotten.
+    """
 
     tenant_key: str
     open_id: str
     name: str
     seen_ms: int
+    met: bool = True
 
 
 @dataclass(frozen=True, slots=True)

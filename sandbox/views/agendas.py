@@ -17,13 +17,14 @@ from sandbox.world.agendas import (
     midnight_ms,
     task_shape,
 )
-from sandbox.world.entities import SandboxEvent, SandboxTask
+from sandbox.world.entities import SandboxEvent, SandboxPerson, SandboxTask
 
 LONGEST_VIEW_S = 40 * 86_400
 LONGEST_FREEBUSY_S = 90 * 86_400
 LONGEST_SUMMARY = 1000
 LONGEST_TASK = 3000
 MOST_MEMBERS = 50
+MOST_CALENDARS = 10
 MOST_TASKS_PER_PAGE = 100
 _INVALID = 190002
 _ZONES = zoneinfo.available_timezones()
@@ -34,19 +35,34 @@ def primary_calendar() -> Response:
     agendas, caller = _agendas()
     with current_platform().world.lock:
         person = agendas.colleague(caller)
+    return done({"calendars": [_primary(person, caller)]})
+
+
+def primary_calendars() -> Response:
+    """POST /calendar/v4/calendars/primarys"""
+    agendas, caller = _agendas()
+    user_ids = json_body().get("user_ids")
+    if not isinstance(user_ids, list) or not 0 < len(user_ids) <= MOST_CALENDARS:
+        raise ApiError(_INVALID)
+    with current_platform().world.lock:
+        people = [agendas.colleague(str(one)) for one in user_ids]
+    return done({"calendars": [_primary(one, caller) for one in people]})
+
+
+def _primary(person: SandboxPerson, caller: str) -> dict[str, Any]:
     calendar = {
-        "calendar_id": calendar_of(caller),
+        "calendar_id": calendar_of(person.open_id),
         "summary": person.name,
         "description": "",
-        "permissions": "show_only_free_busy",
+        "permissions": person.calendar,
         "color": -1,
         "type": "primary",
         "summary_alias": "",
         "is_deleted": False,
         "is_third_party": False,
-        "role": "owner",
+        "role": "owner" if person.open_id == caller else "free_busy_reader",
     }
-    return done({"calendars": [{"calendar": calendar, "user_id": caller}]})
+    return {"calendar": calendar, "user_id": person.open_id}
 
 
 def free_busy() -> Response:

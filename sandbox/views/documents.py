@@ -9,10 +9,21 @@ from flask import Response, g, request
 from sandbox.errors import ApiError
 from sandbox.http import current_platform, done, json_body
 from sandbox.world.entities import SandboxDocument
-from sandbox.world.library import BASE, DOCX, SHEET, WIKI, Library, markdown, plain_text
+from sandbox.world.library import (
+    BASE,
+    BLOCK_TYPES,
+    BLOCKS_OF_OTHERS,
+    DOCX,
+    SHEET,
+    WIKI,
+    Library,
+    markdown,
+    plain_text,
+)
 
 MOST_BYTES = 10 * 1024 * 1024
 MOST_RESULTS = 20
+MOST_BLOCKS_PER_PAGE = 500
 MOST_QUERY = 50
 DOC_TYPES = frozenset(
     "DOC SHEET BITABLE MINDNOTE FILE WIKI DOCX FOLDER CATALOG SLIDES SHORTCUT".split()
@@ -51,6 +62,30 @@ def raw_content(document_id: str) -> Response:
     if len(text.encode()) > MOST_BYTES:
         raise ApiError(1770033)
     return done({"content": text})
+
+
+def list_blocks(document_id: str) -> Response:
+    """GET /docx/v1/documents/:id/blocks, without what the blocks say; the page itself is first."""
+    document = _docx(document_id)
+    page = {"block_id": document.token, "block_type": 1, "parent_id": "", "page": {}}
+    blocks = [
+        {"block_id": f"blk{index:05}", "parent_id": document.token, **_block(one)}
+        for index, one in enumerate(document.body["blocks"])
+    ]
+    size, token = request.args.get("page_size", "500"), request.args.get("page_token", "")
+    if not size.isdigit() or not 0 < int(size) <= MOST_BLOCKS_PER_PAGE:
+        raise ApiError(1770001)
+    items = [page, *blocks]
+    start, end = page_bounds(token, int(size), len(items), ApiError(1770001))
+    return done(page_shape(items[start:end], end, len(items)))
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    kind, source = block["kind"], block.get("source", "")
+    if kind in BLOCKS_OF_OTHERS:
+        number, name, field = BLOCKS_OF_OTHERS[kind]
+        return {"block_type": number, name: {field: source} if field else {}}
+    return {"block_type": BLOCK_TYPES.get(kind, 2)}
 
 
 def get_node() -> Response:

@@ -48,11 +48,34 @@ def list_sheets(spreadsheet_token: str) -> Response:
                 "row_count": len(one["rows"]),
                 "column_count": max(map(len, one["rows"]), default=0),
             },
-            "resource_type": "sheet",
+            "resource_type": one.get("resource_type", "sheet"),
         }
         for index, one in enumerate(_spreadsheet(spreadsheet_token).body["sheets"])
     ]
     return done({"sheets": sheets})
+
+
+def sheet_meta(spreadsheet_token: str) -> Response:
+    """GET /sheets/v2/spreadsheets/:token/metainfo?extFields=protectedRange"""
+    asked = "protectedRange" in request.args.get("extFields", "")
+    document = _spreadsheet(spreadsheet_token)
+    sheets = [
+        {
+            "sheetId": one["sheet_id"],
+            "title": one["title"],
+            "index": index,
+            "rowCount": len(one["rows"]),
+            "columnCount": max(map(len, one["rows"]), default=0),
+        }
+        | ({"protectedRange": one["protected"]} if asked and one.get("protected") else {})
+        for index, one in enumerate(document.body["sheets"])
+    ]
+    properties = {
+        "title": document.title,
+        "sheetCount": len(sheets),
+        "revision": document.revision,
+    }
+    return done({"spreadsheetToken": document.token, "properties": properties, "sheets": sheets})
 
 
 def sheet_values(spreadsheet_token: str, cells: str) -> Response:

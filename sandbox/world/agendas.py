@@ -21,6 +21,10 @@ def calendar_of(open_id: str) -> str:
     return f"feishu.cn_{hashlib.sha256(open_id.encode()).hexdigest()[:22]}{OF_CALENDAR}"
 
 
+# Feishu's `permissions` of a calendar.
+CALENDARS = ("private", "show_only_free_busy", "public")
+
+
 class Agendas:
     """Events and tasks. Not thread-safe; the world's lock guards it."""
 

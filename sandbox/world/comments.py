@@ -116,7 +116,8 @@ class Comments:
     ) -> None:
         """Pushes what the app is notified of: a mention, and what follows its own words."""
         bot, author = self._world.bot.open_id, said["user_id"]
-        mentioned = any(one.get("person", {}).get("user_id") == bot for one in said["elements"])
+        people = [one["person"]["user_id"] for one in said["elements"] if "person" in one]
+        mentioned = bot in people
         takes_part = any(one["user_id"] == bot for one in comment["replies"])
         if author == bot or not (mentioned or takes_part):
             return
@@ -131,7 +132,7 @@ class Comments:
             file=(document.token, document.kind),
             comment=(comment["comment_id"], said["reply_id"]),
             notice_type=kind,
-            is_mentioned=mentioned,
+            is_mentioned=bool(people),
         )
         self._pusher.push(told, message_id=said["reply_id"])
 

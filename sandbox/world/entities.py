@@ -20,7 +20,7 @@ def new_id(prefix: str, length: int = 32) -> str:
 class SandboxPerson:
     """Somebody. `kind` is `user` or `bot`; the app's own bot is a person too. `tenant_key` is ""
     for members of the app's tenant. `online`: their client shows what is sent to them alone.
-    `resigned`: they have left the company."""
+    `resigned`: they have left the company. `calendar`: to whom Feishu shows their calendar."""
 
     open_id: str
     name: str
@@ -31,6 +31,7 @@ class SandboxPerson:
     tenant_key: str = ""
     online: bool = True
     resigned: bool = False
+    calendar: str = "show_only_free_busy"
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def commented(
     is_mentioned: bool,
 ) -> Envelope:
     """drive.notice.comment_add_v1: token and kind of the `file`, ids of the `comment` and of what
-    was said in it."""
+    was said in it. `is_mentioned`: it mentions somebody, who need not be the app."""
     (token, kind), (comment_id, reply_id) = file, comment
     notice = {
         "file_type": kind,

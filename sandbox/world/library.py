@@ -41,6 +41,18 @@ ACTIONS = {
     "edit": "edit",
     "manage_public": "full_access",
 }
+BLOCK_TYPES = {
+    "heading": 3, "text": 2, "bullet": 12, "ordered": 13, "quote": 15, "code": 14, "table": 31,
+    "synced": 49,
+}  # fmt: skip
+# Blocks that show something that stands elsewhere: their number, name, and field of its token.
+BLOCKS_OF_OTHERS = {
+    "base": (18, "bitable", "token"),
+    "sheet": (30, "sheet", "token"),
+    "task": (35, "task", ""),
+    "reference": (50, "reference_synced", "source_document_id"),
+    "unknown": (999, "undefined", ""),
+}
 _ESCAPED = re.compile(r"[\\`*_\[\]()]|(?<=\w)\.(?=\w)")
 
 
@@ -159,7 +171,7 @@ def plain_text(document: SandboxDocument) -> str:
 
 def _block_markdown(block: dict[str, Any]) -> str:
     kind = block["kind"]
-    if kind == "markdown":
+    if kind in ("markdown", "synced", *BLOCKS_OF_OTHERS):
         return str(block["text"])
     if kind == "table":
         return _table(block["rows"])

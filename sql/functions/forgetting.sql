@@ -96,6 +96,7 @@ declare
       and (p_tenant_key is null or t.tenant_key = p_tenant_key));
 begin
   perform public.require_person(p_user_id);
+  perform pg_advisory_xact_lock(bot_private.names_lock());
   v_counts := public.count_person(p_user_id, p_tenant_key);
   perform bot_private.pass_on_sources(v_turns);
   perform public.drop_digests_of('{}', p_user_id);

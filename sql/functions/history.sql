@@ -13,31 +13,140 @@ as $$
         where m.turn_id = t.id and m.role = 'assistant' and m.tool_calls <> '[]'))
 $$;
 
--- Messages by their ids, those after p_after, oldest first; the cards of one answer are one message. What tools did is told
--- to the person they did it for, p_actor_id, and to nobody else.
+-- The lines of a place by their ids, in the order in which they were said: messages of turns, the cards of one
+-- answer as one, and, by negative numbers, lines of the chat's transcript. What tools did is told to the person they
+-- did it for, p_actor_id, and to nobody else; of long texts of others the beginning.
 create or replace function bot_private.messages_told(
-  p_ids bigint[], p_actor_id text, p_after bigint default 0
+  p_ids bigint[], p_actor_id text, p_chat_id text default null
 ) returns jsonb
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with told as materialized (
-    select m.id, m.turn_id, m.role, m.actor_id, m.actor_name, m.created_at, m.message_id, m.tool_calls, m.content
+    select m.id, m.turn_id, m.role, m.actor_id, m.actor_name, m.created_at, m.message_id, m.tool_calls,
+           m.actor_id = p_actor_id as is_own, case when m.role = 'user' then m.content else (
+             select string_agg(c.content, e'\n\n' order by c.chunk)
+             from public.agent_messages c
+             where c.turn_id = m.turn_id and c.role = m.role and (c.chunk = 0 or c.status <> 'failed')) end as content
     from public.agent_messages m
-    where m.id = any (p_ids) and m.id > p_after
+    where m.id = any (p_ids)
   ), commands as materialized (
     select bot_private.commands_among(array(select turn_id from told)) as ids
+  ), lines as (
+    select m.id, m.created_at as said_at, jsonb_build_object(
+      'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
+      'created_at', m.created_at, 'message_id', m.message_id,
+      'tool_calls', case when m.is_own then m.tool_calls else '[]' end,
+      'content', case when m.is_own then m.content else left(m.content, bot_private.longest_line(m.role)) end)
+      || case when m.turn_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end as line
+    from told m, commands c
+    union all
+    select -t.number, l.said_at, jsonb_build_object(
+      'id', -t.number, 'role', 'user', 'actor_id', t.author_id, 'actor_name', t.author, 'created_at', l.said_at,
+      'message_id', t.message_id, 'by_bot', t.is_bot, 'tool_calls', '[]'::jsonb,
+      'content', left(t.content, bot_private.longest_line()))
+    from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
+    where t.chat_id = p_chat_id and -t.number = any (p_ids)
   )
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
-    'created_at', m.created_at, 'message_id', m.message_id, 'command', m.turn_id = any (c.ids),
-    'tool_calls', case when m.actor_id = p_actor_id then m.tool_calls else '[]' end,
-    'content', m.content || coalesce((
-      select string_agg(e'\n\n' || c.content, '' order by c.chunk)
-      from public.agent_messages c
-      where c.turn_id = m.turn_id and c.role = m.role and c.chunk > 0
-        and c.status <> 'failed'), '')
-  ) order by m.id), '[]')
-  from told m, commands c
+  select coalesce(jsonb_agg(l.line order by l.said_at, l.id), '[]') from lines l
+$$;
+
+-- Characters that a prompt shows of another person's line, or of an answer to one.
+create or replace function bot_private.longest_line(p_role text default 'user') returns integer
+language sql immutable parallel safe security invoker
+return case p_role when 'user' then 1000 else 300 end;
+
+-- The window of a question: what anybody said in its place, and the answers, as ids for messages_told.
+--
+-- In a thread that is the thread, its root, and what the mention that opened it saw. Outside of threads (p_recent_s >
+-- 0) it is also the chat, so many seconds back. There are the root, the last p_limit messages of the asker's own exchanges,
+-- of others' exchanges the newest p_bytes, and of what was said to nobody four times as much, for recall does not find
+-- that. A fresh start of the asker ends what came before it. Where
+-- people are kept apart (sharing: person), and in p2p, only the asker's exchanges are there.
+create or replace function bot_private.window_ids(
+  p_tenant_key text, p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text,
+  p_question bigint, p_recent_s integer, p_limit integer, p_bytes integer
+) returns bigint[]
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  most constant integer := 100;
+  v_root constant text := bot_private.root_of(p_conversation_id);
+  v_apart constant boolean := coalesce(public.claim('sharing') = 'person', false);
+  v_alone constant boolean := v_apart or coalesce(public.claim('chat_type') = 'p2p', false);
+  v_is_thread constant boolean := p_recent_s = 0;
+  v_root_turn text;  -- of the exchange that the thread hangs under
+  v_opening public.agent_messages;  -- the mention that opened the thread
+  v_from bigint;
+  v_since timestamptz;
+begin
+  if v_root <> 'main' and v_is_thread then
+    v_root_turn := (
+      select r.turn_id from (
+        select q.turn_id from public.agent_messages q where q.turn_id = v_root and q.role = 'user'
+        union all
+        select a.turn_id from public.agent_messages a where a.message_id = v_root and a.role = 'assistant') r limit 1);
+  end if;
+  if v_root_turn = v_root and not v_alone then
+    select * into v_opening from public.agent_messages m
+    where m.turn_id = v_root and m.role = 'user' and m.chunk = 0 and m.tenant_key = p_tenant_key
+      and m.conversation_id = p_conversation_id and m.id < p_question;
+  end if;
+  v_since := coalesce(v_opening.created_at, now())
+    - make_interval(secs => coalesce(nullif(p_recent_s, 0), 86400));
+  v_from := coalesce((
+    select max(c.history_from) from public.agent_chats c
+    where c.tenant_key = p_tenant_key and c.user_id = p_actor_id
+      and case when v_is_thread then c.id = p_conversation_id
+          -- a thread's time is that of the hour
+          else c.chat_id = p_chat_id and c.updated_at >= v_since - interval '1 hour' end), 0);
+  return array(
+    with stored as (
+      (select m.* from public.agent_messages m
+       where m.conversation_id = p_conversation_id and m.id < p_question
+         and m.turn_id is distinct from v_root_turn
+       order by m.id desc limit most)
+      union all
+      (select m.* from public.agent_messages m
+       where (not v_is_thread or v_opening.id is not null) and m.chat_id = p_chat_id
+         and m.conversation_id <> p_conversation_id and m.id < coalesce(v_opening.id, p_question)
+         and m.created_at >= v_since
+       order by m.id desc limit most)
+      union all
+      select m.* from public.agent_messages m
+      where m.turn_id = v_root_turn and m.chat_id = p_chat_id and m.id < p_question
+    ), talk as (
+      select t.number, t.message_id, t.root_id, t.content, l.said_at
+      from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
+      where not v_alone and t.tenant_key = p_tenant_key and t.chat_id = p_chat_id and not t.ours
+        and (not v_is_thread or v_root in (t.root_id, t.message_id) or l.said_at < v_opening.created_at)
+        and (v_is_thread or l.said_at >= v_since)
+        and l.said_at > coalesce((select f.created_at from public.agent_messages f where f.id = v_from), '-infinity')
+      order by t."timestamp" desc limit most
+    ), lines as (
+      select s.id, s.created_at as said_at, octet_length(left(s.content, bot_private.longest_line(s.role))) as bytes,
+             s.turn_id is not distinct from v_root_turn as is_root, v_apart or s.actor_id = p_actor_id as is_own, 1 as share
+      from stored s
+      where s.chunk = 0 and s.id > v_from
+        and (s.role = 'user' or s.status = 'sent' or s.status = 'pending' and s.actor_id = p_actor_id)
+        and (not v_apart or s.conversation_id <> p_conversation_id or p_user_id in (s.user_id, s.actor_id))
+      union all
+      select -t.number, t.said_at, octet_length(left(t.content, bot_private.longest_line())),
+             t.message_id = v_root, false, 4
+      from talk t
+      where t.message_id not in (
+        select q.turn_id from public.agent_messages q
+        where q.turn_id = any (array(select message_id from talk)) and q.role = 'user')
+    ), counted as (
+      select l.id, l.said_at, l.is_root, l.is_own, l.share,
+             row_number() over newest as place, sum(l.bytes + 32) over newest as bytes
+      from lines l
+      window newest as (partition by l.is_own, l.share order by l.said_at desc, l.id desc)
+    )
+    select c.id from counted c
+    where c.is_root or case when c.is_own then c.place <= p_limit else c.bytes <= c.share * p_bytes and not v_alone end
+    order by c.said_at, c.id);
+end
 $$;
 
 -- A person's thread as a number, as agent_messages.thread has it.
@@ -78,35 +187,6 @@ as $$
   order by id desc limit p_limit
 $$;
 
--- The newest messages of a thread (p_thread, at most p_limit, newest first) with the exchange that its first message is
--- of, which stands in another conversation where threads were off, and in p2p.
-create or replace function bot_private.read_along(
-  p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_limit integer,
-  p_thread bigint[]
-) returns bigint[]
-language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_chat constant text := bot_private.chat_of(p_conversation_id);
-  v_root constant text := bot_private.root_of(p_conversation_id);
-begin
-  if v_root = 'main' or cardinality(p_thread) >= p_limit then
-    return p_thread;
-  end if;
-  return p_thread || array(
-    select m.id from public.agent_messages m
-    where m.chunk = 0 and m.status <> 'failed' and p_user_id in (m.user_id, m.actor_id)
-      and m.turn_id = (
-        select f.turn_id from (
-          select q.* from public.agent_messages q where q.turn_id = v_root and q.role = 'user'
-          union all
-          select a.* from public.agent_messages a where a.message_id = v_root and a.role = 'assistant') f
-        where f.tenant_key = p_tenant_key and f.chat_id = v_chat
-          and f.conversation_id <> p_conversation_id and f.id <= p_until
-        order by f.id limit 1));
-end
-$$;
-
 -- The p_place-th newest of them, null when there are fewer.
 create or replace function bot_private.nth_of_thread(
   p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_place integer
@@ -116,58 +196,6 @@ as $$
   select id from bot_private.newest_of_thread(
     p_tenant_key, p_conversation_id, p_user_id, p_until, p_place) t (id)
   order by id desc offset p_place - 1 limit 1
-$$;
-
--- What was said in other threads of this chat, before message p_before and since p_since, by the
--- sender or the subject, or about them, and answered: at most p_limit messages, oldest first. A fresh
--- start in one of their threads ends what came before it in all. Found among three times as many, 100 at
--- most, of each of their last 100 threads (a long answer has several cards), and the last 100 they wrote
--- about others, so that it costs the same however much there is. Ranges, as in newest_of_thread.
-create or replace function bot_private.recent_exchanges(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_before bigint, p_since timestamptz, p_limit integer
-) returns jsonb
-language sql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-  with people as materialized (
-    select distinct id from unnest(array[p_user_id, p_actor_id]) p (id)
-  ),
-  threads as materialized (
-    select bot_private.thread_number(p_tenant_key, c.id, p.id) as number from people p, lateral (
-      select c.id from public.agent_chats c
-      where c.user_id = p.id and c.tenant_key = p_tenant_key and c.chat_id = p_chat_id
-        and c.id <> p_conversation_id
-        -- a thread's time is that of the hour
-        and c.updated_at >= p_since - interval '1 hour'
-      order by c.updated_at desc limit 100) c
-  ),
-  latest as materialized (
-    select l.* from threads t, lateral (
-      select * from (
-        select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
-        from public.agent_messages m
-        where m.thread >= t.number and m.thread <= t.number and m.id < p_before
-        order by m.thread desc, m.id desc limit 100) of_thread
-      limit 3 * p_limit) l
-    union
-    select l.* from people p, lateral (
-      select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
-      from public.agent_messages m
-      where m.actor_id >= p.id and m.actor_id <= p.id and m.actor_id <> m.user_id and m.id < p_before
-      order by m.actor_id, m.id desc limit 100) l
-  ),
-  here as materialized (
-    select distinct l.id, l.conversation_id from latest l
-    where l.tenant_key = p_tenant_key and l.chat_id = p_chat_id and l.created_at >= p_since
-      and l.conversation_id <> p_conversation_id and l.chunk = 0 and l.status <> 'failed'
-  )
-  select bot_private.messages_told(array(
-    select h.id from here h
-    where h.id > coalesce((
-      select max(c.history_from) from public.agent_chats c
-      where c.user_id in (select id from people) and c.tenant_key = p_tenant_key
-        and c.id in (select conversation_id from here)), 0)
-    order by h.id desc limit p_limit), p_actor_id)
 $$;
 
 -- A message of this chat that somebody said to the bot or was told by it, by its Feishu message_id;

@@ -483,7 +483,7 @@ begin
       on hashtext(m.message_id) = hashtext(s.source) and m.message_id = s.source and m.import_id = p_import_id
     limit given_at_once) g;
   if v_ids is not null then
-    perform public.take_back_sources(v_ids, v_texts);
+    perform public.take_back_sources(v_ids, v_texts, '{}');
     delete from public.imported_messages m
     where hashtext(m.message_id) in (select hashtext(i) from unnest(v_ids) i) and m.message_id = any (v_ids)
       and m.import_id = p_import_id;

@@ -131,7 +131,7 @@ begin
   perform pg_advisory_xact_lock(bot_private.sources_lock());
   perform public.take_back_sources(v_turns, p_texts || array(
     select m.content from public.agent_messages m
-    where m.turn_id = any (v_turns) and m.role = 'user'), null, p_by_turn);
+    where m.turn_id = any (v_turns) and m.role = 'user'), '{}', null, p_by_turn);
   perform public.drop_turn(t, false) from unnest(v_turns) t;
   update public.agent_turns set forgets = true where id = p_by_turn;
 end

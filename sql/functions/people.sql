@@ -22,19 +22,34 @@ as $$
     and p.open_id in (select jsonb_array_elements_text(p_open_ids::jsonb))
 $$;
 
--- Stores sightings: a JSON array of {tenant_key, open_id, name, seen_ms}. A new name replaces an
--- older sighting, never a later one; a sighting without a name only makes the person known.
--- Returns how many people are new.
+-- The advisory lock of who stores names (shared) and who forgets somebody (exclusive): a name is stored before the
+-- forgetting, which deletes it, or after it, and is then refused.
+create or replace function bot_private.names_lock() returns bigint
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
+as $$ select hashtextextended('bot_private.names_lock', 0) $$;
+
+-- Stores sightings: a JSON array of {tenant_key, open_id, name, seen_ms, met}. A new name replaces an
+-- older sighting, never a later one; a sighting without a name only makes the person known. Whoever was forgotten becomes
+-- known only when they are met again; a look-up of their name (met: false) is not enough. Returns how many people are new.
 create or replace function public.remember_people(p_people text) returns integer
-language sql volatile security invoker set search_path = pg_catalog, pg_temp
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_new integer;
+begin
+  perform pg_advisory_xact_lock_shared(bot_private.names_lock());
   with seen as (
     -- in the order of the key, so that two workers never wait for each other in a circle
     select distinct on (s.tenant_key, s.open_id)
       s.tenant_key, s.open_id, s.name,
       case when s.name <> '' then to_timestamp(s.seen_ms / 1000.0) end as name_seen_at
     from jsonb_to_recordset(p_people::jsonb)
-      as s (tenant_key text, open_id text, name text, seen_ms bigint)
+      as s (tenant_key text, open_id text, name text, seen_ms bigint, met boolean)
+    where not exists (
+      select from public.forgotten_people f
+      where f.mark = public.person_mark(s.open_id)
+        and (f.at >= to_timestamp(s.seen_ms / 1000.0) or s.met is false and not exists (
+          select from public.people p where (p.tenant_key, p.open_id) = (s.tenant_key, s.open_id))))
     order by s.tenant_key, s.open_id, (s.name <> '') desc, s.seen_ms desc
   ),
   stored as (
@@ -48,7 +63,9 @@ as $$
       and (p.name_seen_at is null or p.name_seen_at < excluded.name_seen_at)
     returning xmax = 0 as is_new
   )
-  select count(*)::integer from stored where is_new
+  select count(*)::integer into v_new from stored where is_new;
+  return v_new;
+end
 $$;
 
 -- People in the order of their key, after (p_after_tenant, p_after_open_id); each filter may be null.

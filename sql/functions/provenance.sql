@@ -270,12 +270,12 @@ end
 $$;
 
 -- The same of what an answer was given: beside a turn its answer need not stand. Whatever goes of a turn, known_as
--- names both.
+-- names both. None is dropped: record_reply takes 64 KB of ids, which is fewer.
 create or replace function bot_private.given_sources(p_ids jsonb) returns text[]
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_noted constant text[] := bot_private.noted_sources(p_ids, 200);
+  v_noted constant text[] := bot_private.noted_sources(p_ids, 2000);
 begin
   return array(
     select n from unnest(v_noted) n where not (starts_with(n, 'answer:') and substr(n, 8) = any (v_noted)));
@@ -455,12 +455,49 @@ as $$
         and x.asked_at < p_since limit 4) c))
 $$;
 
--- The terms that tell p_texts: a JSON array of arrays, one for each text.
-create or replace function bot_private.told_units(p_texts text[]) returns jsonb
+-- What tells p_texts: a JSON array with the terms of each text as an array, and as strings the phrases that a copy of it,
+-- or of p_kept, has word for word.
+create or replace function bot_private.told_units(p_texts text[], p_kept text[]) returns jsonb
 language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(to_jsonb(u.terms)) filter (where u.terms <> '{}'), '[]')
+    || to_jsonb(bot_private.telling_phrases(p_texts || p_kept))
   from unnest(p_texts) t, lateral (select array(select bot_private.telling_terms(t)) as terms) u
+$$;
+
+-- The phrases among p_units.
+create or replace function bot_private.phrases_of(p_units jsonb) returns text[]
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select array(select u #>> '{}' from jsonb_array_elements(p_units) u where jsonb_typeof(u) = 'string')
+$$;
+
+-- p_units without the phrases that a turn repeats from elsewhere, or does not repeat in p_words: somebody says them in its
+-- chat in a message that stands. p_sources and p_gone do not.
+create or replace function bot_private.units_without_others(
+  p_turn public.agent_turns, p_units jsonb, p_words text, p_sources text[], p_gone text[]
+) returns jsonb
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  with copied as materialized (
+    select unnest(bot_private.phrases_in(p_words, bot_private.phrases_of(p_units))) as phrase
+  ), stands as materialized (
+    select bot_private.plain_words(s.content) as words
+    from (
+      (select m.content from public.agent_messages m
+       where m.chat_id = p_turn.chat_id and m.role = 'user' and m.turn_id <> all (p_sources || p_gone)
+         and not exists (select from public.agent_turns t where t.id = m.turn_id and bot_private.is_pressed(t))
+       order by m.id desc limit 500)
+      union all
+      select c.content from public.chat_transcript c
+      where c.tenant_key = p_turn.tenant_key and c.chat_id = p_turn.chat_id and not c.is_bot
+        and c.message_id <> all (p_sources || p_gone)) s
+    where exists (select from copied)
+  )
+  select coalesce(jsonb_agg(u) filter (where jsonb_typeof(u) = 'array'), '[]') || coalesce((
+    select jsonb_agg(c.phrase) from copied c
+    where not exists (select from stands s where strpos(s.words, c.phrase) > 0)), '[]')
+  from jsonb_array_elements(p_units) u
 $$;
 
 -- An answer is stored. The distinctive terms that it, or its tools, had from nothing else tell the messages it
@@ -499,24 +536,28 @@ returns text[]
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select array(
-    select jsonb_array_elements_text(u) from jsonb_array_elements(p_units) u
+    select jsonb_array_elements_text(u) from jsonb_array_elements(p_units) u where jsonb_typeof(u) = 'array'
     union select bot_private.read_terms(p_ids, p_terms))
 $$;
 
--- Whether a text with the terms p_terms tells what is taken back, but for what stands elsewhere.
+-- Whether a text tells what is taken back, but for what stands elsewhere: word for word, or with its terms.
 create or replace function bot_private.tells_any(
-  p_terms text[], p_units jsonb, p_elsewhere text[], p_ids text[]
+  p_text text, p_units jsonb, p_elsewhere text[], p_ids text[]
 ) returns boolean
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
-  select exists (
-      select from jsonb_array_elements(p_units) u cross join lateral (
-        select array(select jsonb_array_elements_text(u.value) except select unnest(p_elsewhere)) as own) o
-      where bot_private.tells(array(select unnest(o.own) intersect select unnest(p_terms)), o.own))
+  select bot_private.phrases_in(p_text, bot_private.phrases_of(p_units)) <> '{}'
     or exists (
-      select from bot_private.read_terms(p_ids, array(
-        select unnest(p_terms) except select unnest(p_elsewhere))) t
-      where bot_private.is_distinctive(t))
+      select from (select array(select bot_private.telling_terms(p_text)) as terms) o
+      where exists (
+          select from jsonb_array_elements(p_units) u cross join lateral (
+            select array(select jsonb_array_elements_text(u.value) except select unnest(p_elsewhere)) as own) w
+          where jsonb_typeof(u.value) = 'array'
+            and bot_private.tells(array(select unnest(w.own) intersect select unnest(o.terms)), w.own))
+        or exists (
+          select from bot_private.read_terms(p_ids, array(
+            select unnest(o.terms) except select unnest(p_elsewhere))) t
+          where bot_private.is_distinctive(t)))
 $$;
 
 -- No turn before this was given these messages, or what these turns said.
@@ -594,7 +635,7 @@ begin
       and not exists (select from read r where r.turn_id = k.by_turn and r.source = c.message_id)
     on conflict do nothing
   )
-  update public.agent_turns t set given = (t.given || n.sources)[:200]  -- at the end: places stay
+  update public.agent_turns t set given = (t.given || n.sources)[:2000]  -- at the end: places stay
   from (
     select k.turn_id, array_agg(distinct s.id) as sources
     from knows k join public.agent_turns g on g.id = k.by_turn

@@ -214,13 +214,14 @@ $$;
 
 -- Of p_places, read since p_joined, of which p_imports are of imported history, the turns worth weighing for p_terms,
 -- p_enough at most, the weight of each term (null: it stands nowhere) and whether it tells turns apart: one in every
--- third turn does not, and finds none by itself, unless all of the question's are so.
+-- third turn does not, and finds none by itself, unless all of the question's are so. `size` is how many turns there are,
+-- as far as they are counted.
 -- Rare words are looked up, of common ones the turns that come first and the newest count; where the newest are all,
 -- nothing is looked up. Turns said in [p_since, p_until) come first.
 create or replace function bot_private.recall_likely(
   p_places bigint[], p_joined timestamptz[], p_imports bigint[], p_thread bigint, p_scope text, p_terms text[],
   p_from bigint, p_before bigint, p_since timestamptz, p_until timestamptz, p_enough integer,
-  out ids bigint[], out weights double precision[], out telling boolean[]
+  out ids bigint[], out weights double precision[], out telling boolean[], out size integer
 )
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -300,6 +301,7 @@ begin
     v_whole := v_whole + bot_private.imports_size(p_imports);
   end if;
 
+  size := v_whole;
   v_turns := array_fill(0::double precision, array[cardinality(p_terms)]);
   foreach v_n in array coalesce(v_term, '{}') loop
     v_turns[v_n] := v_turns[v_n] + 1;
@@ -444,14 +446,14 @@ language sql immutable parallel safe security invoker
 return 20;
 
 -- The p_k best turns for p_query, best first, by their first message and those of the turns around them, and all of
--- these turns. p_spans, p_boost: as recall takes them. p_alike: turns that are like the question, p_likeness how much
+-- these turns; `size` is that of recall_likely. p_spans, p_boost: as recall takes them. p_alike: turns that are like the question, p_likeness how much
 -- (0 to 1); of two places, the one by words and the one by likeness, the latter has the weight p_weight. A score is on
 -- the scale of the words' best.
 create or replace function bot_private.recall_best(
   p_conversation_id text, p_scope text, p_query text, p_from bigint, p_before bigint, p_spans text,
   p_boost double precision, p_k integer, p_alike bigint[], p_likeness double precision[], p_weight double precision,
   out ids bigint[], out times timestamptz[], out scores double precision[], out before_ids bigint[],
-  out after_ids bigint[], out turn_ids text[]
+  out after_ids bigint[], out turn_ids text[], out size integer
 )
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 -- the planner guesses one row where there are thousands, and would join them row by row
@@ -501,7 +503,7 @@ begin
     from bot_private.recall_span(
       v_places, v_joined, v_thread, p_scope, p_from, p_before, p_spans::jsonb) s;
   end if;
-  select l.ids, l.weights, l.telling into v_likely, v_idf, v_telling
+  select l.ids, l.weights, l.telling, l.size into v_likely, v_idf, v_telling, size
   from bot_private.recall_likely(
     v_places, v_joined, v_imports, v_thread, p_scope, v_terms, p_from, p_before, v_since, v_until,
     close_likely) l;
@@ -803,7 +805,7 @@ begin
 end
 $$;
 
--- The p_k best turns for p_query, best first.
+-- The p_k best turns for p_query, best first. `among` is how many turns there are, as far as they are counted.
 -- p_scope: 'thread' is this conversation, 'chat' every conversation of this chat, 'everywhere' all that
 -- may be read here: in a group that chat, in p2p also the groups the person is in. Whoever asked it of
 -- the bot, whoever it was about. Of this conversation only what came before p_before_id.
@@ -904,7 +906,7 @@ begin
     )
     select coalesce(jsonb_agg(jsonb_build_object(
       'turn_id', t.turn_id, 'asked_at', coalesce(r.asked_at, t.created_at),
-      'score', round(r.score::numeric, 4), 'question', t.question, 'answer', t.answer,
+      'score', round(r.score::numeric, 4), 'among', coalesce(v_best.size, 0), 'question', t.question, 'answer', t.answer,
       'before', concat_ws(e'\n', p.question, p.answer),
       'after', concat_ws(e'\n', f.question, f.answer),
       'message_id', t.id, 'conversation_id', t.conversation_id, 'chat_id', t.chat_id,
@@ -920,10 +922,9 @@ begin
 end
 $$;
 
--- What recall finds for a turn that is being opened (p_opened, as begin_turn returns it), before the
--- oldest message of its history. p_recall: arguments of recall, and `words`, of which at least half have
--- to stand nowhere in what the turn is told; without them it is searched in any case. `p_k` are wanted
--- beside the turns that it is told already. Null: nothing was searched, or it failed: then recall, called
+-- What recall finds for a turn that is being opened (p_opened, as begin_turn returns it). p_recall: arguments of
+-- recall, and `words`, of which at least half have to stand nowhere in the turn's window; without them it is searched
+-- in any case. `p_k` are wanted beside the turns of the window, of which twenty are counted at most. Null: nothing was searched, or it failed: then recall, called
 -- by itself, says why.
 create or replace function bot_private.recalled_at_once(
   p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
@@ -932,8 +933,7 @@ create or replace function bot_private.recalled_at_once(
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_told constant jsonb :=
-    coalesce(p_opened -> 'recent', '[]') || ((p_opened -> 'history') - -1);
+  v_told constant jsonb := (p_opened -> 'history') - -1;
   v_known integer;
 begin
   if jsonb_typeof(p_recall -> 'words') = 'array' and v_told <> '[]' and (
@@ -944,12 +944,12 @@ begin
   then
     return null;
   end if;
-  v_known := 1 + jsonb_array_length(
-    jsonb_path_query_array(v_told, '$[*] ? (@.role == "user")'));
+  v_known := 1 + least(20, jsonb_array_length(
+    jsonb_path_query_array(v_told, '$[*] ? (@.role == "user" && @.id > 0)')));
   return public.recall(
     p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall ->> 'p_query',
     p_recall ->> 'p_scope', (p_recall ->> 'p_k')::integer + v_known, p_recall ->> 'p_spans',
-    (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,0,id}')::bigint,
+    (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,-1,id}')::bigint,
     p_newest_too => coalesce((p_recall ->> 'p_newest_too')::boolean, false));
 exception when others then
   return null;

@@ -408,11 +408,11 @@ begin
 end
 $$;
 
--- Messages are taken back, whose words were p_texts, with all that was made from them; answers that were given
+-- Messages are taken back, whose words were p_texts and whose facts and notes, p_kept, go, with all that was made from them; answers that were given
 -- them, or what was made from them, go if they tell them. p_ids that are turns go themselves, as the caller
 -- wants it. p_card_turn: the turn of a card of ours that goes alone. p_by_turn asked for it, and stays.
 create or replace function public.take_back_sources(
-  p_ids text[], p_texts text[], p_card_turn text default null, p_by_turn text default null
+  p_ids text[], p_texts text[], p_kept text[], p_card_turn text default null, p_by_turn text default null
 ) returns void
 language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -440,7 +440,7 @@ begin
   end loop;
   v_gone := bot_private.known_as(array_remove(v_answers || p_card_turn, null));
   v_since := bot_private.said_since(p_ids, v_whole || v_answers || p_card_turn);
-  v_units := bot_private.told_units(p_texts);
+  v_units := bot_private.told_units(p_texts, p_kept);
   perform public.take_back_tellers(p_ids, v_units, v_sources, v_gone, p_by_turn, v_since);
   perform public.take_back_told(t, p_ids, v_units, v_sources, v_gone, v_since)
   from public.agent_turns t where t.id = any (v_answers);
@@ -495,38 +495,37 @@ create or replace function public.take_back_told(
 language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_card constant text[] := array(select bot_private.telling_terms(bot_private.told_by(p_turn.id)));
-  v_kept constant text[] := array(
-    select distinct w from bot_private.kept_by(array[p_turn.id]) k, bot_private.telling_terms(k) w);
-  v_calls constant text[] := array(
-    select distinct w
-    from public.agent_messages m cross join jsonb_array_elements(m.tool_calls) c,
-      bot_private.telling_terms(bot_private.words_of_call(c.value)) w
-    where m.turn_id = p_turn.id);
-  v_terms text[] := bot_private.source_terms_among(p_units, p_ids, v_card || v_kept || v_calls);
+  v_card constant text := bot_private.told_by(p_turn.id);
+  v_kept constant text[] := array(select bot_private.kept_by(array[p_turn.id]));
+  v_calls constant text := (
+    select string_agg(bot_private.words_of_call(c.value), e'\n')
+    from public.agent_messages m cross join jsonb_array_elements(m.tool_calls) c where m.turn_id = p_turn.id);
+  v_words constant text := concat_ws(e'\n', v_card, array_to_string(v_kept, e'\n'), v_calls);
+  v_used constant text[] := array(
+    select distinct w from unnest(v_kept || v_card || v_calls) t, bot_private.telling_terms(t) w);
+  v_terms constant text[] := bot_private.source_terms_among(p_units, p_ids, v_used);
+  v_units constant jsonb := bot_private.units_without_others(p_turn, p_units, v_words, p_sources, p_gone);
   v_elsewhere text[];
   v_items text[];
   v_told boolean := false;
 begin
-  if not v_terms && (v_card || v_kept || v_calls) then
+  if not v_terms && v_used and bot_private.phrases_of(v_units) = '{}' then
     return false;
   end if;
   v_elsewhere := bot_private.from_elsewhere(p_turn, v_terms, p_sources, p_gone);
   v_elsewhere := v_elsewhere || bot_private.common_terms(p_turn, array(
-    select unnest(v_terms) intersect select unnest(v_card || v_kept || v_calls)), p_since);
+    select unnest(v_terms) intersect select unnest(v_used)), p_since);
   v_items := array(
-    select k from bot_private.kept_by(array[p_turn.id]) k
-    where bot_private.tells_any(
-      array(select bot_private.telling_terms(k)), p_units, v_elsewhere, p_ids));
+    select k from unnest(v_kept) k where bot_private.tells_any(k, v_units, v_elsewhere, p_ids));
   if v_items <> '{}' then
     v_told := true;
     perform public.take_back_kept(p_turn.id, p_turn.chat_id, v_items);
   end if;
-  if bot_private.tells_any(v_calls, p_units, v_elsewhere, p_ids) then
+  if bot_private.tells_any(v_calls, v_units, v_elsewhere, p_ids) then
     v_told := true;
-    perform public.take_back_calls(p_turn.id, p_units, v_elsewhere, p_ids);
+    perform public.take_back_calls(p_turn.id, v_units, v_elsewhere, p_ids);
   end if;
-  if bot_private.tells_any(v_card, p_units, v_elsewhere, p_ids) then
+  if bot_private.tells_any(v_card, v_units, v_elsewhere, p_ids) then
     v_told := true;
     if p_turn.drawn_on <> '{}' or p_turn.origin in ('reminder', 'digest')
        or bot_private.is_pressed(p_turn) then
@@ -551,7 +550,7 @@ as $$
   update public.agent_messages m
   set tool_calls = (
     select jsonb_agg(case when not bot_private.tells_any(
-        array(select bot_private.telling_terms(bot_private.words_of_call(c.value))), p_units, p_elsewhere, p_ids) then c.value
+        bot_private.words_of_call(c.value), p_units, p_elsewhere, p_ids) then c.value
       else jsonb_build_object('name', c.value -> 'name', 'arguments', '{}'::jsonb, 'ok', c.value -> 'ok',
                               'ms', 0, 'result', 'What this told was taken back.') end
       order by c.ordinality)
@@ -646,7 +645,8 @@ begin
     select m.content from public.imported_messages m
     where hashtext(m.message_id) = hashtext(p_message_id) and m.message_id = p_message_id
     union all
-    select bot_private.told_by(v_card.turn_id) where v_card.id is not null), v_card.turn_id);
+    select bot_private.told_by(v_card.turn_id) where v_card.id is not null),
+    array(select bot_private.kept_by(array[p_message_id])), v_card.turn_id);
   perform public.note_gone(array[v_card.turn_id], v_card.chat_id) where v_card.id is not null;
   perform public.drop_card(p_message_id);
   perform public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
@@ -684,7 +684,8 @@ begin
     return false;
   end if;
   perform public.take_back_sources(
-    array[p_message_id], array_remove(array[v_said.content, v_heard.content], null), null, p_by_turn);
+    array[p_message_id], array_remove(array[v_said.content, v_heard.content], null),
+    array(select bot_private.kept_by(array[p_message_id])), null, p_by_turn);
   perform public.take_back_kept(p_message_id, p_chat_id);
   perform public.drop_answer(t.id) from public.agent_turns t where t.id = p_message_id;
   perform public.note_gone(array(select distinct unnest(bot_private.known_as(array[p_message_id]))), p_chat_id);

@@ -209,3 +209,40 @@ as $$
     then exists (select from unnest(p_told) t where bot_private.is_distinctive(t))
     else cardinality(p_told) > 0 and 2 * cardinality(p_told) >= cardinality(p_own) end
 $$;
+
+-- A text as its copies are known: without ids, case, width and signs, one space around each word and each Chinese
+-- character. The bot says “you” where a person says “I”.
+create or replace function bot_private.plain_words(p_text text) returns text
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select ' ' || btrim(regexp_replace(regexp_replace(regexp_replace(s.words, '\yyou are\y', 'i am', 'g'),
+    '\yyou\y', 'i', 'g'), '\yyour\y', 'my', 'g')) || ' '
+  from (select regexp_replace(regexp_replace(
+    translate(lower(normalize(bot_private.without_ids(left(p_text, 30000)), nfkc)), '您你', '我我'),
+    '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])', ' \1 ', 'g'),
+    '[^0-9a-z\u00c0-\u02af\u0370-\u0fff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+', ' ', 'g') as words) s
+$$;
+
+-- The sentences of these texts, as `plain_words`, without “remember that” before them: those that are long enough for a
+-- copy to be no accident. Of everyday words alone there have to be more.
+create or replace function bot_private.telling_phrases(p_texts text[]) returns text[]
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select array(
+    select distinct p.words
+    from unnest(p_texts) t
+      cross join lateral regexp_split_to_table(
+        bot_private.without_ids(left(t, 30000)), '[!?。！？；;\n]+|\.\s') s (sentence)
+      cross join lateral (select regexp_replace(
+        bot_private.plain_words(s.sentence),
+        '^ (please )?(remember|note|keep in mind) (that )?|^ (请 |帮 我 )*(记 住 |记 一 下 |记 下 )', ' ') as words) p
+    where length(p.words) - length(replace(p.words, ' ', '')) - 1 >= case when exists (
+      select from bot_private.telling_terms(s.sentence) w where bot_private.is_distinctive(w)) then 3 else 4 end)
+$$;
+
+-- Of these phrases those that stand word for word in a text.
+create or replace function bot_private.phrases_in(p_text text, p_phrases text[]) returns text[]
+language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select array(select p from bot_private.plain_words(p_text) t, unnest(p_phrases) p where strpos(t, p) > 0)
+$$;

@@ -161,12 +161,14 @@ create or replace function bot_private.told_foot(p_shown jsonb) returns jsonb
 language sql stable security invoker
 return '{"recalled": []}'::jsonb || p_shown || jsonb_build_object('quotes', bot_private.quoted_messages(p_shown));
 
--- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id.
+-- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id. p_recent_s: as
+-- window_ids takes it. p_asked_ms: when the question was written (Feishu: create_time), ms since epoch. `history` is
+-- its window and, last, the question.
 create or replace function public.open_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer default 0,
-  p_origin text default null
+  p_origin text default null, p_recent_s integer default 0, p_asked_ms bigint default null
 ) returns jsonb
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -176,14 +178,14 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_besides constant boolean := bot_private.besides_taking_back();
-  v_root constant text := bot_private.root_of(p_conversation_id);
   v_origin constant jsonb := p_origin;
   v_turn public.agent_turns;
   v_from bigint;
   v_question bigint;
-  v_history jsonb;
+  v_asked_at constant timestamptz := case
+    when to_timestamp(p_asked_ms / 1000.0) between now() - interval '1 day' and now()
+    then to_timestamp(p_asked_ms / 1000.0) else now() end;
   v_thread bigint[];
-  v_earlier bigint[];
   v_summary public.agent_summaries;
   v_overdue bigint;
   v_first jsonb;
@@ -205,9 +207,9 @@ begin
   on conflict do nothing;
   if found then
     insert into public.agent_messages (conversation_id, user_id, turn_id, tenant_key, chat_id, role,
-                                       content, actor_id, actor_name, message_id, status)
+                                       content, actor_id, actor_name, message_id, status, created_at)
     values (p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'user',
-            p_content, p_actor_id, p_actor_name, p_turn_id, 'received')
+            p_content, p_actor_id, p_actor_name, p_turn_id, 'received', v_asked_at)
     returning id into v_question;
     v_turn.state := 'open';
     v_turn.attempts := 1;
@@ -229,26 +231,12 @@ begin
                               'reply', bot_private.turn_reply(p_turn_id), 'shown', bot_private.told_foot(v_turn.shown),
                               'intended', v_turn.intended);
   end if;
-  if p_turn_id = p_root_id and v_turn.attempts = 1 then  -- nothing was said in the thread it begins
-    v_history := jsonb_build_array(jsonb_build_object(
-      'id', v_question, 'role', 'user', 'actor_id', p_actor_id, 'actor_name', p_actor_name,
-      'created_at', now(), 'message_id', p_turn_id, 'tool_calls', '[]'::jsonb,
-      'content', p_content));
-  else
+  if p_fold_after > 0 and (p_turn_id <> p_root_id or v_turn.attempts > 1) then
     v_thread := array(  -- newest first
       select t.id from bot_private.newest_of_thread(
-        p_tenant_key, p_conversation_id, p_user_id, v_question,
-        p_history_limit + greatest(p_fold_after, 0)) t (id));
-    v_history := bot_private.messages_told(v_thread[:p_history_limit], p_actor_id, v_from);
-    if not v_history @> jsonb_build_array(jsonb_build_object('message_id', v_root)) then
-      v_earlier := bot_private.read_along(p_tenant_key, p_conversation_id, p_user_id, v_question,
-        p_history_limit, v_thread[:p_history_limit]);
-      if v_earlier <> v_thread[:p_history_limit] then
-        v_history := bot_private.messages_told(v_earlier, p_actor_id, v_from);
-      end if;
-    end if;
+        p_tenant_key, p_conversation_id, p_user_id, v_question, p_history_limit + p_fold_after) t (id));
   end if;
-  if p_fold_after > 0 and cardinality(v_thread) > p_history_limit then
+  if cardinality(v_thread) > p_history_limit then
     select * into v_summary from public.agent_summaries s
     where s.conversation_id = p_conversation_id and s.user_id = p_user_id
       and s.tenant_key = p_tenant_key and s.until_message_id > v_from;
@@ -263,7 +251,11 @@ begin
   end if;
   return jsonb_build_object(
     'turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
-    'history', v_history, 'done', to_jsonb(v_turn.done),
+    'history', bot_private.messages_told(bot_private.window_ids(
+        p_tenant_key, p_conversation_id, p_chat_id, p_user_id, p_actor_id, v_question, p_recent_s,
+        p_history_limit - 1, 1300), p_actor_id, p_chat_id)
+      || bot_private.messages_told(array[v_question], p_actor_id),
+    'done', to_jsonb(v_turn.done),
     'working_memory',
       bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key, p_content),
     'registry', public.note_registry(
@@ -308,9 +300,7 @@ $$;
 -- What begins a turn, in one: the message is recorded in the chat's conversation (p_heard, JSON with
 -- the arguments of append_to_conversation; null: it is already, or nothing is), the decision on it is
 -- stored (p_decision, JSON with the arguments of log_decision; null: it is already, or none is), and the
--- turn is opened unless an earlier decision says no. Returns what open_turn does, the conversation, and
--- as "recent" what recent_exchanges finds of the last p_recent_s seconds (0: nothing), as many messages
--- as the history shows beside the question. p_recall: as recalled_at_once takes it, whose result is
+-- turn is opened unless an earlier decision says no. Returns what open_turn does, and the conversation. p_recall: as recalled_at_once takes it, whose result is
 -- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
 -- says of the sender. "documents": whether answers there told of any. p_short: {"turn": all but the conversation, "conversation": in short}.
 create or replace function public.begin_turn(
@@ -318,7 +308,7 @@ create or replace function public.begin_turn(
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text,
   p_recent_s integer default 0, p_recall text default null, p_elsewhere boolean default false,
-  p_short boolean default false, p_origin text default null
+  p_short boolean default false, p_origin text default null, p_asked_ms bigint default null
 ) returns json
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -364,16 +354,10 @@ begin
   end if;
   v_opened := public.open_turn(
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
-    p_tenant_key, p_content, p_history_limit, p_fold_after, p_origin);
+    p_tenant_key, p_content, p_history_limit, p_fold_after, p_origin, p_recent_s, p_asked_ms);
   v_more := jsonb_build_object('rules', public.get_chat_rules(p_chat_id, p_tenant_key),
                                'documents', bot_private.documents_were_told());
   if v_opened ->> 'state' = 'open' then
-    if p_recent_s > 0 then
-      v_more := v_more || jsonb_build_object('recent', bot_private.recent_exchanges(
-        p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
-        (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
-        p_history_limit - 1));
-    end if;
     if p_elsewhere then
       v_more := v_more || jsonb_build_object('elsewhere', bot_private.reads_elsewhere(
         p_user_id, p_actor_id, p_tenant_key, p_chat_id));

@@ -4,22 +4,23 @@
 -- lasting facts, in a group those told there; in p2p also those of the groups they are in, what was
 -- told in p2p before what was told in a group, later before earlier. `said`: what others had kept in
 -- this thread about the subject, and the subject about others, each by its author: their statements.
+-- `group`: what anybody had kept in this group, as far as it has words of p_question (group_facts).
 -- `turns`: the messages that they come from. What a later fact of this place replaced is in none of them.
 create or replace function public.get_working_memory(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_question text default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_size constant boolean := bot_private.require_size('p_question', p_question, 1048576);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
 begin
-  return bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key);
+  return bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key, p_question);
 end
 $$;
 
--- The same, for a caller whose identity is known to be right. `group`: what anybody had kept in this group, as far as it
--- has words of p_question (group_facts).
+-- The same, for a caller whose identity is known to be right.
 create or replace function bot_private.facts_told(
   p_conversation_id text, p_user_id text, p_tenant_key text, p_question text default null
 ) returns jsonb
@@ -67,7 +68,7 @@ as $$
   select p_memory_id || '-' || left(md5(p_key), 8)
 $$;
 
--- The facts that were told in a chat, newest first, as far as they may be read: at most of 200 working memories.
+-- The facts that were told in a chat, newest first, as far as they may be read: of the 100 working memories changed last.
 create or replace function bot_private.facts_of_chat(p_chat_id text, p_tenant_key text)
 returns table (id text, memory_id bigint, key text, value jsonb, at timestamptz, source jsonb)
 language sql stable security invoker set search_path = pg_catalog, pg_temp
@@ -77,12 +78,13 @@ as $$
   from (
     select m.* from public.agent_working_memory m
     where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key and m.content <> '{}'
-    order by m.updated_at desc limit 200) w, jsonb_each(w.content) e
+    order by m.updated_at desc limit 100) w, jsonb_each(w.content) e
 $$;
 
 -- The ids of the facts of a chat that a later one there replaces. A fact that was stated again since then holds.
 create or replace function bot_private.replaced_facts(p_chat_id text, p_tenant_key text) returns text[]
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   if not exists (
@@ -93,9 +95,11 @@ begin
   end if;
   return (
     with facts as materialized (select * from bot_private.facts_of_chat(p_chat_id, p_tenant_key))
-    select coalesce(array_agg(f.id), '{}') from facts f
-    where exists (
-      select from facts n where n.source -> 'replaces' ? f.id and n.at >= f.at and n.id <> f.id));
+    select coalesce(array_agg(distinct f.id), '{}')
+    from (
+      select n.id as by, n.at, r.id as old
+      from facts n, jsonb_array_elements_text(n.source -> 'replaces') r (id)) l
+    join facts f on f.id = l.old and l.at >= f.at and l.by <> f.id);
 end
 $$;
 
@@ -116,6 +120,7 @@ create or replace function bot_private.group_facts(
   p_conversation_id text, p_user_id text, p_tenant_key text, p_question text, p_since timestamptz
 ) returns jsonb
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_chat_id constant text := bot_private.chat_of(p_conversation_id);
@@ -143,27 +148,32 @@ begin
       join public.agent_working_memory w on w.id = f.memory_id
       where p_since = '-infinity' or (f.source ->> 'at')::timestamptz >= p_since
     ),
-    linked as materialized (
-      select f.*, n.id as by, n.at as until,
-             exists (select from facts o where f.source -> 'replaces' ? o.id) as replaces,
-             (select count(*) from unnest(v_words) t where strpos(f.words, t) > 0) as hits
-      from facts f left join lateral (
-        select n.id, n.at from facts n
-        where n.source -> 'replaces' ? f.id and n.at >= f.at and n.id <> f.id
-        order by n.at limit 1) n on true
+    links as materialized (
+      select n.id as by, n.at, r.id as old
+      from facts n, jsonb_array_elements_text(n.source -> 'replaces') r (id)
     ),
-    chosen as (
+    ended as materialized (
+      select f.id, (array_agg(l.by order by l.at))[1] as by, min(l.at) as until
+      from facts f join links l on l.old = f.id and l.at >= f.at and l.by <> f.id
+      group by f.id
+    ),
+    linked as materialized (
+      select f.*, e.by, e.until, f.id in (select l.by from links l) as replaces,
+             (select count(*) from unnest(v_words) t where strpos(f.words, t) > 0) as hits
+      from facts f left join ended e using (id)
+    ),
+    chosen as materialized (
       select l.* from linked l
       where l.hits > 0 and l.by is null and (not l.is_own or l.replaces)
-        or exists (select from linked o where o.hits > 0 and o.by = l.id)
+        or l.id in (select o.by from linked o where o.hits > 0)
       order by l.hits desc, l.at desc limit most
     ),
     told as (
       select c.*, 0 as rank from chosen c
       union all (
         select l.*, 1 from linked l
-        where l.by is not null and exists (
-          select from chosen c join facts f using (id) where f.source -> 'replaces' ? l.id)
+        where l.by is not null
+          and l.id in (select n.old from links n where n.by in (select c.id from chosen c))
         order by l.at desc limit most)
     ),
     fitting as (

@@ -135,11 +135,14 @@ def test_a_comment_is_answered_from_its_document_and_its_thread_and_from_nothing
     assert answer["message_id"].endswith(plan.thread(thread)[-1]["reply_id"])
 
     plan.say("Alice", "so what", comment_id=thread)
+    plan.say("Alice", "@Bob can you check the sum?", comment_id=thread)
     _, said = plan.asked("Alice", f"{mention} and who says so?", comment_id=thread)
     assert said.startswith("@Alice ")
     assert "Bob: @" in told(world)
     assert "so what" in told(world)
-    assert len(plan.ours(thread)) == 2, "what does not mention the bot starts nothing"
+    both = plan.say("Alice", f"@Bob and {mention}, is it right?", comment_id=thread)
+    handled(world, both["reply_id"])
+    assert len(plan.ours(thread)) == 3, "what does not mention the bot starts nothing"
     assert checked(world, f"feishu:doc:{plan.token}:{thread}") == []
 
 
@@ -185,6 +188,17 @@ def test_another_document_is_not_told_of_in_a_comment(world: World, plan: Commen
     results = [text for role, text in prompt_of(world.model.requests()[-1]) if role == "tool"]
     assert results
     assert SECRET not in results[-1]
+
+
+def test_a_document_that_shows_each_reader_something_else_is_not_told_of_in_a_comment(
+    world: World, plan: Commented
+) -> None:
+    blocks = [{"kind": "reference", "source": "x" * 27, "text": f"The code is {SECRET}."}]
+    world.platform.post("/documents/change", token=plan.token, blocks=blocks)
+    scripted(world, {"when": {"in": "prompt", "regex": SECRET}, "reply": {"text": SECRET}})
+    _, said = plan.asked("Bob", f"@{world.bot_name} what is the code?", quote="The code")
+    assert SECRET not in said
+    assert "could not be read" in json.dumps(world.model.requests()[-1])
 
 
 def test_a_comment_on_the_whole_document_and_a_long_answer(world: World, plan: Commented) -> None:

@@ -104,5 +104,5 @@ def test_a_yes_after_the_models_own_question_does_nothing_that_its_text_says(
         said = world.say("Alice", f"@{world.bot_name} {reply}", root_id=question)
         world.settled(said)
         (card,) = world.answers(said)
-    assert "Please confirm" in markdown(card) or "请确认" in markdown(card)
+    assert "Shall I" in markdown(card) or "要我" in markdown(card)
     assert kept(world, "Alice") == before

@@ -101,7 +101,8 @@ def test_a_long_thread_goes_on_with_its_summary_and_the_ids_in_it(thread: Thread
     assert NOTE.findall(stored["content"]) == [note["id"]]
     assert f"> References: {note['id']}, Alice" in told
     assert told.lstrip().startswith("> They make a note about the launch. ＜at id=all>")
-    assert "make a note about the launch" not in "\n".join(said), "it is outside the window"
+    assert "make a note about the launch" in "\n".join(said), "the root stays"
+    assert "thing 0 happened" not in "\n".join(said), "it is outside the window"
     kept = world.rows(
         "select content from agent_messages where conversation_id = %s order by id",
         thread.conversation,

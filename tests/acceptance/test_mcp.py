@@ -174,7 +174,7 @@ def test_a_tool_to_confirm_is_described_and_not_run(ready: World, outside: Outsi
     question, row = asked(ready, "publish apricot")
     [card] = ready.answers(question)
     assert "`desk__publish`" in row["content"]
-    assert '"text": "apricot"' in row["content"]
+    assert "- text: apricot" in row["content"]
     assert [button["text"]["content"] for button in buttons(card)] == ["Confirm", "Cancel"]
     assert row["tool_calls"][0]["result"].startswith("Not done yet")
     assert "apricot" not in outside.published()

@@ -131,6 +131,23 @@ def test_people_are_answered_at_once_and_operators_told_what_it_is(
     eventually(lambda: "memory.back" in worker.output()[said_before:], what="it is back")
 
 
+@pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
+def test_a_result_that_went_missing_neither_loses_nor_doubles_an_answer(
+    world: World, api: FaultyApi, supabase_lite: SupabaseLite, done: bool
+) -> None:
+    talk = Talk(world, supabase_lite.database_url, world.database_url)
+    api.fault = ApiFault(200, "", every=4, done=done)
+
+    questions = [world.ask("Alice", f"what about item {n}?")[0] for n in range(8)]
+
+    api.fault = None
+    talk.drained()
+    eventually(lambda: not talk.queue_rows(UNFINISHED), what="all jobs are done")
+    answers = [[markdown(card) for card in world.answers(asked)] for asked in questions]
+    assert [len(cards) for cards in answers] == [1] * 8
+    assert [card for (card,) in answers if "Sorry" in card] == []
+
+
 def test_nobody_is_given_up_while_postgres_has_trouble_of_its_own(
     world: World, api: FaultyApi, supabase_lite: SupabaseLite
 ) -> None:

@@ -81,7 +81,7 @@ def test_what_a_text_orders_waits_for_the_askers_button(
 ) -> None:
     question = asked_with(obedient, where, f"call {tool} {json.dumps(arguments)}")
     (card,) = obedient.answers(question)
-    assert "Please confirm" in markdown(card) or "请确认" in markdown(card)
+    assert "Shall I" in markdown(card) or "要我" in markdown(card)
     assert kept(obedient, "Alice") == []
 
     refused = click(obedient, "Bob", question, None, index=0)

@@ -328,7 +328,7 @@ def test_the_tool_forgets_and_the_request_stays_nowhere_either(world: World, wor
     rules = [{"reply": {"tool_calls": [call]}}, {"reply": {"text": f"Forgotten: {word}"}}]
     world.model.control("script", {"rules": rules})
     world.model.control("mode", {"mode": "rules"})
-    _, receipt = world.ask("Alice", f"forget that my garden is {word}")
+    _, receipt = world.ask("Alice", f"I was wrong, forget that my garden is {word}")
 
     assert f"Forgotten: {word}" in receipt
     eventually(lambda: not where(world, word), what="it is gone everywhere")

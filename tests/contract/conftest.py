@@ -27,6 +27,13 @@ async def memory(backend: Backend) -> AsyncIterator[MemoryStore]:
 
 
 @pytest.fixture
+async def apart(backend: Backend) -> AsyncIterator[MemoryStore]:
+    """The memory where people are kept apart (`MEMORY_SHARING=person`)."""
+    async with memory_at(backend, sharing="person") as store:
+        yield store
+
+
+@pytest.fixture
 def group() -> Group:
     """A Feishu group nobody else uses."""
     return Group()

@@ -1,4 +1,5 @@
-"""Who never meets in the memory: people, threads, chats, tenants; also while all talk at once."""
+"""Who never meets in the memory: threads, chats, tenants, and with `MEMORY_SHARING=person` people;
+also while all talk at once."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ async def heard(memory: MemoryStore, context: AgentMemoryContext, turn_id: str) 
     return texts(turn)[:-1]
 
 
-async def test_two_people_in_one_thread_stay_apart(memory: MemoryStore, group: Group) -> None:
-    await exchange(memory, group.turn("alice"), "Q alice", "A alice")
-    await exchange(memory, group.turn("bob"), "Q bob", "A bob")
-    await memory.merge_working_memory(group.turn("alice"), scope="chat", patch={"who": "alice"})
+async def test_two_people_in_one_thread_stay_apart(apart: MemoryStore, group: Group) -> None:
+    await exchange(apart, group.turn("alice"), "Q alice", "A alice")
+    await exchange(apart, group.turn("bob"), "Q bob", "A bob")
+    await apart.merge_working_memory(group.turn("alice"), scope="chat", patch={"who": "alice"})
 
-    assert await heard(memory, group.turn("alice"), group.message("a")) == ["Q alice", "A alice"]
-    assert await heard(memory, group.turn("bob"), group.message("b")) == ["Q bob", "A bob"]
-    assert (await memory.working_memory(group.turn("bob"))).chat == {}
+    assert await heard(apart, group.turn("alice"), group.message("a")) == ["Q alice", "A alice"]
+    assert await heard(apart, group.turn("bob"), group.message("b")) == ["Q bob", "A bob"]
+    assert (await apart.working_memory(group.turn("bob"))).chat == {}
 
 
 @pytest.mark.parametrize("elsewhere", [{"thread": "other"}, {"chat": "there"}], ids=str)
@@ -45,7 +46,7 @@ async def test_one_person_in_two_conversations_has_two_memories(
     assert (await memory.working_memory(there)).chat == {}
 
 
-async def test_a_sender_who_mentions_somebody_gets_that_persons_thread(
+async def test_a_sender_who_mentions_somebody_sees_what_both_said_in_the_thread(
     memory: MemoryStore, group: Group
 ) -> None:
     await exchange(memory, group.turn("alice"), "Q alice", "A alice")
@@ -56,9 +57,10 @@ async def test_a_sender_who_mentions_somebody_gets_that_persons_thread(
         bob_mentions_alice, turn_id=group.message("q"), content="@Bot @Alice and then?"
     )
 
-    assert texts(turn) == ["Q alice", "A alice", "@Bot @Alice and then?"]
+    assert texts(turn) == ["Q alice", "A alice", "Q bob", "A bob", "@Bot @Alice and then?"]
     alice, bob = group.person("alice"), group.person("bob")
-    assert [m.actor_id for m in turn.history] == [alice, alice, bob]
+    assert [m.actor_id for m in turn.history] == [alice, alice, bob, bob, bob]
+    assert texts(turn)[2:] == [m.content for m in turn.own(bob)]
 
 
 async def test_the_same_open_id_in_another_tenant_is_somebody_else(
@@ -113,17 +115,17 @@ async def test_an_operator_sees_everyone(
 
 
 async def test_a_hundred_interleaved_calls_of_ten_people_never_swap_identities(
-    memory: MemoryStore, group: Group
+    apart: MemoryStore, group: Group
 ) -> None:
     people = [f"person{n}" for n in range(10)]
     for name in people:
-        await exchange(memory, group.turn(name), f"Q {name}", f"A {name}")
-        await memory.merge_working_memory(group.turn(name), scope="user", patch={"name": name})
+        await exchange(apart, group.turn(name), f"Q {name}", f"A {name}")
+        await apart.merge_working_memory(group.turn(name), scope="user", patch={"name": name})
 
     async def look(name: str, n: int) -> tuple[str, list[str], object]:
         if n % 2:
-            return name, [], (await memory.working_memory(group.turn(name))).user
-        turn = await memory.open_turn(
+            return name, [], (await apart.working_memory(group.turn(name))).user
+        turn = await apart.open_turn(
             group.turn(name), turn_id=group.message(f"again_{name}"), content="who am I?"
         )
         return name, texts(turn), turn.working_memory.user
@@ -152,7 +154,7 @@ async def test_an_operators_call_between_two_turns_lends_them_nothing(
 
 
 async def test_random_talk_of_many_people_in_many_threads_never_mixes(
-    memory: MemoryStore, group: Group
+    apart: MemoryStore, group: Group
 ) -> None:
     """Each question and answer carries whose it is, by whom and where; a thread has those of its
     person, and by them."""
@@ -166,16 +168,16 @@ async def test_random_talk_of_many_people_in_many_threads_never_mixes(
 
     async def talk(n: int, context: AgentMemoryContext) -> None:
         whose = f"{context.user_id} {context.actor_id} {context.conversation_id}"
-        turn = await memory.open_turn(context, turn_id=group.message(f"m{n}"), content=whose)
+        turn = await apart.open_turn(context, turn_id=group.message(f"m{n}"), content=whose)
         for text in texts(turn):
             subject, author, conversation = text.split()
             assert conversation == context.conversation_id
             assert context.user_id in (subject, author)
-        await memory.record_reply(context, turn_id=group.message(f"m{n}"), cards=[whose])
+        await apart.record_reply(context, turn_id=group.message(f"m{n}"), cards=[whose])
         patch = {whose: n}
-        merged = await memory.merge_working_memory(context, scope="chat", patch=patch)
+        merged = await apart.merge_working_memory(context, scope="chat", patch=patch)
         assert set(merged) == {whose}
-        assert (await memory.working_memory(context)).user == {}
+        assert (await apart.working_memory(context)).user == {}
 
     await asyncio.gather(*(talk(n, context) for n, context in enumerate(turns)))
 

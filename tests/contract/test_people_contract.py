@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from memory.tables.people import KnownName, PeopleStore, Sighting, StoredPerson
 from tests.support.actors import Actor, succeeds
 from tests.support.backends import Backend
 from tests.support.people import Group
+from tests.support.postgres import waits_for_a_lock
 
 pytestmark = pytest.mark.anyio
 
@@ -267,3 +269,35 @@ def _become(connection: psycopg.Connection, sub: str, **claims: str) -> None:
     given = json.dumps({"sub": sub, "role": "authenticated", **claims})
     connection.execute("select set_config('request.jwt.claims', %s, true)", [given])
     connection.execute("set local role authenticated")
+
+
+async def test_a_forgotten_person_is_known_again_only_when_they_are_met(
+    rpc: Rpc, people: PeopleStore, tenant: str
+) -> None:
+    alice = f"ou_{uuid4().hex}"
+    later = int((time.time() + 60) * 1000)
+    await people.remember([Sighting(tenant, alice, "Alice", 5000)])
+    await Operations(rpc).forget_person(alice)
+
+    await people.remember([Sighting(tenant, alice, "Alice", 6000)])  # from before it
+    await people.remember([Sighting(tenant, alice, "Alice", later, met=False)])
+    assert await people.named(tenant, [alice]) == ()
+
+    await people.remember([Sighting(tenant, alice, "Alice", later)])
+    await people.remember([Sighting(tenant, alice, "Alice Lee", later + 1, met=False)])
+    assert await people.named(tenant, [alice]) == (KnownName(alice, "Alice Lee", later + 1),)
+
+
+async def test_a_name_that_is_written_during_a_forgetting_is_not_stored(
+    people: PeopleStore, tenant: str, backend: Backend
+) -> None:
+    alice = f"ou_{uuid4().hex}"
+    seen = int(time.time() * 1000)
+    with psycopg.connect(backend.database_url) as forgetting:
+        forgetting.execute("select public.forget_person(%s, null)", [alice])
+        writing = asyncio.create_task(people.remember([Sighting(tenant, alice, "Alice", seen)]))
+        with psycopg.connect(backend.database_url, autocommit=True) as watching:
+            await waits_for_a_lock(watching)
+        forgetting.commit()
+        await writing
+    assert await people.named(tenant, [alice]) == ()

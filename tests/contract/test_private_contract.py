@@ -119,6 +119,17 @@ async def test_facts_and_notes_fit_by_their_words(people: People) -> None:
     assert not await people.fits(who="carol")
 
 
+async def test_a_fact_that_was_kept_in_the_group_is_not_private_there(people: People) -> None:
+    await people.joins("alice", "here")
+    await people.joins("alice", "there")
+    for chat, is_private in (("here", False), ("there", True)):
+        turn = people.group.turn("alice", chat=chat)
+        await exchange(people.memory, turn, "hello", "Hi.")
+        fact = {"wifi_password_berlin": "hunter2"}
+        await people.memory.merge_working_memory(turn, scope="user", patch=fact)
+        assert await people.fits() == is_private
+
+
 async def test_a_look_up_is_no_knowledge_of_its_own(people: People) -> None:
     await exchange(people.memory, people.place(), ASKED, "I found nothing.")
 

@@ -342,6 +342,20 @@ async def test_answers_to_others_that_tell_it_go_if_they_were_given_it(
     assert gone == {"bob", "alone"}, "elsewhere somebody else said it"
 
 
+async def test_of_hundreds_of_lines_an_answer_was_given_none_is_forgotten(
+    scene: Scene, group: Group
+) -> None:
+    alice, bob = group.turn("alice", thread="one"), group.turn("bob", thread="two")
+    await scene.turn(alice, group.message("said"), f"The code is {scene.word}", "Noted.")
+    lines = [f"om_{number:032x}" for number in range(600)]
+    given = [*lines, f"a-{scene.word}", group.message("said")]
+    await scene.turn(bob, group.message("asked"), "What is it?", f"> {scene.word}", given)
+
+    await scene.memory.take_back(group.message("said"), alice.chat_id)
+
+    assert f"{group.message('asked')}_card" in scene.to_withdraw()
+
+
 async def test_a_card_on_its_way_is_looked_for(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
     await scene.memory.open_turn(alice, turn_id=turn_id, content=scene.word)

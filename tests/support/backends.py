@@ -13,6 +13,7 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
 from memory.rpc import Rpc
+from memory.scope import Sharing
 from memory.store import MemoryStore
 from tests.support.postgres import database_name
 from tests.support.relay import Connect, Streams
@@ -24,7 +25,9 @@ class Backend(Protocol):
     database_url: str
 
     @asynccontextmanager
-    def rpc(self, *, port: int | None = None, timeout_s: float = 10.0) -> AsyncIterator[Rpc]: ...
+    def rpc(
+        self, *, port: int | None = None, timeout_s: float = 10.0, sharing: Sharing = "chat"
+    ) -> AsyncIterator[Rpc]: ...
 
     @property
     def connect(self) -> Connect:
@@ -39,13 +42,15 @@ class PostgresBackend:
     socket_folder: str
 
     @asynccontextmanager
-    async def rpc(self, *, port: int | None = None, timeout_s: float = 10.0) -> AsyncIterator[Rpc]:
+    async def rpc(
+        self, *, port: int | None = None, timeout_s: float = 10.0, sharing: Sharing = "chat"
+    ) -> AsyncIterator[Rpc]:
         url = self.database_url
         if port is not None:
             url = f"postgresql://postgres@127.0.0.1:{port}/{database_name(url)}"
         pool = connection_pool(url, timeout_s=timeout_s)
         await pool.open()
-        rpc = PostgresRpc(pool, timeout_s=timeout_s)
+        rpc = PostgresRpc(pool, timeout_s=timeout_s, sharing=sharing)
         try:
             yield rpc
         finally:
@@ -66,13 +71,16 @@ class SupabaseBackend:
         return self.server.database_url
 
     @asynccontextmanager
-    async def rpc(self, *, port: int | None = None, timeout_s: float = 10.0) -> AsyncIterator[Rpc]:
+    async def rpc(
+        self, *, port: int | None = None, timeout_s: float = 10.0, sharing: Sharing = "chat"
+    ) -> AsyncIterator[Rpc]:
         rpc = SupabaseRpc(
             f"http://127.0.0.1:{port or self.server.port}",
             publishable_key=self.server.publishable_key,
             secret_key=self.server.secret_key,
             signing=of_secret(self.server.jwt_secret),
             timeout_s=timeout_s,
+            sharing=sharing,
         )
         try:
             yield rpc
@@ -84,7 +92,7 @@ class SupabaseBackend:
 
 
 @asynccontextmanager
-async def memory_at(backend: Backend, **options: float) -> AsyncIterator[MemoryStore]:
+async def memory_at(backend: Backend, **options: object) -> AsyncIterator[MemoryStore]:
     """The memory port over `backend`."""
     async with backend.rpc(**options) as rpc:  # type: ignore[arg-type]
         yield MemoryStore(rpc)

@@ -60,14 +60,14 @@ def grows_too_fast(
     Where texts are cut to `longest` characters, the time for one of these, if it is long."""
     try:
         with _aborted():
-            took = _seconds(examine, make(longest or _LARGEST * _BASE))
+            took = seconds_of(examine, make(longest or _LARGEST * _BASE))
     except TooSlow:
         return f"over {_ABORT_S:g} s"
     if longest:
         return f"{took:.3f} s" if took > _CUT_S else None
-    if took < _FLOOR_S or took < _MOST * _seconds(examine, make(_LARGEST // 2 * _BASE)):
+    if took < _FLOOR_S or took < _MOST * seconds_of(examine, make(_LARGEST // 2 * _BASE)):
         return None
-    times = [min(_seconds(examine, make(size * _BASE)) for _ in range(5)) for size in (2, 4, 8)]
+    times = [min(seconds_of(examine, make(size * _BASE)) for _ in range(5)) for size in (2, 4, 8)]
     if times[2] < _FLOOR_S or times[2] < _MOST * times[1] or times[2] < _MOST**2 * times[0]:
         return None
     return ", ".join(f"{one:.3f} s" for one in times)
@@ -159,7 +159,7 @@ def _repeated(piece: str, size: int) -> str:
     return (piece * (size // len(piece) + 1))[:size]
 
 
-def _seconds(examine: Callable[[str], object], text: str) -> float:
+def seconds_of(examine: Callable[[str], object], text: str) -> float:
     start = time.thread_time()
     examine(text)
     return time.thread_time() - start

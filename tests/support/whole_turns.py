@@ -156,14 +156,13 @@ async def stage(
             "embedding_base_url": endpoint.base_url,
             "recall_vector_weight": 1.0,
         }
+    settings = {"summary_after_messages": 2, "history_messages": 4} | settings
     given = Settings(
         feishu_app_id=town.config.app_id,
         feishu_app_secret=town.config.app_secret,
         feishu_domain=town.url,
         database_url=database_url,
         stream_replies=False,
-        summary_after_messages=2,
-        history_messages=4,
         **settings,
     )
     async with AsyncExitStack() as stack:

@@ -25,7 +25,7 @@ TWINS = {
     "SECURITY.md": "SECURITY.zh.md",
     **{f"docs/{file.name}": f"docs/zh/{file.name}" for file in (ROOT / "docs" / "zh").glob("*.md")},
 }
-MOST_LINES_OF_A_SCREEN = 55
+MOST_LINES_OF_TWO_SCREENS = 100
 MOST_BYTES_OF_A_PICTURE = 120_000
 MOST_WORDS_OF_A_DECISION = 80
 MOST_WORDS_OF_DECISIONS = 5_500
@@ -131,11 +131,11 @@ def test_no_table_has_a_row_twice(path: Path) -> None:
     assert [row for row, times in Counter(rows).items() if times > 1] == []
 
 
-def test_the_readme_is_one_screen_and_begins_with_two_commands() -> None:
+def test_the_readme_is_two_screens_and_begins_with_two_commands() -> None:
     for path in ("README.md", "README.zh.md"):
-        assert len(text(path).splitlines()) <= MOST_LINES_OF_A_SCREEN
+        assert len(text(path).splitlines()) <= MOST_LINES_OF_TWO_SCREENS
         ours = [line for line in commands(path) if line.startswith("scripts/")]
-        assert ours == ["scripts/start", "scripts/test"]
+        assert ours == ["scripts/start", "scripts/setup", "scripts/test"]
 
 
 def test_guides_of_set_up_and_operation_are_there_in_chinese() -> None:

@@ -56,9 +56,15 @@ CHANGE = re.compile(
 DELETE = re.compile(
     r"\b(?:delete|del|remove|(?:un|dis)remember|forget|erase|wipe|scratch|bin|kill|trash|cancle|canc?el+"
     r"|turn off|switch off|take (?:it|that|this) (?:out|off)|drop|clear|discard|throw"
-    r"|get rid|skip|cancel|stop|end|undo"
-    r"|do(?:n['’]?| no)t remember|no longer|not any ?more|isn't|don't (?:need|want|keep))\b"
+    r"|get rid|can (?:now )?go|skip|cancel|stop|end|undo"
+    r"|do(?:n['’]?| no)t remember|no longer|no need (?:to|for)|not any ?more"
+    r"|isn't|don't (?:need|want|keep))\b"
     r"|删|忘|别记|划掉|去掉|移除|清除|清空|清掉|清了|取消|撤|不要|不用|不再|不需要|别再|抹掉|扔|关[了掉]|停",
+    re.IGNORECASE,
+)
+SETS_TIME = re.compile(
+    r"\b(?:make|set|turn)\b[^\n]{1,60}\b(?:daily|weekly|monthly|every|weekdays|at)\b|[设调]"
+    r"[为成到]",
     re.IGNORECASE,
 )
 REMIND = re.compile(
@@ -93,7 +99,10 @@ REPEATS = re.compile(
     r"|每|天天|周周|月月|日日|工作日|定期|重复|循环",
     re.IGNORECASE,
 )
-FORGETS_FACT = re.compile(r"\b(?:forget|remember|memory)\b|忘|(?<!笔)记(?![事笔])", re.IGNORECASE)
+FORGETS_FACT = re.compile(
+    r"\b(?:forget|remember|memory)\b|忘|(?<!笔)记(?![事笔])|我的[^，。\s]{1,12}(?:信息|资料)",
+    re.IGNORECASE,
+)
 SHARING = re.compile(
     r"\b(?:unshare|share|sharing|private|hide)\b|共享|分享|公开|私有|私人|隐藏", re.IGNORECASE
 )
@@ -105,6 +114,9 @@ _POINTS_AT_ITEM = re.compile(
     r"|(?:(?<![\u3400-\u9fff])|(?<=[把将掉除了在给到从向对新改消]))[这那](?:[个些条])?"
     r"|第[一二三四五六七八九十\d]+[个条]|最后[一个条]|最新|刚才|刚刚|全部|所有|它",
     re.IGNORECASE,
+)
+_ONLY_A_NUMBER = re.compile(
+    r"\W*(?:no\.? ?|number )?(?:\d{1,2}|[一二三四五六七八九十])号?\W*", re.I
 )
 _FENCED = re.compile(r"```[^`]*(?:```|$)")
 _QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*", re.MULTILINE)
@@ -223,6 +235,11 @@ def names_no_object(words: str) -> bool:
 def points_at_item(words: str) -> bool:
     """True for “add a tag to that note”, “cancel the second one”."""
     return bool(_POINTS_AT_ITEM.search(words))
+
+
+def picks_by_number(words: str) -> bool:
+    """True for “1”, “number 2”, “三”: the answer to a list."""
+    return bool(_ONLY_A_NUMBER.fullmatch(words))
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -23,6 +23,7 @@ from bot.agents.authority.request_words import (
     REMEMBER,
     REMIND,
     REPEATS,
+    SETS_TIME,
     SHARING,
     WRITE,
     content_words,
@@ -31,6 +32,7 @@ from bot.agents.authority.request_words import (
     names_no_object,
     orders,
     own_text,
+    picks_by_number,
     points_at_item,
     same_date,
     same_script,
@@ -67,12 +69,13 @@ class AskerExchange:
     """What the asker wrote: the `question`, and `before`, their earlier message if `question`
     answers what the bot asked about it.
 
-    `names` is open_id → name of the people whom a text can mention. `material`: text of others
-    came with the question.
+    `asked` is the bot's question in between. `names` is open_id → name of the people whom a text
+    can mention. `material`: text of others came with the question.
     """
 
     question: str
     before: str = ""
+    asked: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     material: bool = False
 
@@ -106,14 +109,14 @@ def exchange_of(
     The asker's earlier message belongs to it if the bot answered it with a question and the asker
     has said nothing since: then `question` fills in what was missing.
     """
-    before = ""
+    before = asked = ""
     for message, reply in pairwise(earlier):
         if message.role != "user" or message.actor_id != asker:
             continue
-        before = message.content if _asks(reply) else ""
+        before, asked = (message.content, reply.content) if _asks(reply) else ("", "")
     if earlier and earlier[-1].role == "user" and earlier[-1].actor_id == asker:
-        before = ""
-    return AskerExchange(question, before, names or {}, material)
+        before = asked = ""
+    return AskerExchange(question, before, asked, names or {}, material)
 
 
 def authorises(
@@ -174,7 +177,7 @@ def _authorises_reminder(exchange: AskerExchange, arguments: Mapping[str, Any]) 
 def _authorises_changed_reminder(
     exchange: AskerExchange, arguments: Mapping[str, Any], target: str
 ) -> bool:
-    clauses = [one for one in orders(exchange.own) if wants(one, CHANGE, REMIND, DELETE)]
+    clauses = [one for one in orders(exchange.own) if wants(one, CHANGE, REMIND, DELETE, SETS_TIME)]
     changed = str(arguments.get("text") or "")
     return (
         bool(clauses)
@@ -265,10 +268,12 @@ def _names(exchange: AskerExchange, thing: str) -> bool:
 
 
 def _names_item(exchange: AskerExchange, item: str) -> bool:
-    """True if the asker names the stored item by a word of it, or points at one: “that note”. An
-    item without words cannot be named."""
+    """True if the asker names the stored item by a word of it, or points at one: “that note”, or
+    the number of one that the bot listed. An item without words cannot be named."""
     words, own = content_words(item), exchange.own
     named = words & content_words(exchange.named)
+    if picks_by_number(exchange.question) and words & content_words(exchange.asked):
+        return True
     return not words or bool(named) or points_at_item(own) or names_no_object(own)
 
 

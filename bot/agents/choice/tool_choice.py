@@ -43,10 +43,11 @@ def groups_for(prompt: Prompt, specialists: Collection[str] = ()) -> frozenset[G
     A longer conversation never needs less, so that tools are only added while one goes on.
     """
     asked = _called_for(prompt.question, specialists) | _understood_offline(prompt)
+    of_others = [one.content for one in prompt.history if not one.stays]
     if not asked and _POINTS.search(prompt.question):
-        asked = _called_for(prompt.transcript, specialists)
+        asked = _called_for("\n".join((*of_others, prompt.transcript)), specialists)
     earlier: set[Group] = {"notes"} if prompt.registry else set()
-    for one in prompt.history:
+    for one in (one for one in prompt.history if one.stays):
         words_of_people = one.role == "user"
         earlier |= _called_for(one.content, specialists, hints=words_of_people)
         earlier |= _used(one.content, [exchange.name for exchange in one.exchanges])

@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from urllib.request import getproxies
 
 import aiohttp
 from yarl import URL
@@ -19,6 +18,7 @@ from bot.agents.llm.request_adaptation import Abilities
 from bot.agents.llm.time_limits import time_left
 from bot.agents.llm.trusted_certificates import trusted
 from bot.process.working_places import waiting
+from memory.proxies import proxy_for
 
 TIMEOUT_S = 60.0
 RETRIES = 2
@@ -50,6 +50,7 @@ class Endpoint:
         retries: int = RETRIES,
     ) -> None:
         self._key, self._base_url = api_key, (base_url or _OPENAI).rstrip("/")
+        self._proxy = proxy_for(self._base_url)
         self._timeout_s, self._retries = timeout_s, retries
         self._urls: dict[str, URL] = {}
         self._session: aiohttp.ClientSession | None = None
@@ -134,7 +135,7 @@ class Endpoint:
         if (url := self._urls.get(path)) is None:
             url = self._urls[path] = URL(self._base_url + path)
         try:
-            response = await self._opened().post(url, data=body)
+            response = await self._opened().post(url, data=body, proxy=self._proxy)
             if response.status in _SUCCESS:
                 return response
             async with response:
@@ -163,7 +164,6 @@ class Endpoint:
                     "User-Agent": "feishu-memory-bot",
                 },
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=bool(getproxies()),  # looking for proxies costs as much as the request
             )
         return self._session
 

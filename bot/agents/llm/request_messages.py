@@ -10,6 +10,7 @@ from typing import Any
 from bot.agents.llm.model import Message, called, returned
 from bot.agents.model_text.cleaner import AnswerReader, Cleaner, Manner
 from bot.agents.prompts.prompt import (
+    STALE,
     Image,
     Prompt,
     manager_rules,
@@ -83,7 +84,14 @@ def _with_pairs(said: context.Message) -> Iterator[Message]:
         yield {"role": "assistant", "content": None, "tool_calls": calls}
     for one in said.exchanges:
         yield returned(one.id, one.result)
-    yield {"role": said.role, "content": said.content or _NOTHING_TO_READ}
+    yield {"role": said.role, "content": _shown(said, said.content)}
+
+
+def _shown(said: context.Message, content: str) -> str:
+    """`content` with our remarks around it: when it was said, and whether it was replaced since."""
+    at = f"[{said.at}] " if said.at else ""
+    since = f"\n\n{STALE}" if said.is_stale else ""
+    return f"{at}{content or _NOTHING_TO_READ}{since}"
 
 
 def _with_block(said: context.Message) -> Iterator[Message]:
@@ -98,7 +106,7 @@ def _with_block(said: context.Message) -> Iterator[Message]:
         for one in said.exchanges
     ]
     content = enrich(said.content, calls)
-    yield {"role": said.role, "content": content or _NOTHING_TO_READ}
+    yield {"role": said.role, "content": _shown(said, content)}
 
 
 def _asked(prompt: Prompt) -> str | list[dict[str, Any]]:

@@ -1,9 +1,9 @@
 """`mcp.json`: which outside servers there are, and what needs a person's confirmation. Pure but for
 reading the file and the environment variables it names.
 
-The format is the usual `mcpServers`, with one key of ours: `"confirm": true`, `false` or a list of
-tool names. Without it, every tool waits for a confirmation that its server does not declare
-read-only.
+The format is the usual `mcpServers`, with two keys of ours. `"confirm"` is true, false or a list of
+tool names; without it, every tool waits for a confirmation that its server does not declare
+read-only. `"allowCredentials"` lists variables of the bot whose values the server may be given.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,29}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}")
+_ALLOWED = "allowCredentials"
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
 _HTTP_KEYS = frozenset({"url", "headers"})
-_KEYS = _STDIO_KEYS | _HTTP_KEYS | {"type", "transport", "disabled", "confirm"}
+_KEYS = _STDIO_KEYS | _HTTP_KEYS | {"type", "transport", "disabled", "confirm", _ALLOWED}
 
 
 class McpConfigInvalid(Exception):
@@ -39,6 +40,12 @@ class McpServer:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     confirm: bool | frozenset[str] | None = None
+    allowed: frozenset[str] = frozenset()
+
+    def texts(self) -> Iterator[str]:
+        """Everything that the server is given."""
+        yield from (self.command, *self.args, self.url)
+        yield from (*self.env.values(), *self.headers.values())
 
 
 def load_servers(file: Path, environment: Mapping[str, str] | None = None) -> tuple[McpServer, ...]:
@@ -58,6 +65,23 @@ def load_servers(file: Path, environment: Mapping[str, str] | None = None) -> tu
     variables = os.environ if environment is None else environment
     read = (_ServerEntry(file.name, name, entry, variables) for name, entry in servers.items())
     return tuple(entry.server() for entry in read if not entry.disabled)
+
+
+def refuse_credentials(
+    servers: Iterable[McpServer], credentials: Mapping[str, Sequence[str]]
+) -> None:
+    """Raises `McpConfigInvalid` if a server is given one of the bot's own `credentials`, which are
+    its values by the name of the variable. With them it acts as the bot: it can read every chat
+    that the bot is in, and show it to anybody who asks."""
+    for server in servers:
+        given = "\n".join(server.texts())
+        for name, values in credentials.items():
+            if name not in server.allowed and any(value and value in given for value in values):
+                raise McpConfigInvalid(
+                    f"mcp.json, server {server.name!r}: it is given the bot's own {name}, so it "
+                    "could read all chats of the bot, private ones too. Create an app of its own "
+                    f'for it. To allow this all the same, add "{_ALLOWED}": ["{name}"].'
+                )
 
 
 def tool_patterns(servers: Iterable[McpServer]) -> frozenset[str]:
@@ -97,6 +121,7 @@ class _ServerEntry:
             url=self._url(),
             headers=self._mapping("headers"),
             confirm=self._confirm(),
+            allowed=frozenset(self._texts(_ALLOWED)),
         )
 
     def _url(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import importlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,9 +31,21 @@ Call = Callable[[str, "ToolDeps", dict[str, Any]], Awaitable[Any]]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64  # OpenAI, function names
+_HASH = 8
 _LONGEST_REASON = 2000
 _CLOSE_S = 10.0  # the package takes up to 6.5 s to end a server
 _CONNECTION_CLOSED = -32000  # MCP, JSON-RPC error codes
+
+
+def public_name(server: str, tool: str) -> str:
+    """The name for models, who take 64 letters, digits, - and _ only. Names that would become equal
+    are told apart by a hash of the original, so that no tool is called in place of another."""
+    full = f"{server}__{tool}"
+    fit = _NOT_IN_NAMES.sub("_", full)[:_LONGEST_NAME]
+    if fit == full:
+        return fit
+    digest = hashlib.sha256(tool.encode("utf-8", "replace")).hexdigest()[:_HASH]
+    return f"{fit[: _LONGEST_NAME - _HASH - 1]}_{digest}"
 
 
 class ServerDown(Exception):
@@ -71,6 +84,9 @@ class ServerConnection:
         self._doubted = asyncio.Event()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self.left_out: dict[str, str] = {}
+        self._unfit: dict[str, str] = {}
+        self._forgotten = False
         self._original: dict[str, str] = {}
         self._described: Sequence[dict[str, Any]] = ()
 
@@ -111,12 +127,37 @@ class ServerConnection:
         return mistyped or self._original.get(name, name) in confirm
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """The tool's result. Raises `ToolFailed` and `ServerDown`."""
+        """The tool's result. Raises `ToolFailed` and `ServerDown`.
+
+        A server that no longer knows the session has done nothing, so the call is made once more
+        in a new one.
+        """
+        self.require()
+        try:
+            return await self._call_once(name, arguments)
+        except ToolFailed:
+            if not self._forgotten:
+                raise
+        await self._begin_anew()
+        return await self._call_once(name, arguments)
+
+    async def _begin_anew(self) -> None:
+        """Ends the session, and waits for the next one. Raises `ServerDown`."""
+        self._down()
+        self._ended.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.call_s):
+                await self.up.wait()
+
+    async def _call_once(self, name: str, arguments: dict[str, Any]) -> Any:
         client = self.require()
+        original = self._original.get(name)
+        if original is None:
+            raise ToolFailed(f"The server {self._server.name} no longer has the tool {name}.")
         try:
             async with asyncio.timeout(self._limits.call_s):
                 with waiting():
-                    result = await client.call_tool(self._original.get(name, name), arguments)
+                    result = await client.call_tool(original, arguments)
         except TimeoutError as exc:
             raise ToolFailed(
                 f"{name} did not answer within {self._limits.call_s:g} s; whether it was done is "
@@ -162,6 +203,9 @@ class ServerConnection:
             finally:
                 self._down()
                 self.tried.set()
+            if self._forgotten:
+                self._forgotten = False
+                continue
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), wait_s)
             wait_s = min(wait_s * 2, self._limits.longest_retry_s)
@@ -171,7 +215,14 @@ class ServerConnection:
         self._ended.clear()
         # 40 MB and a second of imports that a bot without servers does not need.
         mcp = await asyncio.to_thread(importlib.import_module, "bot.agents.mcp.opening")
-        opened = mcp.opened(self._server, ended=self._ended, changed=self._doubted.set)
+        self._unfit.clear()
+        opened = mcp.opened(
+            self._server,
+            ended=self._ended,
+            changed=self._doubted.set,
+            forgotten=self._forget,
+            left_out=self._unfit.update,
+        )
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(self._limits.connect_s):
                 client: Client = await stack.enter_async_context(opened)
@@ -199,18 +250,27 @@ class ServerConnection:
                 one.cancel()
         return not self._ended.is_set()
 
+    def _forget(self) -> None:
+        self._forgotten = True
+
     def _offer(self, found: Sequence[Listed]) -> None:
         """Keeps the tools, as the same box when nothing has changed."""
+        self._tell_left_out()
         described = [one.model_dump(mode="json") for one in found]
         if described == self._described and self.tools is not NO_TOOLS:
             return
         self._described = described
-        self._original = {self._public(one.name): one.name for one in found}
-        self.tools = Toolbox(map(self._tool, found))
+        by_name = {public_name(self._server.name, one.name): one for one in reversed(found)}
+        self._original = {public: one.name for public, one in by_name.items()}
+        self.tools = Toolbox(self._tool(*pair) for pair in reversed(by_name.items()))
 
-    def _tool(self, found: Listed) -> Tool:
-        public = self._public(found.name)
+    def _tell_left_out(self) -> None:
+        if self._unfit != self.left_out:
+            self.left_out = dict(self._unfit)
+            for name, reason in self.left_out.items():
+                log.warning("mcp.tool_left_out", server=self._server.name, tool=name, reason=reason)
 
+    def _tool(self, public: str, found: Listed) -> Tool:
         async def call(deps: ToolDeps, arguments: dict[str, Any]) -> Any:
             return await self._call(public, deps, arguments)
 
@@ -222,7 +282,3 @@ class ServerConnection:
             call,
             reads=bool(hints and hints.read_only_hint),
         )
-
-    def _public(self, name: str) -> str:
-        public = _NOT_IN_NAMES.sub("_", f"{self._server.name}__{name}")
-        return public[:_LONGEST_NAME]

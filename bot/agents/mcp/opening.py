@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Self
 
+import httpx2
 import structlog
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
@@ -22,27 +23,40 @@ from mcp_types import ToolListChangedNotification
 from bot.agents.mcp import relay
 from bot.agents.mcp.bounded_http import bounded_client
 from bot.agents.mcp.config import McpServer
+from bot.agents.mcp.schemas import SchemaUnfit, repaired
+from memory.text import readable
 
 log = structlog.get_logger()
 
 _SSE = re.compile(r"/sse(?:[/?&]|$)")
+_SESSION = "Mcp-Session-Id"
+_LONGEST_NAME = 100
 _MOST_PAGES = 50
 _MOST_TOOLS = 100  # models take 128 in all
 _LONGEST_TOOL = 16 * 1024  # bytes of its description and schema: they are in every prompt
 
+# Why each tool, by name, is left out.
+LeftOut = Callable[[dict[str, str]], None]
+
 
 @contextlib.asynccontextmanager
 async def opened(
-    server: McpServer, *, ended: Event, changed: Callable[[], None]
+    server: McpServer,
+    *,
+    ended: Event,
+    changed: Callable[[], None],
+    forgotten: Callable[[], None],
+    left_out: LeftOut,
 ) -> AsyncIterator[Client]:
-    """A connected client. `ended` is set when the connection is no more, `changed` is called when
-    the server says that its tools have changed."""
+    """A connected client. `ended` is set when the connection is no more. `changed` is called when
+    the server says that its tools have changed, `forgotten` when it no longer knows the session,
+    and `left_out` with the tools that cannot be offered, and why."""
 
     async def on_message(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
             changed()
 
-    transport = _watched(_transport(server), ended)
+    transport = _watched(_transport(server, forgotten), ended, left_out)
     async with Client(transport, message_handler=on_message, cache=None) as client:
         yield client
 
@@ -74,12 +88,16 @@ def _fits(tool: Listed) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def _transport(server: McpServer) -> AsyncIterator[tuple[Any, Any]]:
+async def _transport(
+    server: McpServer, forgotten: Callable[[], None]
+) -> AsyncIterator[tuple[Any, Any]]:
     async with contextlib.AsyncExitStack() as stack:
-        yield await stack.enter_async_context(await _streams(server, stack))
+        yield await stack.enter_async_context(await _streams(server, stack, forgotten))
 
 
-async def _streams(server: McpServer, stack: contextlib.AsyncExitStack) -> Any:
+async def _streams(
+    server: McpServer, stack: contextlib.AsyncExitStack, forgotten: Callable[[], None]
+) -> Any:
     headers = dict(server.headers)
     if not server.url:
         # it logs each line that is no message with a traceback, and a server may write thousands
@@ -97,14 +115,23 @@ async def _streams(server: McpServer, stack: contextlib.AsyncExitStack) -> Any:
     if _SSE.search(server.url):
         return sse_client(server.url, headers=headers, httpx_client_factory=bounded_client)
     http = await stack.enter_async_context(bounded_client(headers))
+
+    async def on_response(response: httpx2.Response) -> None:
+        # MCP, "Session management": 404 says that the session ended, and nothing was done
+        if response.status_code == httpx2.codes.NOT_FOUND and _SESSION in response.request.headers:
+            forgotten()
+
+    http.event_hooks["response"].append(on_response)
     return streamable_http_client(server.url, http_client=http)
 
 
 @contextlib.asynccontextmanager
-async def _watched(transport: Any, ended: Event) -> AsyncIterator[tuple[Any, Any]]:
+async def _watched(
+    transport: Any, ended: Event, left_out: LeftOut
+) -> AsyncIterator[tuple[Any, Any]]:
     async with transport as (read, write):
         try:
-            yield _Watched(read, ended), write
+            yield _Watched(read, ended, left_out), write
         finally:
             ended.set()
 
@@ -112,9 +139,10 @@ async def _watched(transport: Any, ended: Event) -> AsyncIterator[tuple[Any, Any
 class _Watched:
     """A stream of messages that tells when its reader has come to the end."""
 
-    def __init__(self, stream: Any, ended: Event) -> None:
+    def __init__(self, stream: Any, ended: Event, left_out: LeftOut) -> None:
         self._stream = stream
         self._ended = ended
+        self._left_out = left_out
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -124,7 +152,8 @@ class _Watched:
 
     async def __anext__(self) -> Any:
         message = await self._stream.__anext__()
-        _drop_output_schemas(message)
+        if left_out := _repair_tools(message):
+            self._left_out(left_out)
         return message
 
     async def __aenter__(self) -> Self:
@@ -142,13 +171,40 @@ class _Watched:
         return stopped
 
 
-def _drop_output_schemas(message: Any) -> None:
-    """The client would check results against them, and a pattern of a server may take for ever."""
+def _repair_tools(message: Any) -> dict[str, str]:
+    """Repairs the tools in an answer, and takes out those that cannot be: the client below refuses
+    a whole list for one of them. Returns why, by name.
+
+    Output schemas go too: the client would check results against them, and a pattern of a server
+    may take forever.
+    """
     result = getattr(getattr(message, "message", None), "result", None)
     tools = result.get("tools") if isinstance(result, dict) else None
-    for tool in tools if isinstance(tools, list) else []:
-        if isinstance(tool, dict):
-            tool.pop("outputSchema", None)
+    if result is None or not isinstance(tools, list):
+        return {}
+    fit, left_out = [], {}
+    for tool in tools:
+        try:
+            fit.append(_repaired(tool))
+        except SchemaUnfit as exc:
+            left_out[_name_of(tool)] = str(exc)
+    result["tools"] = fit
+    return left_out
+
+
+def _repaired(tool: Any) -> dict[str, Any]:
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
+        raise SchemaUnfit("it has no name")
+    known = {name: value for name, value in tool.items() if name != "outputSchema"}
+    for name, kind in (("description", str), ("title", str), ("annotations", dict)):
+        if not isinstance(known.get(name), kind):
+            known.pop(name, None)
+    return {**known, "inputSchema": repaired(tool.get("inputSchema"))}
+
+
+def _name_of(tool: Any) -> str:
+    name = tool.get("name") if isinstance(tool, dict) else None
+    return readable(name)[:_LONGEST_NAME] if isinstance(name, str) and name else "(no name)"
 
 
 def _for_models(tool: Listed) -> bool:

@@ -6,7 +6,6 @@ Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#to
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.agents.tool_types.tool import ToolFailed
@@ -20,13 +19,29 @@ _LONGEST = 24_000  # characters
 
 def value_of(result: CallToolResult) -> Any:
     """The value. Raises `ToolFailed` with the server's words when it is an error."""
-    structured, blocks = result.structured_content, result.content
-    told = structured is not None and (result.is_error or _only_text(blocks))
-    value = _unwrapped(structured) if told else _joined([_of_block(one) for one in blocks])
+    blocks = [_of_block(one) for one in result.content]
+    told = _without_repetition(result.structured_content, blocks)
     if result.is_error:
-        text = str(_bounded(value if isinstance(value, str) else _as_text(value)))
-        raise ToolFailed(text if value else "The tool failed and does not say why.")
-    return _bounded(value)
+        words = "\n".join(one if isinstance(one, str) else _as_text(one) for one in told)
+        raise ToolFailed(str(_bounded(words)) if words else "The tool failed and does not say why.")
+    return _bounded(_joined(told))
+
+
+def _without_repetition(structured: Any, blocks: list[Any]) -> list[Any]:
+    """All that the result holds. Servers put the same value into both parts, or more into one."""
+    if structured is None:
+        return blocks
+    value = _unwrapped(structured)
+    if any(_holds(block, structured) for block in blocks):
+        return blocks
+    said = ("", value, str(value), structured)
+    return [value, *(one for one in blocks if one not in said and not _holds(structured, one))]
+
+
+def _holds(whole: Any, part: Any) -> bool:
+    """True if both are objects and every value of `part` stands in `whole`, which has more."""
+    both = isinstance(whole, dict) and isinstance(part, dict)
+    return both and whole != part and part.items() <= whole.items()
 
 
 def _bounded(value: Any) -> Any:
@@ -40,10 +55,6 @@ def _as_text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError as exc:
         raise ToolFailed("The result is nested too deeply to be read.") from exc
-
-
-def _only_text(blocks: Sequence[Any]) -> bool:
-    return all(one.type == "text" for one in blocks)
 
 
 def _unwrapped(structured: Any) -> Any:
@@ -66,7 +77,8 @@ def _of_block(block: Any) -> Any:
             held = block.resource
             return getattr(held, "text", None) or f"[{held.mime_type or 'file'} at {held.uri}]"
         case "resource_link":
-            return str(block.uri)
+            about = ": ".join(one for one in (block.title or block.name, block.description) if one)
+            return f"{about} ({block.uri})"
     return f"[{block.type}: {block.mime_type}]"
 
 

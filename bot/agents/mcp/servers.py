@@ -67,6 +67,11 @@ class McpServers:
         """Whether each server is connected right now."""
         return {name: one.connected for name, one in self._connections.items()}
 
+    def left_out(self) -> dict[str, dict[str, str]]:
+        """The tools that cannot be offered to a model, and why, by server and name."""
+        found = {name: one.left_out for name, one in self._connections.items()}
+        return {name: tools for name, tools in found.items() if tools}
+
     async def reached(self, server: str) -> None:
         """Waits until `server` is connected."""
         await self._connections[server].up.wait()

@@ -15,6 +15,7 @@ from typing import Any
 from bot.agents.llm.model import Message, Request
 from bot.agents.offline.notes import Returned
 from bot.agents.prompts.prompt import (
+    ASKED_EARLIER,
     GROUP_FACTS,
     PERSON_MEMORY,
     RECALLED,
@@ -39,7 +40,9 @@ _FACT = re.compile(
     r" (?P<who>[^:：]{1,60}?)(?: about [^:：]{1,60})?: [^:：]{1,80}: (?P<value>.+)"
 )
 _MYSELF = "[you]"
-_NOW = re.compile(r"^Now:\n(\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
+_TIME = r"\n(\d{4}-\d\d-\d\d \d\d:\d\d)"
+_NOW = re.compile(rf"^Now:{_TIME}", re.MULTILINE)
+_ASKED = re.compile(rf"^{re.escape(ASKED_EARLIER)}{_TIME}", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,8 @@ def held(instructions: str) -> dict[str, Any]:
 
 
 def now_of(instructions: str) -> datetime:
-    """The local time that the prompt gives; the first of all times if it gives none."""
-    match = _NOW.search(instructions)
+    """The local time of the question; the first of all times if the prompt gives none."""
+    match = _ASKED.search(instructions) or _NOW.search(instructions)
     return datetime.fromisoformat(match[1]) if match else datetime.min  # noqa: DTZ901
 
 

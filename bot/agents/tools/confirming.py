@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from bot.agents.prompts.prompt import PendingAction
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import ToolFailed
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.pending_texts import question
 
 SHARE_NOTE = "share_note"
 
@@ -26,6 +27,7 @@ def wait_for_confirmation(
     about: Mapping[str, str] | None = None,
 ) -> ToolOutcome:
     """Notes that `tool` is to be called with `arguments` (JSON) once confirmed, each action once.
+    `about` is what people call what ids in the arguments stand for.
 
     Returns what the model is told in place of a result. Raises `ToolFailed` for what a card cannot
     show in full.
@@ -34,10 +36,10 @@ def wait_for_confirmation(
         id=secrets.token_urlsafe(16),
         tool=tool,
         arguments=arguments,
-        description="",
+        description=f"{tool}: {json.dumps(arguments, ensure_ascii=False, default=str)}",
         actor_id=deps.context.actor_id,
         conversation_id=deps.context.conversation_id,
-        about=about or {},
+        told=question(tool, arguments, about or {}, deps.prompt),
     )
     _wait(action, deps)
     return _waiting(tool)
@@ -94,7 +96,7 @@ def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
             "Say that the rest was not done and can be asked for afterwards.",
             "too-many-to-confirm",
         )
-    shown = sum(len(one.told or one.shown) for one in (*deps.pending, action))
+    shown = sum(len(one.told) for one in (*deps.pending, action))
     if shown > LONGEST_SHOWN:
         raise ToolFailed(
             f"Not done: {action.tool} needs a confirmation, and its arguments are too long to be "
@@ -102,6 +104,4 @@ def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
             "shorter parts, or type the request themselves.",
             "too-long-to-confirm",
         )
-    if action.told:
-        return action
-    return replace(action, description=f"{action.tool}: {action.shown}")
+    return action

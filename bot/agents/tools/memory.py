@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bot.agents.prompts.drawn_on import note_sources
+from bot.agents.prompts.group_facts import group_lines
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import RecallScope, ToolDeps
@@ -32,15 +33,16 @@ def memory_tools(*, with_recall: bool) -> list[Tool]:
 
 
 async def read_working_memory(deps: ToolDeps) -> str:
-    """Read all facts kept for this thread and of the person, and what they were before they
-    changed."""
-    held = await deps.store.working_memory(deps.context)
+    """Read all facts kept for this thread and of the person, what they were before they changed,
+    and those kept in this group that the question is about."""
+    held = await deps.store.working_memory(deps.context, deps.prompt.question)
     former = await deps.store.items.former(deps.context)
     note_sources([*held.turns, *(one.turn_id for one in former)])
     said = [f"{one.actor_id} about {one.user_id}: {_json(one.content)}" for one in held.said]
     before = [f"before, until {one.until}: {_json({one.key: one.value})}" for one in former]
     facts = (f"thread: {_json(held.chat)}", f"person: {_json(held.user)}")
-    return "\n".join([*facts, *said, *before])
+    group = group_lines(held.group, lambda open_id, _: open_id, deps.prompt.now)
+    return "\n".join([*facts, *said, *before, *group])
 
 
 async def update_working_memory(

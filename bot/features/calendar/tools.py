@@ -78,7 +78,8 @@ async def look_at_calendar(
     """
     agenda = _agenda(deps)
     now = await agenda.now()
-    days = said_days(when, now.date())
+    asked = deps.prompt.asked_at.astimezone(now.tzinfo)
+    days = said_days(when, asked.date())
     people = await _meant(deps, agenda, who or ["me"])
     if len(people) > _MOST_LOOKED_AT:
         raise AgendaRefused("too_many", most=_MOST_LOOKED_AT)
@@ -95,8 +96,9 @@ async def list_due_tasks(deps: ToolDeps, when: str = "this week") -> ToolOutcome
     """
     agenda = _agenda(deps)
     tasks = await agenda.open_tasks()
-    now = deps.prompt.now.astimezone(await agenda.clock_zone())
-    return tasks_told(tasks, _until(when, now.date()), now, is_alone=agenda.is_alone)
+    zone = await agenda.clock_zone()
+    now, asked = deps.prompt.now.astimezone(zone), deps.prompt.asked_at.astimezone(zone)
+    return tasks_told(tasks, _until(when, asked.date()), now, is_alone=agenda.is_alone)
 
 
 async def book_meeting(
@@ -118,7 +120,8 @@ async def book_meeting(
     named = title_of(title)
     people = await _meant(deps, agenda, with_whom or [])
     others = other_people(people, agenda.asker)
-    span, busy = await _place(agenda, said_time(at, now), length_s(minutes), others, now)
+    said = said_time(at, deps.prompt.asked_at.astimezone(now.tzinfo))
+    span, busy = await _place(agenda, said, length_s(minutes), others, now)
     plan = MeetingPlan(named, span.start_s, span.end_s, str(await agenda.zone()), others)
     language = deps.prompt.spoken
     return propose(
@@ -143,7 +146,7 @@ async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str =
     zone = await agenda.clock_zone()
     now = deps.prompt.now.astimezone(zone)
     (assignee,) = await _meant(deps, agenda, [for_whom or "me"])
-    due_s, is_all_day = due_of(said_end(due, now), zone)
+    due_s, is_all_day = due_of(said_end(due, deps.prompt.asked_at.astimezone(zone)), zone)
     plan = TaskPlan(title_of(title), assignee, due_s, is_all_day, str(zone))
     language = deps.prompt.spoken
     if plan.is_over(now):
@@ -184,8 +187,18 @@ async def _place(
 
 
 async def busy_people(agenda: TurnAgenda, people: Sequence[Attendee], span: BusySpan) -> list[str]:
-    """The names of those who are busy then. Raises `AgendaRefused`, for who has left too."""
-    return [one.name for one in people if meets(span, await agenda.busy(one, span))]
+    """Returns the names of those who are busy then, as far as all who read along may know. Raises
+    `AgendaRefused`, for those who have left too."""
+    return [one.name for one in people if await _is_busy(agenda, one, span)]
+
+
+async def _is_busy(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> bool:
+    try:
+        return meets(span, await agenda.busy(person, span))
+    except AgendaRefused as refusal:
+        if refusal.reason != "private_calendar":
+            raise
+        return False
 
 
 async def _times(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> PersonAgenda:

@@ -8,6 +8,7 @@ from datetime import datetime
 from bot.text.catalogues import Catalogue
 from bot.text.dates import spoken
 from bot.text.languages import Language
+from bot.text.plain_results import as_lines
 from memory.models import Overview
 from memory.tables.notes import Note
 from memory.text import one_line
@@ -86,8 +87,11 @@ def notes(found: Sequence[Note], language: Language, *, in_group: bool = False) 
 
 
 def result(text: str, *, done: bool, language: Language) -> str:
-    """What a confirmed action answered."""
-    return say("done" if done else "failed", language, text=text)
+    """Tells how a confirmed action went, and what of the tool's result people can read."""
+    kind, lines = "done" if done else "failed", as_lines(text).strip()
+    if not lines:
+        return say(f"{kind}-without-words", language)
+    return say(kind, language, text=f"\n{lines}" if "\n" in lines else lines)
 
 
 def _day(at: str, language: Language, now: datetime) -> str:

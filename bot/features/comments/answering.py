@@ -88,7 +88,7 @@ async def handle_comment(
     """Answers one comment, or keeps silent. Raises the errors that are worth another attempt."""
     timing.begin()
     bot = await services.own_person.look_up()
-    if not _concerns(notice, bot):
+    if not _may_concern(notice, bot):
         log.info("comment.ignored", comment_id=notice.place.comment_id)
         return
     context = _context(notice)
@@ -101,6 +101,9 @@ async def handle_comment(
         metrics.TURNS.labels(outcome="undelivered").inc()
         log.warning("comment.given_up", reason=exc.reason, attempt=lease.job.attempt)
         return
+    if bot.open_id not in mentioned_in(comment.asked):
+        log.info("comment.for_others", comment_id=notice.place.comment_id)
+        return
     message = _incoming(comment)
     decision = await _decided(services, comment, message, first=lease.job.attempt == 1)
     metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
@@ -110,10 +113,10 @@ async def handle_comment(
             await _answer(services, comment, message, decision, lease)
 
 
-def _concerns(notice: CommentNotice, bot: Person) -> bool:
-    """Whether it mentions this bot, and is not its own."""
-    is_ours = notice.to_open_id in ("", bot.open_id)
-    return notice.is_mentioned and is_ours and notice.author_open_id not in ("", bot.open_id)
+def _may_concern(notice: CommentNotice, bot: Person) -> bool:
+    """True if somebody else mentions anybody. Feishu sets `is_mentioned` for any mention, so only
+    the comment itself says whether the bot is among the mentioned."""
+    return notice.is_mentioned and notice.author_open_id not in ("", bot.open_id)
 
 
 def _context(notice: CommentNotice) -> AgentMemoryContext:
@@ -321,7 +324,6 @@ def _of_this_thread(opened: OpenTurn) -> OpenTurn:
     return replace(
         opened,
         history=opened.history[-1:],
-        recent=(),
         registry=(),
         summary=None,
         working_memory=WorkingMemory(held.chat, {}, held.said, held.turns),
@@ -336,6 +338,7 @@ def _scene(services: Services, comment: Commented) -> Scene:
         names=comment.names,
         labelled=True,
         now=services.now(),
+        asked=services.asked_at(comment.notice.create_time_ms),
         owner=owner,
         language=comment.language,
     )

@@ -34,7 +34,9 @@ async def show_memory(services: Services, asked: CommandTurn) -> Reply:
     if asked.chat_type != "p2p":
         return await _show_alone(services, asked.turn, asked.language)
     overview = await services.store.overview(asked.context)
-    said = [(one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1]]
+    said = [
+        (one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1] if one.id > 0
+    ]
     shown = await show_items(services, asked)
     told = texts.memory(overview, said, asked.language, services.now())
     imported = await _imported(services, asked.context, asked.language)

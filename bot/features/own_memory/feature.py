@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.features.feature import Feature
+from bot.features.own_memory.by_words import FORGET_CHOSEN, forget_chosen
 from bot.features.own_memory.commands import show_memory, show_notes
 from bot.features.own_memory.forgetting import (
     FORGET_PERSON,
@@ -21,6 +22,9 @@ OWN_MEMORY = Feature(
         CommandName.FORGET: ask_to_forget,
     },
     personal=frozenset({CommandName.MEMORY, CommandName.NOTES, CommandName.FORGET}),
-    presses=dict.fromkeys((PAGE, ASK_DELETE, DELETE, CORRECT), press_item),
+    presses={
+        **dict.fromkeys((PAGE, ASK_DELETE, DELETE, CORRECT), press_item),
+        FORGET_CHOSEN: forget_chosen,
+    },
     deleting_presses=dict.fromkeys((FORGET_THREAD, FORGET_PERSON), forget),
 )

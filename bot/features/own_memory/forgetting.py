@@ -11,6 +11,7 @@ import structlog
 
 from bot.features.commands import texts
 from bot.features.feature import CommandTurn
+from bot.features.own_memory.by_words import ask_to_forget_words
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError
 from bot.outbox import texts as outbox_texts
@@ -26,6 +27,7 @@ from memory.outcomes import apologised
 from memory.scope import MAIN_ROOT
 from memory.tables.buttons import Click, NewButton, Press, new_id
 from memory.tables.operations import Operations
+from memory.tables.said import SaidStore
 
 log = structlog.get_logger()
 
@@ -42,6 +44,8 @@ async def ask_to_forget(services: Services, asked: CommandTurn) -> Reply:
         choices = {FORGET_PERSON: outbox_texts.say("confirm", language)}
     elif means_thread(command):
         choices = {FORGET_THREAD: outbox_texts.say("confirm", language)}
+    elif command.words:
+        return await ask_to_forget_words(services, asked, command.words)
     else:
         choices = {one: texts.choose(one, language) for one in (FORGET_THREAD, FORGET_PERSON)}
     return Reply(texts.forget(choices, language), _choices(asked, choices))
@@ -50,11 +54,12 @@ async def ask_to_forget(services: Services, asked: CommandTurn) -> Reply:
 def _choices(asked: CommandTurn, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
     """One button per choice and one to cancel; pressing one uses up all."""
     group = new_id()
+    in_thread = asked.chat_type == "p2p" or asked.turn.request.in_thread
 
     def button(tool: str, text: str, choice: Decision) -> NewButton:
         payload = {
             "tool": tool,
-            "arguments": {},
+            "arguments": {"in_chat": not in_thread},
             "description": texts.forgets(tool, asked.language),
         }
         return decision(
@@ -113,7 +118,9 @@ async def _delete(services: Services, click: Click, press: Press, tool: str) -> 
             services.queue.forget, open_id=click.operator_id, conversation_id=thread
         )
     operations = Operations(services.rpc)
-    if of_thread:
+    if of_thread and press.payload["arguments"].get("in_chat"):
+        await SaidStore(services.rpc).forget_in_chat(press.chat_id, click.operator_id)
+    elif of_thread:
         await operations.forget_conversation(
             press.conversation_id, click.operator_id, keep_notes=True
         )

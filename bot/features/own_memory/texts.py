@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from bot.features.own_memory.item_names import line_of, name_of, short, value_of
 from bot.feishu.applink import chat_link
 from bot.text.catalogues import Catalogue
 from bot.text.dates import spoken
-from bot.text.languages import Language
+from bot.text.languages import Language, join_list
 from memory.models import Former
 from memory.tables.items import Changed, Item, Kind
+from memory.tables.said import Gone
 
 PAGE_SIZE = 5
 
@@ -70,6 +72,21 @@ def corrected(old: Changed, new: object, language: Language) -> str:
         old=value_of(old.kind, old.value, language),
         new=value_of(old.kind, new, language),
     )
+
+
+def gone(counts: Gone, language: Language) -> str:
+    """What was deleted: “Deleted: 1 fact, 2 messages, 1 answer”."""
+    each = [
+        say(f"count-{name}", language, n=count) for name, count in asdict(counts).items() if count
+    ]
+    if not each:
+        return say("gone-already", language)
+    return say("deleted-counts", language, counts=join_list(each, language))
+
+
+def value_text(value: object) -> str:
+    """A value as text, to be searched."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def cancels(text: str) -> bool:

@@ -33,11 +33,14 @@ _UNCLEAR = {  # by problem: what a model is told, and the kind of the outcome
 }
 
 
-def moment(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, int, Repeats]:
+def moment(
+    at: str, repeats: Repeats, now: datetime, asked: datetime | None = None
+) -> tuple[datetime, int, Repeats]:
     """The wall clock time `at` (ISO 8601, with an offset turned into the zone of `now`; or words
     such as “next Friday at 3 pm”), naive, its first time after `now` in ms since epoch, and how
-    often it is, as the words may say. Raises `ToolFailed`."""
-    local, repeats = _read(at, repeats, now)
+    often it is, as the words may say. Words count from when they were `asked`, which is now unless
+    it is given. Raises `ToolFailed`."""
+    local, repeats = _read(at, repeats, asked or now)
     first = next_after(local, repeats, _zone(now), now)
     if first is None:
         raise ToolFailed(

@@ -60,7 +60,7 @@ async def set_reminder(
         for_whom: "me" (also when left out), "us" for the whole chat, or names.
     """
     now, context = deps.prompt.now, deps.context
-    local, due_ms, repeats = moment(at, repeats, now)
+    local, due_ms, repeats = moment(at, repeats, now, deps.prompt.asked_at)
     people, for_all = addressees(
         for_whom, deps.prompt.people, context.actor_id, in_p2p=context.chat_type == "p2p"
     )
@@ -121,7 +121,7 @@ async def change_reminder(
             "Only who set a reminder can change it. Nothing was changed. Say so.",
             "not-yours-to-change",
         )
-    local, due_ms, often = moment(when, often, now)
+    local, due_ms, often = moment(when, often, now, deps.prompt.asked_at)
     plan = replace(
         old,
         content=old.content if text is None else content_of(text),

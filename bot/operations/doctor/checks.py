@@ -21,6 +21,7 @@ from bot.operations.doctor import (
     webhook,
 )
 from bot.operations.doctor.http_exchange import Silent
+from bot.operations.doctor.outside_tools import outside_tools
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.settings import Settings, SettingsError, load, misspelt_names, read
 
@@ -51,7 +52,7 @@ def examine(wishes: Wishes | None = None) -> list[Check]:
     if settings is None:
         return checks
     groups: list[tuple[str, Group]] = [("machine", _machine), ("database", _database)]
-    groups += [("supabase", _supabase), ("model", _models)]
+    groups += [("supabase", _supabase), ("model", _models), ("tools", _tools)]
     if settings.feishu_app_id and not settings.sandbox:
         groups.insert(0, ("feishu", _feishu))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -124,6 +125,10 @@ def _feishu(settings: Settings, wishes: Wishes) -> Sequence[Check]:
     return checks
 
 
+def _tools(settings: Settings, _wishes: Wishes) -> Sequence[Check]:
+    return outside_tools(settings)
+
+
 def _database(settings: Settings, wishes: Wishes) -> Sequence[Check]:
     checks, url = database.database(settings)
     if not url:
@@ -160,4 +165,4 @@ def _models(settings: Settings, _: Wishes) -> Sequence[Check]:
 def _machine(settings: Settings, wishes: Wishes) -> Sequence[Check]:
     now = wishes.moment()
     local = (machine.time_zone(settings, now), machine.event_loop(settings, now))
-    return [machine.disk(settings), *local]
+    return [machine.disk(settings), *local, *machine.proxies()]

@@ -11,12 +11,18 @@ from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.process.board import Board
 from bot.process.loop_watch import BLOCKED_S, blocks_of_today
 from bot.settings import Settings
+from memory.proxies import ignored_proxies
 
 _MB = 1024 * 1024
 _FULL = 200 * _MB
 _NEARLY_FULL = 1024 * _MB
 # Feishu's signatures carry times, and a token for Supabase lives for five minutes.
 _FAST_S, _WRONG_S = 30, 120
+
+_PROXY_REASONS = {
+    "SOCKS proxies are not supported": "不支持 SOCKS 代理",
+    "it is no address of a proxy": "它不是代理地址",
+}
 
 
 def disk(settings: Settings, *, free: int | None = None) -> Check:
@@ -32,6 +38,20 @@ def disk(settings: Settings, *, free: int | None = None) -> Check:
         return warn("disk", f"{left / _MB:,.0f} MB are left for {path}.",
                     f"{path} 剩余 {left / _MB:,.0f} MB。")  # fmt: skip
     return ok("disk", f"{size} are free for {path}.", f"{path} 可用 {size}。")
+
+
+def proxies() -> list[Check]:
+    """The proxies in the environment that the bot ignores; no line if there are none."""
+    return [
+        warn(
+            "proxy",
+            f"{one.variable} is ignored: {one.reason}. Set HTTPS_PROXY to an HTTP proxy, or unset "
+            "the variable.",
+            f"{one.variable} 被忽略：{_PROXY_REASONS.get(one.reason, one.reason)}。"
+            "请把 HTTPS_PROXY 设为 HTTP 代理，或取消这个变量。",
+        )
+        for one in ignored_proxies()
+    ]
 
 
 def clock(header: str, now: datetime) -> Check:

@@ -23,7 +23,7 @@ _IN_CHINESE: Mapping[str, str] = {
     "undelivered": "未送达的回答",
     "embeddings": "向量", "events": "事件", "fallback": "备用模型", "isolation": "隔离",
     "memory away": "记忆", "messages": "消息", "migrations": "数据库迁移", "model": "模型",
-    "pictures": "图片",
+    "pictures": "图片", "proxy": "代理",
     "queue": "队列", "scope": "权限", "scopes": "权限", "settings": "设置", "speed": "速度",
     "streaming": "流式输出", "supabase": "Supabase", "time zone": "时区", "tools": "工具",
     "webhook": "Webhook",

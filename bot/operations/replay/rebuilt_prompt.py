@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.agents.embeddings.embedder import Embedder, find
 from bot.agents.prompts.prompt import Prompt
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.told_passages import told_passages
+from bot.answering.window import with_heard
 from bot.feishu.client import FeishuClient
 from bot.listening.chat_rules import rules_of, told_by_owner
-from bot.listening.transcript import MessageRecord, transcript
+from bot.listening.transcript import MessageRecord
 from bot.operations.replay.turn_record import RecordedTurn
 from bot.people.names import Names, Sources
 from bot.settings import Settings
@@ -23,10 +24,9 @@ from memory.models import OpenTurn, StoredMessage, Summary
 from memory.recall.passages import Passage, usual_scope
 from memory.rpc import call_as
 from memory.store import MemoryStore
-from memory.tokens import Calibration, estimate_tokens
+from memory.tokens import Calibration
 
 _both = Catalogue(__file__).both
-_TRANSCRIPT_TOKENS = 2000
 _LOOK_FAR = 100
 
 
@@ -49,7 +49,6 @@ async def rebuild(
     names = Names(turn.context.tenant_key, Sources(_NoFeishu(), time.time))
     names.learn(known, keep=False)
     opened = await _opened(rpc, turn)
-    talk = [MessageRecord(**row) for row in await rpc.talk(turn.ids("transcript_ids"))]
     now = turn.at.astimezone(settings.zone)
     found = await _recalled(rpc, turn, embedder, opened)
     earlier = told_passages(found, turn.context, now, names.known, names.label, turn.question)
@@ -68,39 +67,34 @@ async def rebuild(
         scene,
         context=turn.context,
         turn_id=turn.id,
-        transcript=transcript(
-            [one if one.ours else _labelled(one, names) for one in talk],
-            budget_tokens=_TRANSCRIPT_TOKENS,
-            estimate=estimate_tokens,
-        ),
         recalled=earlier.text,
         recalled_worth=earlier.worth,
         budget_tokens=int(turn.record.get("budget") or settings.history_token_budget),
         calibration=Calibration(),
     )
-    return Rebuilt(prompt, tuple(_missing(turn, opened, len(talk), len(found))))
+    return Rebuilt(prompt, tuple(_missing(turn, opened, len(found))))
 
 
 async def _opened(rpc: RehearsalRpc, turn: RecordedTurn) -> OpenTurn:
-    rows = await rpc.messages([*turn.ids("history_ids"), *turn.ids("recent_ids")])
+    rows = await rpc.messages(turn.ids("history_ids"))
+    talk = [MessageRecord(**row) for row in await rpc.talk(turn.ids("transcript_ids"))]
     told = (StoredMessage(**{**row, "tool_calls": tuple(row["tool_calls"])}) for row in rows)
     stored = {message.id: message for message in told}
     history = tuple(stored[one] for one in turn.ids("history_ids") if one in stored)
-    recent = tuple(stored[one] for one in turn.ids("recent_ids") if one in stored)
     summary = await rpc.summary() if turn.record.get("summary") else None
     place = {"p_chat_id": turn.context.chat_id, "p_tenant_key": turn.context.tenant_key}
     registry = await call_as(rpc, "note_registry", turn.context, **place)
     rules = await rpc.call("get_chat_rules", place, turn.context)
-    return OpenTurn(
+    opened = OpenTurn(
         state="open",
         attempts=1,
         history=history,
-        recent=recent,
-        working_memory=await MemoryStore(rpc).working_memory(turn.context),
+        working_memory=await MemoryStore(rpc).working_memory(turn.context, turn.question),
         registry=tuple(registry),
         summary=Summary(**summary) if summary else None,
         rules=rules or {},
     )
+    return with_heard(opened, talk)
 
 
 async def _recalled(
@@ -118,19 +112,18 @@ async def _recalled(
         now=turn.at,
         scope=usual_scope(turn.context),
         k=_LOOK_FAR,
-        before_id=opened.history[0].id if opened.history else None,
+        before_id=opened.history[-1].id if opened.history else None,
     )
     by_turn = {passage.turn_id: passage for passage in found}
     return [by_turn[one] for one in wanted if one in by_turn]
 
 
-def _missing(turn: RecordedTurn, opened: OpenTurn, talk: int, found: int) -> list[Sentence]:
+def _missing(turn: RecordedTurn, opened: OpenTurn, found: int) -> list[Sentence]:
     told = []
     if not turn.record:
         told.append(_both("no-record"))
-    gone = len(turn.ids("history_ids")) + len(turn.ids("recent_ids"))
-    gone -= len(opened.history) + len(opened.recent)
-    gone += len(turn.ids("transcript_ids")) - talk + len(turn.ids("recalled")) - found
+    wanted = sum(len(turn.ids(which)) for which in ("history_ids", "transcript_ids", "recalled"))
+    gone = wanted - len(opened.history) - found
     if gone > 0:
         told.append(_both("messages-gone", n=gone))
     if turn.record.get("came_along"):
@@ -139,10 +132,6 @@ def _missing(turn: RecordedTurn, opened: OpenTurn, talk: int, found: int) -> lis
     if version and (opened.summary is None or opened.summary.version != version):
         told.append(_both("new-summary"))
     return told
-
-
-def _labelled(one: MessageRecord, names: Names) -> MessageRecord:
-    return replace(one, author=names.label(one.author_id, one.author))
 
 
 class _NoFeishu(FeishuClient):

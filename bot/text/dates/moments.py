@@ -63,6 +63,8 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 
+_LONGEST = 4000
+
 
 @dataclass(frozen=True, slots=True)
 class When:
@@ -80,10 +82,11 @@ class When:
 
 
 def when(text: str, now: datetime) -> When:
-    """What `text` says about the time, as said at `now`."""
-    plain, put_back = without_content(in_usual_words(text))
+    """What `text` says about the time in its first 4,000 characters, as said at `now`."""
+    plain, put_back = without_content(in_usual_words(text[:_LONGEST]))
     found = _read(plain, now.replace(tzinfo=None))
-    return When(found.at, found.repeats, put_back(found.rest), found.problem)
+    rest = put_back(found.rest) + text[_LONGEST:]
+    return When(found.at, found.repeats, rest, found.problem)
 
 
 def _read(text: str, now: datetime) -> When:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -70,6 +70,19 @@ def test_a_zone_that_is_none_is_one_sentence(tmp_path: Path, name: str) -> None:
     assert str(raised.value) == (
         "TIMEZONE is not the name of a time zone such as Asia/Shanghai or UTC. See .env.example."
     )
+
+
+@pytest.mark.parametrize(("late_s", "shown"), [(0, False), (20, True), (5 * 3600, True)])
+def test_the_prompt_says_when_a_late_question_was_asked(
+    tmp_path: Path, late_s: int, shown: bool
+) -> None:
+    one = services(tmp_path, "Asia/Shanghai")
+    midnight = one.now().replace(hour=0, minute=0, second=10)
+    asked = midnight - timedelta(seconds=late_s)
+    assert one.asked_at(int(asked.timestamp() * 1000)) == asked
+    assert one.asked_at(0) == one.asked_at(10**14) == one.now()
+    rules = circumstances("Alice", midnight, memory_away=False, asked=asked)
+    assert (f"count from:\n{asked:%Y-%m-%d %H:%M}" in rules) == shown
 
 
 @pytest.mark.parametrize(

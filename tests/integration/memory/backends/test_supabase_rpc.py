@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -48,6 +49,13 @@ def _memory(url: str, **keys: Any) -> MemoryStore:
         ApiFault(503, "upstream connect error", "text/plain"),
         ApiFault(200, "<html>please log in</html>", "text/html"),
         ApiFault(200, '{"state": "op', cut=True),
+        ApiFault(200, '{"state": "op'),
+        ApiFault(200, ""),
+        ApiFault(200, " \n"),
+        ApiFault(200, "null"),
+        ApiFault(200, "[]"),
+        ApiFault(200, "", "application/json; charset=utf-8"),
+        ApiFault(204, ""),
         ApiFault(302, ""),
     ],
     ids=lambda fault: f"{fault.status} {fault.body[:20]}",
@@ -62,6 +70,27 @@ async def test_an_answer_that_is_not_the_memorys_means_that_it_is_away(
         await memory.close()
 
     assert isinstance(raised.value, KeyRefused) == (fault.status == 401)
+
+
+@pytest.mark.parametrize("fault", [ApiFault(200, ""), ApiFault(200, "null"), ApiFault(204, "")])
+async def test_every_step_of_a_turn_takes_a_missing_result_for_an_unknown_outcome(
+    group: Group, fault: ApiFault
+) -> None:
+    with faulty_api(fault=fault) as api:
+        memory = _memory(api.url)
+        sent = {"turn_id": "om_q", "chunk": 0, "content": "A", "message_id": "om_a"}
+        for step in (
+            partial(memory.begin_turn, turn_id="om_q", content="Q"),
+            partial(memory.record_reply, turn_id="om_q", cards=["A"]),
+            partial(memory.preface_reply, turn_id="om_q", note="late"),
+            partial(memory.mark_sent, **sent),
+            partial(memory.mark_sent_and_tell, **sent),
+            memory.working_memory,
+            memory.overview,
+        ):
+            with pytest.raises(StoreUnavailable, match="no result"):
+                await step(group.turn())
+        await memory.close()
 
 
 @pytest.mark.parametrize(

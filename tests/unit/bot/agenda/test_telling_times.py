@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 
 from bot.agents.tool_types.tool import ToolFailed
 from bot.features.calendar.outcome_texts import WORDING
+from bot.feishu.calendars import CalendarCalls
+from bot.feishu.pacing import SharedPace
 from memory.identity import FeishuPerson
 from tests.support.agendas import AgendaScene, random_events
 
@@ -105,6 +109,62 @@ async def test_nothing_of_a_calendar_is_shown_where_an_outsider_reads_along(
         name,
         **{**arguments, "with_whom": []} if name == "book_meeting" else arguments,
     )
+
+
+@pytest.mark.parametrize(
+    ("whose", "name", "arguments", "why"),
+    [
+        ("Bob", "look_at_calendar", {"who": ["Bob"], "when": "tomorrow"}, "private_calendar"),
+        ("Alice", "look_at_calendar", {"when": "tomorrow"}, "own_private_calendar"),
+        (
+            "Bob",
+            "book_meeting",
+            {"title": "Sync", "at": "tomorrow", "with_whom": ["Bob"]},
+            "private_calendar",
+        ),
+        ("Alice", "book_meeting", {"title": "Sync", "at": "tomorrow"}, "own_private_calendar"),
+    ],
+)
+async def test_a_private_calendar_is_shown_to_the_asker_alone(
+    whose: str, name: str, arguments: dict[str, object], why: str
+) -> None:
+    scene = AgendaScene()
+    scene.connect("Alice")
+    share = {"as": scene.people[whose], "permissions": "private"}
+    scene.tenant.control("POST", "agendas/calendar", share)
+    with pytest.raises(ToolFailed) as refused:
+        await scene.call(scene.deps("Alice"), name, **arguments)
+    assert refused.value.kind == f"why-{why}"
+    await scene.call(scene.deps("Alice", alone=True), name, **arguments)
+
+
+@pytest.mark.parametrize("permissions", ["private", "show_only_free_busy", "public"])
+async def test_an_offered_meeting_says_who_is_busy_as_far_as_the_group_may_know(
+    permissions: str,
+) -> None:
+    scene = AgendaScene()
+    scene.connect("Alice")
+    day = f"{scene.now() + timedelta(days=1):%Y-%m-%d}"
+    scene.add("Bob", "dentist", f"{day}T15:00:00", f"{day}T16:00:00")
+    share = {"as": scene.people["Bob"], "permissions": permissions}
+    scene.tenant.control("POST", "agendas/calendar", share)
+    deps = scene.deps("Alice")
+    meeting = {"title": "Sync", "at": f"{day}T15:00", "with_whom": ["Bob"]}
+    await scene.call(deps, "book_meeting", **meeting)
+    (offer,) = deps.pending
+    assert ("Busy" in offer.told) == (permissions != "private")
+
+
+@pytest.mark.parametrize("calendar", [{}, {"permissions": ""}, {"permissions": "private"}])
+async def test_a_calendar_of_which_feishu_does_not_say_more_is_private(
+    scene: AgendaScene, calendar: dict[str, str]
+) -> None:
+    class Silent:
+        async def call(self, *_: object, **__: object) -> dict[str, object]:
+            return {"data": {"calendars": [{"calendar": calendar, "user_id": "ou_bob"}]}}
+
+    calls = CalendarCalls(cast(Any, Silent()), SharedPace())
+    assert not await calls.shows_times("ou_bob", "u-alice")
 
 
 async def test_nothing_of_a_calendar_is_shown_where_the_readers_are_unknown() -> None:

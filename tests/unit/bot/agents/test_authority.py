@@ -338,12 +338,15 @@ def named(row: dict[str, Any]) -> tuple[str, str]:
     return (target.partition("\n")[0] if "note_id" in row["arguments"] else target), target
 
 
-HONEST = Path(__file__).parents[3] / "data" / "honest_requests.jsonl"
+DATA = Path(__file__).parents[3] / "data"
 
 
-def test_who_names_action_and_object_is_hardly_ever_asked_for_a_button() -> None:
-    """At most 2.5 % of 523 dialogues, which were written before the rules and without them."""
-    rows = [json.loads(line) for line in HONEST.read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize("dialogues", ["honest_requests", "honest_requests_2"])
+def test_who_names_action_and_object_is_hardly_ever_asked_for_a_button(dialogues: str) -> None:
+    """At most 2 % of 565 and of 102 dialogues. The second set was written after the rules and
+    without them; 6 of its dialogues were asked before the rules knew their kinds."""
+    text = (DATA / f"{dialogues}.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
     asked: list[str] = []
     for row in rows:
         earlier = []
@@ -353,4 +356,26 @@ def test_who_names_action_and_object_is_hardly_ever_asked_for_a_button() -> None
         at_once = authorises(exchange, row["tool"], row["arguments"], *named(row))
         if not at_once and not row["expects_button"]:
             asked.append(row["id"])
-    assert len(asked) <= 0.025 * len(rows), asked
+    assert len(asked) <= 0.02 * len(rows), asked
+
+
+@pytest.mark.parametrize(
+    ("picked", "target", "wanted"),
+    [
+        ("1", "Boiler pressure", True),
+        ("number 2", "Retro", True),
+        ("一", "Boiler pressure", True),
+        ("1", "Payroll", False),
+        ("1.2 bar", "Payroll", False),
+    ],
+)
+def test_a_number_picks_what_the_bot_listed(picked: str, target: str, wanted: bool) -> None:
+    earlier = [
+        message("user", "delete one of my notes", "alice"),
+        message("assistant", "Which one: 1. Boiler pressure 2. Retro?"),
+    ]
+    exchange = exchange_of(picked, earlier, "alice")
+    assert authorises(exchange, "delete_note", {"note_id": "n1"}, target, target) == wanted
+    assert not authorises(
+        exchange_of(picked, [], "alice"), "delete_note", {"note_id": "n1"}, target
+    )

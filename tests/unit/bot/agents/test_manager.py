@@ -424,7 +424,7 @@ async def test_words_of_a_model_change_nothing_before_a_confirmation(
     assert (action.actor_id, action.conversation_id) == ("ou_a", OWN.conversation_id)
     assert answer.tool_calls[-1]["result"].startswith("Not done yet")
     if "note_id" in change[1]:
-        assert '"note": "Pasta"' in action.shown
+        assert "“Pasta”" in action.told
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: str(change[0]))

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents.mcp.config import McpConfigInvalid, McpServer, load_servers, tool_patterns
+from bot.agents.mcp.config import (
+    McpConfigInvalid,
+    McpServer,
+    load_servers,
+    refuse_credentials,
+    tool_patterns,
+)
 from bot.agents.mcp.connection import ServerConnection, TimeLimits
 from bot.agents.tool_types.tool import Tool, Toolbox
 
@@ -70,6 +76,35 @@ def test_a_mistake_is_named(tmp_path: Path, content: object, says: str) -> None:
         load_servers(_file(tmp_path, content), {})
     assert says in str(caught.value)
     assert "mcp.json" in str(caught.value)
+
+
+OWN = {"FEISHU_APP_SECRET": ("s3cret/x", "s3cret%2Fx", "Y2xpX2E6czNjcmV0L3g=")}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "npx", "args": ["-y", "lark-mcp", "-s", "s3cret/x"]},
+        {"command": "npx", "args": ["--app-secret=s3cret/x"]},
+        {"command": "npx", "env": {"APP_SECRET": "${FEISHU_APP_SECRET}"}},
+        {"command": "npx s3cret/x"},
+        {"url": "https://x.test/mcp?secret=s3cret%2Fx"},
+        {"url": "https://x.test/mcp", "headers": {"Authorization": "Basic Y2xpX2E6czNjcmV0L3g="}},
+    ],
+)
+def test_a_server_is_not_given_the_bots_own_secret_unless_it_is_named(
+    tmp_path: Path, entry: dict[str, object]
+) -> None:
+    def load(entry: dict[str, object]) -> tuple[McpServer, ...]:
+        file = _file(tmp_path, {"mcpServers": {"one": entry}})
+        return load_servers(file, {"FEISHU_APP_SECRET": "s3cret/x"})
+
+    with pytest.raises(McpConfigInvalid, match="'one': it is given the bot's own FEISHU_APP"):
+        refuse_credentials(load(entry), OWN)
+    with pytest.raises(McpConfigInvalid):
+        refuse_credentials(load({**entry, "allowCredentials": ["OTHER"]}), OWN)
+    refuse_credentials(load({**entry, "allowCredentials": ["FEISHU_APP_SECRET"]}), OWN)
+    refuse_credentials(load(entry), {"FEISHU_APP_SECRET": ("",)})
 
 
 @pytest.mark.parametrize(

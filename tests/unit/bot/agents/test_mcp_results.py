@@ -50,8 +50,27 @@ def result(*content: Any, structured: Any = None, is_error: bool = False) -> Cal
         ),
         (
             result(ResourceLink(type="resource_link", uri="https://x.test/a", name="a")),
-            "https://x.test/a",
+            "a (https://x.test/a)",
         ),
+        (result(text("Ask the desk."), structured={"count": 2}), [{"count": 2}, "Ask the desk."]),
+        (
+            result(
+                ImageContent(type="image", data="aGk=", mime_type="image/png"),
+                text("the plan"),
+                structured={"room": "OAK"},
+            ),
+            [{"room": "OAK"}, "[image: image/png]", "the plan"],
+        ),
+        (result(structured={"room": "ELM"}), {"room": "ELM"}),
+        (result(text(""), structured={"room": "ELM"}), {"room": "ELM"}),
+        (result(text('{"room": "ELM"}'), structured={"room": "ELM"}), {"room": "ELM"}),
+        (
+            result(text('{"result": "OAK", "next": "page-2"}'), structured={"result": "OAK"}),
+            {"result": "OAK", "next": "page-2"},
+        ),
+        (result(text("OAK"), structured={"result": "OAK"}), "OAK"),
+        (result(text("[1]"), structured={"result": [1]}), [1]),
+        (result(text("one"), text("two"), structured={"result": 7}), [7, "one", "two"]),
     ],
 )
 def test_a_result_is_the_value_that_the_tool_returned(given: CallToolResult, value: Any) -> None:
@@ -62,7 +81,8 @@ def test_a_result_is_the_value_that_the_tool_returned(given: CallToolResult, val
     ("given", "says"),
     [
         (result(text("the desk is closed"), is_error=True), "the desk is closed"),
-        (result(text("no"), structured={"code": 7}, is_error=True), '{"code": 7}'),
+        (result(text("no"), structured={"code": 7}, is_error=True), '{"code": 7}\nno'),
+        (result(text("ask Lin"), structured={"code": 7}, is_error=True), "ask Lin"),
         (result(is_error=True), "does not say why"),
     ],
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from bot.agents.offline.notes import Call
 from bot.agents.offline.reminders import next_step, wish
+from bot.agents.prompts.prompt import circumstances
 from bot.text.languages import language_of
 
 WHEN = "Which day, and what time? For example “remind us tomorrow at 3 pm to meet”."
@@ -24,6 +27,22 @@ def call(question: str) -> tuple[str, str, str, list[str]] | str:
     assert isinstance(step, Call)
     given: dict[str, Any] = step.arguments
     return given["text"], given["at"], given["repeats"], given["for_whom"]
+
+
+@pytest.mark.parametrize(
+    "question", ["remind me tomorrow at 9:00 to call the bank", "明天9点提醒我给银行打电话"]
+)
+def test_days_count_from_when_it_was_asked(question: str) -> None:
+    zone = ZoneInfo("Asia/Shanghai")
+    now, asked = (
+        datetime(2026, 11, day, hour, 33, tzinfo=zone) for day, hour in ((28, 1), (27, 20))
+    )
+    told = circumstances("Alice", now, memory_away=False, asked=asked)
+    wanted = wish(question)
+    assert wanted
+    step = next_step(wanted, [], told, language_of([question]))
+    assert isinstance(step, Call)
+    assert step.arguments["at"] == "2026-11-28T09:00"
 
 
 @pytest.mark.parametrize("question", ["remind Friday at 9", "remind people to eat at 3"])

@@ -33,6 +33,27 @@ def test_a_local_time_is_the_zones_and_an_offset_is_heeded() -> None:
     assert moment("2026-11-26T15:00Z", "once", NOW)[0].hour == 23
 
 
+@pytest.mark.parametrize(
+    ("words", "due"),
+    [
+        ("tomorrow at 9:00", "2026-11-25T01:00"),
+        ("明天上午9点", "2026-11-25T01:00"),
+        ("in 14 hours", "2026-11-25T02:33"),
+        ("2026-11-26T15:00", "2026-11-26T07:00"),
+    ],
+)
+def test_words_count_from_when_they_were_asked(words: str, due: str) -> None:
+    now = datetime(2026, 11, 25, 1, 33, tzinfo=ZoneInfo("Asia/Shanghai"))
+    asked = datetime(2026, 11, 24, 20, 33, tzinfo=ZoneInfo("Asia/Shanghai"))
+    assert utc(moment(words, "once", now, asked)[1]) == due
+
+
+def test_a_time_that_has_passed_since_it_was_asked_is_in_the_past() -> None:
+    asked = datetime(2026, 11, 25, 5, 0, tzinfo=ZoneInfo("Asia/Shanghai"))
+    with pytest.raises(ToolFailed, match="now it is 2026-11-25 10:00"):
+        moment("in 10 minutes", "once", NOW, asked)
+
+
 def test_words_are_read_as_they_are_meant_and_may_say_how_often() -> None:
     assert utc(moment("tomorrow at 3pm", "once", NOW)[1]) == "2026-11-26T07:00"
     assert moment("每周五下午4点", "once", NOW)[2] == "weekly"

@@ -27,12 +27,13 @@ from bot.answering.material import (
 from bot.answering.question_source import QuestionSource
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
-from bot.feishu.content import UNREADABLE_CARD, Attachment
+from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError, ResourceTooLarge, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.models import RawMessage, raw_message
 from bot.feishu.received import MOST_FORWARDED, RECALLED, forwarded_text, raw_text
+from bot.feishu.resources import Attachment
 from bot.files.reading import FileReader
 from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest

@@ -17,13 +17,13 @@ OPENED = OpenTurn(
     "open",
     1,
     history=(
+        message(0, "assistant", "om_0_card"),
         message(1, "user", "om_1"),
         message(2, "assistant", "om_1_card"),
         message(3, "user", "om_3"),
         message(4, "assistant", None),
         message(5, "user", "om_5"),
     ),
-    recent=(message(0, "assistant", "om_0_card"),),
     working_memory=WorkingMemory({"a": 1}, turns=("om_1",)),
     registry=({"id": "N1"}, {"id": "N2"}),
     summary=Summary("before", 1, 2),
@@ -35,7 +35,7 @@ def told(*hidden: str) -> OpenTurn:
 
 
 def ids(opened: OpenTurn) -> list[int]:
-    return [one.id for one in opened.said]
+    return [one.id for one in opened.history]
 
 
 def test_nothing_is_left_out_of_what_comes_from_elsewhere() -> None:

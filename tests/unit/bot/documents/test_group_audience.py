@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from memory.identity import FeishuPerson
 pytestmark = pytest.mark.anyio
 
 ANN, BEN = FeishuPerson("t", "ou_ann"), FeishuPerson("t", "ou_ben")
+CLOSED, OTHER = "c" * 27, "d" * 27
 LINK = DocumentLink("docx", "a" * 27, "acme.feishu.cn")
 
 
@@ -35,12 +37,15 @@ class Feishu:
     token: str | None = "u-ann"
     wiki: Any = "docx"
     advanced: Any = False
+    protected: Any = False
+    blocks: Any = ()
+    shortcut: bool = False
     now: float = 0.0
     asked: list[str] = field(default_factory=list)
 
     async def may_view(self, *asked: str) -> bool:
         self.asked.append(asked[-1])
-        return bool(_said(self.view))
+        return asked[0] != CLOSED and bool(_said(self.view))
 
     async def link_sharing(self, *_: str) -> str:
         return str(_said(self.link))
@@ -49,7 +54,15 @@ class Feishu:
         return [("openid", "ou_ann"), *self.shared]
 
     async def wiki_node(self, token: str, as_user: str) -> WikiNode:
-        return WikiNode("b" * 27, str(_said(self.wiki)), "Plan")
+        return WikiNode("b" * 27, str(_said(self.wiki)), "Plan", not self.shortcut)
+
+    async def docx_blocks(self, token: str, as_user: str) -> AsyncIterator[dict[str, Any]]:
+        of_each = _said(self.blocks)
+        for block in of_each.get(token, ()) if isinstance(of_each, dict) else of_each:
+            yield {"block_type": block} if isinstance(block, int) else block
+
+    async def has_protection(self, token: str, as_user: str) -> bool:
+        return bool(_said(self.protected))
 
     async def has_advanced_permissions(self, token: str, as_user: str) -> bool:
         return bool(_said(self.advanced))
@@ -129,6 +142,64 @@ async def test_a_base_that_shows_each_person_something_else_is_closed_to_a_group
 ) -> None:
     link = DocumentLink(kind, "a" * 27, "acme.feishu.cn")
     assert await Feishu(**said).audience().look(link) == seen
+
+
+def part(kind: int, token: str) -> dict[str, Any]:
+    """A block that shows another document."""
+    name, field_of = {
+        18: ("bitable", "token"),
+        30: ("sheet", "token"),
+        50: ("reference_synced", "source_document_id"),
+    }[kind]
+    return {"block_type": kind, name: {field_of: token}}
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ("open", {"blocks": [1, 2, 11, 15, 17, 31, 32, 43, 49]}),
+        ("open", {"blocks": [part(50, LINK.token)]}),
+        ("open", {"blocks": {LINK.token: [part(50, OTHER)]}}),
+        ("open", {"blocks": {LINK.token: [part(50, OTHER)], OTHER: [part(50, LINK.token)]}}),
+        ("closed", {"blocks": [part(50, CLOSED)]}),
+        ("closed", {"blocks": {LINK.token: [part(50, OTHER)], OTHER: [part(50, CLOSED)]}}),
+        ("closed", {"blocks": {LINK.token: [part(50, "")]}}),
+        ("closed", {"blocks": [{"block_type": 50}]}),
+        ("open", {"blocks": [part(18, OTHER + "_tbl1")]}),
+        ("closed", {"blocks": [part(18, OTHER + "_tbl1")], "advanced": True}),
+        ("unknown", {"blocks": [part(18, OTHER + "_tbl1")], "advanced": Unreachable("away")}),
+        ("closed", {"blocks": [part(18, CLOSED + "_tbl1")]}),
+        ("open", {"blocks": [part(30, OTHER + "_a1")]}),
+        ("closed", {"blocks": [part(30, OTHER + "_a1")], "protected": True}),
+        ("closed", {"blocks": [2, 35]}),
+        ("closed", {"blocks": [2, 999]}),
+        ("closed", {"blocks": [{}]}),
+        ("closed", {"blocks": [part(50, f"{number:027}") for number in range(20)]}),
+        ("closed", {"blocks": [2] * 20_001}),
+        ("unknown", {"blocks": Unreachable("away")}),
+        ("unknown", {"blocks": refused(1770032)}),
+    ],
+)
+async def test_parts_of_other_documents_are_open_where_these_are(
+    seen: str, said: dict[str, Any]
+) -> None:
+    assert await Feishu(**said).audience().look(LINK) == seen
+
+
+@pytest.mark.parametrize(
+    ("seen", "protected"),
+    [("open", False), ("closed", True), ("unknown", Unreachable("away"))],
+)
+async def test_a_sheet_with_protected_cells_is_closed_to_a_group(seen: str, protected: Any) -> None:
+    sheet = DocumentLink("sheet", "a" * 27, "acme.feishu.cn")
+    assert await Feishu(protected=protected).audience().look(sheet) == seen
+
+
+async def test_a_shortcut_of_the_wiki_is_open_where_its_document_is() -> None:
+    page = DocumentLink("wiki", "a" * 27, "acme.feishu.cn")
+    feishu = Feishu(shortcut=True)
+    assert await feishu.audience().look(page) == "open"
+    assert len(feishu.asked) == 2, "the page and the document"
 
 
 async def test_what_was_closed_is_asked_each_time() -> None:

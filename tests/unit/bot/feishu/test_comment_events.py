@@ -26,7 +26,7 @@ def test_the_documented_event_names_document_thread_reply_and_people(payload):
         "docx",
     )
     assert (notice.place.comment_id, notice.reply_id) == ("7618859513273112345",) * 2
-    assert notice.author_open_id == notice.to_open_id == "ou_84aad35d084aa403a838cf73ee18467"
+    assert notice.author_open_id == "ou_84aad35d084aa403a838cf73ee18467"
     assert (notice.is_mentioned, notice.by_bot) == (True, False)
     assert notice.create_time_ms == 1608725989000
 
@@ -47,6 +47,14 @@ def test_without_its_ids_it_is_no_event(payload, missing):
         events.parse_delivery(payload)
     with pytest.raises(events.MalformedEvent):
         parse_comment(events.parse_envelope(payload))
+
+
+def test_an_older_event_names_the_document_beside_the_comment(payload):
+    notice = payload["event"]["notice_meta"]
+    for name in ("file_token", "file_type"):
+        payload["event"][name] = notice.pop(name)
+    assert events.parse_delivery(payload).chat_id.startswith("doc:TLLKdcpDro9ijQxA33ycNMabcef:")
+    assert parse_comment(events.parse_envelope(payload)).place.file_type == "docx"
 
 
 def test_a_comment_of_an_app_is_known_as_such(payload):

@@ -43,10 +43,18 @@ def test_a_message_is_a_request_with_all_that_it_says(file: Path) -> None:
     assert question_text(request, BOT) == question_text(event, BOT)
 
 
+def test_a_turn_of_another_id_keeps_the_message_that_it_is_about() -> None:
+    loaded = json.loads(MESSAGES[0].read_text())
+    event = parse_message(parse_envelope(loaded.get("plaintext", loaded)))
+    again = replace(TurnRequest.of(event), id="another turn")
+    assert again.message_id == event.message_id != again.id
+
+
 def test_what_nobody_wrote_is_put_to_the_bot_and_brings_nothing_but_its_text() -> None:
     assert PRESS.is_for(BOT)
     assert question_text(PRESS, BOT) == "And then?"
     assert (PRESS.message_id, PRESS.message_type, PRESS.attachments) == ("a key", "text", ())
+    assert PRESS.parent_id == ""
     assert (PRESS.quotes, PRESS.root_of_thread, PRESS.mentions_all) == ("", "om_1", False)
     assert replace(PRESS, threaded=False).root_of_thread == ""
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu.cards import answer_card
 from bot.feishu.events import CardAction
-from bot.feishu.markup import card_markdown
 from bot.feishu.splitting import MAX_MARKDOWN_BYTES
 from bot.outbox.buttons import (
     card_buttons,
@@ -32,10 +31,11 @@ from tests.support.cards import card_bytes
 MAIL = PendingAction(
     id="opaque",
     tool="mail__send",
-    arguments={"to": "ann@example.com", "text": "hello ``` <at id=all></at>"},
+    arguments={"to": "ann@example.com"},
     description="mail__send: …",
     actor_id="ou_alice",
     conversation_id="feishu:oc_a:om_a",
+    told="Shall I run “mail__send” with this?\n- to: ann@example.com",
 )
 
 
@@ -90,10 +90,8 @@ def test_what_waits_for_a_confirmation_is_written_out_in_full() -> None:
     answer = AgentAnswer("I can do that.", pending_actions=(MAIL,))
     reply = reply_of(answer, chat_type="group", language="en")
 
-    assert "`mail__send`" in reply.text
-    assert '"to": "ann@example.com"' in reply.text
+    assert reply.text == f"I can do that.\n\n{MAIL.told}"
     assert [button.label for button in reply.buttons] == ["Confirm", "Cancel"]
-    assert "<at id=all>" not in card_markdown(reply.text)
 
 
 def test_confirm_and_cancel_are_one_group_and_actions_are_not() -> None:
@@ -113,18 +111,6 @@ def test_confirm_and_cancel_are_one_group_and_actions_are_not() -> None:
     assert first.payload["decision"] == "confirm"
     assert second.payload["decision"] == "cancel"
     assert first.payload["arguments"] == MAIL.arguments
-
-
-def test_nothing_of_what_is_confirmed_is_left_out_or_invisible() -> None:
-    tool = "server__" + "x" * 56
-    hidden = {"text": "x" * 3000 + "\u202egnp\u200b\n", "to": "面"}
-    action = PendingAction("id", tool, hidden, "", "ou_a", "c", about={"note": "意面"})
-    reply = reply_of(AgentAnswer("", pending_actions=(action,)), chat_type="group", language="en")
-
-    assert f"`{tool}`" in reply.text
-    assert "x" * 3000 + "\\u202egnp\\u200b\\n" in reply.text
-    assert '"note": "意面"' in reply.text
-    assert reply.buttons[0].payload["arguments"] == hidden
 
 
 def test_a_payload_holds_nothing_that_the_database_refuses() -> None:

@@ -192,10 +192,21 @@ async def test_only_what_is_new_or_changed_is_written_many_in_one_call() -> None
         people.meet(said("ou_a", mention("ou_a", "Alice")), BOT)
     assert table.writes == [
         [
-            Sighting("tenant", "ou_b", "Bob", 1_000_000),
+            Sighting("tenant", "ou_b", "Bob", 1_000_000, met=False),
             Sighting("tenant", "ou_c", "Carol", 1_000_000),
         ]
     ]
+
+
+async def test_whoever_is_met_after_a_look_up_is_written_as_met() -> None:
+    directory, table = Directory({"ou_b": "Bob"}), Table()
+    async with kept_people(directory, table, gather_s=0) as people:
+        await people.of("tenant").look_up(["ou_b"])
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert table.writes
+        people.meet(said("ou_b"), BOT)
+    assert [[one.met for one in batch] for batch in table.writes] == [[False], [True]]
 
 
 async def test_a_new_name_is_written_and_an_older_sighting_is_not() -> None:

@@ -18,6 +18,7 @@ def fact(key: str, value: object, *, by: str = "ou_a", scope: Scope = "chat") ->
         ("handover_date", "3 March", "the handover moved to 10 March", {"handover": "10 March"}),
         ("handover", "the handover is on 3 March", "the handover is on 10 March now", {}),
         ("交接", "交接在3月3号", "请记住：交接改到3月10号了", {"交接": "3月10号"}),
+        ("handover_date", "3月3号", "交接改到3月10号了", {"Handover date": "3月10号"}),
         ("spec_reviewer", "Tomas", "Vera reviews the spec now", {"spec_reviewer": "Vera"}),
     ],
 )

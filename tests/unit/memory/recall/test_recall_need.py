@@ -85,14 +85,17 @@ def test_in_a_fresh_thread_every_question_with_matter_is_searched_for(question: 
     assert needs_recall(question, [])
 
 
-def test_recall_at_once_names_the_words_that_decide_it() -> None:
-    who = memory_context(chat_id="oc", root="om", subject="ou", actor="ou", chat_type="group")
-
-    def words(question: str) -> object:
+def test_recall_at_once_names_the_words_that_decide_it_where_nobody_else_speaks() -> None:
+    def words(question: str, chat_type: str = "p2p") -> object:
+        who = memory_context(
+            chat_id="oc", root="main", subject="ou", actor="ou",
+            chat_type=chat_type,  # type: ignore[arg-type]
+        )  # fmt: skip
         asked = recall_at_once(who, question, now=NOW, k=5)
-        return asked and asked["words"]
+        return asked["words"] if asked else "nothing"
 
     assert words("Where is the launch?") == ["launch"]
     assert words("What did we say about it?") is None
-    assert recall_at_once(who, "What did we say about it?", now=NOW, k=5) is not None
-    assert recall_at_once(who, "谢谢", now=NOW, k=5) is None
+    assert words("谢谢") == "nothing"
+    assert words("Where is the launch?", "group") is None
+    assert words("谢谢", "group") == "nothing"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatedFact:
     """What one clause states.
 
     `subject` are the words of what it is about, none if it points back (“no, it is now …”).

@@ -1,0 +1,141 @@
+"""“forget the gym code”: shows what is meant with a choice for each; one press deletes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.features.feature import CommandTurn, PressTurn
+from bot.features.own_memory import texts
+from bot.features.own_memory.item_names import line_of, short
+from bot.features.own_memory.meant import Match, match, names_something
+from bot.feishu import markup
+from bot.outbox.buttons import Reply, chosen, decision
+from bot.services import Services
+from bot.text.languages import join_list
+from memory.tables.buttons import NewButton, new_id
+from memory.tables.items import ItemStore
+from memory.tables.said import SaidStore
+
+FORGET_CHOSEN = "forget.chosen"
+_MOST = 10
+_ITEMS_READ = 50
+_WORDS_SHOWN = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """Something that may be meant. `which`: how it is named when it is to be deleted."""
+
+    line: str
+    which: Mapping[str, str]
+    match: Match
+
+
+async def ask_to_forget_words(services: Services, asked: CommandTurn, words: str) -> Reply:
+    """What of the sender's own is meant by `words`, or who else said it. Raises `StoreError`."""
+    language = asked.language
+    if not names_something(words):
+        return Reply(texts.say("forget-what", language))
+    found, others = await _meant(services, asked, words)
+    if not found:
+        if others:
+            names = join_list([short(one) for one in others], language)
+            return Reply(texts.say("said-by-others", language, names=names), forgets=True)
+        return Reply(texts.say("nothing-meant", language), forgets=True)
+    lines = [f"**{n}.** {markup.verbatim(one.line)}" for n, one in enumerate(found, 1)]
+    parts = [texts.say("forget-these", language), "\n".join(lines)]
+    parts.append(texts.say("recall-yourself", language))
+    return Reply("\n\n".join(parts), _buttons(asked, found), forgets=True)
+
+
+async def _meant(
+    services: Services, asked: CommandTurn, words: str
+) -> tuple[list[Meant], tuple[str, ...]]:
+    """What is meant of the sender's own, surely meant first, and who else said such a thing."""
+    _, items = await ItemStore(services.rpc).list(
+        asked.context, limit=_ITEMS_READ, turn_id=asked.turn_id
+    )
+    found = []
+    for item in items:
+        fits = match(words, f"{item.key} {texts.value_text(item.value)}")
+        which = {"kind": item.kind, "id": item.id, "key": item.key}
+        found.append(Meant(line_of(item.kind, item.key, item.value, asked.language), which, fits))
+    said = await SaidStore(services.rpc).to_forget(
+        asked.context, everywhere=asked.chat_type == "p2p", turn_id=asked.turn_id
+    )
+    me, others = asked.context.actor_id, []
+    for one in said:
+        fits = match(words, one.content)
+        if one.author_id == me:
+            line = texts.say(
+                "you-said", asked.language, text=short(one.content, _WORDS_SHOWN), when=one.at[:10]
+            )
+            found.append(Meant(line, {"message": one.message_id}, fits))
+        elif fits == "sure":
+            others.append(one.author)
+    meant = [one for one in found if one.match == "sure"] or [one for one in found if one.match]
+    return meant[:_MOST], tuple(dict.fromkeys(others))
+
+
+def _buttons(asked: CommandTurn, found: Sequence[Meant]) -> tuple[NewButton, ...]:
+    """One that deletes what is chosen in the form around it, and one to cancel. What they store
+    has no words of the items."""
+    language, group = asked.language, new_id()
+    options = [["yes", texts.say("delete", language)], ["no", texts.say("keep", language)]]
+    form = [
+        {
+            "name": f"item_{n}",
+            "label": texts.say("number", language, n=n),
+            "initial": "yes" if one.match == "sure" else "no",
+            "options": options,
+        }
+        for n, one in enumerate(found, 1)
+    ]
+    payload: dict[str, Any] = {
+        "tool": FORGET_CHOSEN,
+        "arguments": {"chosen": [dict(one.which) for one in found]},
+        "description": "",
+    }
+    delete = decision(
+        texts.say("delete-chosen", language),
+        {**payload, "form": form},
+        "confirm",
+        group_id=group,
+        chat_type=asked.chat_type,
+        language=language,
+    )
+    cancel = decision(
+        texts.say("keep-all", language),
+        payload,
+        "cancel",
+        group_id=group,
+        chat_type=asked.chat_type,
+        language=language,
+    )
+    return delete, cancel
+
+
+async def forget_chosen(services: Services, here: PressTurn) -> Reply:
+    """Deletes what was chosen and says how much that was. Raises `StoreError`."""
+    payload = here.press.payload
+    if payload["decision"] != "confirm":
+        return Reply(texts.say("kept-as-it-was", here.language))
+    form = payload["form"]
+    initial = {one["name"]: one["initial"] for one in form}
+    picked = initial | chosen(form, here.values)
+    which = [
+        one
+        for n, one in enumerate(payload["arguments"]["chosen"], 1)
+        if picked.get(f"item_{n}") == "yes"
+    ]
+    if not which:
+        return Reply(texts.say("kept-as-it-was", here.language))
+    gone = await SaidStore(services.rpc).forget(
+        here.context,
+        [one for one in which if "kind" in one],
+        [one["message"] for one in which if "message" in one],
+        turn_id=here.turn_id,
+    )
+    return Reply(texts.gone(gone, here.language), forgets=True)

@@ -1,0 +1,61 @@
+"""Turns what a tool returned into lines that people read. Pure.
+
+Tools answer with JSON for programs. People are shown its words, numbers and addresses; ids, codes
+and flags stay out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_MOST_LINES = 8
+_LONGEST = 300  # characters of a line
+_DEEPEST = 6  # levels of JSON
+_ID_NAME = re.compile(r"(?:^|_)(?:id|ids|key|token|code|type|uuid|etag|version)$|^(?:ok|success)$")
+_ID = re.compile(r"[a-z]{2,4}_[\w-]{6,}|[0-9a-f-]{16,}|\d{12,}|[\w+/=-]{28,}", re.IGNORECASE)
+_EMPTY = frozenset({"", "ok", "success", "done", "true", "null"})
+_WORDS = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
+
+
+def as_lines(text: str) -> str:
+    """The text unless it is JSON; else what of it people can read, "" if there is nothing."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    found: list[str] = []
+    for line in _lines(value, "", 0):
+        if line not in found:
+            found.append(line)
+        if len(found) == _MOST_LINES:
+            return "\n".join([*found, "…"])
+    return "\n".join(found)
+
+
+def _lines(value: Any, name: str, depth: int) -> Iterator[str]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _lines(item, str(key), depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _lines(item, name, depth + 1)
+    elif said := _said(value, name):
+        yield said[:_LONGEST]
+
+
+def _said(value: Any, name: str) -> str:
+    snake = "_".join(_WORDS.split(name)).lower()
+    text = " ".join(str(value).split())
+    if value is None or isinstance(value, bool) or text.lower() in _EMPTY:
+        return ""
+    if _ID_NAME.search(snake) or (_ID.fullmatch(text) and not text.startswith("http")):
+        return ""
+    is_told = snake in ("", "text", "message", "msg", "error", "detail", "content", "result")
+    return text if is_told else f"{snake.replace('_', ' ')}: {text}"

@@ -1,0 +1,91 @@
+"""“/forget the gym code” finds what was kept and said, anywhere in the chat, and deletes it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from lab.doubles.processes import eventually
+from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.acceptance.test_commands import click
+from tests.acceptance.test_own_memory import after, buttons
+from tests.acceptance.test_taking_back import where
+
+OWN_PROCESSES = True
+
+
+@pytest.fixture
+def word() -> str:
+    return f"q{uuid.uuid4().hex[:12]}"
+
+
+def asked(world: World, who: str, text: str) -> dict[str, Any]:
+    question, _ = world.ask(who, text)
+    world.settled(question)
+    return world.answers(question)[0]
+
+
+def answers_with(world: World, word: str) -> list[dict[str, Any]]:
+    """The cards of the bot that show the word."""
+    mine = [m for m in world.platform.messages(world.group) if is_from_bot(m)]
+    return [m for m in mine if not m["deleted"] and word in str(m)]
+
+
+def press(world: World, who: str, card: dict[str, Any], label: str, **values: str) -> str:
+    """Submits the form of the card; returns what the bot says then."""
+    index = buttons(card).index(label)
+
+    def submit() -> None:
+        click(world, who, card, index=index, form=values)
+
+    return markdown(after(world, world.group, submit))
+
+
+def test_what_was_kept_and_said_is_shown_and_deleted_with_one_press(
+    world: World, word: str
+) -> None:
+    call = {
+        "name": "update_working_memory",
+        "arguments": {"scope": "thread", "patch": {"gym_code": word}},
+    }
+    rules = [{"reply": {"tool_calls": [call]}}, {"reply": {"text": f"Kept: {word}"}}]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+    world.settled(world.ask("Alice", f"remember the gym code is {word}")[0])
+    world.model.control("mode", {"mode": "echo"})
+    said = world.say("Alice", f"@Bob by the way, the gym code {word} is on my desk")
+    heard = "select 1 from chat_transcript where message_id = %s"
+    eventually(lambda: world.rows(heard, said), what="the talk is heard")
+
+    shown = len(answers_with(world, word))
+
+    card = asked(world, "Alice", "/forget the gym code")
+    assert markdown(card).count(word) == 3
+
+    told = press(world, "Alice", card, "Delete what is chosen")
+
+    assert f"Deleted: 1 fact, 2 messages, {shown} answer" in told
+    eventually(lambda: not where(world, word), what="it is gone everywhere")
+
+    eventually(lambda: not answers_with(world, word), what="no card shows it")
+
+
+def test_nothing_found_and_the_words_of_others_are_never_said_to_be_deleted(
+    world: World, word: str
+) -> None:
+    world.settled(world.ask("Bob", f"the cellar code is {word}")[0])
+
+    assert "Bob" in markdown(asked(world, "Alice", f"/forget {word}"))
+    told = markdown(asked(world, "Alice", "/忘记 地下室的暗号"))
+    assert "没有找到" in told
+    assert where(world, word)
+
+
+def test_this_thread_in_the_main_chat_is_what_was_said_there(world: World, word: str) -> None:
+    world.settled(world.ask("Alice", f"my code is {word}")[0])
+    card = asked(world, "Alice", "/forget this thread")
+    index = buttons(card).index("Confirm")
+    click(world, "Alice", card, index=index)
+    eventually(lambda: not where(world, word), what="it is gone everywhere")

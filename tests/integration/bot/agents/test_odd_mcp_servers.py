@@ -1,0 +1,144 @@
+"""MCP servers whose names, schemas and sessions are not as models and endpoints need them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.agents.mcp.config import McpServer
+from bot.agents.mcp.servers import McpServers
+from bot.agents.prompts.prompt import PendingAction
+from bot.operations.doctor.outside_tools import outside_tools
+from bot.settings import Settings
+from tests.integration.bot.agents.test_mcp_servers import _calling, _manager, _prompt, _running
+from tests.support.forgetful_mcp import forgetful_server
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).parents[3] / "data" / "mcp" / "quirks_server.py"
+LONG = "records_of_the_department_for_visitors_and_their_badges_"
+OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def odd(*tools: dict[str, Any], **options: Any) -> McpServer:
+    options = {"confirm": False, **options}
+    arguments = (str(SERVER), json.dumps(tools))
+    return McpServer("desk", command=sys.executable, args=arguments, **options)
+
+
+def action(tool: str) -> PendingAction:
+    return PendingAction("a1", tool, {}, "Do it", "ou_a", "c1")
+
+
+def named(*names: str) -> list[dict[str, Any]]:
+    return [{"name": one, "description": one, "inputSchema": OBJECT} for one in names]
+
+
+async def called(mcp: McpServers, public: str) -> str:
+    answer = await _manager(_calling((public, {})), mcp).answer(_prompt(), timeout_s=20)
+    return answer.text
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        (LONG + "create_one", LONG + "create_all", LONG + "crush"),
+        ("badge.get", "badge/get", "badge_get", "badge get"),
+        ("查询", "删除", "____"),
+        ("x" * 200, "x" * 201),
+    ],
+)
+async def test_names_that_would_be_equal_call_their_own_tools(names: tuple[str, ...]) -> None:
+    async with _running(odd(*named(*names))) as mcp:
+        described = json.loads(mcp.tools().json)
+        publics = [one["function"]["name"] for one in described]
+        meant = [one["function"]["description"] for one in described]
+        done = [await called(mcp, public) for public in publics]
+
+    assert len(set(publics)) == len(names)
+    assert all(len(one) <= 64 for one in publics)
+    assert meant == list(names)
+    assert done == [f"did {one}" for one in names]
+
+
+async def test_a_name_is_the_same_whatever_else_the_server_has() -> None:
+    async with _running(odd(*named("badge.get"))) as alone:
+        [public] = alone.tools()
+    async with _running(odd(*named("badge_get", "badge.get"))) as together:
+        assert await called(together, public) == "did badge.get"
+
+
+async def test_a_name_that_the_server_no_longer_has_calls_nothing() -> None:
+    async with _running(odd(*named("badge.get"))) as mcp:
+        result = await mcp.run_pending(action("desk__badge"))
+    assert not result.ok
+    assert "no longer has the tool" in result.text
+
+
+async def test_a_tool_that_cannot_be_offered_costs_itself_only() -> None:
+    tools = [
+        {"name": "good", "inputSchema": OBJECT},
+        {"name": "any_of", "inputSchema": {"anyOf": [{"properties": {"id": {"type": "string"}}}]}},
+        {"name": "string", "inputSchema": {"type": "string"}},
+        {"name": "no_type", "inputSchema": {}},
+        {"name": "none"},
+        {"name": "no_items", "inputSchema": {"properties": {"list": {"type": "array"}}}},
+        {"name": 7, "inputSchema": OBJECT},
+        {"name": "odd_text", "description": 7, "annotations": "x", "inputSchema": OBJECT},
+    ]
+    with capture_logs() as logs:
+        async with _running(odd(*tools)) as mcp:
+            described = json.loads(mcp.tools().json)
+            left_out = mcp.left_out()
+            done = await called(mcp, "desk__no_type")
+
+    offered = {one["function"]["name"]: one["function"]["parameters"] for one in described}
+    assert list(offered) == [
+        f"desk__{one}" for one in ("good", "any_of", "no_type", "none", "no_items", "odd_text")
+    ]
+    assert all(one["type"] == "object" for one in offered.values())
+    assert offered["desk__no_items"]["properties"]["list"]["items"] == {}
+    assert done == "did no_type"
+    assert left_out == {"desk": {"string": "its input is no object", "(no name)": "it has no name"}}
+    assert {one["tool"] for one in logs if one["event"] == "mcp.tool_left_out"} == {
+        "string",
+        "(no name)",
+    }
+
+
+@pytest.mark.parametrize("as_error", [True, False])
+async def test_a_server_that_forgot_the_session_is_asked_in_a_new_one(as_error: bool) -> None:
+    with forgetful_server(as_error=as_error) as server:
+        async with _running(McpServer("desk", url=server.url, confirm=False)) as mcp:
+            assert await called(mcp, "desk__room") == "room OAK"
+            server.sessions.clear()
+            assert await called(mcp, "desk__room") == "room OAK"
+            server.sessions.clear()
+            booked = await mcp.run_pending(action("desk__book"))
+            server.sessions.clear()
+            both = await asyncio.gather(called(mcp, "desk__room"), called(mcp, "desk__room"))
+
+    assert booked.ok
+    assert both == ["room OAK", "room OAK"]
+    assert server.done["book"] == 1
+    assert server.done["room"] == 4
+
+
+def test_the_doctor_names_the_tools_that_cannot_be_offered(tmp_path: Path) -> None:
+    tools = [*named("good"), {"name": "bad", "inputSchema": {"type": "string"}}]
+    entry = {"command": sys.executable, "args": [str(SERVER), json.dumps(tools)]}
+    file = tmp_path / "mcp.json"
+    servers = {"desk": entry, "gone": {"command": "/no/such/program"}}
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+
+    desk, gone = outside_tools(Settings(mcp_config=file))
+
+    assert (desk.state, gone.state) == ("warn", "fail")
+    assert "bad: its input is no object" in desk.sentence.en
+    assert "gone cannot be reached" in gone.sentence.en

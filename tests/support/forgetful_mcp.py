@@ -1,0 +1,103 @@
+"""An MCP server over HTTP that forgets its sessions, as one does that was started again."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+_NO_INPUT = {"type": "object", "properties": {}}
+_ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "forgetful", "version": "1"}}
+TOOLS = [
+    {"name": "room", "inputSchema": _NO_INPUT, "annotations": {"readOnlyHint": True}},
+    {"name": "book", "inputSchema": _NO_INPUT},
+]
+
+
+@dataclass
+class ForgetfulServer:
+    """`done` counts what was carried out. `as_error`: a refusal holds an error of the protocol."""
+
+    port: int = 0
+    sessions: set[str] = field(default_factory=set)
+    done: Counter[str] = field(default_factory=Counter)
+    as_error: bool = True
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    def answer(self, asked: dict[str, Any], session: str) -> tuple[int, dict[str, Any], str]:
+        """Status, result and session of a request."""
+        method, params = asked["method"], asked.get("params") or {}
+        if method == "initialize":
+            session = uuid.uuid4().hex
+            self.sessions.add(session)
+            self.done[method] += 1
+            return 200, {**_ABOUT, "protocolVersion": params["protocolVersion"]}, session
+        if session not in self.sessions:
+            return 404, {}, ""
+        if method == "tools/list":
+            return 200, {"tools": TOOLS}, session
+        if method == "tools/call":
+            self.done[params["name"]] += 1
+            return 200, {"content": [{"type": "text", "text": "room OAK"}]}, session
+        return (200 if "id" in asked else 202), {}, session
+
+
+@contextmanager
+def forgetful_server(*, as_error: bool = True) -> Iterator[ForgetfulServer]:
+    """A running server, in threads of this process."""
+    state = ForgetfulServer(as_error=as_error)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
+    server.daemon_threads = True
+    state.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _handler(state: ForgetfulServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            known = self.headers.get("Mcp-Session-Id", "")
+            status, result, session = state.answer(asked, known)
+            body: dict[str, Any] = {"jsonrpc": "2.0", "id": asked.get("id"), "result": result}
+            if status == 404:
+                error = {"code": -32001, "message": "Session not found"}
+                body = {**body, "error": error} if state.as_error else {}
+                body.pop("result", None)
+            data = b"" if status == 202 else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            if session:
+                self.send_header("Mcp-Session-Id", session)
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self) -> None:
+            self.send_response(405)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_DELETE = do_GET  # noqa: N815 -- the name that the base class looks for
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return Handler

@@ -1,0 +1,249 @@
+"""Scenes with several people in one group, played through the worker's own handlers.
+
+A scene is a JSON object: `steps`, then `ask`. The model answers each step with the step's `answer`;
+the last prompt is kept. A step without an answer is talk that does not mention the bot.
+
+`place` is “main”, “thread N” (its first message is a mention in the main chat, the bot answers
+under it), “topic N” (its root is talk without the bot), “p2p”, or “other” for another group. Other
+keys of a step: `about` (a colleague who is mentioned), `late` (Feishu delivers the event only
+before the question), `withdrawn`, `silence_s` (seconds of silence before it), `noise` (so many
+lines of other people, `answer` as for a step), `joins` and `tools` (calls of the model).
+`setup` of a scene: `mentions_only`, `topics`, `hidden` (newcomers do not see earlier messages).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bot.agents.llm.model import OnText, Request, Response
+from bot.answering.between_turns import handle_tending
+from bot.queue.consumer import Lease
+from bot.queue.jobs import EVENT_TASK, Job
+from bot.worker import handle_event
+from memory.scope import own_context
+from memory.tokens import estimate_tokens
+from sandbox.world.actors import Speech
+from tests.support.models import calling
+from tests.support.whole_turns import Stage
+
+DATA = Path(__file__).parents[1] / "data" / "group_scenes.jsonl"
+
+_WITHDRAWN = "(this message is then withdrawn)"
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
+_PEOPLE = ("Alice", "Bob", "陈晨", "Dana", "李雷", "Emil", "王芳", "Greta")
+_NOISE = {
+    "en": (
+        "the coffee machine is broken again", "who took the red umbrella?",
+        "I am in a call until later", "the printer on the second floor works now",
+        "lunch was too salty", "can somebody open the window?", "the tram is late",
+        "my plant needs water", "please close the fridge", "see you after the break",
+    ),
+    "zh": (
+        "咖啡机又坏了", "谁拿走了红雨伞？", "我先开个会", "二楼的打印机好了", "午饭有点咸",
+        "谁能开一下窗？", "电车晚点了", "我的花要浇水", "请把冰箱关上", "休息以后见",
+    ),
+}  # fmt: skip
+
+Scene = Mapping[str, Any]
+
+
+def scenes(path: Path = DATA) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+class Answering:
+    """A model that says what the scene has it say, and keeps its last prompt."""
+
+    def __init__(self) -> None:
+        self.says = "Noted."
+        self.tools: list[tuple[str, dict[str, Any]]] = []
+        self.messages: list[Mapping[str, Any]] = []
+
+    async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
+        self.messages = list(request.messages)
+        if self.tools and request.tools:
+            calls, self.tools = self.tools, []
+            return calling(*calls)
+        return Response(self.says)
+
+    @property
+    def prompt(self) -> str:
+        """All that was sent besides the rules, in order."""
+        return "\n".join(str(one.get("content") or "") for one in self.messages[1:])
+
+    @property
+    def tokens(self) -> int:
+        return sum(estimate_tokens(str(one.get("content") or "")) + 4 for one in self.messages)
+
+
+@dataclass
+class Played:
+    """One scene on the stage, in a group and with people of its own."""
+
+    stage: Stage
+    scene: Scene
+    people: dict[str, str] = field(default_factory=dict)
+    chats: dict[str, str] = field(default_factory=dict)
+    roots: dict[str, str] = field(default_factory=dict)
+    held: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def _model(self) -> Answering:
+        return self.stage.model  # type: ignore[return-value]
+
+    async def prompt(self) -> str:
+        """The prompt of the question at the end."""
+        await self._begin()
+        for step in self.scene["steps"]:
+            await self._step(step)
+        self.stage.town.events += self.held
+        await self._work()
+        self._model.messages = []
+        await self._step({**self.scene["ask"], "answer": "…"})
+        assert self._model.messages, f"{self.scene['id']}: the question was not answered"
+        return self._model.prompt
+
+    async def _begin(self) -> None:
+        platform, setup = self.stage.town.platform, self.scene.get("setup", {})
+        joining = {step["joins"] for step in self.scene["steps"] if "joins" in step}
+        self.people = {name: platform.actors.add_person(name).open_id for name in _PEOPLE}
+        there = [id for name, id in self.people.items() if name not in joining]
+        for name in ("main", "other"):
+            topics = bool(setup.get("topics")) and name == "main"
+            group = platform.groups.add(name, there, topics=topics).chat_id
+            self.chats[name] = group
+        await self._work()
+        if setup.get("hidden"):
+            self.stage.database.execute(
+                "insert into chat_rules (tenant_key, chat_id, history) values (%s, %s, 'hidden')"
+                " on conflict (tenant_key, chat_id) do update set history = 'hidden'",
+                [self.stage.town.config.tenant_key, self.chats["main"]],
+            )
+            self.stage.database.execute(
+                "update chats set members_read_at = now() where chat_id = %s", [self.chats["main"]]
+            )
+
+    async def _step(self, step: Mapping[str, Any]) -> None:
+        if "silence_s" in step:
+            self._fall_silent(step["silence_s"])
+        if "joins" in step:
+            person = self.people[step["joins"]]
+            self.stage.town.platform.groups.set_membership(self.chats["main"], person, member=True)
+            await self._work()
+        for line in self._lines(step):
+            await self._say(line)
+
+    def _lines(self, step: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """What is said in a step: a line, or as many lines of noise."""
+        if "text" in step:
+            yield step
+        words = _NOISE[self.scene["lang"]]
+        for number in range(step.get("noise", 0)):
+            who = _PEOPLE[number % len(_PEOPLE)]
+            yield {"text": f"{words[number % len(words)]} ({number + 1})", **step, "who": who}
+
+    async def _say(self, step: Mapping[str, Any]) -> None:
+        platform = self.stage.town.platform
+        answer = step.get("answer")
+        text = step["text"].replace(_WITHDRAWN, "").strip()
+        before = len(self.stage.town.events)
+        self._model.says, self._model.tools = (
+            answer or "Noted.",
+            [(name, dict(arguments)) for name, arguments in step.get("tools", ())],
+        )
+        message = platform.actors.say(self._speech(step, text, mention=answer is not None))
+        place = step.get("place", "main")
+        if place.startswith(("thread", "topic")):
+            self.roots.setdefault(place, message.message_id)
+        if step.get("late"):
+            self.held += self.stage.town.events[before:]
+            del self.stage.town.events[before:]
+        if self.scene.get("setup", {}).get("mentions_only") and answer is None:
+            del self.stage.town.events[before:]
+        await self._work()
+        time.sleep(0.002)  # times are known to the millisecond  # noqa: ASYNC251
+        if step.get("withdrawn") or _WITHDRAWN in step["text"]:
+            platform.actors.recall(message.message_id, message.sender)
+            await self._work()
+
+    def _speech(self, step: Mapping[str, Any], text: str, *, mention: bool) -> Speech:
+        world, place, who = self.stage.town.platform.world, step.get("place", "main"), step["who"]
+        if place == "p2p":
+            return Speech(self.people[who], world.p2p_chat(self.people[who]).chat_id, text)
+        if "about" in step:
+            text = f"@{step['about']} {text}"
+        if mention:
+            text = f"@{world.bot.name} {text}"
+        chat = self.chats["other" if place == "other" else "main"]
+        return Speech(self.people[who], chat, text, reply_to=self.roots.get(place, ""))
+
+    def _fall_silent(self, seconds: int) -> None:
+        """So much time goes by: whatever is stored was said that much earlier."""
+        chats = list(self.chats.values())
+        execute = self.stage.database.execute
+        span = [f"{seconds} s", chats]
+        execute(
+            "update agent_messages set created_at = created_at - %s::interval"
+            " where chat_id = any (%s)", span,
+        )  # fmt: skip
+        execute(
+            "update agent_turns set created_at = created_at - %s::interval"
+            " where chat_id = any (%s)", span,
+        )  # fmt: skip
+        ms = [seconds * 1000, chats]
+        execute(
+            'update chat_transcript set "timestamp" = "timestamp" - %s where chat_id = any (%s)', ms
+        )
+        execute(
+            "update chat_conversations set last_activity = last_activity - %s"
+            " where chat_id = any (%s)", ms,
+        )  # fmt: skip
+        self.stage.services.transcripts.drop(self.chats["main"])
+
+    async def _work(self) -> None:
+        """Events, then what they queued, until nothing is left."""
+        events = self.stage.town.events
+        while events or (jobs := self._jobs()):
+            if events:
+                args = {"payload": events.pop(0), "received_ms": int(time.time() * 1000)}
+                lease = Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
+                await handle_event(self.stage.services, lease)
+                continue
+            for args in jobs:
+                context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
+                await handle_tending(self.stage.services, context, 1)
+
+    def _jobs(self) -> list[dict[str, Any]]:
+        rows = self.stage.database.execute("delete from feishu_bot.jobs returning args").fetchall()
+        return [args for (args,) in rows if "conversation_id" in args]
+
+
+def wrong(scene: Scene, prompt: str) -> str:
+    """Why the prompt does not serve: "" if it does."""
+    prompt = _TIME.sub("", prompt)
+    wanted = scene["want"] if isinstance(scene["want"], list) else [scene["want"]]
+    for word in wanted:
+        if word and not _places(word, prompt):
+            return f"{word!r} is missing"
+    stale, last = scene.get("stale"), wanted[-1]
+    if stale and last and (old := _places(stale, prompt)) and old[-1] > _places(last, prompt)[-1]:
+        return f"{stale!r} comes after {last!r}"
+    unwanted = scene.get("never") or ()
+    for word in [unwanted] if isinstance(unwanted, str) else unwanted:
+        if _places(word, prompt):
+            return f"{word!r} is there"
+    return ""
+
+
+def _places(words: str, text: str) -> Sequence[int]:
+    """Where `words` stand as a token: “3 March” is not in “13 March”."""
+    edge = r"[0-9A-Za-z]"
+    before = rf"(?<!{edge})" if re.match(edge, words) else ""
+    after = rf"(?!{edge})" if re.match(edge, words[-1]) else ""
+    return [one.start() for one in re.finditer(before + re.escape(words) + after, text)]

@@ -1,0 +1,82 @@
+"""Schemas of MCP tools: one that no endpoint takes is repaired, or refused with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.agents.mcp.schemas import SchemaUnfit, repaired
+
+TEXT = {"type": "string"}
+EMPTY = {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({}, EMPTY),
+        (None, EMPTY),
+        (True, EMPTY),
+        ({"type": "object"}, EMPTY),
+        ({"type": "object", "properties": None, "required": None}, EMPTY),
+        ({"type": ["object", "null"], "properties": {"a": TEXT}}, {"a": TEXT}),
+        ({"properties": {"a": TEXT}, "required": ["a", "b", 7]}, {"a": TEXT}),
+        ({"type": "object", "properties": {"a": True}}, {"a": {}}),
+        (
+            {"type": "object", "properties": {"a": {"type": "array"}}},
+            {"a": {"type": "array", "items": {}}},
+        ),
+        (
+            {"properties": {"a": {"type": ["array", "null"], "items": [TEXT]}}},
+            {"a": {"type": ["array", "null"], "items": {}}},
+        ),
+        (
+            {"properties": {"a": {"properties": {"b": {"anyOf": [{"type": "array"}]}}}}},
+            {"a": {"properties": {"b": {"anyOf": [{"type": "array", "items": {}}]}}}},
+        ),
+    ],
+)
+def test_a_schema_becomes_an_object(schema: Any, expected: dict[str, Any]) -> None:
+    found = repaired(schema)
+    assert found["type"] == "object"
+    assert found["properties"] == (expected if expected != EMPTY else {})
+
+
+@pytest.mark.parametrize("how", ["anyOf", "oneOf", "allOf"])
+def test_the_branches_of_a_combination_are_joined(how: str) -> None:
+    branches = [
+        {"type": "object", "properties": {"id": TEXT, "at": TEXT}, "required": ["id", "at"]},
+        {"type": "object", "properties": {"name": TEXT, "at": TEXT}, "required": ["name", "at"]},
+    ]
+    found = repaired({how: branches})
+    assert how not in found
+    assert set(found["properties"]) == {"id", "at", "name"}
+    assert set(found["required"]) == ({"id", "at", "name"} if how == "allOf" else {"at"})
+
+
+def test_a_reference_stays() -> None:
+    again = {
+        "type": "object",
+        "properties": {"again": {"$ref": "#/$defs/A"}, "l": {"type": "array"}},
+    }
+    found = repaired({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": again}})
+    assert found["properties"] == {"a": {"$ref": "#/$defs/A"}}
+    assert found["$defs"]["A"]["properties"]["l"] == {"type": "array", "items": {}}
+
+
+def test_what_a_server_gave_is_not_changed() -> None:
+    given = {"anyOf": [{"properties": {"a": {"type": "array"}}}]}
+    repaired(given)
+    assert given == {"anyOf": [{"properties": {"a": {"type": "array"}}}]}
+
+
+DEEP: dict[str, Any] = {}
+for _ in range(50):
+    DEEP = {"properties": {"a": DEEP}}
+
+
+@pytest.mark.parametrize("schema", [{"type": "string"}, {"type": ["array"]}, 7, "object", DEEP])
+def test_what_is_no_object_is_refused(schema: Any) -> None:
+    with pytest.raises(SchemaUnfit, match="its input is"):
+        repaired(schema)

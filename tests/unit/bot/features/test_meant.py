@@ -1,0 +1,51 @@
+"""What is meant by “forget …”."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.features.own_memory.meant import match, names_something
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("alice@acme.io", "Her address is ALICE＠acme.io."),
+        ("alice at acme dot io", "alice@acme.io"),
+        ("a-l-i-c-e", "Alice has the key"),
+        ("the gym code", "gym_code 4471"),
+        ("about the gym codes", "The code of the gym is 4471"),
+        ("138 0013 8000", "call 13800138000"),
+        ("四四七一", "the code is 4471"),
+        ("號碼4471", "号码是4471"),
+        ("健身房密码", "健身房密码 4471"),
+        ("everything about Halden", "vendor Halden charges 40 euros"),
+        ("/srv/data/keys", "look into /srv/data/keys."),
+    ],
+)
+def test_it_is_found_in_any_spelling(words: str, text: str) -> None:
+    assert match(words, text) == "sure"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("alice@acme.io", "alice.smith@acme.io has signed"),
+        ("bob@example.com NDA", "bob@example.com.uk has the NDA"),
+        ("4471", "the code is 44712"),
+        ("/srv/data", "look into /srv/data/keys"),
+        ("the gym", "the gymnast won"),
+    ],
+)
+def test_an_identifier_matches_as_a_whole_only(words: str, text: str) -> None:
+    assert not match(words, text)
+
+
+def test_half_of_the_words_is_not_sure() -> None:
+    assert match("Anna Smith", "Anna Smithson called") == "likely"
+    assert not match("the code of the gym in Porto", "the code review")
+
+
+@pytest.mark.parametrize("words", ["", "that", "about it", "这个", "关于我的"])
+def test_words_that_name_nothing_find_nothing(words: str) -> None:
+    assert not names_something(words)

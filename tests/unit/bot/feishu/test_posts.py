@@ -1,0 +1,141 @@
+"""Posts in the shapes that clients send: a person's words and files reach the prompt from each."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.feishu.content import holds_attachment, render_content
+from bot.feishu.resources import Attachment, Content
+
+AT = {"tag": "at", "user_id": "@_user_1", "user_name": "Bot"}
+ASKED = [AT, {"tag": "text", "text": " how many?"}]
+FULL = [ASKED]
+FILE = {"file_key": "file_a", "file_name": "访客.csv", "is_folder": False}
+CSV = Attachment("file", "file_a", "访客.csv")
+
+
+def read(**post: Any) -> Content:
+    return render_content("post", json.dumps(post))
+
+
+def pictures(content: Content) -> list[str]:
+    return [one.key for one in content.attachments if one.kind == "image"]
+
+
+@pytest.mark.parametrize(
+    "post",
+    [
+        {"content": FULL, "files": [FILE]},
+        {"content": FULL, "files": [FILE, FILE]},
+        {"content": FULL, "content_v2": [[{"tag": "md", "text": "@_user_1 how many?"}]]}
+        | {"files": [FILE]},
+        {"zh_cn": {"content": FULL, "files": [FILE]}},
+        {"th_th": {"content": FULL}, "files": [FILE]},
+        {"post": {"en_us": {"content": FULL, "files": [FILE]}}},
+        {"content": FULL, "attachments": [FILE, None, "stray"]},
+        {"content": [*FULL, [{"tag": "file", **FILE}]]},
+    ],
+)
+def test_files_of_a_post_are_read_once_wherever_they_stand(post: dict[str, Any]) -> None:
+    found = read(**post)
+    assert "@_user_1 how many?" in found.template
+    assert found.attachments == (CSV,)
+    assert found.template.count("[file: 访客.csv]") == 1
+
+
+def test_a_post_of_files_only_looks_like_a_message_with_a_file() -> None:
+    found = read(title="", content=[[]], content_v2=[[]], files=[FILE])
+    assert found == Content("[file: 访客.csv]", (CSV,))
+    assert holds_attachment(found.template)
+
+
+def test_a_folder_and_a_file_without_a_key_are_named() -> None:
+    folder = {"file_key": "folder_a", "file_name": "photos", "is_folder": True}
+    found = read(content=FULL, files=[folder, {"file_name": "no_key.csv"}, None])
+    assert found.template.splitlines()[1:] == ["[folder: photos]", "[file: no_key.csv]"]
+    assert [(one.kind, one.name) for one in found.attachments] == [
+        ("folder", "photos"),
+        ("file that Feishu sent without a key", "no_key.csv"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        [[]],
+        [None],
+        None,
+        {},
+        "",
+        [[{"tag": "md", "text": ""}]],
+        [[{"tag": "md"}]],
+        [[{"tag": "md", "text": None}, 7]],
+        [[AT]],
+        [[{"tag": "hr"}]],
+    ],
+)
+def test_a_markdown_version_that_says_less_does_not_hide_the_plain_one(markdown: Any) -> None:
+    assert read(content=FULL, content_v2=markdown).template == "@_user_1 how many?"
+
+
+@pytest.mark.parametrize(
+    "post",
+    [
+        {"content": ASKED},
+        {"content": [AT, [{"tag": "text", "text": "how many?"}]]},
+        {"content": [[AT, " how many?"]]},
+        {"content": [[[AT], [{"tag": "text", "text": " how many?"}]]]},
+        {"content": ["@_user_1 how many?"]},
+        {"content": "@_user_1 how many?"},
+        {"content": json.dumps(FULL)},
+        {"content": [[AT, {"tag": "markdown", "text": " how many?"}], None]},
+        {"content": [[AT, {"tag": "markdown", "content": " how many?"}]]},
+        {"content": [[AT, {"tag": "quote", "elements": [{"tag": "text", "text": " how many?"}]}]]},
+        {"content": [], "en_us": {"content": FULL}},
+        {"post": {"content": FULL}},
+        {"post": {"zh_cn": {"content": FULL}}},
+        {"vi_vn": {"content": FULL}},
+        {"content_v2": FULL},
+    ],
+)
+def test_the_words_are_read_from_every_shape(post: dict[str, Any]) -> None:
+    assert " ".join(read(**post).template.split()) == "@_user_1 how many?"
+
+
+def test_an_unknown_node_is_named_and_not_lost() -> None:
+    assert read(content=[[{"tag": "hologram"}]]).template == "[hologram]"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "keys"),
+    [
+        ("see\n![image](img_v3_1)", ["img_v3_1"]),
+        ('![](img_v3_1) ![same](img_v3_1) ![x](img_v3_2 "title")', ["img_v3_1", "img_v3_2"]),
+        ("```py\nx\n```\n![](img_v3_1)", ["img_v3_1"]),
+        ("~~~\n![](img_v3_9)\n~~~\n`` ![](img_v3_8) `` ![](<img_v3_1>)", ["img_v3_1"]),
+        ("```\n![](img_v3_9)", []),
+        ("![](https://example.com/img_v3_9)", []),
+    ],
+)
+def test_pictures_in_markdown_are_found_outside_of_code(markdown: str, keys: list[str]) -> None:
+    rows = [[{"tag": "md", "text": markdown}]]
+    assert pictures(read(content=[[]], content_v2=rows)) == keys
+    assert pictures(read(content=rows)) == keys
+
+
+def test_a_picture_in_both_versions_is_loaded_once() -> None:
+    plain = [*FULL, [{"tag": "img", "image_key": "img_v3_1"}]]
+    rows = [[{"tag": "md", "text": "@_user_1 how many?\n![image](img_v3_1)\n![](img_v3_2)"}]]
+    assert pictures(read(content=plain, content_v2=rows)) == ["img_v3_1", "img_v3_2"]
+
+
+def test_a_code_block_stays_closed_whatever_is_in_it() -> None:
+    code = {"tag": "code_block", "language": "a\nb", "text": "```\nx\n````\ny"}
+    text = read(content=[[code], [{"tag": "text", "text": "after"}]]).template
+    assert text == "`````\n```\nx\n````\ny\n`````\nafter"
+
+
+@pytest.mark.parametrize("content", [7, True, [[[[[[[]]]]]]], [{}], [[{"tag": 3}]], {"a": 1}])
+def test_nothing_raises(content: Any) -> None:
+    assert render_content("post", json.dumps({"content": content, "files": content})).template == ""
