@@ -2,7 +2,7 @@
 
 StoreError
 ├── StoreUnavailable        the database or its API did not answer in time; try again later
-│   ├── ConnectionLost      the connection ended during the call; a new one may work at once
+│   ├── StoreConnectionLost the connection ended during the call; a new one may work at once
 │   ├── NotMigrated         it lacks our schema, roles or functions: run scripts/migrate
 │   └── KeyRefused          Supabase refuses our key or token; the message names the variable
 ├── StoreQueueAway          the queue's database, where turns wait for a memory that is away
@@ -48,7 +48,7 @@ class StoreUnavailable(StoreError):
     """The memory did not answer."""
 
 
-class ConnectionLost(StoreUnavailable):
+class StoreConnectionLost(StoreUnavailable):
     """The connection ended during a call, which may have been carried out."""
 
 

@@ -16,7 +16,7 @@ from memory.backends.credentials import Credentials
 from memory.backends.refusals import refusal
 from memory.backends.results import READS, require_json, require_shape
 from memory.backends.signing import SigningKey
-from memory.errors import ConnectionLost, StoreUnavailable
+from memory.errors import StoreConnectionLost, StoreUnavailable
 from memory.proxies import proxy_for
 from memory.scope import AgentMemoryContext, Sharing
 
@@ -69,7 +69,7 @@ class SupabaseRpc:
         try:
             async with asyncio.timeout(self._timeout_s):
                 for _ in range(attempts - 1):
-                    with contextlib.suppress(ConnectionLost):
+                    with contextlib.suppress(StoreConnectionLost):
                         return await self._call_once(function, params, context)
                 return await self._call_once(function, params, context)
         except TimeoutError as exc:
@@ -86,7 +86,7 @@ class SupabaseRpc:
         try:
             return require_shape(function, (await request.execute()).data)
         except _LOST as exc:
-            raise ConnectionLost(f"{function}: {type(exc).__name__}") from exc
+            raise StoreConnectionLost(f"{function}: {type(exc).__name__}") from exc
         except httpx.HTTPError as exc:
             raise StoreUnavailable(f"{function}: {type(exc).__name__}") from exc
 

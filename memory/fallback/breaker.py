@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import structlog
 
-from memory.errors import ConnectionLost, KeyRefused, NotMigrated, StoreError, StoreUnavailable
+from memory.errors import KeyRefused, NotMigrated, StoreConnectionLost, StoreError, StoreUnavailable
 from memory.fallback.patience import Patience
 from memory.rpc import Call, Rpc
 from memory.scope import AgentMemoryContext, memory_context
@@ -219,7 +219,7 @@ class BreakingRpc:
         named = isinstance(exc, NotMigrated | KeyRefused)
         kind = type(exc if named else exc.__cause__ or exc).__name__
         was_closed = self.breaker.admit()
-        self.breaker.failed(lost=isinstance(exc, ConnectionLost))
+        self.breaker.failed(lost=isinstance(exc, StoreConnectionLost))
         self._watch.failed(kind)
         self._watch.state(self.breaker.state)
         if was_closed and not self.breaker.admit():

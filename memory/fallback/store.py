@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from memory.errors import ConnectionLost, StoreError, StoreUnavailable
+from memory.errors import StoreConnectionLost, StoreError, StoreUnavailable
 from memory.fallback.breaker import PROBE, BreakingRpc, MemoryWatch
 from memory.fallback.late_writes import LateWrite, late_write
 from memory.fallback.store_jobs import MissedTurn, Row, StoreJobs, Waiting, write_job
@@ -326,7 +326,7 @@ class OutageStore(MemoryStore):
             try:
                 return await call()
             except StoreUnavailable as exc:
-                attempts = _ATTEMPTS_IF_LOST if isinstance(exc, ConnectionLost) else 2
+                attempts = _ATTEMPTS_IF_LOST if isinstance(exc, StoreConnectionLost) else 2
                 is_quick = time.monotonic() - began <= _QUICK_S
                 if self._breaker.state != "closed" or not is_quick or attempt >= attempts:
                     raise

@@ -16,7 +16,7 @@ from lab.doubles.lite import SupabaseLite
 from memory.backends.results import READS
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
-from memory.errors import ConnectionLost, KeyRefused, NotMigrated, StoreUnavailable
+from memory.errors import KeyRefused, NotMigrated, StoreConnectionLost, StoreUnavailable
 from memory.store import MemoryStore
 from tests.support import postgres
 from tests.support.people import Group
@@ -150,7 +150,7 @@ async def test_a_call_whose_connection_ends_is_made_again_if_it_only_reads(
         call = (
             memory.working_memory if reads else partial(memory.clear_working_memory, scope="chat")
         )
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(StoreConnectionLost):
             await call(group.turn())
         await memory.close()
     assert len(api.asked) == asked
