@@ -78,7 +78,7 @@ def test_no_word_of_a_source_is_stored() -> None:
 
 
 def test_a_foot_as_the_table_has_it_needs_no_list_of_sources() -> None:
-    bare = replace(FOOT, recalled=())
+    bare = replace(FOOT, recalled=(), seconds=1.0)
     stored = {key: value for key, value in bare.row().items() if key != "recalled"}
     assert Foot.of_row(stored) == bare
 
