@@ -664,14 +664,18 @@ class TestPicturesAndFiles:
 
     async def test_a_file_of_a_moment_ago_is_read_for_the_question_about_it(self) -> None:
         sent = raw(msg_type="file", body={"content": '{"file_key": "k", "file_name": "a.txt"}'})
-        said = StoredMessage(1, "user", "[file: a.txt]", message_id="om_said")
-        question = StoredMessage(2, "user", "what?", message_id="om_question")
+        said = StoredMessage(1, "user", "[file: a.txt]", "ou_alice", "Alice", "om_said")
+        question = StoredMessage(2, "user", "what?", "ou_alice", "Alice", "om_question")
         world = World({"om_said": [sent]}, {"k": b"apples"})
+        asked = event(thread_id="omt_1", root_id="om_root", parent_id="om_root")
 
-        assert (await world.gather(event(), history=(said, question))).text.endswith("\n> apples")
+        assert (await world.gather(asked, history=(said, question))).text.endswith("\n> apples")
+        for other in (replace(said, actor_id="ou_bob"), replace(said, id=-1)):
+            assert (await world.gather(asked, history=(other, question))).text == ""
+        assert (await world.gather(event(), history=(said, question))).text == "", "a new thread"
         elsewhere = replace(sent, chat_id="oc_other")
         world = World({"om_said": [elsewhere]}, {"k": b"apples"})
-        assert (await world.gather(event(), history=(said, question))).text == ""
+        assert (await world.gather(asked, history=(said, question))).text == ""
 
     @pytest.mark.parametrize(
         ("data", "kind"),
