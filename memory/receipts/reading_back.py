@@ -15,7 +15,6 @@ from memory.receipts.keys import KEY_FILE
 from memory.receipts.survivors import Search
 
 ROLE = "bot_verifier"
-_PAGE = 500
 # Folders of the embedded server: deleted rows stay on its pages until vacuum.
 _OF_THE_SERVER = frozenset({"postgres", "postgres.log", "run"})
 _COLUMNS = """
@@ -96,6 +95,5 @@ def _rows(
         sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(schema, table)
     )
     with connection.cursor("reading_back", row_factory=dict_row) as cursor:
-        cursor.itersize = _PAGE
         cursor.execute(query)
         yield from cursor

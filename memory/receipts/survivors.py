@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Trace:
     """Where something was found; `column` is "" if the row's id gives it away."""
 
     place: str
@@ -44,7 +44,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DeletedWords:
     """What a deletion removed: the words as far as they are given, and the ids it was about."""
 
     texts: tuple[str, ...]
@@ -66,17 +66,17 @@ class Wanted:
 class Search:
     """Collects findings; `survivors` and `elsewhere` divide them when all places were read."""
 
-    wanted: Wanted
-    _certain: list[Finding] = field(default_factory=list)
-    _unexplained: list[Finding] = field(default_factory=list)
-    _statements: list[Finding] = field(default_factory=list)
+    wanted: DeletedWords
+    _certain: list[Trace] = field(default_factory=list)
+    _unexplained: list[Trace] = field(default_factory=list)
+    _statements: list[Trace] = field(default_factory=list)
 
     @property
-    def survivors(self) -> Sequence[Finding]:
+    def survivors(self) -> Sequence[Trace]:
         return [*self._certain, *([] if self._statements else self._unexplained)]
 
     @property
-    def elsewhere(self) -> Sequence[Finding]:
+    def elsewhere(self) -> Sequence[Trace]:
         """The same words from another source."""
         return [*self._statements, *(self._unexplained if self._statements else [])]
 
@@ -87,21 +87,21 @@ class Search:
         if named & self.wanted.ids:
             if not hits and self.wanted.is_retraction and table in _OF_A_MESSAGE:
                 hits = [""]
-            self._certain += [Finding(table, column, _name(row)) for column in hits]
+            self._certain += [Trace(table, column, _name(row)) for column in hits]
             return
         for column in hits:
             is_statement = bool(named) and _is_statement(table, row, column)
             kept = self._statements if is_statement else self._unexplained
-            kept.append(Finding(table, column, _name(row)))
+            kept.append(Trace(table, column, _name(row)))
 
     def read_text(self, place: str, text: str, row: str = "") -> None:
         """Looks at a text that belongs to nobody: of a file, of a log."""
         if self.wanted.stands_in(text):
-            self._unexplained.append(Finding(place, "", row))
+            self._unexplained.append(Trace(place, "", row))
 
     def note(self, place: str, row: str) -> None:
         """Notes a survivor that its place alone gives away."""
-        self._certain.append(Finding(place, "", row))
+        self._certain.append(Trace(place, "", row))
 
     def _stand_in(self, value: object) -> bool:
         return any(self.wanted.stands_in(text) for text in _texts(value))

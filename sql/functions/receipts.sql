@@ -30,7 +30,7 @@ $$;
 
 -- The receipt of a deletion that began at p_before (`rows_written`) and ends now; none if nothing went and p_reader is
 -- null. p_about: ids, p_texts: the words that went; at most
--- 200 of each are named. Without p_salt one is made, which waits for p_reader to take it.
+-- 200 ids and 100 texts are named. Without p_salt one is made, which waits for p_reader to take it.
 create or replace function bot_private.draft_receipt(
   p_kind text, p_about text[], p_texts text[], p_before jsonb, p_reader text, p_tenant_key text, p_salt text
 ) returns void
@@ -55,7 +55,7 @@ begin
       'commitments', (
         select coalesce(jsonb_agg(h.hash order by h.hash), '[]') from (
           select distinct encode(sha256(convert_to(v_salt || t, 'UTF8')), 'hex') as hash
-          from unnest(p_texts) t where t <> '' limit 200) h)));
+          from unnest(p_texts) t where t <> '' limit 100) h)));
 end
 $$;
 

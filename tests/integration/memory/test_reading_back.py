@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 
 from memory.receipts.reading_back import as_verifier, search_database, search_files
-from memory.receipts.survivors import Search, Wanted
+from memory.receipts.survivors import DeletedWords, Search
 from tests.support.places_of_words import COLUMNS, PLACES, UNREAD
 
 TEXT = "the gym code is Porto 4471"
@@ -24,8 +24,8 @@ def database(database_url: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def searched(database: psycopg.Connection, wanted: Wanted | None = None) -> Search:
-    search = Search(wanted or Wanted((TEXT,), frozenset({ASKED}), is_retraction=True))
+def searched(database: psycopg.Connection, wanted: DeletedWords | None = None) -> Search:
+    search = Search(wanted or DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
     with as_verifier(database):
         search_database(database, search)
     return search
@@ -73,12 +73,12 @@ def test_a_survivor_is_found_in_every_column_that_can_hold_words(
     ],
 )
 def test_other_spacing_width_and_case_are_the_same_words(said: str) -> None:
-    assert Wanted((TEXT,)).stands_in(said)
+    assert DeletedWords((TEXT,)).stands_in(said)
 
 
 @pytest.mark.parametrize("said", ["the gym code is Porto 44710", "bathe gym code is Porto 4471"])
 def test_part_of_another_word_is_not_the_same(said: str) -> None:
-    assert not Wanted((TEXT,)).stands_in(said)
+    assert not DeletedWords((TEXT,)).stands_in(said)
 
 
 def test_words_in_files_and_logs_are_found_and_the_servers_own_are_left_out(
@@ -89,7 +89,7 @@ def test_words_in_files_and_logs_are_found_and_the_servers_own_are_left_out(
     (data / "postgres" / "1259").write_text(TEXT)
     (data / "kept.json").write_text(f'{{"a": "{TEXT}"}}')
     log.write_text(f"nothing\n{TEXT}\n")
-    search = Search(Wanted((TEXT,)))
+    search = Search(DeletedWords((TEXT,)))
 
     search_files(data, [log], search)
 
@@ -128,7 +128,7 @@ def test_who_verifies_can_write_nothing_and_reads_no_key(database: psycopg.Conne
 def test_honest_histories_in_which_colleagues_repeat_each_other_have_no_survivor() -> None:
     """500 histories: what one person retracted others said too, and answers and facts tell it."""
     for seed in range(500):
-        search = Search(Wanted((TEXT,), frozenset({ASKED}), is_retraction=True))
+        search = Search(DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
         for table, row in honest_history(random.Random(seed)):
             search.read_row(table, row)
         assert search.survivors == [], seed
@@ -136,7 +136,7 @@ def test_honest_histories_in_which_colleagues_repeat_each_other_have_no_survivor
 
 
 def test_what_stands_under_the_id_of_the_retracted_message_survived_whoever_said_it_too() -> None:
-    search = Search(Wanted((TEXT,), frozenset({ASKED}), is_retraction=True))
+    search = Search(DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
     for table, row in honest_history(random.Random(1)):
         search.read_row(table, row)
     note = {"id": "n1", "turn_id": ASKED, "title": "Gym", "body": TEXT}
