@@ -2,6 +2,7 @@
 
 StoreError
 ├── StoreUnavailable        the database or its API did not answer in time; try again later
+│   ├── StoreConnectionLost the connection ended during the call; a new one may work at once
 │   ├── NotMigrated         it lacks our schema, roles or functions: run scripts/migrate
 │   └── KeyRefused          Supabase refuses our key or token; the message names the variable
 ├── StoreQueueAway          the queue's database, where turns wait for a memory that is away
@@ -45,6 +46,10 @@ class StoreError(Exception):
 
 class StoreUnavailable(StoreError):
     """The memory did not answer."""
+
+
+class StoreConnectionLost(StoreUnavailable):
+    """The connection ended during a call, which may have been carried out."""
 
 
 class NotMigrated(StoreUnavailable):

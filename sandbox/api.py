@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, current_app, g, request
 
 from sandbox.errors import ApiError, scope_missing, scope_not_approved
 from sandbox.http import (
@@ -36,6 +36,7 @@ from sandbox.views import (
 from sandbox.world import scopes, user_scopes
 
 TENANT, USER = "tenant", "user"
+_ALL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 USER_TOKEN = "Bearer eyJ"  # noqa: S105 (how people's tokens begin)
 
 
@@ -64,6 +65,8 @@ def open_apis() -> Blueprint:
     blueprint.register_error_handler(ApiError, refused)
     for one in ENDPOINTS:
         blueprint.add_url_rule(one.rule, one.name, one.view, methods=[one.method])
+    for rule in ("/<path:path>", "/im/v1/chats/search"):
+        blueprint.add_url_rule(rule, "not_played", _not_played, methods=_ALL_METHODS)
     return blueprint
 
 
@@ -75,10 +78,20 @@ def issue_token() -> Response:
     return json_response({"code": 0, "msg": "ok", "tenant_access_token": token, "expire": left_s})
 
 
+def _not_played(path: str = "") -> Response:
+    """Refuses a call that the sandbox does not play as Feishu refuses unknown paths and methods."""
+    adapter = current_app.url_map.bind("")
+    played = (adapter.match(request.path, method)[0] for method in _ALL_METHODS)
+    is_path = bool(path) and any(endpoint != request.endpoint for endpoint in played)
+    raise ApiError(99991301 if is_path else 99991201, status=404)
+
+
 def _before() -> Response | None:
     if (answer := note_call()) is not None:
         return answer
-    method, platform = _METHODS[str(request.endpoint)], current_platform()
+    if (method := _METHODS.get(str(request.endpoint))) is None:
+        return None
+    platform = current_platform()
     if method.tokens:
         with platform.world.lock:
             _authorise(method, request.headers.get("Authorization", ""))

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+# Clients refuse an empty address; nothing fetches it.
+AVATAR = "https://sandbox.invalid/avatar.png"
+
 
 @dataclass(frozen=True)
 class SandboxConfig:
@@ -28,7 +31,7 @@ class SandboxConfig:
         clock: seconds since the epoch.
     """
 
-    app_id: str = "cli_sandbox0000000001"
+    app_id: str = "cli_5a4d0b0c5a4d0001"
     app_secret: str = "sandbox-app-secret"  # noqa: S105 (a simulated app has a public secret)
     encrypt_key: str = "sandbox-encrypt-key"
     verification_token: str = "sandbox-verification-token"  # noqa: S105 (as above)

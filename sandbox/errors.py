@@ -27,6 +27,8 @@ MESSAGES: dict[int, str] = {
     230011: "The message is recalled.",
     230020: "This operation triggers the frequency limit.",
     230025: "The length of the message content reaches its limit.",
+    99991201: "The API is not played by the sandbox.",
+    99991301: "The method of this API is not played by the sandbox.",
     230027: "Lack of necessary permissions",
     230026: "No permission to recall this message.",
     230031: "Message can only be modified within 14 days after sending.",

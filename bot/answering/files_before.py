@@ -17,6 +17,7 @@ from bot.listening.attachment_reference import reference
 from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.services import Services
+from memory.models import StoredMessage
 
 _FILE = re.compile(r"^\[file: ", re.MULTILINE)
 _RECENT = 7  # messages, the question among them
@@ -38,17 +39,29 @@ async def read_first(services: Services, source: QuestionSource) -> list[tuple[s
 
 
 async def sent_before(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
-    """The files of the newest message in the thread that has any, if it is recent.
+    """The files of the asker's newest message in the thread that has any, if it is recent.
 
     Feishu sends a file without words, so the question about it comes in the next message.
     """
-    for message in reversed(source.history[-_RECENT:]):
+    for message in reversed(_own_exchanges(source)[-_RECENT:]):
         if message.role == "user" and message.message_id and _FILE.search(message.content):
             found = await fetched(services, source.request, message.message_id)
             if found and found[0].chat_id in ("", source.request.chat_id):
                 return [(message.message_id, one) for one in raw_attachments(found[0])]
             return []
     return await _just_before(services, source)
+
+
+def _own_exchanges(source: QuestionSource) -> list[StoredMessage]:
+    """What the asker said to the bot in this thread, or in p2p, and the answers. The window holds
+    much more: other people's files are no part of a question that does not name them."""
+    request, lines = source.request, source.history
+    thread = request.root_of_thread
+    if request.chat_type != "p2p" and not thread:
+        return []
+    start = next((n for n, line in enumerate(lines) if line.message_id == thread), 0)
+    asker = request.sender_open_id
+    return [one for one in lines[start:] if one.id >= 0 and one.actor_id == asker]
 
 
 async def _just_before(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:

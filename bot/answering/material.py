@@ -43,6 +43,11 @@ _BEGINNINGS = {
     b"GIF89a": "image/gif",
 }
 
+_OTHERS = {b"II*\x00": "TIFF", b"MM\x00*": "TIFF", b"BM": "BMP", b"\x00\x00\x01\x00": "ICO"}
+_BRANDS = {
+    **dict.fromkeys((b"heic", b"heix", b"mif1", b"msf1", b"hevc", b"heim"), "HEIC"),
+    **dict.fromkeys((b"avif", b"avis"), "AVIF"),
+}
 _WITHIN_S = 3.0
 _MOST_VOICES = 2
 _READ = ("image", "file", AUDIO)
@@ -196,7 +201,7 @@ async def _images(
         if kind:
             images.append(Image(data, kind))
         else:
-            reason = reason or "it is too large or could not be loaded"
+            reason = reason or _why_not_shown(data)
             remarks.append(remark(f"image {number} of {len(pictures)} not shown: {reason}"))
     return tuple(images), remarks
 
@@ -216,6 +221,17 @@ def _described(attachment: Attachment) -> str:
     name = f' "{short_name(attachment.name)}"' if attachment.name else ""
     size = f", {attachment.size} bytes" if attachment.size is not None else ""
     return remark(f"{attachment.kind}{name}{size}: you know its name only, not what is in it")
+
+
+def _why_not_shown(data: bytes) -> str:
+    if not data:
+        return "it is too large or could not be loaded"
+    known = next((name for start, name in _OTHERS.items() if data.startswith(start)), "")
+    brand = _BRANDS.get(data[8:12], "") if data[4:8] == b"ftyp" else ""
+    svg = "SVG" if b"<svg" in data[:1024].lower() else ""
+    name = known or brand or svg
+    kind = f"it is a picture in the format {name}" if name else "its format is unknown"
+    return f"{kind}; only PNG, JPEG, GIF and WebP can be read, so ask for one of these"
 
 
 def media_type(data: bytes) -> str:

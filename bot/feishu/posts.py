@@ -18,7 +18,7 @@ from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.mention_keys import ALL_KEY, SOMEONE, is_joining
 from bot.feishu.resources import Attachment, Content
 from bot.text.file_names import safe_name
-from bot.text.markdown import certain_spans
+from bot.text.markdown import certain_spans, in_fences
 
 WITHOUT_KEY = "file that Feishu sent without a key"
 
@@ -29,7 +29,6 @@ _DEEPEST = 8  # levels of nodes in nodes
 _INSIDE = ("content", "elements", "children", "items")
 _KEY = r"img_[\w-]{1,200}"
 _PICTURE = re.compile(rf"!\[[^\[\]\n]{{0,500}}\]\( ?<?({_KEY})>?(?: [\"'][^\n()]{{0,200}})?\)")
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _WORD = re.compile(r"\w+")
 _MENTION = re.compile(r"@_user_\d+|@_all")
 _BACKTICKS = re.compile(r"`{3,}")
@@ -189,22 +188,17 @@ def _attachments(row: Row) -> Iterator[Attachment]:
 
 def _prose(markdown: str) -> Iterator[str]:
     """The lines of Markdown without code."""
-    fence = ""
-    for line in markdown.splitlines():
-        mark = found[1] if (found := _FENCE.match(line)) else ""
-        if fence:
-            fence = "" if mark.startswith(fence) else fence
-        elif mark:
-            fence = mark
-        else:
+    lines = markdown.splitlines()
+    for line, is_code in zip(lines, in_fences(lines), strict=True):
+        if not is_code:
             for span in reversed(certain_spans(line)):
                 line = line[: span.start] + line[span.end :]
             yield line
 
 
 def _beside(post: dict[str, Any]) -> list[Attachment]:
-    """What stands in lists next to the rows, mostly `files`."""
-    lists = [as_list(value) for name, value in post.items() if name not in _ROWS]
+    """What stands next to the rows, mostly in a list `files`."""
+    lists = [_listed(value) for name, value in post.items() if name not in _ROWS]
     found = [_resource(as_dict(item)) for items in lists for item in items]
     return [one for one in found if one]
 

@@ -15,6 +15,8 @@ from bot.feishu.resources import Attachment
 from memory.foreign_text import speaker, spoken
 
 MOST_FORWARDED = 50
+# Feishu, "Get resource in message": it does not give resources of forwarded messages.
+NOT_FETCHED = "(the files and pictures named above were not read)"
 RECALLED = "(this message was taken back)"
 
 
@@ -38,9 +40,11 @@ def raw_attachments(raw: RawMessage) -> tuple[Attachment, ...]:
 def forwarded_text(found: Sequence[RawMessage], names: Mapping[str, str]) -> str:
     """The children of a merged forward, `found[0]`: `Name: text`, oldest first, nested ones too."""
     children = sorted(found[1:], key=lambda raw: raw.create_time_ms)
-    lines = [_line(raw, names) for raw in children[:MOST_FORWARDED]]
-    left_out = len(children) - len(lines)
-    return "\n".join([*lines, *([f"({left_out} more)"] if left_out else [])])
+    told = children[:MOST_FORWARDED]
+    lines = [_line(raw, names) for raw in told]
+    lines += [f"({left_out} more)"] if (left_out := len(children) - len(told)) else []
+    lines += [NOT_FETCHED] if any(map(raw_attachments, told)) else []
+    return "\n".join(lines)
 
 
 def _line(raw: RawMessage, names: Mapping[str, str]) -> str:

@@ -60,8 +60,10 @@ def _unicode(data: bytes) -> tuple[str, str] | None:
 
 def _wide(sample: bytes) -> str:
     """UTF-16 without a mark: every ASCII character, line breaks too, has a zero byte on the same
-    side. Text in UTF-8 has hardly any."""
+    side. A few zeros in text that is valid UTF-8 are damage."""
     low, high = sample[::2].count(0), sample[1::2].count(0)
+    if (low + high) * 8 < len(sample) and _strictly(sample, "utf-8") is not None:
+        return ""
     for zeros, others, encoding in ((high, low, "utf-16-le"), (low, high, "utf-16-be")):
         if zeros > 4 * others and zeros * 50 > len(sample) and _reads(sample, encoding):
             return encoding
@@ -70,20 +72,24 @@ def _wide(sample: bytes) -> str:
 
 def _reads(sample: bytes, encoding: str) -> bool:
     """True if the sample is text in this encoding; its last character may be cut."""
-    try:
-        text = codecs.getincrementaldecoder(encoding)("strict").decode(sample)
-    except UnicodeDecodeError:
+    text = _strictly(sample, encoding)
+    if text is None:
         return False
     return sum(one.isprintable() or one.isspace() for one in text) >= 0.95 * len(text)
 
 
 def _is_cut(data: bytes) -> bool:
     """True if only the last character of UTF-8 is incomplete."""
+    text = _strictly(data, "utf-8")
+    return text is not None and not text.isascii()
+
+
+def _strictly(data: bytes, encoding: str) -> str | None:
+    """The text without its last character if that is cut; None if it is not in this encoding."""
     try:
-        text = codecs.getincrementaldecoder("utf-8")("strict").decode(data)
+        return codecs.getincrementaldecoder(encoding)("strict").decode(data)
     except UnicodeDecodeError:
-        return False
-    return not text.isascii()
+        return None
 
 
 def _older(data: bytes) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from bot.feishu.manifest import MENU
 from bot.settings import Settings
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Sentence, join_list
-from memory.backends.postgres import prepare_threshold
+from memory.backends.sessions import prepare_threshold
 from memory.scope import ChatType
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig

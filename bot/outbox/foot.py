@@ -101,7 +101,7 @@ class Foot:
         return cls(
             row["language"],
             row["seconds"],
-            tuple(RecalledSource.of_row(one, quotes) for one in row["recalled"]),
+            tuple(RecalledSource.of_row(one, quotes) for one in row.get("recalled") or ()),
             row.get("ended", ""),
             row.get("bare", False),
             row.get("heard", ""),

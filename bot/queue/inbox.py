@@ -21,8 +21,8 @@ from bot.queue.group_commit import Together
 from bot.queue.jobs import EVENT_TASK
 from bot.queue.person_rates import Asker
 from bot.queue.waiting_since import waits_since
-from memory.backends.postgres import has_sessions, prepare_threshold
 from memory.backends.reconnecting import NoConnection, is_lost
+from memory.backends.sessions import has_sessions, prepare_threshold
 from memory.backends.thread_pool import ThreadPool
 from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA

@@ -23,7 +23,8 @@ import psycopg
 
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Job
-from memory.backends.postgres import has_sessions, keepalives, server_keepalives
+from memory.backends.postgres import keepalives, server_keepalives
+from memory.backends.sessions import has_sessions
 from memory.migrations import SCHEMA
 
 _CONNECT_S = 5

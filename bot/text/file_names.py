@@ -17,12 +17,22 @@ _RESERVED = frozenset(
 def safe_name(name: str, default: str = "file") -> str:
     """The last part of `name` in one line, without what hides, reorders or means something to a
     file system; at most `LONGEST` characters, its ending kept."""
-    last = _SEPARATORS.split(unicodedata.normalize("NFC", name))[-1]
+    last = _SEPARATORS.split(unicodedata.normalize("NFC", _restored(name)))[-1]
     seen = "".join(" " if c.isspace() else c for c in last if c.isspace() or not _hidden(c))
     stem, ending = _parted(" ".join(_UNFIT.sub("_", seen).split()).rstrip(" ."))
     if not stem or stem.lower() in _RESERVED:
         stem = f"{default}_{stem}" if stem else default
     return stem[: LONGEST - len(ending)].rstrip(" .") + ending
+
+
+def _restored(name: str) -> str:
+    """The name before its UTF-8 was read as Latin-1 or Windows-1252, if it was."""
+    for encoding in ("latin-1", "cp1252"):
+        try:
+            return name.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+    return name
 
 
 def ending_of(name: str) -> str:

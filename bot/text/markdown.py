@@ -87,6 +87,11 @@ def code_starts(lines: Sequence[str]) -> list[bool]:
     return [one or other for one, other in zip(fenced, _in_span(lines, strict), strict=True)]
 
 
+def in_fences(lines: Sequence[str]) -> list[bool]:
+    """For each line, whether it is of a fenced block, in lists and quotes too."""
+    return _in_fence(lines, _loose_fence)
+
+
 def closes(line: str, mark: str) -> bool:
     """Whether `line` ends the fence that was opened with `mark`."""
     text = line.strip()

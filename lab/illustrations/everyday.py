@@ -112,6 +112,8 @@ class Everyday:
 
     def _chat(self) -> Iterator[Taken]:
         with self._opened(height=720) as page:
+            page.locator(".card summary").last.click()  # the sources of the last answer
+            page.wait_for_timeout(500)
             yield "sandbox", self.browser.picture(page)
             page.click("#show-platform")
             page.wait_for_selector("#platform[open] input")

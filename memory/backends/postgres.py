@@ -17,6 +17,7 @@ from psycopg import sql
 
 from memory.backends.exchange import AskingConnection
 from memory.backends.pool import Pool
+from memory.backends.sessions import has_sessions
 from memory.errors import StoreError, StoreUnavailable, from_sqlstate
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext, Sharing
@@ -74,17 +75,6 @@ def server_keepalives(lost_after_s: int) -> bytes:
         f"set tcp_keepalives_count = {lost_after_s - 1}; "
         f"set tcp_user_timeout = {lost_after_s * 1000}"
     ).encode()
-
-
-def has_sessions(database_url: str) -> bool:
-    """Whether a connection is one session; through a transaction pooler (Supabase: port 6543) each
-    transaction may be another one."""
-    return ":6543" not in database_url
-
-
-def prepare_threshold(database_url: str) -> int | None:
-    """None where a transaction pooler (Supabase: port 6543) cannot keep prepared statements."""
-    return 5 if has_sessions(database_url) else None
 
 
 class PostgresRpc:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Mapping
 from functools import cache
@@ -13,11 +14,14 @@ from supabase import AsyncClient, AsyncClientOptions
 
 from memory.backends.credentials import Credentials
 from memory.backends.refusals import refusal
-from memory.backends.results import require_json, require_shape
+from memory.backends.results import READS, require_json, require_shape
 from memory.backends.signing import SigningKey
-from memory.errors import StoreUnavailable
+from memory.errors import StoreConnectionLost, StoreUnavailable
 from memory.proxies import proxy_for
 from memory.scope import AgentMemoryContext, Sharing
+
+_ATTEMPTS = 4
+_LOST = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, httpx.CloseError)
 
 
 class SupabaseRpc:
@@ -59,16 +63,30 @@ class SupabaseRpc:
     async def call(
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
     ) -> Any:
+        """A read whose connection ends is made again in a new one: the edge of a hosted project
+        ends a connection now and then, and with it all calls that are under way."""
+        attempts = _ATTEMPTS if function in READS else 1
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                for _ in range(attempts - 1):
+                    with contextlib.suppress(StoreConnectionLost):
+                        return await self._call_once(function, params, context)
+                return await self._call_once(function, params, context)
+        except TimeoutError as exc:
+            raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
+
+    async def _call_once(
+        self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
+    ) -> Any:
         request = self._client.postgrest.rpc(function, dict(params))  # type: ignore[arg-type]
         # The builder's headers are its own; the client's are shared by all turns and never changed.
         headers = request.request.headers
         headers.pop("Authorization", None)
         headers.update(self._credentials.headers(context))
         try:
-            async with asyncio.timeout(self._timeout_s):
-                return require_shape(function, (await request.execute()).data)
-        except TimeoutError as exc:
-            raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
+            return require_shape(function, (await request.execute()).data)
+        except _LOST as exc:
+            raise StoreConnectionLost(f"{function}: {type(exc).__name__}") from exc
         except httpx.HTTPError as exc:
             raise StoreUnavailable(f"{function}: {type(exc).__name__}") from exc
 

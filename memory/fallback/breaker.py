@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import structlog
 
-from memory.errors import KeyRefused, NotMigrated, StoreError, StoreUnavailable
+from memory.errors import KeyRefused, NotMigrated, StoreConnectionLost, StoreError, StoreUnavailable
 from memory.fallback.patience import Patience
 from memory.rpc import Call, Rpc
 from memory.scope import AgentMemoryContext, memory_context
@@ -23,6 +23,7 @@ log = structlog.get_logger()
 
 State = Literal["closed", "open", "half_open"]
 
+_AT_ONCE_S = 0.5
 _NOBODY = memory_context(chat_id="oc_probe", root="main", subject="ou_probe", actor="ou_probe")
 _NOTHING = {
     "p_chat_id": None,
@@ -75,6 +76,7 @@ class CircuitBreaker:
         self._clock = clock
         self._failed_at: list[float] = []
         self._opened_at = 0.0
+        self._lost_at = float("-inf")
         self._next_probe: float | None = None  # None while closed
         self._probing = False
 
@@ -121,9 +123,13 @@ class CircuitBreaker:
         self._next_probe = None
         self._probing = False
 
-    def failed(self) -> None:
-        """The memory did not answer."""
+    def failed(self, *, lost: bool = False) -> None:
+        """The memory did not answer. `lost`: the connection ended; that fails all calls under way
+        at once, so they count as one failure."""
         now = self._clock()
+        if lost and self._next_probe is None and now - self._lost_at < _AT_ONCE_S:
+            return
+        self._lost_at = now if lost else self._lost_at
         if self._next_probe is not None:
             if self._probing:  # else a call that was under way when the breaker opened
                 self._next_probe = now + self._probe_every_s
@@ -213,7 +219,7 @@ class BreakingRpc:
         named = isinstance(exc, NotMigrated | KeyRefused)
         kind = type(exc if named else exc.__cause__ or exc).__name__
         was_closed = self.breaker.admit()
-        self.breaker.failed()
+        self.breaker.failed(lost=isinstance(exc, StoreConnectionLost))
         self._watch.failed(kind)
         self._watch.state(self.breaker.state)
         if was_closed and not self.breaker.admit():

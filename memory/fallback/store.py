@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from memory.errors import StoreError, StoreUnavailable
+from memory.errors import StoreConnectionLost, StoreError, StoreUnavailable
 from memory.fallback.breaker import PROBE, BreakingRpc, MemoryWatch
 from memory.fallback.late_writes import LateWrite, late_write
 from memory.fallback.store_jobs import MissedTurn, Row, StoreJobs, Waiting, write_job
@@ -38,6 +38,7 @@ T = TypeVar("T")
 
 _FOLLOWED = 2000
 _QUICK_S = 1.0
+_ATTEMPTS_IF_LOST = 4
 _ROUND_S, _WAKE_EVERY_S = 1.0, 5.0
 _BEHIND_S, _LOOK_AGAIN_S = 3.0, 0.2
 _STILL_AWAY_EVERY_S = 30.0
@@ -318,14 +319,18 @@ class OutageStore(MemoryStore):
         return kept
 
     async def _steadily(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Repeats a call that failed quickly: often the server had closed an idle connection."""
-        began = time.monotonic()
-        try:
-            return await call()
-        except StoreUnavailable:
-            if self._breaker.state != "closed" or time.monotonic() - began > _QUICK_S:
-                raise
-        return await call()
+        """Repeats a call that failed quickly: often the server had closed an idle connection. If
+        connections keep ending, the call is made a few times."""
+        began, attempt = time.monotonic(), 1
+        while True:
+            try:
+                return await call()
+            except StoreUnavailable as exc:
+                attempts = _ATTEMPTS_IF_LOST if isinstance(exc, StoreConnectionLost) else 2
+                is_quick = time.monotonic() - began <= _QUICK_S
+                if self._breaker.state != "closed" or not is_quick or attempt >= attempts:
+                    raise
+            attempt += 1
 
     def _follow(self, turn: MissedTurn, *, waits: bool) -> None:
         self._followed.pop(turn.turn_id, None)

@@ -4,6 +4,7 @@ from typing import Any
 
 from flask import Response, g, request
 
+from sandbox.config import AVATAR
 from sandbox.errors import GrantRefused
 from sandbox.http import check_pace, current_platform, done, json_body, json_response
 from sandbox.world.user_tokens import GrantAnswer
@@ -31,10 +32,10 @@ def user_info() -> Response:
     shape = {
         "name": person.name,
         "en_name": person.en_name or person.name,
-        "avatar_url": "",
-        "avatar_thumb": "",
-        "avatar_middle": "",
-        "avatar_big": "",
+        "avatar_url": AVATAR,
+        "avatar_thumb": AVATAR,
+        "avatar_middle": AVATAR,
+        "avatar_big": AVATAR,
         "open_id": person.open_id,
         "union_id": person.union_id,
         "tenant_key": tenant,

@@ -2,6 +2,7 @@
 
 from flask import Response, request
 
+from sandbox.config import AVATAR
 from sandbox.errors import ApiError
 from sandbox.http import current_platform, done, json_body, json_response
 from sandbox.world.entities import BOT, P2P, Chat, SandboxPerson
@@ -20,7 +21,7 @@ def bot_info() -> Response:
     shape = {
         "activate_status": 2,
         "app_name": bot.name,
-        "avatar_url": "",
+        "avatar_url": AVATAR,
         "ip_white_list": [],
         "open_id": bot.open_id,
     }

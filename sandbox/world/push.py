@@ -84,10 +84,13 @@ def signature(timestamp: str, nonce: str, key: str, body: bytes) -> str:
 
 def seal(config: SandboxConfig, envelope: Envelope) -> bytes:
     """The raw body of a push: encrypted if the app has an Encrypt Key."""
-    plain = json.dumps(envelope, ensure_ascii=False).encode()
+    plain = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
     if not config.encrypt_key:
         return plain
-    return json.dumps({"encrypt": encrypt(config.encrypt_key, plain)}).encode()
+    # compact, as Feishu's own SDK for Node writes it again to check the signature
+    return json.dumps(
+        {"encrypt": encrypt(config.encrypt_key, plain)}, separators=(",", ":")
+    ).encode()
 
 
 def signed_headers(config: SandboxConfig, body: bytes) -> dict[str, str]:

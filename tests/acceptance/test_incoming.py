@@ -76,7 +76,8 @@ def test_the_first_message_of_a_thread_is_given_unless_it_spoke_to_the_bot(world
 
     secret, _ = world.ask("Alice", "my secret word is apricot")
     world.ask("Bob", "what do you know?", reply_to=secret)
-    assert "apricot" not in json.dumps(world.model.requests()[-1]["body"])
+    said = [text for role, text in prompt_of(world.model.requests()[-1]) if role == "user"]
+    assert ["apricot" in text for text in said] == [True, False], "in the window, not quoted again"
 
 
 def test_a_picture_is_shown_to_the_model(world: World) -> None:

@@ -91,7 +91,11 @@ CASES: dict[Place, tuple[Case, ...]] = {
         ),
     ),
 }
-OTHER_TALK = ("tell a joke about penguins", "随便说一句鼓励大家")
+# Longer than the share of the window that other people's exchanges have.
+OTHER_TALK = (
+    "tell a joke about penguins" + " that slide down a long white slope" * 30,
+    "随便说一句鼓励大家" + "，加油，大家都很棒" * 30,
+)
 
 
 @pytest.fixture(scope="module")
@@ -167,13 +171,10 @@ def _mark(line: str) -> str:
 def _is_told(world: World, place: Place, case: Case) -> bool:
     """Whether the fact was in what the model was given with the question, and not in the window."""
     where = {"chat": _p2p(world)} if place == "p2p" else {}
-    root, _ = world.ask(case.speaker, case.fact, **where)
     if place == "the same thread":
-        where["root_id"] = root
-    if case.then:
-        world.settled(world.ask(case.speaker, case.then, **where)[0])
-    for talk in OTHER_TALK:
-        world.settled(world.ask("Alice", talk, **where)[0])
+        where["root_id"] = world.ask("Alice", "good morning!")[0]
+    for said in (case.fact, *([case.then] if case.then else []), *OTHER_TALK):
+        world.settled(world.ask(case.speaker, said, **where)[0])
     world.model.forget()
 
     asker = "Bob" if place == "a fresh thread" else "Alice"

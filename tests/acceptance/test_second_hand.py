@@ -12,7 +12,7 @@ from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot
 from tests.acceptance.test_files_read import send
 from tests.acceptance.test_own_memory import private_chat
-from tests.acceptance.test_taking_back import shown, take_back, where
+from tests.acceptance.test_taking_back import take_back, where
 
 pytestmark = pytest.mark.slow
 
@@ -138,8 +138,7 @@ def test_an_answer_that_was_never_given_it_stays(world: World) -> None:
     world.model.control("mode", {"mode": "rules"})
     chat = private_chat(world, "Bob")
     questions = [
-        (world.say("Bob", f"@{world.bot_name} 季度评审安排在几号？"), world.group),
-        (world.say("Alice", f"@{world.bot_name} 谁订会议室？"), world.group),
+        (world.say("Alice", f"@{world.bot_name} 谁订会议室？", chat=world.kitchen), world.kitchen),
         (world.say("Bob", "评审什么时候开始", chat=chat), chat),
     ]
     cards = []
@@ -154,7 +153,7 @@ def test_an_answer_that_was_never_given_it_stays(world: World) -> None:
     eventually(lambda: not world.rows("select 1 from agent_withdrawals"), what="it is over")
     left = "select message_id from agent_messages where message_id = any(%s)"
     assert {row["message_id"] for row in world.rows(left, cards)} == set(cards)
-    assert set(cards) <= {m["message_id"] for m in [*shown(world), *_shown(world, chat)]}
+    assert set(cards) <= {m["message_id"] for _, place in questions for m in _shown(world, place)}
 
 
 def _shown(world: World, chat: str) -> list[dict[str, Any]]:

@@ -215,7 +215,7 @@ def test_of_two_notes_that_fit_alike_the_bot_asks_which_and_two_clicks_do_it(
     assert thread.notes() == untouched
 
     by_alice = pressed(thread.world, "Alice", card, 0)
-    assert '"note": "Pasta carbonara"' in by_alice["content"]
+    assert "Shall I change the note “Pasta carbonara”?" in by_alice["content"]
     assert thread.notes() == untouched, "a model wrote the question: nothing changes unconfirmed"
     [asking] = thread.world.answers(by_alice["turn_id"])
     done = pressed(thread.world, "Alice", asking, 0)

@@ -32,18 +32,19 @@ _MEANT = (
     ),
 )
 _PATTERNS = tuple(
-    (name, re.compile(rf"\W*(?:{words})(?:吧|吗|呢)?\W*", re.IGNORECASE)) for name, words in _MEANT
+    (name, re.compile(rf"\A(?:{words})[吧吗呢]?\Z", re.IGNORECASE)) for name, words in _MEANT
 )
 _LONGEST = 80
+_SIGNS = " .,!?;:。，！？；：~～…"
 
 
 def command_meant(text: str) -> Command | None:
     """The command that `text` asks for as a whole: a digest of today, or one's own memory."""
     if len(text) > _LONGEST:
         return None
-    said = " ".join(text.split())
+    said = " ".join(text.split()).strip(_SIGNS)
     for name, pattern in _PATTERNS:
-        if pattern.fullmatch(said):
+        if pattern.match(said):
             argument = "today" if name is CommandName.DIGEST else ""
             return Command(name, argument, language_of([text]), words=argument)
     return None

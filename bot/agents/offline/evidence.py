@@ -101,7 +101,8 @@ def cited(one: Evidence, now: datetime, language: Language) -> str:
     when = ""
     if one.when:
         at = datetime.fromisoformat(one.when).replace(tzinfo=now.tzinfo)
-        when = spoken.moment(at, language, now=now)
+        told = spoken.moment if len(one.when) > len("2026-03-02") else spoken.day
+        when = told(at, language, now=now)
     if not one.who:
         return say("fact-at", language, when=when, fact=one.text) if when else one.text
     key = "fact-by-at" if when else "fact-by"

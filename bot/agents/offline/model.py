@@ -151,13 +151,11 @@ def _told(situation: Situation, one: str, several: str, found: tuple[Evidence, .
 
 
 def _statements(situation: Situation) -> Iterator[Evidence]:
-    """What people stated, the oldest first: what is kept comes before what was said since."""
-    said = list(statements(situation.lines))
-    known = {one.text for one in said}
-    kept = (Evidence(text) for text in kept_texts(situation.instructions) if text not in known)
-    yield from (one for one in said if one.when)
-    yield from kept
-    yield from (one for one in said if not one.when)
+    """What people stated, the oldest first: what is kept comes before the conversation."""
+    lines = situation.lines
+    yield from statements([line for line in lines if line.earlier])
+    yield from map(Evidence, kept_texts(situation.instructions))
+    yield from statements([line for line in lines if not line.earlier])
 
 
 def _kept(situation: Situation, fact: str, receipt: str) -> Call | str:

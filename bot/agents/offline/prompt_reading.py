@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from bot.agents.llm.model import Message, Request
 from bot.agents.offline.notes import Returned
 from bot.agents.prompts.prompt import (
     ASKED_EARLIER,
+    GROUP_FACTS,
     PERSON_MEMORY,
     RECALLED,
     THREAD_MEMORY,
@@ -34,6 +35,10 @@ _NAME = r"(?!\[)(?:[^\s:：]{1,40}|[A-Z][^\s:：]{0,40}(?: [A-Z][^\s:：]{0,40})
 _LABELLED = re.compile(rf"({_NAME})[:：]\s+(.*)", re.S)
 _OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
 _FILE = re.compile(r"Text of the (?:file|document) \"(.+?)\"")
+_FACT = re.compile(
+    r"\[[^\]·]{1,40} · (?P<when>\d{4}-\d\d-\d\d \d\d:\d\d)(?P<until>[^\]]*)\]"
+    r" (?P<who>[^:：]{1,60}?)(?: about [^:：]{1,60})?: [^:：]{1,80}: (?P<value>.+)"
+)
 _MYSELF = "[you]"
 _TIME = r"\n(\d{4}-\d\d-\d\d \d\d:\d\d)"
 _NOW = re.compile(rf"^Now:{_TIME}", re.MULTILINE)
@@ -42,9 +47,11 @@ _ASKED = re.compile(rf"^{re.escape(ASKED_EARLIER)}{_TIME}", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class PromptLine:
-    """Words of a person or of the bot (`own`). `when` is local time, “2026-03-02 10:00”, or "".
+    """Words of a person or of the bot (`own`). `when` is local time, “2026-03-02 10:00”, the day
+    alone, or "".
 
-    `replaced`: the prompt marks it as replaced by a later one.
+    `replaced`: the prompt marks it as replaced by a later one. `earlier`: it was found, and does
+    not stand in the conversation.
     """
 
     text: str
@@ -52,6 +59,7 @@ class PromptLine:
     when: str = ""
     own: bool = False
     replaced: bool = False
+    earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,8 @@ def bot_name(instructions: str) -> str:
 
 def recalled_lines(text: str, own_name: str) -> list[PromptLine]:
     """The lines that `recall` returns, or that stand in the prompt as recalled."""
-    return [line for one in _rows(text) if (line := _line(one, own_name)) and line.when]
+    lines = [line for one in _rows(text) if (line := _line(one, own_name)) and line.when]
+    return [replace(line, earlier=True) for line in lines]
 
 
 def held(instructions: str) -> dict[str, Any]:
@@ -150,18 +159,33 @@ def without_address(text: str, own_name: str) -> str:
 
 
 def _conversation(messages: Sequence[Message], known: str, own_name: str) -> Iterator[PromptLine]:
-    """What was said before the question, oldest first."""
-    yield from recalled_lines(_section(known, RECALLED), own_name)
+    """What was said before the question, oldest first. Of a line without a time the day is that of
+    the line before it."""
+    found = recalled_lines(_section(known, RECALLED), own_name) + _group_facts(known)
+    yield from sorted(found, key=lambda line: line.when)
     asked = max((n for n, one in enumerate(messages) if one["role"] == "user"), default=0)
+    day = ""
     for message in messages[1:asked]:
         text = _text(message)
         if message["role"] == "assistant" and text:
             yield PromptLine(text, own=True)
         elif message["role"] == "user":
             said = without_material(as_written(without_knowledge(text)[1]))
-            yield _line(said, own_name) or PromptLine(said)
+            line = _line(said, own_name) or PromptLine(said)
+            day = line.when[:10] or day
+            yield replace(line, when=line.when or day)
     for row in _rows(_section(known, TRANSCRIPT)):
         yield _line(row, own_name) or PromptLine(row)
+
+
+def _group_facts(known: str) -> list[PromptLine]:
+    """What people had the bot remember in the group."""
+    rows = map(_FACT.fullmatch, _rows(_section(known, GROUP_FACTS)))
+    return [
+        PromptLine(fact["value"], fact["who"], fact["when"], False, bool(fact["until"]), True)
+        for fact in rows
+        if fact
+    ]
 
 
 def _line(text: str, own_name: str) -> PromptLine | None:

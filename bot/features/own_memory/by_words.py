@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from bot.features.feature import CommandTurn, PressTurn
@@ -13,14 +14,14 @@ from bot.features.own_memory.meant import Match, match, names_something
 from bot.feishu import markup
 from bot.outbox.buttons import Reply, chosen, decision
 from bot.services import Services
+from bot.text.dates import spoken
 from bot.text.languages import join_list
 from memory.tables.buttons import NewButton, new_id
-from memory.tables.items import ItemStore
+from memory.tables.items import Item, ItemStore
 from memory.tables.said import SaidStore
 
 FORGET_CHOSEN = "forget.chosen"
 _MOST = 10
-_ITEMS_READ = 50
 _WORDS_SHOWN = 120
 
 
@@ -50,28 +51,36 @@ async def ask_to_forget_words(services: Services, asked: CommandTurn, words: str
     return Reply("\n\n".join(parts), _buttons(asked, found), forgets=True)
 
 
+async def _own_items(services: Services, asked: CommandTurn) -> list[Item]:
+    """All facts and notes of the sender that may be read here."""
+    store, items = ItemStore(services.rpc), list[Item]()
+    while True:
+        total, page = await store.list(asked.context, offset=len(items), turn_id=asked.turn_id)
+        items += page
+        if not page or len(items) >= total:
+            return items
+
+
 async def _meant(
     services: Services, asked: CommandTurn, words: str
 ) -> tuple[list[Meant], tuple[str, ...]]:
     """What is meant of the sender's own, surely meant first, and who else said such a thing."""
-    _, items = await ItemStore(services.rpc).list(
-        asked.context, limit=_ITEMS_READ, turn_id=asked.turn_id
-    )
     found = []
-    for item in items:
+    for item in await _own_items(services, asked):
         fits = match(words, f"{item.key} {texts.value_text(item.value)}")
         which = {"kind": item.kind, "id": item.id, "key": item.key}
         found.append(Meant(line_of(item.kind, item.key, item.value, asked.language), which, fits))
     said = await SaidStore(services.rpc).to_forget(
         asked.context, everywhere=asked.chat_type == "p2p", turn_id=asked.turn_id
     )
-    me, others = asked.context.actor_id, []
+    me, others, now = asked.context.actor_id, [], services.now()
     for one in said:
         fits = match(words, one.content)
         if one.author_id == me:
-            line = texts.say(
-                "you-said", asked.language, text=short(one.content, _WORDS_SHOWN), when=one.at[:10]
-            )
+            at = datetime.fromisoformat(one.at).astimezone(now.tzinfo)
+            when = spoken.day(at, asked.language, now=now)
+            said_then = short(one.content, _WORDS_SHOWN)
+            line = texts.say("you-said", asked.language, text=said_then, when=when)
             found.append(Meant(line, {"message": one.message_id}, fits))
         elif fits == "sure":
             others.append(one.author)

@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from memory.backends.postgres import prepare_threshold
+from memory.backends.sessions import prepare_threshold
 from memory.migrations import SCHEMA
 
 LINK_LASTS_S = 600

@@ -173,7 +173,7 @@ def test_functions_go_back_with_the_code(database_url: str, folder: Path) -> Non
 def test_a_function_that_moves_to_a_narrower_list_loses_what_it_had(
     database_url: str, folder: Path
 ) -> None:
-    rewrite(folder / "access.sql", "recall_message, comes_from", "comes_from")
+    rewrite(folder / "access.sql", "recall_message, replace_message", "replace_message")
     rewrite(folder / "access.sql", "public.enable_vectors", "public.recall_message")
     migrations.apply(database_url, folder=folder)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.config import SandboxConfig
+
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 FEISHU = DATA.parent / "feishu"
 
@@ -604,3 +606,24 @@ def test_where_only_the_owner_mentions_everybody_the_app_does_not(tenant):
     assert code(tenant.reply(message_id, everybody)) == (400, 11235)
     assert code(tenant.reply(message_id, "hi")) == (200, 0)
     assert code(tenant.reply_card(message_id, "<at id=all></at>")) == (400, 11235)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "refusal"),
+    [
+        ("GET", "/vc/v1/meetings/1", 99991201),
+        ("POST", "/no/such/thing", 99991201),
+        ("GET", "/im/v1/chats/search", 99991201),
+        ("DELETE", "/bot/v3/info", 99991301),
+    ],
+)
+def test_a_call_that_is_not_played_is_refused_in_json_and_recorded(tenant, method, path, refusal):
+    assert code(tenant.call(method, path)) == (404, refusal)
+    calls = tenant.platform.switchboard.calls
+    assert calls[-1].path == f"/open-apis{path}"
+
+
+def test_addresses_of_pictures_and_the_apps_id_have_the_form_that_clients_check(tenant):
+    assert tenant.call("GET", "/bot/v3/info").json["bot"]["avatar_url"].startswith("https://")
+    assert SandboxConfig().app_id.removeprefix("cli_").isalnum()
+    assert len(SandboxConfig().app_id) == len("cli_") + 16

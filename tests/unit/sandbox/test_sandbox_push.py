@@ -157,3 +157,8 @@ def test_nothing_is_pushed_without_a_webhook_url():
     pusher = Pusher(SandboxConfig(), network)
     assert pusher.push(EVENT) is None
     assert not network.posts
+
+
+def test_a_sealed_push_is_compact_json():
+    body = seal(SandboxConfig(encrypt_key="k"), EVENT)
+    assert body == json.dumps(json.loads(body), separators=(",", ":")).encode()

@@ -7,14 +7,16 @@ import json
 from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
 
 from lab.doubles import lite
 from lab.doubles.faulty_api import ApiFault, faulty_api
 from lab.doubles.lite import SupabaseLite
+from memory.backends.results import READS
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
-from memory.errors import KeyRefused, NotMigrated, StoreUnavailable
+from memory.errors import KeyRefused, NotMigrated, StoreConnectionLost, StoreUnavailable
 from memory.store import MemoryStore
 from tests.support import postgres
 from tests.support.people import Group
@@ -137,3 +139,38 @@ async def test_the_gateway_passes_on_what_the_memory_says(
         await memory.merge_working_memory(group.turn(), scope="chat", patch={"a": 1})
         assert (await memory.working_memory(group.turn())).chat == {"a": 1}
         await memory.close()
+
+
+@pytest.mark.parametrize(("reads", "asked"), [(True, 4), (False, 1)])
+async def test_a_call_whose_connection_ends_is_made_again_if_it_only_reads(
+    group: Group, reads: bool, asked: int
+) -> None:
+    with faulty_api(fault=ApiFault(200, '{"chat": {}', cut=True)) as api:
+        memory = _memory(api.url)
+        call = (
+            memory.working_memory if reads else partial(memory.clear_working_memory, scope="chat")
+        )
+        with pytest.raises(StoreConnectionLost):
+            await call(group.turn())
+        await memory.close()
+    assert len(api.asked) == asked
+
+
+async def test_a_read_survives_connections_that_end_now_and_then(
+    supabase_lite: SupabaseLite, group: Group
+) -> None:
+    lost = ApiFault(200, "{", cut=True, every=3)
+    with faulty_api(supabase_lite.port, fault=lost) as api:
+        memory = _memory(dataclasses.replace(supabase_lite, port=api.port).url)
+        for _ in range(12):
+            await memory.working_memory(group.turn())
+        await memory.close()
+
+
+def test_the_calls_that_are_repeated_change_nothing(database_url: str) -> None:
+    with psycopg.connect(database_url) as database:
+        rows = database.execute(
+            "select proname from pg_proc where pronamespace = 'public'::regnamespace"
+            " and provolatile in ('s', 'i')"
+        )
+        assert {name for (name,) in rows} >= READS

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bot.agents.llm.model import Request
 from bot.agents.offline import reminders
 from bot.agents.offline.commands import command
 from bot.agents.offline.commands_meant import command_meant
-from bot.agents.offline.model import Situation, next_step
+from bot.agents.offline.model import Situation, next_step, situation_of
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.prompt_reading import PromptLine
 from bot.agents.offline.texts import say
+from bot.agents.prompts.prompt import ASKED, GROUP_FACTS, KNOWN, RECALLED
 from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import Toolbox
 from bot.features.reminders.outcome_texts import WORDING
 from bot.text.languages import Language
 
@@ -132,6 +136,41 @@ def test_who_said_it_and_when_is_told_in_the_readers_language() -> None:
     assert english == "Alice, 28 Nov at 05:37: the handover moved to 10 March."
     chinese = told("交接是哪天？", ("Alice", "交接改到3月10号了"), when=when)
     assert chinese == "Alice（11月28日 05:37）：交接改到3月10号了。"
+
+
+def test_the_whole_prompt_is_read_in_the_order_of_time() -> None:
+    known = f"""{KNOWN}
+
+{NOW}
+
+{GROUP_FACTS}
+[f1 · 2026-11-20 09:00 · earlier, until 2026-11-21 09:00] Alice: fair time: the fair is on 3 March
+[f2 · 2026-11-21 09:00] 陈晨 about Bob: fair time: the fair is on 10 March
+
+{RECALLED}
+[2026-11-19 08:00] Alice: @Memo the fair is on 1 March
+[2026-11-19 08:00] [you]: The fair is on 1 March.
+
+{ASKED}
+Bob: @Memo when is the fair?"""
+    rules = {"role": "system", "content": "You are Memo, a colleague in Feishu."}
+    window = ["[2026-11-22 09:00] Alice: the fair moved to 12 March", "Bob: ok, 12 March it is"]
+    said = [{"role": "user", "content": text} for text in (*window, known)]
+    situation = situation_of(Request([rules, *said], Toolbox(())))
+
+    assert [line.text for line in situation.lines if not line.own] == [
+        "the fair is on 1 March",
+        "the fair is on 3 March",
+        "the fair is on 10 March",
+        "the fair moved to 12 March",
+        "ok, 12 March it is",
+    ]
+    assert [line.when for line in situation.lines[-2:]] == ["2026-11-22 09:00", "2026-11-22"]
+    assert next_step(situation) == "Alice, 22 Nov at 09:00: the fair moved to 12 March."
+    without = replace(situation, lines=situation.lines[:-2])
+    answer = str(next_step(without))
+    assert answer.splitlines()[2] == "- 陈晨, 21 Nov at 09:00: the fair is on 10 March"
+    assert "3 March" not in answer, "the prompt says that it was replaced"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError, ResourceTooLarge, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.models import RawMessage, raw_message
-from bot.feishu.received import MOST_FORWARDED, RECALLED, forwarded_text, raw_text
+from bot.feishu.received import MOST_FORWARDED, NOT_FETCHED, RECALLED, forwarded_text, raw_text
 from bot.feishu.resources import Attachment
 from bot.files.reading import FileReader
 from bot.listening.transcript import MessageRecord
@@ -541,6 +541,18 @@ class TestForwards:
         assert text.startswith("Bob: line 0\nBob: line 1\n")
         assert text.endswith("\n(7 more)")
 
+    async def test_a_forward_says_that_its_files_were_not_read(self) -> None:
+        rows = [[{"tag": "text", "text": "see this"}]]
+        files = [{"file_key": "file_a", "file_name": "访客.csv"}]
+        post = raw(msg_type="post", body={"content": json.dumps({"content": rows, "files": files})})
+        forward = raw(msg_type="merge_forward")
+        picture = raw(msg_type="image", body={"content": '{"image_key": "img_a"}'})
+
+        for child in (post, picture):
+            assert forwarded_text([forward, child], {}).endswith(f"\n{NOT_FETCHED}")
+        assert "[file: 访客.csv]" in forwarded_text([forward, post], {})
+        assert NOT_FETCHED not in forwarded_text([forward, raw("words")], {})
+
     async def test_a_forward_that_cannot_be_read_is_said_to_be_so(self) -> None:
         material = await World().gather(event(message_type="merge_forward"))
 
@@ -652,14 +664,18 @@ class TestPicturesAndFiles:
 
     async def test_a_file_of_a_moment_ago_is_read_for_the_question_about_it(self) -> None:
         sent = raw(msg_type="file", body={"content": '{"file_key": "k", "file_name": "a.txt"}'})
-        said = StoredMessage(1, "user", "[file: a.txt]", message_id="om_said")
-        question = StoredMessage(2, "user", "what?", message_id="om_question")
+        said = StoredMessage(1, "user", "[file: a.txt]", "ou_alice", "Alice", "om_said")
+        question = StoredMessage(2, "user", "what?", "ou_alice", "Alice", "om_question")
         world = World({"om_said": [sent]}, {"k": b"apples"})
+        asked = event(thread_id="omt_1", root_id="om_root", parent_id="om_root")
 
-        assert (await world.gather(event(), history=(said, question))).text.endswith("\n> apples")
+        assert (await world.gather(asked, history=(said, question))).text.endswith("\n> apples")
+        for other in (replace(said, actor_id="ou_bob"), replace(said, id=-1)):
+            assert (await world.gather(asked, history=(other, question))).text == ""
+        assert (await world.gather(event(), history=(said, question))).text == "", "a new thread"
         elsewhere = replace(sent, chat_id="oc_other")
         world = World({"om_said": [elsewhere]}, {"k": b"apples"})
-        assert (await world.gather(event(), history=(said, question))).text == ""
+        assert (await world.gather(asked, history=(said, question))).text == ""
 
     @pytest.mark.parametrize(
         ("data", "kind"),

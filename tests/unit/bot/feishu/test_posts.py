@@ -34,6 +34,8 @@ def pictures(content: Content) -> list[str]:
         {"th_th": {"content": FULL}, "files": [FILE]},
         {"post": {"en_us": {"content": FULL, "files": [FILE]}}},
         {"content": FULL, "attachments": [FILE, None, "stray"]},
+        {"content": FULL, "files": FILE},
+        {"content": FULL, "files": json.dumps([FILE])},
         {"content": [*FULL, [{"tag": "file", **FILE}]]},
     ],
 )
@@ -115,6 +117,9 @@ def test_an_unknown_node_is_named_and_not_lost() -> None:
         ("```py\nx\n```\n![](img_v3_1)", ["img_v3_1"]),
         ("~~~\n![](img_v3_9)\n~~~\n`` ![](img_v3_8) `` ![](<img_v3_1>)", ["img_v3_1"]),
         ("```\n![](img_v3_9)", []),
+        ("- ~~~\n  ![](img_v3_9)\n  ~~~\n![](img_v3_1)", ["img_v3_1"]),
+        ("- ~~~\n![](img_v3_9)\n~~~", []),
+        ("> 1. ```\n> ![](img_v3_9)\n> ```\n![](img_v3_1)", ["img_v3_1"]),
         ("![](https://example.com/img_v3_9)", []),
     ],
 )

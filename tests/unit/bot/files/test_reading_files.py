@@ -77,6 +77,13 @@ class TestKinds:
             ("utf-16-le", "城市,人口\n高雄,274\n"),
             ("utf-16-be", "city,visitors\nOulu,41\n"),
             ("utf-32", "城市,人口\n"),
+            ("utf-16-be", "城市,人数\n上海,12\n北京,7\nOulu,3\n"),
+            ("gb18030", "城市,人数\n上海,12\n北京,7\n"),
+            ("gb18030", "会议纪要：周五发布，预算四千二百欧元。"),
+            ("big5", "城市,人數\n臺北,12\n高雄,7\n"),
+            ("big5", "會議紀錄：週五發布，預算四千二百歐元。"),
+            ("cp932", "名前,年齢\n田中,30\nスズキ,41\n"),
+            ("cp1252", "Prénom;Âge\nRenée;30\nÉlodie;41\n"),
             ("gb18030", "第三季度预算报告：市场部需要在周五之前完成。张三负责。\n"),
         ],
     )
@@ -109,6 +116,18 @@ class TestKinds:
         said = "city,visitors\nOulu,4\x001\n第三季度预算报告：市场部需要在周五之前完成。\n"
         text = await text_of("a.csv", said.encode(encoding))
         assert text == said.replace("\x00", "").strip()
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "city,visitors\nOulu,4\x001\n",
+            "city,visitor\nOulu,4\x001\n",
+            "city,visitors\nOulu,4\x001\nTurku,4\x0012\n",
+            "城市,人口\n上海,2\x00487\n",
+        ],
+    )
+    async def test_a_few_zeros_in_a_short_text_are_left_out(self, said: str) -> None:
+        assert await text_of("a.csv", said.encode()) == said.replace("\x00", "").strip()
 
     async def test_pages_of_a_pdf(self) -> None:
         text = await text_of("Plan.PDF", made.pdf("Ship on Friday", "Apples: 4"))

@@ -77,6 +77,12 @@ def test_no_word_of_a_source_is_stored() -> None:
     assert Foot.of_row(None) is None
 
 
+def test_a_foot_as_the_table_has_it_needs_no_list_of_sources() -> None:
+    bare = replace(FOOT, recalled=(), seconds=1.0)
+    stored = {key: value for key, value in bare.row().items() if key != "recalled"}
+    assert Foot.of_row(stored) == bare
+
+
 def test_a_source_that_is_gone_is_not_named() -> None:
     left = {id: said for id, said in QUOTES.items() if id != "om_old"}
     assert "replaces" not in str(card_foot(read_again(FOOT, left), NOW).sources)

@@ -47,3 +47,19 @@ def test_an_ending_is_what_follows_the_last_dot() -> None:
     assert [ending_of(name) for name in ("a.PDF", "a.tar.gz", "a", ".x y", "a.")] == [
         "pdf", "gz", "", "", "",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("garbled", "restored"),
+    [
+        ("第三季度报告.csv".encode().decode("latin-1"), "第三季度报告.csv"),
+        ("RÃ©sumÃ©.csv", "Résumé.csv"),
+        ("Köln–Süd.csv".encode().decode("cp1252"), "Köln–Süd.csv"),
+        ("Ångström – café.csv", "Ångström – café.csv"),
+        ("报告.csv", "报告.csv"),
+    ],
+)
+def test_a_name_that_was_read_in_the_wrong_encoding_is_restored(
+    garbled: str, restored: str
+) -> None:
+    assert safe_name(garbled) == restored

@@ -381,3 +381,15 @@ async def test_one_slow_call_is_waited_for_while_others_are_answered() -> None:
 
     assert alone
     assert rpc.breaker.admit()
+
+
+def test_one_lost_connection_counts_once_however_many_calls_it_ends() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(clock=clock)
+    for _ in range(20):
+        breaker.failed(lost=True)
+    assert (breaker.state, breaker.failed_lately) == ("closed", 1)
+    for _ in range(2):
+        clock.now += 1
+        breaker.failed(lost=True)
+    assert breaker.state == "open"
