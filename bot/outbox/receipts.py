@@ -26,10 +26,11 @@ async def tend_receipts(services: Services) -> None:
 
 async def sign_receipts(services: Services) -> None:
     """Signs all drafts. Never raises: a draft waits in the database until it is signed."""
+    receipts, settings = ReceiptStore(services.rpc), services.settings
     try:
-        key = load_key(services.settings.data_dir, services.settings.receipt_key)
-        for receipt in await ReceiptStore(services.rpc).sign(key):
-            _anchor(receipt)
+        if await receipts.has_drafts():
+            for receipt in await receipts.sign(load_key(settings.data_dir, settings.receipt_key)):
+                _anchor(receipt)
     except (StoreError, OSError) as exc:
         log.warning("deletion.receipt_unsigned", error=type(exc).__name__)
 

@@ -41,6 +41,10 @@ class ReceiptStore:
     def __init__(self, rpc: Rpc) -> None:
         self._rpc = rpc
 
+    async def has_drafts(self) -> bool:
+        """Whether anything waits for a signature."""
+        return bool((await self._call("receipts_to_sign", p_limit=1))["drafts"])
+
     async def sign(self, key: Ed25519PrivateKey) -> tuple[Receipt, ...]:
         """Signs every draft, oldest first, and returns the receipts.
 
