@@ -12,16 +12,15 @@ from typing import Literal
 
 Match = Literal["sure", "likely", ""]
 
-_AT = re.compile(
-    r"(?<=\w)\s*(?:\(at\)|\[at\]|\s+at\s+|\s*@\s*)(?=[\w-]+\s*(?:\.|\s+dot\s+|\[dot\]))"
-)
-_DOT = re.compile(r"(?<=\w)(?:\s+dot\s+|\s*[\[(]dot[\])]\s*)(?=\w)")
+# Of text whose white space is single spaces.
+_AT = re.compile(r"(?<=\w) ?(?:\(at\)|\[at\]|(?<= )at(?= )|@) ?(?=[\w-]++ ?(?:\.|dot |\[dot\]))")
+_DOT = re.compile(r"(?<=\w)(?: dot | ?[\[(]dot[\])] ?)(?=\w)")
 _LETTERS = re.compile(r"(?<![\w@])(?:[a-z0-9][ .\-]){2,}[a-z0-9](?![\w@])")
 _DIGITS = re.compile(r"(?<![\w.])\+?\(?\d{1,5}\)?(?:[ \-]\d{2,5})+(?![\w.])")
 _HAN_DIGITS = re.compile("[零〇一二三四五六七八九]{3,}")
 _TOKEN = re.compile(
-    r"(?P<address>[\w.+\-]+@\w[\w\-]*(?:\.\w[\w\-]*)+)"
-    r"|(?P<path>(?:https?://|/|[a-z]:\\|~/)[^\s,;，。；]{2,}|\w+(?:[/\\]\w[\w.\-]*)+)"
+    r"(?P<address>(?<![\w.+\-])[\w.+\-]++@\w[\w\-]*(?:\.\w[\w\-]*)+)"
+    r"|(?P<path>(?:https?://|/|[a-z]:\\|~/)[^\s,;，。；]{2,}|(?<!\w)\w++(?:[/\\]\w[\w.\-]*)+)"
     r"|(?P<han>[\u3400-\u9fff]+)|(?P<word>[^\W_]+)"
 )
 _STOP = frozenset(
@@ -95,7 +94,8 @@ def _is_identifier(token: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    plain = unicodedata.normalize("NFKC", text).casefold().translate(_TRADITIONAL)
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    plain = plain.translate(_TRADITIONAL)
     plain = _HAN_DIGITS.sub(lambda m: m[0].translate(_NUMERALS), plain.replace("_", " "))
     plain = _LETTERS.sub(lambda m: re.sub(r"[ .\-]", "", m[0]), plain)
     plain = _DIGITS.sub(lambda m: re.sub(r"\D", "", m[0]), plain)
