@@ -77,6 +77,7 @@ class Settings:
 
     user_token_key: str = ""  # seals people's tokens, 32 bytes in base64; "": nobody can connect
     user_token_key_before: str = ""  # still opens what it sealed
+    receipt_key: str = ""  # signs receipts of deletions; "": the key of a file in data_dir
 
     supabase_url: str = ""
     supabase_publishable_key: str = ""
@@ -321,7 +322,7 @@ def _require_form(settings: Settings) -> None:
         rules.require_origin("FEISHU_DOMAIN", settings.domain, "https://open.feishu.cn")
     for name in ("supabase_publishable_key", "supabase_secret_key"):
         rules.require_header_value(name.upper(), getattr(settings, name))
-    for name in ("user_token_key", "user_token_key_before"):
+    for name in ("user_token_key", "user_token_key_before", "receipt_key"):
         rules.require_token_key(name.upper(), getattr(settings, name))
     rules.require_names("CONSOLE_ADMINS", settings.console_admins)
     rules.require_address("HOST", settings.host)

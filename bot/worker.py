@@ -61,6 +61,7 @@ from bot.operations.startup_checks import (
 from bot.outbox.left_cards import tend_left_cards
 from bot.outbox.pending_replies import sweep_forever
 from bot.outbox.recalls import handle_recall
+from bot.outbox.receipts import tend_receipts
 from bot.outbox.withdrawing import tend_withdrawals, withdraw_cards
 from bot.process import logs, metrics, plan
 from bot.process.board import Board
@@ -319,6 +320,7 @@ def _tending(services: Services, table: JobTable, stop: asyncio.Event) -> list[W
         partial(tend_imports, services, table),
         partial(tend_user_tokens, services, table),
         partial(tend_withdrawals, services),
+        partial(tend_receipts, services),
         partial(tend_told_documents, services),
         partial(record_turns, table, services),
         partial(share_person_rates, table, services),

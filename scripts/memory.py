@@ -13,6 +13,9 @@ Examples:
   scripts/memory forget --person ou_a1b2 --auth-user        their user of Supabase Auth, too
   scripts/memory embed                              vectors for what was said before there were any
   scripts/memory link-users                         gives everybody their user of Supabase Auth
+  scripts/memory verify receipt.json --text said.txt   1 if anything of it survived
+  scripts/memory receipts                           the chain of all receipts as JSON Lines
+  scripts/memory receipt-key                        the public key that verifies them
 """
 
 from __future__ import annotations
@@ -38,6 +41,14 @@ from scripts.operating.embeddings import NothingToEmbedWith, embed_everything
 from scripts.operating.kept_about import rows_there, show_person
 from scripts.operating.people import person_meant
 from scripts.operating.summarising import NothingToFold, summarise
+from scripts.operating.verifying import (
+    add_receipt_commands,
+    export_receipts,
+    show_receipt_key,
+    verify_receipt,
+)
+
+_OF_EVERYBODY = frozenset({"embed", "link-users", "verify", "receipts", "receipt-key"})
 
 Work = Callable[[OperatorDesk, argparse.Namespace], Awaitable[int]]
 
@@ -84,6 +95,7 @@ def _arguments() -> argparse.Namespace:
         "--all", action="store_true", help="also who is linked: a user deleted since is made again"
     )
     link.add_argument("--json", action="store_true", help="one JSON document")
+    add_receipt_commands(commands)
     return options.parse_args()
 
 
@@ -109,9 +121,12 @@ async def _work(given: argparse.Namespace) -> int:
         "export": _export,
         "embed": embed_everything,
         "link-users": link_users,
+        "verify": verify_receipt,
+        "receipts": export_receipts,
+        "receipt-key": show_receipt_key,
     }
     try:
-        if given.command not in ("embed", "link-users"):
+        if given.command not in _OF_EVERYBODY:
             _require_target(given)
         async with open_desk(load_existing()) as desk:
             if getattr(given, "person", None) and not _may_be_forgotten_already(given):

@@ -62,7 +62,7 @@ declare
   of_taking_back constant text[] := '{
     keyed_hashes, keep_line_terms, keep_question_terms, packed_record, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, phrases_of, units_without_others, source_terms_among, tells_any, said_since,
-    sources_of, turns_given, pass_on_sources,
+    sources_of, turns_given, pass_on_sources, rows_written, rows_since, draft_receipt, drop_item,
     imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates,
     recall_likely, recall_span
   }';
@@ -89,7 +89,7 @@ declare
     begin_welcome, end_welcome,
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
     forget_person, person_mark, forgotten_at, count_person, export_person, forget_conversation, forget_thread_transcript,
-    apply_retention,
+    apply_retention, receipts_to_sign, keep_receipt, receipt_of, take_receipts, list_receipts,
     cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,
     take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,
     wait_for_answer, may_answer_unasked, leave_unanswered, stop_proactive,
@@ -128,7 +128,7 @@ declare
     feishu_bot.leave_console, feishu_bot.unfinished_work, feishu_bot.cancel_waiting,
     feishu_bot.forget_in_audit, feishu_bot.people_in_numbers,
     feishu_bot.keep_turn_records, feishu_bot.keep_calls, feishu_bot.forget_turn_records, feishu_bot.usage_exhausted,
-    feishu_bot.rewind_working_memory
+    feishu_bot.rewind_working_memory, feishu_bot.let_verifier_read
   }';
   f text;
   called regprocedure;
@@ -175,3 +175,5 @@ begin
   end loop;
 end
 $$;
+
+select feishu_bot.let_verifier_read();

@@ -44,14 +44,18 @@ begin
   if not exists (select from pg_roles where rolname = 'bot_console') then
     create role bot_console nologin noinherit;
   end if;
+  -- reads everything that is stored, to verify a receipt (feishu_bot.let_verifier_read)
+  if not exists (select from pg_roles where rolname = 'bot_verifier') then
+    create role bot_verifier nologin noinherit;
+  end if;
   -- the bot's own connection acts as these roles, one transaction at a time
-  foreach r in array array['authenticated', 'service_role', 'bot_console'] loop
+  foreach r in array array['authenticated', 'service_role', 'bot_console', 'bot_verifier'] loop
     if not pg_has_role(current_user, r, acting) then
       execute format('grant %I to %I', r, current_user);
     end if;
   end loop;
 exception when insufficient_privilege then
-  raise exception 'a superuser has to run once, leaving out what is there: create role anon nologin noinherit; create role authenticated nologin noinherit; create role service_role nologin noinherit bypassrls; create role bot_console nologin noinherit; grant authenticated, service_role, bot_console to %', quote_ident(current_user)
+  raise exception 'a superuser has to run once, leaving out what is there: create role anon nologin noinherit; create role authenticated nologin noinherit; create role service_role nologin noinherit bypassrls; create role bot_console nologin noinherit; create role bot_verifier nologin noinherit; grant authenticated, service_role, bot_console, bot_verifier to %', quote_ident(current_user)
     using errcode = 'PT403';
 end
 $$;
@@ -77,14 +81,14 @@ $$;
 -- identity that the functions in front of them check. Those run with the caller's rights, so the caller may use it.
 create schema bot_private;
 revoke all on schema bot_private from public;
-grant usage on schema bot_private to authenticated, service_role, bot_console;
-grant usage on schema public to anon, authenticated, service_role, bot_console;
+grant usage on schema bot_private to authenticated, service_role, bot_console, bot_verifier;
+grant usage on schema public to anon, authenticated, service_role, bot_console, bot_verifier;
 
 -- The queue and what operators see. No API serves this schema; row-level security without a policy leaves a table to
 -- its owner.
 create schema feishu_bot;
 revoke all on schema feishu_bot from public;
-grant usage on schema feishu_bot to bot_console;
+grant usage on schema feishu_bot to bot_console, bot_verifier;
 
 -- A token makes no types or tables of its own that could stand in for ours. The owner may still.
 do $$
@@ -854,6 +858,33 @@ create policy recalled_messages_select on public.recalled_messages
 revoke all on public.recalled_messages from anon, authenticated;
 grant select on public.recalled_messages to authenticated;
 grant select, insert, update, delete on public.recalled_messages to service_role;
+
+-- What each deletion removed, in ids, counts and hashes. The signed lines are a chain in the order of `number`; a row
+-- without one waits for its signature.
+create table public.agent_receipts (
+  id bigint generated always as identity primary key,
+  reader_id text check (reader_id <> ''),  -- whose words went, until they are forgotten
+  tenant_key text not null default '',
+  salt text,  -- of the commitments, until the reader has taken it
+  mark text not null,  -- SHA-256 of the salt
+  draft jsonb not null,
+  number bigint unique,
+  line text,  -- canonical JSON, as it is signed
+  hash text,  -- SHA-256 of the line
+  created_at timestamptz not null default now(),
+  constraint agent_receipts_signed check (num_nulls(number, line, hash) in (0, 3))
+);
+create index agent_receipts_mark_idx on public.agent_receipts using hash (mark);
+create index agent_receipts_reader_idx on public.agent_receipts (tenant_key, reader_id, number);
+create index agent_receipts_unsigned_idx on public.agent_receipts (id) where number is null;
+alter table public.agent_receipts enable row level security;
+create policy agent_receipts_select on public.agent_receipts
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and reader_id = (select public.claim('actor')));
+revoke all on public.agent_receipts from anon, authenticated;
+grant select (id, reader_id, tenant_key, number, line, hash, created_at) on public.agent_receipts to authenticated;
+grant select, insert, update, delete on public.agent_receipts to service_role;
 
 -- Section: Working memory, notes and summaries
 
@@ -1912,6 +1943,7 @@ $$;
 \ir functions/queue.sql
 \ir functions/reactions.sql
 \ir functions/recall.sql
+\ir functions/receipts.sql
 \ir functions/stops.sql
 \ir functions/store_jobs.sql
 \ir functions/summaries.sql

@@ -7,6 +7,7 @@ import asyncio
 import structlog
 
 from bot.feishu.events import Recall
+from bot.outbox.receipts import sign_receipts
 from bot.outbox.withdrawing import withdraw_cards
 from bot.services import Services
 
@@ -21,4 +22,5 @@ async def handle_recall(services: Services, recall: Recall) -> None:
     if services.queue:
         await asyncio.to_thread(services.queue.forget, message_id=recall.message_id)
     log.info("recalled", message_id=recall.message_id, turn_state=state)
+    await sign_receipts(services)
     await withdraw_cards(services)

@@ -216,12 +216,18 @@ class Operations:
                 if place is None:
                     break
 
-    async def forget_person(self, user_id: str, tenant_key: str | None = None) -> dict[str, int]:
+    async def forget_person(
+        self, user_id: str, tenant_key: str | None = None, *, salt: str | None = None
+    ) -> dict[str, int]:
         """Deletes every row of a person and what they wrote in the memory of others.
 
         Returns the rows per table. In one transaction; what the queue holds is not reached here.
+        With `salt` the receipt is found again by `ReceiptStore.copy`; it names nobody.
         """
-        return dict(await self._call("forget_person", p_user_id=user_id, p_tenant_key=tenant_key))
+        given = {"p_salt": salt} if salt else {}
+        return dict(
+            await self._call("forget_person", p_user_id=user_id, p_tenant_key=tenant_key, **given)
+        )
 
     async def forget_conversation(
         self, conversation_id: str, user_id: str | None = None, *, keep_notes: bool = False

@@ -82,18 +82,25 @@ $$;
 
 -- Deletes every row of a person, and what they wrote in the memory of others. Cards that list what was kept,
 -- or offer something, are withdrawn. Of the decisions on their messages the reason stays, without the person. p_tenant_key null: in every tenant.
--- Returns rows per table as they were found.
-create or replace function public.forget_person(p_user_id text, p_tenant_key text) returns jsonb
+-- The receipt is committed to with p_salt and names nobody. Returns rows per table as they were found.
+create or replace function public.forget_person(
+  p_user_id text, p_tenant_key text, p_salt text default null
+) returns jsonb
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_counts jsonb;
   v_table text;
   v_count bigint;
+  v_before constant jsonb := bot_private.rows_written();
   v_turns constant text[] := array(
     select t.id from public.agent_turns t
     where (t.user_id = p_user_id or t.actor_id = p_user_id)
       and (p_tenant_key is null or t.tenant_key = p_tenant_key));
+  v_texts constant text[] := array(
+    select m.content from public.agent_messages m
+    where m.role = 'user' and m.actor_id = p_user_id and (p_tenant_key is null or m.tenant_key = p_tenant_key)
+    order by m.id desc limit 200);
 begin
   perform public.require_person(p_user_id);
   perform pg_advisory_xact_lock(bot_private.names_lock());
@@ -145,6 +152,9 @@ begin
   delete from public.forgotten_people where at < now() - interval '40 days';
   insert into public.forgotten_people (mark) values (public.person_mark(p_user_id))
   on conflict (mark) do update set at = now();
+  update public.agent_receipts set reader_id = null, salt = null
+  where reader_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
+  perform bot_private.draft_receipt('forget me', '{}', v_texts, v_before, null, '', p_salt);
   return v_counts;
 end
 $$;
@@ -235,9 +245,15 @@ declare
   v_counts jsonb := '{}';
   v_table text;
   v_count bigint;
+  v_before constant jsonb := bot_private.rows_written();
   v_turns constant text[] := array(
     select t.id from public.agent_turns t
     where t.conversation_id = p_conversation_id and (p_user_id is null or t.user_id = p_user_id));
+  v_tenant_key constant text := (
+    select max(c.tenant_key) from public.agent_chats c where c.id = p_conversation_id);
+  v_texts constant text[] := array(
+    select m.content from public.agent_messages m
+    where m.turn_id = any (v_turns) and m.role = 'user' order by m.id desc limit 200);
 begin
   if coalesce(p_conversation_id, '') = '' then
     raise exception 'identity missing: conversation_id is required' using errcode = 'PT428';
@@ -271,6 +287,8 @@ begin
   delete from public.agent_chats
   where id = p_conversation_id and (p_user_id is null or user_id = p_user_id);
   get diagnostics v_count = row_count;
+  perform bot_private.draft_receipt(
+    'conversation', v_turns, v_texts, v_before, p_user_id, v_tenant_key, null);
   return v_counts || jsonb_build_object('agent_chats', v_count);
 end
 $$;
@@ -324,6 +342,7 @@ declare
   v_count bigint;
   v_counts jsonb := '{}';
   v_turns text[];
+  v_written constant jsonb := bot_private.rows_written();
 begin
   if p_days < 1 or p_batch < 1 then
     raise exception 'days and batch are at least 1' using errcode = 'PT400';
@@ -365,6 +384,7 @@ begin
     get diagnostics v_count = row_count;
     v_counts := v_counts || jsonb_build_object(v_old.table_name, v_count);
   end loop;
+  perform bot_private.draft_receipt('retention', '{}', '{}', v_written, null, '', null);
   return v_counts;
 end
 $$;

@@ -197,6 +197,24 @@ create or replace function public.forget_item(
 language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_before constant jsonb := bot_private.rows_written();
+  v_gone constant jsonb := bot_private.drop_item(p_kind, p_id, p_key, p_person, p_tenant_key, p_by_turn);
+begin
+  perform bot_private.draft_receipt(
+    'item', array[p_kind || ':' || p_id], array_remove(public.texts_in(v_gone -> 'value'), null), v_before,
+    p_person, p_tenant_key, null)
+  where v_gone is not null;
+  return v_gone;
+end
+$$;
+
+-- The same without its receipt.
+create or replace function bot_private.drop_item(
+  p_kind text, p_id text, p_key text, p_person text, p_tenant_key text, p_by_turn text
+) returns jsonb
+language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
+as $$
+declare
   v_note public.agent_notes;
   v_turns text[];
   v_texts text[];

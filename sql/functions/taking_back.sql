@@ -625,6 +625,9 @@ as $$
 declare
   v_turn public.agent_turns;
   v_card public.agent_messages;
+  v_before constant jsonb := bot_private.rows_written();
+  v_texts text[];
+  v_said record;
 begin
   perform pg_advisory_xact_lock(bot_private.sources_lock());
   -- in the order in which a turn that begins takes them
@@ -636,7 +639,15 @@ begin
   where m.message_id = p_message_id and m.role = 'assistant';
   perform public.withdraw_later(
     array(select jsonb_array_elements_text(p_cards::jsonb)), p_chat_id, coalesce(v_turn.tenant_key, ''));
-  perform public.take_back_sources(array[p_message_id], array(
+  select t.actor_id as author, t.tenant_key into v_said from public.agent_turns t where t.id = p_message_id
+  union all
+  select t.author_id, t.tenant_key from public.chat_transcript t
+  where t.message_id = p_message_id and t.chat_id = p_chat_id and not t.is_bot
+  union all
+  select m.author_id, m.tenant_key from public.imported_messages m
+  where hashtext(m.message_id) = hashtext(p_message_id) and m.message_id = p_message_id
+  limit 1;
+  v_texts := array(
     select m.content from public.agent_messages m where m.turn_id = p_message_id and m.role = 'user'
     union all
     select t.content from public.chat_transcript t
@@ -645,8 +656,9 @@ begin
     select m.content from public.imported_messages m
     where hashtext(m.message_id) = hashtext(p_message_id) and m.message_id = p_message_id
     union all
-    select bot_private.told_by(v_card.turn_id) where v_card.id is not null),
-    array(select bot_private.kept_by(array[p_message_id])), v_card.turn_id);
+    select bot_private.told_by(v_card.turn_id) where v_card.id is not null);
+  perform public.take_back_sources(
+    array[p_message_id], v_texts, array(select bot_private.kept_by(array[p_message_id])), v_card.turn_id);
   perform public.note_gone(array[v_card.turn_id], v_card.chat_id) where v_card.id is not null;
   perform public.drop_card(p_message_id);
   perform public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
@@ -656,6 +668,9 @@ begin
   perform public.withdraw_kept_cards(
     array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_turn.created_at)
   where v_turn.id is not null;
+  perform bot_private.draft_receipt(
+    'retraction', array[p_message_id], v_texts, v_before, nullif(v_said.author, ''),
+    v_said.tenant_key, null);
   return (select to_jsonb(t.state) from public.agent_turns t where t.id = p_message_id);
 end
 $$;

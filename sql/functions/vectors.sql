@@ -104,6 +104,7 @@ begin
     after update of content, status on public.agent_messages for each row
     when (old.content <> new.content or (old.status = 'failed') <> (new.status = 'failed'))
     execute function public.drop_embedding();
+  perform feishu_bot.let_verifier_read();
   return '';
 end
 $$;

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from lab.doubles.processes import eventually
+from memory.receipts.receipt import parse
 from tests.acceptance.conftest import World, markdown, prompt_of
 
 OWN_PROCESSES = True
@@ -218,6 +219,10 @@ def test_forget_all_leaves_nothing_of_the_person(world: World) -> None:
 
     click(world, "Alice", card, index=0)
     eventually(lambda: [m for m in shown(world) if "不再记得关于你" in m], what="it is done")
+    [done] = [m for m in shown(world) if "不再记得关于你" in m]
+    line = world.rows("select line from agent_receipts order by number desc limit 1")[0]["line"]
+    assert f"回执 {parse(line).label}" in done
+    assert "commitments" not in done, "with a copy the others could guess her words"
     assert not found(world, "quincefruit")
     # that she is in the group is Feishu's, and learned again; a card that only she saw is known
     # until Feishu has taken it back
@@ -233,6 +238,34 @@ def test_forget_all_leaves_nothing_of_the_person(world: World) -> None:
     except AssertionError:
         pytest.fail(f"she is still named in {sorted(kept)}")
     assert found(world, "medlarfruit")
+
+
+def test_forget_all_in_p2p_gives_the_receipt_with_a_salt_that_is_stored_nowhere(
+    world: World,
+) -> None:
+    chat = world.platform.state()["chats"]
+    alone = next(
+        one["chat_id"]
+        for one in chat
+        if one["mode"] == "p2p" and world.people["Alice"] in one["members"]
+    )
+    world.ask("Alice", "my sentinel word is quincefruit", chat=alone)
+    asked, _ = world.ask("Alice", "/forget all", chat=alone)
+    world.settled(asked)
+
+    click(world, "Alice", world.answers(asked, chat=alone)[-1], index=0)
+
+    def told() -> list[str]:
+        cards = map(markdown, filter(lambda m: m.get("card"), world.platform.messages(alone)))
+        return [text for text in cards if "Receipt R" in text]
+
+    [done] = eventually(told, what="a receipt")
+    copy = json.loads(done.split("```json\n")[1].split("\n```")[0])
+    receipt = parse(copy["receipt"])
+    assert f"Receipt {receipt.label}" in done
+    assert receipt.names_text(copy["salt"], "my sentinel word is quincefruit")
+    assert not found(world, copy["salt"])
+    assert not found(world, "quincefruit")
 
 
 def test_forgetting_can_be_cancelled(world: World) -> None:

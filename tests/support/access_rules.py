@@ -131,6 +131,10 @@ def _named(a: Actor, r: Row) -> bool:
     return a.claim("tenant_key") == TENANT and a.claim("actor") is not None and mine
 
 
+def _reader(a: Actor, r: Row) -> bool:
+    return a.claim("tenant_key") == TENANT and a.claim("actor") == r.author is not None
+
+
 def _member_themselves(a: Actor, r: Row) -> bool:
     return speaks_for_self(a) and authored(a, r)
 
@@ -450,6 +454,15 @@ TABLES: Mapping[str, Table] = {
         Rules(nobody, nobody, nobody, nobody),
         tried="at",
         key="mark",
+    ),
+    "agent_receipts": Table(
+        lambda r, k: {"reader_id": r.author, "tenant_key": TENANT, "mark": "m", "draft": Jsonb({})},
+        Rules(_reader, **_READ_ONLY),
+        named=lambda r: str(r.author),
+        tried="created_at",
+        key="reader_id",
+        unread=("salt", "mark", "draft"),
+        rows=(OWN, ABOUT),
     ),
     "people": Table(
         lambda r, k: {"open_id": r.author, "tenant_key": TENANT},

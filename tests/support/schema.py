@@ -21,7 +21,7 @@ _NOT_OF_AN_EXTENSION = (
 _OWNER = """
     case when {role} = (select datdba from pg_database where datname = current_database())
          then 'owner' else {role}::regrole::text end"""
-_ROLES = "('anon', 'authenticated', 'service_role', 'bot_console')"
+_ROLES = "('anon', 'authenticated', 'service_role', 'bot_console', 'bot_verifier')"
 _KIND_OF_ACL = "case c.relkind when 'S' then 's' else 'r' end::\"char\""
 
 

@@ -18,6 +18,7 @@ from bot.outbox import texts as outbox_texts
 from bot.outbox.buttons import Decision, Reply, decision
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.notices import say
+from bot.outbox.receipts import receipt_copy, sign_receipts
 from bot.outbox.withdrawing import withdraw_cards
 from bot.services import Services
 from bot.text.languages import Language
@@ -27,6 +28,7 @@ from memory.outcomes import apologised
 from memory.scope import MAIN_ROOT
 from memory.tables.buttons import Click, NewButton, Press, new_id
 from memory.tables.operations import Operations
+from memory.tables.receipts import Copy, new_salt
 from memory.tables.said import SaidStore
 
 log = structlog.get_logger()
@@ -97,20 +99,22 @@ async def forget(services: Services, click: Click, press: Press) -> None:
             names=services.people.of(click.tenant_key).known,
         )
         notice = sent.message_id
-    await _delete(services, click, press, tool)
+    copy = await _delete(services, click, press, tool)
     await withdraw_cards(services)
     log.info("forgotten", what=tool, chat_id=click.chat_id)
     if notice:
-        card = cards.answer_card(_to(click, texts.forgotten(tool, language), press))
+        text = texts.forgotten(tool, language) + _receipt(copy, press, language)
+        card = cards.answer_card(_to(click, text, press))
         try:
             await services.feishu.patch_card(notice, cards.card_content(card))
         except FeishuError as exc:
             log.warning("forgotten.notice", code=exc.code, log_id=exc.log_id)
 
 
-async def _delete(services: Services, click: Click, press: Press, tool: str) -> None:
+async def _delete(services: Services, click: Click, press: Press, tool: str) -> Copy | None:
     """The queue first: after the memory, the button itself is gone and no attempt can follow.
-    Once more at the end, for what was counted of the person meanwhile."""
+    Once more at the end, for what was counted of the person meanwhile. Returns the receipt of
+    somebody who is forgotten: nothing is left by which they could ask for it."""
     of_thread = tool == FORGET_THREAD
     if services.queue is not None:
         thread = press.conversation_id if of_thread else None
@@ -126,9 +130,24 @@ async def _delete(services: Services, click: Click, press: Press, tool: str) -> 
         )
     else:
         services.people.forget(click.operator_id)
-        await operations.forget_person(click.operator_id)  # whatever tenant they wrote under
+        salt = new_salt()
+        # whatever tenant they wrote under
+        await operations.forget_person(click.operator_id, salt=salt)
         if services.queue is not None:
             await asyncio.to_thread(services.queue.forget_rows, click.operator_id)
+        return await receipt_copy(services, salt)
+    await sign_receipts(services)
+    return None
+
+
+def _receipt(copy: Copy | None, press: Press, language: Language) -> str:
+    """The line that anchors the receipt; in p2p also the person's copy. With its salt the members
+    of a group could guess the words."""
+    if copy is None:
+        return ""
+    line = texts.say("receipt", language, label=copy.receipt.label)
+    shown = f"\n```json\n{copy.text}\n```" if press.chat_type == "p2p" else ""
+    return f"\n\n{line}{shown}"
 
 
 def _to(click: Click, text: str, press: Press) -> str:

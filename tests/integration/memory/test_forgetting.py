@@ -35,6 +35,7 @@ WORD = "qzvjkw7"
 SENTENCE = f"The secret is {WORD}."
 
 NO_PERSON = {
+    "agent_receipts",  # they stay, and name the person no more
     "agent_turn_records",  # goes with the turn
     "agent_withdrawals",
     "chat_conversations",
@@ -59,6 +60,7 @@ OTHER_IDS = {
     "message_id",
     "note_id",
     "parent_id",
+    "reader_id",  # of receipts, which forget_person empties
     "root_id",
     "shared_chat_id",
     "turn_id",

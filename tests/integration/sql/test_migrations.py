@@ -23,7 +23,7 @@ from tests.support.postgres import Server, database_name, start_server, statemen
 from tests.support.schema import definitions
 
 ROOT = Path(__file__).parents[3]
-ROLES = ("anon", "authenticated", "service_role", "bot_console")
+ROLES = ("anon", "authenticated", "service_role", "bot_console", "bot_verifier")
 
 _APPLY = """
 import json, sys
@@ -272,8 +272,9 @@ def test_a_service_role_that_policies_hold_for_is_refused_and_the_statement_name
         "create role authenticated nologin",
         "create role service_role nologin nobypassrls",
         "create role bot_console nologin",
+        "create role bot_verifier nologin",
         "create role plain login nosuperuser",
-        "grant authenticated, service_role, bot_console to plain",
+        "grant authenticated, service_role, bot_console, bot_verifier to plain",
     ):
         server.execute(statement)
     with server.fresh_database(owner="plain") as url:

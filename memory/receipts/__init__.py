@@ -1,0 +1,1 @@
+"""Receipts of deletions: signed, chained, without words."""

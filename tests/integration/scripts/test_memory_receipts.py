@@ -1,0 +1,124 @@
+"""`scripts/memory verify`: from a deletion to its receipt, and from the receipt back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
+from tests.support.people import Group
+from tests.support.scripts import run_script
+
+pytestmark = pytest.mark.anyio
+
+TEXT = "the gym code is Porto 4471"
+_OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
+
+
+class Desk:
+    """A database, the scripts on it, and a folder for files."""
+
+    def __init__(self, rpc: PostgresRpc, url: str, folder: Path) -> None:
+        self.memory, self.notes = MemoryStore(rpc), NoteStore(rpc)
+        self.url, self.folder = url, folder
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
+        self._env = {**kept, "DATABASE_URL": url, "DATA_DIR": str(folder / "data")}
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_script("memory", *arguments, env=self._env)
+
+    def file(self, name: str, text: str) -> str:
+        file = self.folder / name
+        file.write_text(text)
+        return str(file)
+
+    def change(self, file: str, old: str, new: str) -> str:
+        text = Path(file).read_text()
+        assert old in text
+        return self.file("changed.json", text.replace(old, new, 1))
+
+    async def retract(self, group: Group) -> tuple[str, str]:
+        """Alice says the text and takes it back. Returns files of her copy and of the text."""
+        alice = group.turn()
+        await self.memory.open_turn(alice, turn_id=group.message("said"), content=TEXT)
+        await self.memory.take_back(group.message("said"), alice.chat_id)
+        done = self.run("receipts", "--person", group.person("alice"), "--tenant", "tenant")
+        assert done.returncode == 0, done.stderr
+        return self.file("copy.json", done.stdout), self.file("said.txt", f"{TEXT}\n")
+
+
+@pytest.fixture
+async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
+    pool = connection_pool(database_url, size=2)
+    await pool.open()
+    rpc = PostgresRpc(pool)
+    yield Desk(rpc, database_url, tmp_path)
+    await rpc.close()
+
+
+async def test_a_deletion_that_holds_is_verified_and_a_survivor_named(desk: Desk) -> None:
+    group = Group()
+    copy, said = await desk.retract(group)
+
+    done = desk.run("verify", copy, "--text", said)
+    assert (done.returncode, "nothing survived" in done.stdout) == (0, True), done.stdout
+    assert "the receipt names this text" in done.stdout
+
+    await desk.notes.create(group.turn("bob"), title="Gym", body=TEXT, turn_id="")
+    done = desk.run("verify", copy, "--text", said)
+    assert done.returncode == 1
+    assert "SURVIVED: public.agent_notes.body" in done.stdout
+
+
+async def test_a_colleague_who_said_it_too_is_reported_and_is_no_survivor(desk: Desk) -> None:
+    group = Group()
+    copy, said = await desk.retract(group)
+    bob = group.turn("bob", thread="other")
+    await desk.memory.open_turn(bob, turn_id=group.message("bob"), content=f"Yes: {TEXT}!")
+    await desk.notes.create(bob, title="Gym", body=TEXT, turn_id=group.message("bob"))
+
+    done = desk.run("verify", copy, "--text", said)
+
+    assert done.returncode == 0
+    assert "same words, another source: public.agent_messages.content" in done.stdout
+    assert "same words, another source: public.agent_notes.body" in done.stdout
+
+
+async def test_words_in_a_file_or_a_log_survived(desk: Desk) -> None:
+    copy, said = await desk.retract(Group())
+    log = desk.file("bot.log", f"asked: {TEXT}\n")
+    (desk.folder / "data" / "left.txt").write_text(TEXT)
+
+    done = desk.run("verify", copy, "--text", said, "--log", log)
+
+    assert done.returncode == 1
+    assert f"SURVIVED: {log} (line 1)" in done.stdout
+    assert "left.txt (line 1)" in done.stdout
+
+
+async def test_another_text_a_changed_receipt_and_a_cut_chain_are_refused(desk: Desk) -> None:
+    copy, said = await desk.retract(Group())
+    other = desk.file("other.txt", "the gym code is Porto 4472")
+    assert "refused: it does not name this text" in desk.run("verify", copy, "--text", other).stdout
+
+    changed = desk.change(copy, '\\"deleted\\":1', '\\"deleted\\":2')
+    done = desk.run("verify", changed, "--text", said)
+    assert (done.returncode, "refused: its signature is wrong" in done.stdout) == (1, True)
+
+    with psycopg.connect(desk.url, autocommit=True) as connection:
+        connection.execute("delete from agent_receipts")
+    done = desk.run("verify", copy, "--text", said)
+    assert (done.returncode, "ends before the anchored" in done.stdout) == (1, True)
+
+
+async def test_the_chain_and_the_key_that_verifies_it_are_published(desk: Desk) -> None:
+    await desk.retract(Group())
+    assert len(desk.run("receipts").stdout.splitlines()) == 1
+    assert len(bytes.fromhex(desk.run("receipt-key").stdout.strip())) == 32
