@@ -150,9 +150,7 @@ def test_asked_again_the_question_is_read_with_its_file_again(world: World, how:
     both = "select read_messages from agent_turns where id = any (%s)"
     rows = world.rows(both, [question, Origin("again", question).turn_id])
     if how != "sent with it":
-        assert [file in row["read_messages"] for row in rows] == [True, True], (
-            "it goes with the file"
-        )
+        assert all(file in row["read_messages"] for row in rows), "it goes with the file"
 
 
 def test_a_colleagues_file_is_read_at_once_beside_eight_bombs(world: World) -> None:

@@ -122,7 +122,8 @@ begin
   end if;
   return new;
 end $$;
-create trigger refuse before insert on feishu_bot.inbox for each row execute function feishu_bot.refuse();
+create trigger refuse before insert on feishu_bot.inbox
+  for each row execute function feishu_bot.refuse();
 """
 
 
