@@ -66,6 +66,8 @@ create or replace function public.press_button(
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_sizes constant boolean := bot_private.require_size('p_button_id', p_button_id, 4096)
+    and bot_private.require_size('p_chat_id', p_chat_id, 4096) and bot_private.require_size('p_operator_id', p_operator_id, 4096);
   v_button public.agent_buttons;
   v_press public.agent_presses;
 begin
@@ -132,8 +134,13 @@ $$;
 create or replace function public.pending_confirmation(
   p_conversation_id text, p_actor_id text, p_tenant_key text, p_event_id text, p_card_id text
 ) returns jsonb
-language sql stable security invoker set search_path = pg_catalog, pg_temp
+language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_sizes constant boolean := bot_private.require_size('p_conversation_id', p_conversation_id, 4096)
+    and bot_private.require_size('p_actor_id', p_actor_id, 4096) and bot_private.require_size('p_card_id', p_card_id, 4096);
+begin
+  return (
   with waiting as (
     select b.group_id, b.turn_id, min(b.message_id) as message_id, min(b.expires_at) as expires_at,
            array_agg(b.id) filter (where b.payload ->> 'decision' = 'confirm') as confirm,
@@ -155,5 +162,6 @@ as $$
   left join public.agent_presses p on p.group_id = w.group_id
   where (select count(*) from waiting) = 1
     and cardinality(w.confirm) = 1 and cardinality(w.cancel) = 1
-    and case when p.group_id is null then w.expires_at > now() else p.event_id = p_event_id end
+    and case when p.group_id is null then w.expires_at > now() else p.event_id = p_event_id end);
+end
 $$;

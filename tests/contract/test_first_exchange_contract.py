@@ -49,15 +49,16 @@ async def test_a_thread_opened_under_an_answer_in_p2p_knows_that_exchange(
     assert await history(memory, thread) == ["A", "the first answer", "and?"]
 
 
-async def test_only_whoever_asked_or_was_meant_has_it_in_their_history(
-    memory: MemoryStore, group: Group
+async def test_everybody_of_the_place_sees_it_and_apart_only_whoever_asked_or_was_meant(
+    memory: MemoryStore, apart: MemoryStore, group: Group
 ) -> None:
     asked = group.turn("bob", sender="alice", thread="quoted")
     await exchange(memory, asked, "B", "about Bob")
     root = f"om_B_{asked.chat_id}"
 
     for who, known in (("alice", True), ("bob", True), ("carol", False)):
-        said = await history(memory, under(group.turn(who), root))
+        assert "about Bob" in await history(memory, under(group.turn(who), root))
+        said = await history(apart, under(group.turn(who), root))
         assert ("about Bob" in said) is known, who
 
 
@@ -71,7 +72,7 @@ async def test_a_fresh_start_in_the_thread_ends_it(memory: MemoryStore, group: G
     assert await history(memory, thread) == ["and?"]
 
 
-async def test_a_long_thread_shows_its_newest_messages_as_before(
+async def test_a_long_thread_shows_its_root_and_its_newest_messages(
     memory: MemoryStore, group: Group
 ) -> None:
     kept = group.turn("alice", thread="quoted")
@@ -79,7 +80,8 @@ async def test_a_long_thread_shows_its_newest_messages_as_before(
     thread = under(kept, f"om_B_{kept.chat_id}")
     await exchange(memory, thread, "C", "the answer to C")
 
-    assert await history(memory, thread, limit=3) == ["C", "the answer to C", "and?"]
+    said = await history(memory, thread, limit=3)
+    assert said == ["B", "the answer to B", "C", "the answer to C", "and?"]
 
 
 async def test_a_message_of_another_chat_begins_no_thread_here(
