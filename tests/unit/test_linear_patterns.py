@@ -36,6 +36,7 @@ MADE_WHILE_WORKING = frozenset(
         "bot/listening/vocatives.py: _written_small",
         "bot/text/languages.py: _own_words",
         "memory/dates/expressions.py: _expression",
+        "memory/receipts/survivors.py: _pattern",
         "memory/recall/dates.py: _rule",
         "memory/summary/text.py: _occurs",
     }

@@ -333,11 +333,13 @@ async def test_without_pgvector_recall_goes_by_words_until_the_next_migration(
     assert await embed_new(rpc, embedder, alice) == 2
 
 
-def test_an_owner_who_may_not_install_it_is_told_what_to_run(postgres_server: Server) -> None:
+def test_an_owner_who_may_not_install_it_is_told_what_to_run(
+    postgres_server: Server, migrated_template: str
+) -> None:
     owner = f"owner_{uuid.uuid4().hex[:8]}"
     create = "create role {} login nosuperuser createrole createdb bypassrls"
     postgres_server.execute(sql.SQL(create).format(sql.Identifier(owner)))
-    for role in ("authenticated", "service_role", "bot_console"):
+    for role in ("authenticated", "service_role", "bot_console", "bot_verifier"):
         grant = sql.SQL("grant {} to {} with admin option, set true")
         postgres_server.execute(grant.format(*map(sql.Identifier, (role, owner))))
     with postgres_server.fresh_database(owner=owner) as url:
