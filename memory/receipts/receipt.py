@@ -33,7 +33,7 @@ _FIELDS = {
 _VERSION = 1
 
 
-class ReceiptRefused(Exception):
+class ReceiptRefused(ValueError):
     """The receipt is damaged, forged, or not where the chain has it; the message says which."""
 
 
@@ -95,7 +95,7 @@ def parse(line: str) -> Receipt:
     """Reads a line without verifying its signature. Raises `ReceiptRefused`."""
     try:
         fields = json.loads(line)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise ReceiptRefused("it is not JSON") from exc
     if not isinstance(fields, dict) or set(fields) != _FIELDS:
         raise ReceiptRefused("it does not have the fields of a receipt")
