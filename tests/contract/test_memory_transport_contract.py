@@ -37,7 +37,7 @@ async def test_no_call_opens_a_connection_of_its_own(
                 group.turn(f"person{n}"), turn_id=group.message(f"q{n}"), content="Q"
             )
 
-    assert (before, relay.accepted) == (1, 1)
+    assert relay.accepted == before
 
 
 async def test_every_operation_of_a_turn_is_one_round_trip(
