@@ -58,9 +58,9 @@ begin
   for v_item in select i from jsonb_array_elements(p_items::jsonb) i loop
     v_field := (v_item ->> 'kind') || 's';
     continue when v_field not in ('facts', 'notes');
-    v_gone := jsonb_set(v_gone, array[v_field], to_jsonb((v_gone ->> v_field)::integer + 1));
-    perform public.forget_item(
-      v_item ->> 'kind', v_item ->> 'id', v_item ->> 'key', p_person, p_tenant_key, p_by_turn);
+    if public.forget_item(v_item ->> 'kind', v_item ->> 'id', v_item ->> 'key', p_person, p_tenant_key, p_by_turn) is not null then
+      v_gone := jsonb_set(v_gone, array[v_field], to_jsonb((v_gone ->> v_field)::integer + 1));
+    end if;
   end loop;
   for v_message in
     select m.id, s.chat_id
@@ -98,12 +98,19 @@ declare
 begin
   perform public.require_person(p_user_id);
   for v_conversation in
-    select distinct a.id from public.agent_chats a where a.chat_id = p_chat_id and a.user_id = p_user_id
+    select distinct a.id from public.agent_chats a
+    where a.chat_id = p_chat_id and a.user_id = p_user_id and (
+      bot_private.root_of(a.id) = 'main' or exists (
+        select from public.agent_turns t  -- a question outside of threads is the root of its own
+        where t.id = bot_private.root_of(a.id) and t.conversation_id = a.id))
   loop
     perform public.forget_conversation(v_conversation, p_user_id, true);
+    delete from public.chat_transcript c
+    where c.chat_id = p_chat_id and c.author_id = p_user_id and c.root_id = bot_private.root_of(v_conversation);
     v_count := v_count + 1;
   end loop;
-  delete from public.chat_transcript c where c.chat_id = p_chat_id and c.author_id = p_user_id;
+  delete from public.chat_transcript c
+  where c.chat_id = p_chat_id and c.author_id = p_user_id and c.root_id is null;
   return to_jsonb(v_count);
 end
 $$;

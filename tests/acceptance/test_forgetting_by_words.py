@@ -89,3 +89,16 @@ def test_this_thread_in_the_main_chat_is_what_was_said_there(world: World, word:
     index = buttons(card).index("Confirm")
     click(world, "Alice", card, index=index)
     eventually(lambda: not where(world, word), what="it is gone everywhere")
+
+
+def test_this_thread_in_the_main_chat_leaves_other_threads(world: World) -> None:
+    group = world.in_a_new_group()
+    opened = group.say("Bob", "who brings the projector?")
+    in_thread, _ = group.ask("Alice", "I bring the yellow projector", root_id=opened)
+    in_main, _ = group.ask("Alice", "I bring the blue cable")
+    question, _ = group.ask("Alice", "/forget this thread")
+    card = group.answers(question)[-1]
+    after(group, group.group, lambda: click(group, "Alice", card, index=0))
+    query = "select 1 from agent_messages where turn_id = %s and role = 'user'"
+    eventually(lambda: not group.rows(query, in_main), what="the main chat is forgotten")
+    assert group.rows(query, in_thread)

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from bot.features.own_memory.meant import match, names_something
+from bot.text.spelling import folded
+
+DATA = Path(__file__).parents[3] / "data" / "forget_in_words.jsonl"
+CASES = [json.loads(line) for line in DATA.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    "case", CASES, ids=[f"{one['kind']}: {one['ask']}|{one['text']}" for one in CASES]
+)
+def test_a_description_finds_what_it_means_and_no_bystander(case: dict[str, str]) -> None:
+    assert (match(case["ask"], case["text"]) or "none") == case["match"]
+
+
+def test_folding_twice_changes_nothing() -> None:
+    for case in CASES:
+        assert folded(folded(case["text"])) == folded(case["text"])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +61,7 @@ def test_an_identifier_matches_as_a_whole_only(words: str, text: str) -> None:
 
 
 def test_half_of_the_words_is_not_sure() -> None:
-    assert match("Anna Smith", "Anna Smithson called") == "likely"
+    assert match("the gym code in Porto", "the gym code is 4471") == "likely"
     assert not match("the code of the gym in Porto", "the code review")
 
 

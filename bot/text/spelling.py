@@ -1,0 +1,82 @@
+"""Folds different ways to write the same words into one. Pure.
+
+`traditional.txt` holds the traditional characters on one line and the simplified ones on the next,
+from OpenCC (https://github.com/BYVoid/OpenCC, Apache License 2.0).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+from memory.text import HAN
+
+# a letter or digit of a script with spaces between words
+ALNUM = rf"[^\W_{HAN}]"
+
+_LONG = 7
+_LOOKALIKES = str.maketrans("аеорсухіјѕԁһкмтвнοανρτικ", "aeopcyxijsdhkmtbhoavptik")
+_HAN_DIGITS = str.maketrans("零〇一二三四五六七八九幺", "001234567891")
+_DIGITS = {
+    word: str(digit)
+    for digit, word in enumerate("zero one two three four five six seven eight nine".split())
+} | {"oh": "0"}
+
+_MIXED = re.compile(rf"(?:{ALNUM})+")
+_HAN_NUMBER = re.compile(r"[零〇一二三四五六七八九幺]{3,}")
+_SPOKEN_NUMBER = re.compile(
+    rf"\b(?:{'|'.join(_DIGITS)})(?:[\s,-]+(?:{'|'.join(_DIGITS)}))" "{2,}\\b"
+)
+_SPELLED = re.compile(rf"(?<!{ALNUM})(?:{ALNUM}[\s\-.·_,]{{1,3}}){{2,}}{ALNUM}(?!{ALNUM})")
+_GROUPED = re.compile(r"(?<![\w.])\+?\(?\d{1,5}\)?(?:[ \-]\d{2,5})+(?![\w.])")
+_BRACKETED_AT = re.compile(r"\s{0,2}(?:[\[({]\s{0,2}at\s{0,2}[\])}]|艾特)\s{0,2}")
+_BRACKETED_DOT = re.compile(
+    r"\s{0,2}[\[({]\s{0,2}dot\s{0,2}[\])}]\s{0,2}|(?<=[a-z0-9])\s{0,2}点\s{0,2}(?=[a-z])"
+)
+_SPOKEN_ADDRESS = re.compile(r"\b([\w.+-]+) at ([\w-]+(?: dot [\w-]+)+)")
+_AROUND_AT = re.compile(r"(?<=\w)\s{0,2}@\s{0,2}(?=\w)")
+_THOUSANDS = re.compile(r"(?<=\d)[,'’](?=\d{3}(?!\d))")
+
+
+def folded(text: str) -> str:
+    """`text` in lower case, simplified characters and digits, with addresses and spelled-out words
+    written together."""
+    text = _plain(text).translate(_simplified())
+    text = _MIXED.sub(_one_script, text)
+    text = _HAN_NUMBER.sub(lambda found: found[0].translate(_HAN_DIGITS), text)
+    text = _SPOKEN_NUMBER.sub(_digits, text)
+    text = _SPELLED.sub(lambda found: re.sub(r"[\s\-.·_,]", "", found[0]), text)
+    text = _GROUPED.sub(_together, text)
+    text = _BRACKETED_DOT.sub(".", _BRACKETED_AT.sub("@", text))
+    text = _SPOKEN_ADDRESS.sub(lambda f: f"{f[1]}@{f[2].replace(' dot ', '.')}", text)
+    return _THOUSANDS.sub("", _AROUND_AT.sub("@", text))
+
+
+def _plain(text: str) -> str:
+    """`text` without case, width, accents and invisible characters."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    shown = (one for one in decomposed if unicodedata.category(one) not in ("Mn", "Cf"))
+    return unicodedata.normalize("NFKC", "".join(shown)).casefold()
+
+
+@cache
+def _simplified() -> dict[int, int]:
+    lines = Path(__file__).with_name("traditional.txt").read_text("utf-8").splitlines()
+    return str.maketrans(*lines)
+
+
+def _one_script(word: re.Match[str]) -> str:
+    """A word with letters of two scripts, all in Latin ones."""
+    return word[0].translate(_LOOKALIKES) if re.search("[a-z]", word[0]) else word[0]
+
+
+def _digits(number: re.Match[str]) -> str:
+    return "".join(_DIGITS[word] for word in re.findall("[a-z]+", number[0]))
+
+
+def _together(groups: re.Match[str]) -> str:
+    """A long number without the gaps between its groups."""
+    digits = re.sub(r"\D", "", groups[0])
+    return digits if len(digits) >= _LONG else groups[0]
