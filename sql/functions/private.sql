@@ -135,7 +135,7 @@ begin
       from turns join public.agent_turns t on t.id = turns.turn_id
         join public.agent_messages m on m.turn_id = t.id
       where t.origin = 'message' and t.intended ->> 'reason' is distinct from 'command'
-        and m.status <> 'failed' and (m.role = 'user' or t.read_messages <> '{}')
+        and m.status <> 'failed' and (m.role = 'user' or not t.read_messages <@ bot_private.cited_ids(t.shown))
       group by t.id
     ),
     imported as (

@@ -139,18 +139,23 @@ def test_asked_again_the_question_is_read_with_its_file_again(world: World, how:
         quote = {"reply_to": file, "quote": True} if how == "quoted" else {"reply_to": file}
         question, _ = world.ask("Alice", "what does a day cost?", **quote)
     world.settled(question)
-    first = asked(world)
-    assert "\n> The day rate is 912 euros." in first
+    assert "\n> The day rate is 912 euros." in asked(world)
     (card,) = world.answers(question, chat=chat)
     pressed = {"as": world.people["Alice"], "message_id": card["message_id"]}
     world.platform.post("/click", **pressed, value={"h": "again"})
     world.settled(Origin("again", question).turn_id)
 
     assert "\n> The day rate is 912 euros." in asked(world)
-    both = "select read_messages from agent_turns where id = any (%s)"
-    rows = world.rows(both, [question, Origin("again", question).turn_id])
-    if how != "sent with it":
-        assert all(file in row["read_messages"] for row in rows), "it goes with the file"
+    # below an answer stand messages that it quotes: it goes with these, too
+    both = """select read_messages, bot_private.cited_ids(shown) as cited from agent_turns
+              where id = any (%s)"""
+    first, again = world.rows(both, [question, Origin("again", question).turn_id])
+    if how == "sent with it":  # with the question itself
+        assert set(first["read_messages"]) <= set(first["cited"])
+        assert set(again["read_messages"]) <= set(again["cited"])
+    else:
+        assert file in first["read_messages"]
+        assert file in again["read_messages"], "it goes with the same file"
 
 
 def test_a_colleagues_file_is_read_at_once_beside_eight_bombs(world: World) -> None:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from lab.doubles.lite import SupabaseLite
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.backends.sessions import has_sessions
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
 from memory.rpc import Rpc
@@ -48,6 +49,7 @@ class PostgresBackend:
         url = self.database_url
         if port is not None:
             url = f"postgresql://postgres@127.0.0.1:{port}/{database_name(url)}"
+        await asyncio.to_thread(has_sessions, url)  # a relay may run in this event loop
         pool = connection_pool(url, timeout_s=timeout_s)
         await pool.open()
         rpc = PostgresRpc(pool, timeout_s=timeout_s, sharing=sharing)
