@@ -6,7 +6,7 @@ import pytest
 
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
-from tests.acceptance.test_taking_back import where
+from tests.acceptance.test_taking_back import take_back, where
 from tests.support import profiles
 
 
@@ -60,3 +60,25 @@ def test_the_new_text_replaces_the_old_everywhere(
         lambda: all(one["deleted"] for one in here.answers(said)),
         what="the card that told the old text is withdrawn",
     )
+
+
+def test_a_colleague_reads_what_holds_after_a_correction_its_edit_and_its_retraction(
+    world: World,
+) -> None:
+    here = world.in_a_new_group()
+    here.settled(here.ask("Alice", "remember that the quince fair is on 3 March")[0])
+    corrected, _ = here.ask("Bob", "the quince fair moved to 10 March")
+    here.settled(corrected)
+    edit(here, "Bob", corrected, "@Memo the quince fair moved to 12 March")
+
+    question, answer = here.ask("陈晨", "when is the quince fair?")
+    here.settled(question)
+    assert "12 March" in answer
+    assert "10 March" not in answer
+    eventually(lambda: not where(here, "10 March"), what="nothing of the old text stays")
+
+    take_back(here, "Bob", corrected)
+    eventually(lambda: not where(here, "12 March"), what="nothing of the correction stays")
+    _, answer = here.ask("陈晨", "when is the quince fair?")
+    assert "3 March" in answer.replace("13 March", "")
+    assert "12 March" not in answer
