@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.answering.question import Turn
+from bot.listening.questions import is_question
 from bot.outbox.foot import RecalledSource, Where
 from memory.models import OpenTurn
 from memory.recall.changes import replaced
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext
-
-_QUESTION = re.compile(r"[?？吗呢]\s*$")
-
-
-def is_question(text: str) -> bool:
-    return _QUESTION.search(text) is not None
 
 
 def spoken_here(here: AgentMemoryContext, opened: OpenTurn) -> Iterator[Passage]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.answering.citations import is_question
 from bot.answering.question import Turn
 from bot.answering.question_source import fetched
 from bot.feishu.content import render_content
@@ -20,6 +19,7 @@ from bot.feishu.events import question_text
 from bot.feishu.mention_keys import Mention
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
+from bot.listening.questions import is_question
 from bot.services import Services
 from memory.errors import StoreError
 from memory.recall.passages import Passage, content_words
