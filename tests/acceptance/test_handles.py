@@ -220,7 +220,7 @@ def test_again_asks_before_a_tool_changes_anything_once_more(world: World) -> No
     (row,) = world.settled(again(question))
     notes = world.rows("select 1 from agent_notes where chat_id = %s", world.group)
     assert len(notes) == 1, "the note was made twice without asking"
-    assert "`create_note`" in row["content"]
+    assert "Shall I save the note “Pasta”?" in row["content"]
 
 
 def test_a_pressed_follow_up_is_marked_and_its_answer_shows_it(world: World) -> None:
