@@ -89,7 +89,7 @@ declare
     begin_welcome, end_welcome,
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
     forget_person, person_mark, forgotten_at, count_person, export_person, forget_conversation, forget_thread_transcript,
-    apply_retention, receipts_to_sign, keep_receipt, receipt_of, take_receipts, list_receipts,
+    apply_retention, receipts_to_sign, keep_receipt, receipt_of, take_receipts, own_receipts, list_receipts,
     cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,
     take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,
     wait_for_answer, may_answer_unasked, leave_unanswered, stop_proactive,

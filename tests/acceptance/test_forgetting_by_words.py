@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
+from memory.receipts.receipt import parse
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import click
 from tests.acceptance.test_own_memory import after, buttons
@@ -67,6 +68,8 @@ def test_what_was_kept_and_said_is_shown_and_deleted_with_one_press(
     told = press(world, "Alice", card, "Delete what is chosen")
 
     assert f"Deleted: 1 fact, 2 messages, {shown} answer" in told
+    signed = world.rows("select line from agent_receipts order by number desc limit 1")[0]["line"]
+    assert parse(signed).label in told
     eventually(lambda: not where(world, word), what="it is gone everywhere")
 
     eventually(lambda: not answers_with(world, word), what="no card shows it")

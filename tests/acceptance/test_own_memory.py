@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
+from memory.receipts.receipt import parse
 from sandbox.cards.forms import tagged
 from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
 from tests.acceptance.test_commands import click
@@ -105,6 +106,7 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     receipt = press(world, "Nora", chat, sure, "Delete")
     assert f"Deleted for good: city: {word}2" in markdown(receipt)
     assert "I don't remember any facts or notes about you." in markdown(receipt)
+    assert buttons(receipt) == ["Receipts of deletions"]
     eventually(lambda: not where(world, word), what="it is gone everywhere")
     assert not world.rows("select 1 from agent_messages where turn_id = %s", told)
 
@@ -154,6 +156,27 @@ def test_a_correction_shows_the_value_of_now_and_can_be_called_off(world: World,
     again = save(world, "Vera", correct(world, "Vera", listed), "  ")
     assert "OK, nothing was changed." in markdown(again)
     assert beside_entries(again) == [(f"**1.** city: {word}", ["Correct", "Delete"])]
+
+
+def test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once(world: World, word: str) -> None:
+    _, chat = newcomer(world, "Rita")
+    keep(world, "Rita", {"city": word}, chat=chat)
+    asked = world.say("Rita", "/memory", chat=chat)
+    world.answer(asked, chat=chat)
+    listed = world.answers(asked, chat=chat)[-1]
+    assert "Receipts of deletions" not in buttons(listed), "nothing was deleted"
+    sure = press(world, "Rita", chat, listed, "Delete")
+    deleted = press(world, "Rita", chat, sure, "Delete")
+
+    shown = markdown(press(world, "Rita", chat, deleted, "Receipts of deletions"))
+    copy = json.loads(shown.split("```json")[1].split("```")[0])
+    receipt = parse(copy["receipt"])
+    assert f"Receipt {receipt.label}" in markdown(deleted)
+    assert receipt.names_text(copy["salt"], word)
+    eventually(lambda: not where(world, copy["salt"]), what="only Rita has the salt")
+    again = markdown(press(world, "Rita", chat, deleted, "Receipts of deletions"))
+    assert "its salt was given before" in again
+    assert copy["salt"] not in again
 
 
 def test_a_deletion_can_be_called_off(world: World, word: str) -> None:
@@ -341,7 +364,7 @@ def test_what_was_called_off_can_be_pressed_again_and_deleting_keeps_the_page(
     sure = press(world, "Again", chat, second, "Delete")
     left = press(world, "Again", chat, sure, "Delete")
     assert "(6–6 of 6)" in markdown(left)
-    assert buttons(left) == ["Correct", "Delete", "Previous page"]
+    assert buttons(left) == ["Correct", "Delete", "Previous page", "Receipts of deletions"]
 
 
 def test_the_buttons_of_a_list_from_before_still_work(world: World, word: str) -> None:

@@ -12,21 +12,24 @@ from typing import Any
 
 from bot.features.feature import FeatureTurn, PressTurn
 from bot.features.own_memory import texts
+from bot.features.own_memory.receipts import has_receipts, receipt_line, show_receipts
 from bot.feishu.applink import applink
 from bot.outbox import texts as outbox_texts
 from bot.outbox.buttons import Decision, Reply, decision, written
+from bot.outbox.receipts import newest_receipt, receipts_since
 from bot.services import Services
 from memory.errors import NoteInvalid, WorkingMemoryTooLarge
 from memory.tables.buttons import NewButton, new_id
 from memory.tables.items import Item, ItemStore
 
-PAGE, ASK_DELETE, DELETE, CORRECT, SAVE, BACK = PRESSES = (
+PAGE, ASK_DELETE, DELETE, CORRECT, SAVE, BACK, RECEIPTS = PRESSES = (
     "memory.page",
     "memory.ask_delete",
     "memory.delete",
     "memory.correct",
     "memory.save",
     "memory.back",
+    "memory.receipts",
 )
 _IN_PLACE = frozenset({CORRECT, SAVE, BACK})
 _NEW_VALUE = "new_value"
@@ -47,7 +50,8 @@ async def show_items(services: Services, here: FeatureTurn, offset: int = 0) -> 
         for entry, item in zip(range(first, 0, -1), items, strict=False)
         for button in _buttons_of(item, here, entry, offset)
     ]
-    return Reply(text, (*buttons, *turning), forgets=True)
+    below = [_receipts_button(here)] if await has_receipts(services, here) else []
+    return Reply(text, (*buttons, *turning, *below), forgets=True)
 
 
 async def _page(services: Services, here: FeatureTurn, offset: int) -> tuple[int, tuple[Item, ...]]:
@@ -72,15 +76,27 @@ async def press_item(services: Services, here: PressTurn) -> Reply:
             return Reply(asked, (sure, never))
         case "memory.correct":
             return await _ask_correction(services, here, which)
+        case "memory.receipts":
+            return await show_receipts(services, here)
         case "memory.save":
             said = await _correct(services, here, which, written(here.values, _NEW_VALUE))
             return await _list_after(services, here, which, said)
         case _:
-            gone = await ItemStore(services.rpc).forget(
-                here.context, which["kind"], which["id"], which["key"], turn_id=here.turn_id
-            )
-            receipt = texts.deleted(gone, language) if gone else texts.say("gone-already", language)
-            return await _list_after(services, here, which, receipt)  # with the item goes its list
+            said = await _delete(services, here, which)
+            return await _list_after(services, here, which, said)  # with the item goes its list
+
+
+async def _delete(services: Services, here: FeatureTurn, which: Mapping[str, Any]) -> str:
+    """Deletes the item; says so, and which receipt that has."""
+    before = await newest_receipt(services, here.context)
+    gone = await ItemStore(services.rpc).forget(
+        here.context, which["kind"], which["id"], which["key"], turn_id=here.turn_id
+    )
+    if gone is None:
+        return texts.say("gone-already", here.language)
+    signed = await receipts_since(services, here.context, before)
+    line = receipt_line(signed, here.language)
+    return "\n".join(filter(None, (texts.deleted(gone, here.language), line)))
 
 
 async def _ask_correction(services: Services, here: FeatureTurn, which: Mapping[str, Any]) -> Reply:
@@ -161,6 +177,12 @@ def _buttons_of(item: Item, here: FeatureTurn, entry: int, offset: int) -> tuple
         return (delete,)
     correct = _beside(entry, texts.say("correct", here.language), CORRECT, which, here)
     return (correct, delete)
+
+
+def _receipts_button(here: FeatureTurn) -> NewButton:
+    button = _button(texts.say("receipts", here.language), RECEIPTS, {}, here)
+    again = {} if here.beside else {"again": True}
+    return replace(button, payload={**button.payload, **again})
 
 
 def _page_buttons(offset: int, total: int, here: FeatureTurn) -> list[NewButton]:
