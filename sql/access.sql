@@ -78,7 +78,7 @@ declare
     take_back_kept, undo_kept, take_back_sources, take_back_tellers, take_back_told, take_back_calls,
     withdraw_kept_cards,
     drop_forgetting_turns, take_due_withdrawals, drop_withdrawal,
-    said_to_forget, forget_chosen, forget_in_chat, forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
+    said_to_forget, said_elsewhere, forget_chosen, forget_in_chat, forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed, count_embeddings, drop_other_embeddings,
     note_reaction, list_feedback, card_to_redraw,
     people_named, remember_people, list_people, count_people, link_person,

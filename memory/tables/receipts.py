@@ -61,13 +61,16 @@ class ReceiptStore:
         line = await self._call("receipt_of", p_mark=mark)
         return Copy(parse(line), salt) if line else None
 
-    async def take(self, person: str, tenant_key: str, *, limit: int = 20) -> tuple[Copy, ...]:
+    async def take(
+        self, person: str, tenant_key: str, *, limit: int = 20, turn_id: str = ""
+    ) -> tuple[Copy, ...]:
         """The person's receipts, those with a salt to give out first, the newest of them first.
 
-        Each salt is given out once.
+        Each salt is given out once. The turn `turn_id` that shows them keeps no words once it is
+        over.
         """
         params = {"p_person": person, "p_tenant_key": tenant_key, "p_limit": limit}
-        rows = await self._call("take_receipts", **params)
+        rows = await self._call("take_receipts", **params, p_by_turn=turn_id or None)
         return tuple(Copy(parse(row["line"]), row["salt"] or "") for row in rows)
 
     async def own(

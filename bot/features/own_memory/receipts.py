@@ -34,7 +34,9 @@ async def show_receipts(services: Services, here: FeatureTurn) -> Reply:
     """Copies of the sender's receipts with the salts that wait for them. Raises `StoreError`."""
     await sign_receipts(services)
     context, store = here.context, ReceiptStore(services.rpc)
-    copies = await store.take(context.actor_id, context.tenant_key, limit=_AT_ONCE)
+    copies = await store.take(
+        context.actor_id, context.tenant_key, limit=_AT_ONCE, turn_id=here.turn_id
+    )
     if not copies:
         return Reply(texts.say("no-receipts", here.language))
     shown = [_shown(one, here.language, services.now()) for one in copies]
