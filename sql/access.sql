@@ -62,7 +62,7 @@ declare
   of_taking_back constant text[] := '{
     keyed_hashes, keep_line_terms, keep_question_terms, packed_record, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, phrases_of, units_without_others, source_terms_among, tells_any, said_since,
-    sources_of, turns_given, pass_on_sources, rows_written, rows_since, draft_receipt, drop_item,
+    sources_of, turns_given, pass_on_sources, bare_words, rows_written, rows_since, draft_receipt, drop_item,
     imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates,
     recall_likely, recall_span
   }';

@@ -51,7 +51,7 @@ def _shown(copy: Copy, language: Language, now: datetime) -> str:
         language,
         label=copy.receipt.label,
         when=spoken.moment(at, language, now=now),
-        rows=sum(one["deleted"] for one in fields["counts"].values()),
+        n=sum(one["deleted"] for one in fields["counts"].values()),
     )
     given = "" if copy.salt else f" {texts.say('salt-given', language)}"
     return f"{line}{given}\n```json\n{copy.text}\n```"

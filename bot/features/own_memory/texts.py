@@ -68,7 +68,7 @@ def corrected(old: Changed, new: object, language: Language) -> str:
         "corrected",
         language,
         name=name_of(old.kind, old.key, language),
-        old=value_of(old.kind, old.value, language),
+        old=value_of(old.kind, old.value, language) or "–",
         new=value_of(old.kind, new, language),
     )
 
