@@ -15,7 +15,7 @@ from memory.text import columns
 _WITHIN_NAMES = tuple(".-'’")
 
 # Feishu: 10 operations a second on one card, and 1000 a minute on all cards of an app.
-_LEAST_GAP_S = 0.3
+_LEAST_GAP_S = 0.6
 _GAP_PER_STREAM_S = 0.07
 _GAP_PER_CHARACTER_S = 1 / 40_000
 _LINE = 60  # columns; a Chinese character takes two

@@ -84,16 +84,14 @@ def test_the_card_grows_in_order_and_ends_with_the_stored_text(live: World) -> N
     assert kept_card(live, question)["streaming"] is False
 
 
-def test_no_card_gets_more_than_ten_operations_a_second(live: World) -> None:
+def test_frames_are_at_least_half_a_second_apart(live: World) -> None:
     answer_with(live, text=WORDS * 3, chunk_delay_s=0.03)
     question, _ = live.ask("Alice", "quickly, please")
     assert_one_finished_card(live, question)
 
-    times = [call["at_ms"] for call in operations(live)]
-    assert len(times) > 8
-    assert all(later - first >= 1000 for first, later in zip(times, times[10:], strict=False))
-    texts = [c["at_ms"] for c in operations(live) if c["path"].endswith("/content")]
-    assert all(later - first >= 300 for first, later in itertools.pairwise(texts))
+    times = [c["at_ms"] for c in operations(live) if c["path"].endswith("/content")]
+    assert len(times) > 1
+    assert all(later - first >= 500 for first, later in itertools.pairwise(times))
 
 
 def test_a_quick_answer_is_one_ordinary_card(live: World) -> None:
@@ -276,4 +274,5 @@ def test_an_answer_of_two_seconds_takes_five_calls(live: World) -> None:
     messages = live.platform.calls("/open-apis/im/v1/messages/")
     replies = [call for call in messages if call["method"] == "POST"]
     assert sent["card_id"]
-    assert len(operations(live)) + len(replies) <= 5
+    calls = [(one["at_ms"], one["method"], one["path"]) for one in operations(live)]
+    assert len(calls) + len(replies) <= 5, calls

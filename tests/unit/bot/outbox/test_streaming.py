@@ -134,10 +134,9 @@ class TestWhatIsShown:
         assert AnswerReader().read("a <think> b").text == "a <think> b"
 
     async def test_frames_come_slower_for_long_texts_and_when_many_cards_stream(self) -> None:
-        assert frame_gap_s(0, 1) >= 0.3
+        assert frame_gap_s(0, 1) >= 0.6
         assert frame_gap_s(20_000, 1) > frame_gap_s(100, 1)
         assert frame_gap_s(100, 30) * 1000 / 60 >= 30, "1000 a minute on all cards of the app"
-
 
     @pytest.mark.parametrize(
         ("shown", "text", "waits"),
