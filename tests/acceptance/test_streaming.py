@@ -131,7 +131,7 @@ def test_what_a_reasoning_model_thinks_is_never_seen(live: World) -> None:
     question, _ = live.ask("Alice", "think hard")
     sent = assert_one_finished_card(live, question)
 
-    assert len(frames(live)) > 3
+    assert len(frames(live)) > 1
     assert "SECRET" not in json.dumps(operations(live))
     assert "SECRET" not in markdown(sent)
     assert "think" not in markdown(sent)
