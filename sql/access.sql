@@ -52,7 +52,7 @@ declare
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
     accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
-    keep_source_terms, keep_told_terms, keep_talk_terms, reader_number,
+    keep_source_terms, keep_told_terms, keep_talk_terms, reader_number, is_gone,
     noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
@@ -88,7 +88,7 @@ declare
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
     begin_welcome, end_welcome,
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
-    forget_person, person_mark, forgotten_at, count_person, export_person, forget_conversation, forget_thread_transcript,
+    forget_person, person_mark, messages_gone, count_person, export_person, forget_conversation, forget_thread_transcript,
     apply_retention, receipts_to_sign, keep_receipt, receipt_of, take_receipts, own_receipts, list_receipts,
     cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,
     take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,
