@@ -38,7 +38,8 @@ as $$
 $$;
 
 -- Where the authors of these messages (JSON array of message_ids) said the same words in another message of a chat that
--- they can read: {person, chats: [name]}, a name is "" where it is not known; null if nowhere. For the service only.
+-- they can read: {person, chats: [name]}, a name is "" where it is not known; null if nowhere. Words that everybody
+-- repeats (“thank you”) do not count. For the service only.
 create or replace function public.said_elsewhere(p_messages text) returns jsonb
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -68,7 +69,7 @@ as $$
       select i.chat_id, m.message_id, m.content
       from public.imported_messages m join public.chat_imports i on i.id = m.import_id
       where m.author_id = g.person and m.tenant_key = g.tenant_key) s
-    where s.chat_id <> g.chat_id and g.words <> '' and bot_private.bare_words(s.content) = g.words
+    where s.chat_id <> g.chat_id and octet_length(g.words) >= 15 and bot_private.bare_words(s.content) = g.words
       and s.id not in (select id from given))
   select jsonb_build_object('person', s.person, 'chats', jsonb_agg(coalesce(c.name, '') order by c.name))
   from same s
