@@ -188,7 +188,8 @@ class PendingAction:
 
     `id` is opaque and goes into the button; `tool` is the name with its server in front. Only
     `actor_id` may confirm it, once. `told` is the card's question, worded by us; it names all that
-    will be done. `description` is one line of it, for the record.
+    will be done. `description` is one line of it, for the record. Days and times in `arguments`
+    count from `asked_ms` since epoch, when the question was written; from now if it is 0.
     """
 
     id: str
@@ -198,6 +199,7 @@ class PendingAction:
     actor_id: str
     conversation_id: str
     told: str = ""
+    asked_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
