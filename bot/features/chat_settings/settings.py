@@ -8,6 +8,7 @@ from functools import partial
 
 from bot.features.chat_settings import form as settings_form
 from bot.features.chat_settings import texts
+from bot.features.commands import texts as command_texts
 from bot.features.digests.schedules import plan_of
 from bot.features.digests.texts import wanted
 from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
@@ -21,6 +22,7 @@ from bot.outbox.buttons import Reply, chosen
 from bot.services import Services
 from bot.text.slash_commands import Command
 from memory.errors import AccessDenied
+from memory.outcomes import apologised
 from memory.scope import MAIN_ROOT, memory_context
 from memory.tables.digests import DigestStore
 
@@ -31,6 +33,9 @@ _SEPARATOR = re.compile(r"[\s,，:：]+")
 async def answer_rule_command(services: Services, here: CommandTurn) -> Reply:
     """Changes a rule and says so in one line to the chat. Everything else, the settings themselves
     included, only the sender sees. Raises `StoreUnavailable`."""
+    if here.opened.degraded:
+        away = command_texts.say("memory-away", here.language)
+        return Reply(away, means=apologised("memory_away"))
     rule, said = find_rule(here.command)
     if rule is None or not (said or _why_absent(services, here, rule)):
         show = partial(_shown, services, only=rule.name if rule else None)

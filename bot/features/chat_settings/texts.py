@@ -80,7 +80,7 @@ def told(shown: Shown, language: Language, *, place: str, form: bool) -> str:
     """One line for each setting. `form`: the reader can change them, and a form below shows those
     that have choices. `place`: `in-group`, `of-group` (shown elsewhere) or `in-p2p`."""
     lines = [
-        line(shown.rules, rule, language, muted=shown.muted)
+        _line_of(shown, rule, language, form=form)
         for rule in shown.usable
         if shown.only in (None, rule.name)
         and not (form and rule.choices and not (shown.muted and rule.name == "mode"))
@@ -89,15 +89,16 @@ def told(shown: Shown, language: Language, *, place: str, form: bool) -> str:
         lines.append(_digest_line(shown.digest, language))
     if shown.imports:
         lines.append(say("import-in-p2p" if place == "in-p2p" else "import-in-group", language))
-    can_write = [rule for rule in shown.usable if form and not rule.choices]
-    lines += [
-        say(f"how-{rule.name}", language) for rule in can_write if shown.only in (None, rule.name)
-    ]
     if place == "in-p2p":
         lines += ["", say("who-in-p2p", language)]
     elif not form:
         lines += ["", say("who-in-group", language)]
     return "\n".join((say(f"intro-{place}", language), "", *lines)).strip()
+
+
+def _line_of(shown: Shown, rule: ChatRule, language: Language, *, form: bool) -> str:
+    told = line(shown.rules, rule, language, muted=shown.muted)
+    return told if rule.choices or not form else told + say(f"how-{rule.name}", language)
 
 
 def line(rules: ChatRules, rule: ChatRule, language: Language, *, muted: bool = False) -> str:

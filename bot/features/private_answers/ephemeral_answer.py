@@ -17,7 +17,6 @@ from bot.answering.composing import compose
 from bot.answering.hearing import listen
 from bot.answering.question import Turn, begin, knowing, language
 from bot.answering.texts import say
-from bot.features.commands import texts as command_texts
 from bot.features.feature import CommandTurn, FeatureTurn
 from bot.features.private_answers import texts
 from bot.feishu.errors import FeishuFailure
@@ -33,7 +32,7 @@ from bot.services import Services
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, StoredCard
 from memory.origins import Origin
-from memory.outcomes import BY_COMMAND, ELSEWHERE, apologised
+from memory.outcomes import BY_COMMAND, ELSEWHERE
 from memory.scope import private_context
 from memory.tables.private import PrivateStore
 
@@ -134,9 +133,6 @@ async def tell_asker(
     there. Raises as `show_alone`."""
     if asked.chat_type == "p2p":
         return await show(asked)
-    if asked.opened.degraded:
-        means = apologised("memory_away")
-        return Reply(command_texts.say("memory-away", asked.language), means=means)
 
     async def answering(services: Services, turn: Turn, _: OpenTurn, *, beside: str) -> Reply:
         del services
