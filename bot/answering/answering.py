@@ -101,7 +101,8 @@ def _foot(
     """The note below the answer that says how it was made."""
     sources = tuple(cited(turn, _made_with(turn, answer, earlier)))
     heard = turn.question if turn.request.message_type == AUDIO else ""
-    return Foot(language, seconds, sources, answer.ended, heard=heard)
+    is_apology = answer.means.kind in ("apologised", "refused")
+    return Foot(language, seconds, sources, answer.ended, heard=heard, apology=is_apology)
 
 
 def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:

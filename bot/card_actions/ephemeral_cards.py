@@ -6,9 +6,10 @@ old one is taken away.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from bot.answering.question import Turn
 from bot.card_actions.confirmation import pressed
@@ -49,23 +50,29 @@ async def press_beside(
     place = where_alone(press)
     request = await as_pressed(services, action, click, press, place, words)
     target = Aside(click.operator_id, click.chat_id)
-    answering = partial(_pressed, press=press, received_ms=received_ms)
+    answering = partial(_pressed, press=press, received_ms=received_ms, values=action.form_value)
     shown = await answer_alone(services, request, received_ms, target, answering)
     if shown.outcome != "failed":
         await take_away(services, click.message_id)
 
 
 async def _pressed(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press, received_ms: int
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    *,
+    press: Press,
+    received_ms: int,
+    values: Mapping[str, Any],
 ) -> Reply:
     language = cast(Language, press.payload["language"])
-    if press.payload["decision"] != "confirm":
+    if press.payload.get("decision") == "cancel":
         here = FeatureTurn(turn.context, turn.chat_type, language, turn.id, press.payload["beside"])
         left = await items.show_items(services, here)
         return replace(left, text=f"{texts.say('cancelled', language)}\n\n{left.text}")
     if press.payload["tool"] == items.CORRECT:
         return await _ask_privately(services, turn, press, received_ms)
-    return await pressed(services, turn, opened, press=press)
+    return await pressed(services, turn, opened, press=press, values=values)
 
 
 async def _ask_privately(services: Services, turn: Turn, press: Press, received_ms: int) -> Reply:

@@ -337,9 +337,9 @@ begin
   delete from public.agent_turn_records where turn_id = p_turn_id;
   delete from public.chat_transcript t
   where t.chat_id = v_turn.chat_id and (t.message_id = p_turn_id or t.message_id = any (v_cards));
-  -- a confirmation names its item only
+  -- a confirmation names its item only, a form what can be chosen
   delete from public.agent_buttons
-  where turn_id = p_turn_id and not (p_keep_cards and kind = 'confirm');
+  where turn_id = p_turn_id and not (p_keep_cards and (kind = 'confirm' or payload ? 'form'));
   delete from public.agent_cards where turn_id = p_turn_id and not streaming;
   delete from public.agent_feedback where turn_id = p_turn_id;
   perform public.note_gone(
