@@ -19,6 +19,7 @@ STAGE_ID = "stage"
 _STAGE_ROW_ID = "stage_row"
 _STOP_ID = "stop"
 MAX_CARD_BYTES = 30_000
+INPUT_CHARS = 1000  # Feishu's most
 _SUMMARY_CHARS = 60
 _ROW_OF_DASHES = re.compile(
     r"^[ \t]*+(?:\|[ \t]*+)?(?::?-{1,64}:?[ \t]*+\|[ \t]*+)+[ \t:-]*$", re.MULTILINE
@@ -42,16 +43,24 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
+class Input:
+    """A line to write on, empty at first, under a plain `label`."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Button:
     """A button below the answer; a click brings `value` back (an object: Feishu takes no text).
-    With `selects` it submits a form of them: what is chosen comes back by name. With `entry` it
+    With `fields` it submits a form of them: their values come back by name. With `entry` it
     stands beside that paragraph, counted from the last."""
 
     text: str
     value: dict[str, Any]
     danger: bool = False
     disabled: bool = False
-    selects: tuple[Select, ...] = ()
+    fields: tuple[Select | Input, ...] = ()
     entry: int = 0
 
 
@@ -190,7 +199,7 @@ def _drawn(
     """The buttons below all, and those beside each entry."""
     places: dict[int, list[dict[str, Any]]] = {}
     for number, button in enumerate(buttons, 1):
-        made = _form(number, button) if button.selects else _button(f"button_{number}", button)
+        made = _form(number, button) if button.fields else _button(f"button_{number}", button)
         places.setdefault(button.entry if has_entries else 0, []).append(made)
     return places.pop(0, []), places
 
@@ -208,11 +217,11 @@ def _button(element_id: str, button: Button) -> dict[str, Any]:
 
 def _form(number: int, button: Button) -> dict[str, Any]:
     """Names are unique in the card; the option that is chosen at first must be one of them.
-    Source: Feishu, “Form container” and “Dropdown select”, card JSON 2.0."""
+    Source: Feishu, “Form container”, “Dropdown select” and “Input”, card JSON 2.0."""
     elements: list[dict[str, Any]] = []
-    for select in button.selects:
-        elements.append({"tag": "div", "text": {"tag": "plain_text", "content": select.label}})
-        elements.append(_select(select))
+    for one in button.fields:
+        elements.append({"tag": "div", "text": {"tag": "plain_text", "content": one.label}})
+        elements.append(_select(one) if isinstance(one, Select) else _input(one))
     submit = _button(f"button_{number}", button) | {
         "type": "primary_filled",
         "name": f"submit_{number}",
@@ -238,6 +247,10 @@ def _select(select: Select) -> dict[str, Any]:
         "initial_option": select.initial,
         "options": options,
     }
+
+
+def _input(one: Input) -> dict[str, Any]:
+    return {"tag": "input", "name": one.name, "width": "fill", "max_length": INPUT_CHARS}
 
 
 def _below(foot: CardFoot) -> list[dict[str, Any]]:
