@@ -25,7 +25,9 @@ Measures: account (one mention by part: CPU, what people wait for, memory, conne
 transactions and round trips), ack (the webhook alone), memory (load and save with much in it),
 flood (twenty people beside one who floods the bot); only when asked for: storage (what a message
 takes on disk, by table and index, over --turns, after transcripts are full), imports (the past of
-fifty chats, --imported messages in all, beside twenty people who talk).
+fifty chats, --imported messages in all, beside twenty people who talk), neighbours (what others
+wait for beside one person's document questions, comments and hostile lines, and the longest block
+of an event loop).
 
 How it is counted: CPU is user and system time of the whole process tree, ended children included,
 over answered mentions; a worker that runs inside gunicorn's process is part of web. Memory is PSS
@@ -64,6 +66,7 @@ from lab.benchmark.history_imports import measure_imports
 from lab.benchmark.load import MODEL_S, long_answer
 from lab.benchmark.machine import describe_machine
 from lab.benchmark.memory_access import measure_memory
+from lab.benchmark.neighbours import measure_neighbours
 from lab.benchmark.processes import (
     EXPECTED,
     free_port,
@@ -87,7 +90,7 @@ _LONGEST_S = 1800.0
 _TURN_S = 0.2  # of a measured turn, on a busy machine
 _PAGE_WIDTH = 180  # of a file or a pipe, in characters
 MEASURES = ("account", "ack", "memory", "flood")
-_ON_REQUEST = ("storage", "imports")
+_ON_REQUEST = ("storage", "imports", "neighbours")
 _TURNS = 3_000
 _IMPORTED = 100_000
 _MODES = {"on": (True,), "off": (False,), "both": (False, True)}
@@ -245,6 +248,10 @@ async def _take(
             found.figures += await measure_storage(setting, this, turns, console.log)
         case "imports":
             found.figures += await measure_imports(setting, this, options.imported)
+        case "neighbours":
+            found.figures += await asyncio.to_thread(
+                measure_neighbours, setting.folder, console.log
+            )
         case "memory":
             found.figures += await measure_memory(setting, console.log)
 

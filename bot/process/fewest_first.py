@@ -10,16 +10,45 @@ from collections.abc import Callable
 _OF_LATE_S = 30.0
 
 
+class RecentTurns:
+    """How many turns each person has had within so many seconds."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, within_s: float = _OF_LATE_S
+    ) -> None:
+        self._clock = clock
+        self._within_s = within_s
+        self._turns: deque[tuple[float, str]] = deque()
+        self._counts: Counter[str] = Counter()
+
+    def note(self, whose: str) -> None:
+        """One more turn begins."""
+        self._turns.append((self._clock(), whose))
+        self._counts[whose] += 1
+
+    def of(self, whose: str) -> int:
+        """The turns of that person."""
+        until = self._clock() - self._within_s
+        while self._turns and self._turns[0][0] < until:
+            before = self._turns.popleft()[1]
+            self._counts[before] -= 1
+            if not self._counts[before]:
+                del self._counts[before]
+        return self._counts[whose]
+
+
 class FewestFirst:
     """One at a time holds the turn. However many one person asks for, somebody else's first few
     come before the rest of them."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, turns: RecentTurns | None = None) -> None:
+        self._turns = turns or RecentTurns()
         self._is_held = False
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        self._turns: deque[tuple[float, str]] = deque()
-        self._counts: Counter[str] = Counter()
+
+    def waiting(self, whose: str) -> int:
+        """How many of that person wait."""
+        return len(self._waiting.get(whose, ()))
 
     async def enter(self, whose: str) -> None:
         """Returns when it is this one's turn. `leave` has to follow."""
@@ -32,35 +61,26 @@ class FewestFirst:
                 self._withdraw(whose, called)
                 raise
         self._is_held = True
-        self._turns.append((self._clock(), whose))
-        self._counts[whose] += 1
+        self._turns.note(whose)
 
     def leave(self) -> None:
         """Gives the turn to the next."""
-        self._forget()
-        self._is_held = bool(self._waiting)
-        if not self._waiting:
-            return
-        whose = min(self._waiting, key=lambda one: self._counts[one])
-        queue = self._waiting[whose]
-        called = queue.popleft()
-        if not queue:
-            del self._waiting[whose]
-        called.set_result(None)
+        self._is_held = False
+        while self._waiting and not self._is_held:
+            whose = min(self._waiting, key=self._turns.of)
+            called = self._waiting[whose].popleft()
+            self._drop_if_empty(whose)
+            if not called.done():  # nobody has given up
+                called.set_result(None)
+                self._is_held = True
 
     def _withdraw(self, whose: str, called: asyncio.Future[None]) -> None:
         if not called.cancelled():  # it was called, and cancelled before it could go on
             self.leave()
-            return
-        queue = self._waiting[whose]
-        queue.remove(called)
-        if not queue:
-            del self._waiting[whose]
+        elif called in self._waiting.get(whose, ()):
+            self._waiting[whose].remove(called)
+            self._drop_if_empty(whose)
 
-    def _forget(self) -> None:
-        until = self._clock() - _OF_LATE_S
-        while self._turns and self._turns[0][0] < until:
-            whose = self._turns.popleft()[1]
-            self._counts[whose] -= 1
-            if not self._counts[whose]:
-                del self._counts[whose]
+    def _drop_if_empty(self, whose: str) -> None:
+        if not self._waiting[whose]:
+            del self._waiting[whose]

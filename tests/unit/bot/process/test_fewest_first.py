@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.process.fewest_first import FewestFirst
+from bot.process.fewest_first import FewestFirst, RecentTurns
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ async def call(queue: FewestFirst, whose: str, order: list[str]) -> None:
 
 
 async def test_somebodys_first_calls_pass_anothers_many() -> None:
-    queue, order = FewestFirst(Clock()), list[str]()
+    queue, order = FewestFirst(), list[str]()
     async with asyncio.TaskGroup() as group:
         for _ in range(60):
             group.create_task(call(queue, "Alice", order))
@@ -41,7 +41,7 @@ async def test_somebodys_first_calls_pass_anothers_many() -> None:
 
 async def test_who_had_turns_long_ago_is_like_anybody_else() -> None:
     clock = Clock()
-    queue, order = FewestFirst(clock), list[str]()
+    queue, order = FewestFirst(RecentTurns(clock)), list[str]()
     for _ in range(5):
         await call(queue, "Alice", order)
     clock.now = 31.0
@@ -56,7 +56,7 @@ async def test_who_had_turns_long_ago_is_like_anybody_else() -> None:
 
 
 async def test_who_gives_up_holds_up_nobody() -> None:
-    queue, order = FewestFirst(Clock()), list[str]()
+    queue, order = FewestFirst(), list[str]()
     await queue.enter("Alice")
     waiting = [asyncio.create_task(call(queue, "Bob", order)) for _ in range(3)]
     await asyncio.sleep(0)
