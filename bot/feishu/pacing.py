@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.process.fewest_first import FewestFirst, RecentTurns
+from bot.process.fewest_first import FewestFirst
 
 # The platform counts arrivals, which the network may push closer together than departures.
 _WINDOW_S = 1.05
@@ -160,35 +160,26 @@ class FairPacer(Pacer):
 
     def __init__(self, name: str, limit: int, pace: SharedPace, **seams: Any) -> None:
         super().__init__(name, limit, pace, **seams)
-        self._part = -(-limit // 2)
-        self._lines: dict[str, _Lines] = {}
+        self._half = -(-limit // 2)
+        self._lines: dict[tuple[str, bool], FewestFirst] = {}
 
     async def turn(self, key: str, whose: str = "") -> None:
         """Return when a call of `whose` for `key` may leave."""
-        lines = self._lines.setdefault(key, _Lines(self._clock, self._window_s))
-        few, _ = shared_limit(self._part, self._pace.share)
-        has_many = lines.calls_of(whose) >= few
-        line, limit = (lines.many, self._part) if has_many else (lines.few, self._limit)
+        own = f"{key} {whose}"
+        has_many = self._take(own, self._half, later=False) > 0
+        line = self._lines.setdefault((key, has_many), FewestFirst(self._clock))
         await line.enter(whose)
         try:
-            while (wait_s := self._take(key, limit, later=False)) > 0:
+            while (wait_s := self._take(key, self._most(has_many), later=False)) > 0:
                 await self._sleep(wait_s)
-            lines.calls.note(whose)
+            if has_many:
+                self._take(own, _MOST)  # it counts for them all the same
         finally:
             line.leave()
 
-
-class _Lines:
-    """Those who have had few calls in a window, and those who have had many."""
-
-    def __init__(self, clock: Callable[[], float], window_s: float) -> None:
-        turns = RecentTurns(clock)
-        self.calls = RecentTurns(clock, window_s)
-        self.few, self.many = FewestFirst(turns), FewestFirst(turns)
-
-    def calls_of(self, whose: str) -> int:
-        """Those that the person has had in the window, and waits for."""
-        return self.calls.of(whose) + self.few.waiting(whose) + self.many.waiting(whose)
+    def _most(self, has_many: bool) -> int:
+        """How many calls of anybody leave in a window."""
+        return self._half if has_many else self._limit
 
 
 def per_second(name: str, calls: int, pace: SharedPace, **seams: Any) -> Pacer:

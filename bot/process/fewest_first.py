@@ -10,45 +10,16 @@ from collections.abc import Callable
 _OF_LATE_S = 30.0
 
 
-class RecentTurns:
-    """How many turns each person has had within so many seconds."""
-
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, within_s: float = _OF_LATE_S
-    ) -> None:
-        self._clock = clock
-        self._within_s = within_s
-        self._turns: deque[tuple[float, str]] = deque()
-        self._counts: Counter[str] = Counter()
-
-    def note(self, whose: str) -> None:
-        """One more turn begins."""
-        self._turns.append((self._clock(), whose))
-        self._counts[whose] += 1
-
-    def of(self, whose: str) -> int:
-        """The turns of that person."""
-        until = self._clock() - self._within_s
-        while self._turns and self._turns[0][0] < until:
-            before = self._turns.popleft()[1]
-            self._counts[before] -= 1
-            if not self._counts[before]:
-                del self._counts[before]
-        return self._counts[whose]
-
-
 class FewestFirst:
     """One at a time holds the turn. However many one person asks for, somebody else's first few
     come before the rest of them."""
 
-    def __init__(self, turns: RecentTurns | None = None) -> None:
-        self._turns = turns or RecentTurns()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._is_held = False
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-
-    def waiting(self, whose: str) -> int:
-        """How many of that person wait."""
-        return len(self._waiting.get(whose, ()))
+        self._turns: deque[tuple[float, str]] = deque()
+        self._counts: Counter[str] = Counter()
 
     async def enter(self, whose: str) -> None:
         """Returns when it is this one's turn. `leave` has to follow."""
@@ -61,13 +32,15 @@ class FewestFirst:
                 self._withdraw(whose, called)
                 raise
         self._is_held = True
-        self._turns.note(whose)
+        self._turns.append((self._clock(), whose))
+        self._counts[whose] += 1
 
     def leave(self) -> None:
         """Gives the turn to the next."""
+        self._forget()
         self._is_held = False
         while self._waiting and not self._is_held:
-            whose = min(self._waiting, key=self._turns.of)
+            whose = min(self._waiting, key=lambda one: self._counts[one])
             called = self._waiting[whose].popleft()
             self._drop_if_empty(whose)
             if not called.done():  # nobody has given up
@@ -84,3 +57,11 @@ class FewestFirst:
     def _drop_if_empty(self, whose: str) -> None:
         if not self._waiting[whose]:
             del self._waiting[whose]
+
+    def _forget(self) -> None:
+        until = self._clock() - _OF_LATE_S
+        while self._turns and self._turns[0][0] < until:
+            whose = self._turns.popleft()[1]
+            self._counts[whose] -= 1
+            if not self._counts[whose]:
+                del self._counts[whose]

@@ -34,7 +34,7 @@ class VirtualTime:
         while not task.done():
             for _ in range(20):
                 await asyncio.sleep(0)
-            if self._sleepers:
+            if self._sleepers and not task.done():
                 at, _, woken = heapq.heappop(self._sleepers)
                 if not woken.done():
                     self.now = at
@@ -99,6 +99,33 @@ def test_the_limit_is_kept_and_everybody_comes_to_an_end(
 def test_who_is_alone_has_half_of_the_limit_again_and_again() -> None:
     _, left = waits_beside_a_flood(10, 6.3, flooders=1, calls=0, at_s=0.0, pace=SharedPace())
     assert left[-1] - left[0] == pytest.approx((60 / 5 - 1) * 6.3, abs=0.1)
+
+
+@pytest.mark.parametrize(("limit", "window_s"), LIMITS)
+def test_two_processes_count_the_same_calls_of_a_person(
+    limit: int, window_s: float, tmp_path: Path
+) -> None:
+    async def everybody() -> None:
+        time = VirtualTime()
+        one, other = (
+            FairPacer(
+                "x", limit, SharedPace(slots), window_s=window_s, clock=time, sleep=time.sleep
+            )
+            for slots in (SharedSlots(tmp_path / "pace"), SharedSlots(tmp_path / "pace"))
+        )
+        flood = [asyncio.create_task(one.turn("read", "Ann")) for _ in range(20)]
+        flood += [asyncio.create_task(other.turn("read", "Ann")) for _ in range(20)]
+        await time.run(another(other, limit // 2))
+        assert time.now == 1000.0
+        for task in flood:
+            task.cancel()
+        await asyncio.wait(flood)
+
+    async def another(pacer: FairPacer, calls: int) -> None:
+        for _ in range(calls):
+            await pacer.turn("read", "Bob")
+
+    asyncio.run(everybody())
 
 
 def test_a_small_share_of_the_machine_is_shared_out_too() -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.process.fewest_first import FewestFirst, RecentTurns
+from bot.process.fewest_first import FewestFirst
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ async def test_somebodys_first_calls_pass_anothers_many() -> None:
 
 async def test_who_had_turns_long_ago_is_like_anybody_else() -> None:
     clock = Clock()
-    queue, order = FewestFirst(RecentTurns(clock)), list[str]()
+    queue, order = FewestFirst(clock), list[str]()
     for _ in range(5):
         await call(queue, "Alice", order)
     clock.now = 31.0
@@ -67,3 +67,21 @@ async def test_who_gives_up_holds_up_nobody() -> None:
     await asyncio.wait(waiting)
     assert order == ["Bob"]
     await asyncio.wait_for(call(queue, "陈晨", order), 1)
+
+
+async def test_who_gives_up_together_with_the_one_before_is_passed_over() -> None:
+    queue = FewestFirst(Clock())
+    everybody = [asyncio.create_task(hold(queue, "Alice")) for _ in range(5)]
+    await asyncio.sleep(0)
+    for one in everybody:
+        one.cancel()
+    await asyncio.wait(everybody)
+    await asyncio.wait_for(queue.enter("Bob"), 1)
+
+
+async def hold(queue: FewestFirst, whose: str) -> None:
+    await queue.enter(whose)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        queue.leave()
