@@ -9,7 +9,7 @@ from datetime import datetime
 
 from bot.text.dates.time_of_day import time_alone
 from memory.dates.days import Day, next_date
-from memory.dates.expressions import COMING_DAYS, DATES, SHORT_WEEKDAYS, TODAY, WEEKDAYS, named_days
+from memory.dates.expressions import DATES, DAYS, named_days
 from memory.tables.notes import search_terms
 
 _NUMBERS_ZH = "一二三四五六七八九十"
@@ -30,7 +30,6 @@ _POINTING = re.compile(
     re.IGNORECASE,
 )
 LAST = -1
-_DAYS = (TODAY, *COMING_DAYS, *WEEKDAYS, SHORT_WEEKDAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def choose(ref: str, items: Sequence[Listed], now: datetime) -> list[Listed]:
 
     “The 3 March one” is a day, “the 3rd” a number. Words choose among the items of that day.
     """
-    named = next(named_days(ref, (*DATES, *_DAYS), now.date()), None)
+    named = next(named_days(ref, (*DATES, *DAYS), now.date()), None)
     number = 0 if named else position(ref, len(items))
     if number:
         return list(items[number - 1 : number])
