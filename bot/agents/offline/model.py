@@ -180,32 +180,35 @@ def _forgotten(situation: Situation, about: str) -> Call | str:
 def _corrected(situation: Situation, value: str) -> Call | str:
     """Gives another value to what the bot answered last to the same person."""
     language, last = situation.language, situation.last
-    name, fact = _correction(situation, value)
+    name, old, fact = _correction(situation, value)
     if last:
-        kept = last.outcome.kind == "facts-kept"
-        return say("corrected", language, value=fact or value) if kept else last.told(language)
+        if last.outcome.kind != "facts-kept":
+            return last.told(language)
+        changed = f"{old} → {fact}" if old and old != fact else fact or value
+        return say("corrected", language, value=changed)
     if not fact or "update_working_memory" not in situation.tools:
         return say("correct-what", language)
     return Call("update_working_memory", {"scope": "thread", "patch": {name: fact}})
 
 
-def _correction(situation: Situation, value: str) -> tuple[str, str]:
-    """The key and the whole of the corrected fact; "" where nothing can be meant."""
-    if facts.is_whole(value):
-        return facts.key(value), value
+def _correction(situation: Situation, value: str) -> tuple[str, str, str]:
+    """The key of the corrected fact, what it was, and the whole of what it is now; "" where nothing
+    can be meant."""
     kept = {k: v for k, v in held(situation.instructions).items() if isinstance(v, str)}
+    if facts.is_whole(value):
+        return facts.key(value), kept.get(facts.key(value), ""), value
     answer = _last_answer(situation)
     told = [one.text for one in _statements(situation) if one.text in answer]
     for name, old in reversed(kept.items()):
         if old in answer:
-            return name, facts.replaced(old, value)
+            return name, old, facts.replaced(old, value)
     if told:
         fact = facts.replaced(told[-1], value)
-        return facts.key(fact), fact
+        return facts.key(fact), told[-1], fact
     if not kept:
-        return "", ""
+        return "", "", ""
     name, old = list(kept.items())[-1]
-    return name, facts.replaced(old, value)
+    return name, old, facts.replaced(old, value)
 
 
 def _last_answer(situation: Situation) -> str:
