@@ -78,6 +78,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/switches", experiments.switch),
         ("DELETE", "/tokens", experiments.revoke_tokens),
         ("DELETE", "/connections", experiments.cut_connections),
+        ("POST", "/verify", experiments.verify),
         ("POST", "/scan", registration.scan),
         ("GET", "/console", registration.console),
         ("POST", "/console", registration.set_console),

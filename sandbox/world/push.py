@@ -31,6 +31,8 @@ from sandbox.world.events import Envelope
 RETRY_AFTER_S = (15.0, 300.0, 3600.0, 21600.0)
 CONNECT_S = 2.0
 KEPT_DELIVERIES = 5000
+_VERIFY_S = 1.0
+_CONTENT_TYPE = {"Content-Type": "application/json;charset=utf-8"}
 
 NO_URL = "no webhook URL"
 NO_CONNECTION = "no connection"
@@ -99,7 +101,7 @@ def seal(config: SandboxConfig, plain: bytes) -> bytes:
 
 def signed_headers(config: SandboxConfig, body: bytes) -> dict[str, str]:
     """The headers of a push; signature headers only if the app has an Encrypt Key."""
-    headers = {"Content-Type": "application/json;charset=utf-8", "User-Agent": "sandbox-platform"}
+    headers = {**_CONTENT_TYPE, "User-Agent": "sandbox-platform"}
     if config.encrypt_key:
         timestamp, nonce = str(int(config.clock())), str(secrets.randbelow(10**10))
         headers["X-Lark-Request-Timestamp"] = timestamp
@@ -194,6 +196,21 @@ class Pusher:
         plain = plain_body(envelope)
         return self._send(url, plain, seal(self._config, plain))
 
+    def verify(self) -> Attempt:
+        """Asks the address, as the developer console does when it is saved: it has 1 s to send the
+        challenge back. This request is not signed."""
+        challenge = secrets.token_hex(16)
+        token, url = self._config.verification_token, self._config.webhook_url
+        asked = {"challenge": challenge, "token": token, "type": "url_verification"}
+        body, started = seal(self._config, plain_body(asked)), self._clock()
+        try:
+            status, answer = self._post(url, body, _CONTENT_TYPE, _VERIFY_S)
+        except OSError as exc:
+            return Attempt(self._now_ms(), 0, 0.0, str(exc))
+        took = (self._clock() - started) * 1000
+        error = "" if _challenge(answer) == challenge else "the challenge did not come back"
+        return Attempt(self._now_ms(), status, took, error)
+
     def run_due(self) -> int:
         """Deliver everything that is due now, in this thread; how many attempts were made."""
         made = 0
@@ -267,6 +284,14 @@ class Pusher:
 
     def _now_ms(self) -> int:
         return int(self._config.clock() * 1000)
+
+
+def _challenge(answer: bytes) -> object:
+    try:
+        told = json.loads(answer)
+    except ValueError:
+        return None
+    return told.get("challenge") if isinstance(told, dict) else None
 
 
 def delivery_view(delivery: EventPush) -> dict[str, Any]:
