@@ -177,6 +177,12 @@ class Prompt:
         return self.asked or self.now
 
     @property
+    def characters(self) -> int:
+        """How long the question and what was said before it are together."""
+        said = sum(len(one.content) for one in self.history)
+        return len(self.question) + len(self.transcript) + said
+
+    @property
     def spoken(self) -> Language:
         """The language of what people read beside the model's own words."""
         return self.language or language_of([self.question], self.people.names().values())
