@@ -203,6 +203,11 @@ def revoke_tokens() -> Response:
     return json_response({})
 
 
+def cut_connections() -> Response:
+    """Every long connection ends without a word; the app has to connect again."""
+    return json_response({"cut": current_platform().connections.cut()})
+
+
 def _membership(*, member: bool) -> Response:
     body, platform = control_body(), current_platform()
     chat = platform.groups.set_membership(

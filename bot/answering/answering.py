@@ -203,7 +203,7 @@ async def _tellable(
     while more := await behind.untellable(source_ids) - hidden:
         hidden |= more
         source_ids.clear()
-        told = without_sources(opened, hidden, turn.context)
+        told = without_sources(opened, hidden)
         made = await _prompt(services, turn, told, came, hidden)
     return made
 
@@ -336,7 +336,7 @@ def _given(turn: Turn, opened: OpenTurn) -> Iterator[str | None]:
     yield from opened.working_memory.turns
     yield from (note_source(str(row["id"])) for row in opened.registry)
     if opened.summary:
-        yield turn.context.thread_source
+        yield opened.summary.source
 
 
 def _keep(

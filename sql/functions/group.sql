@@ -114,7 +114,7 @@ as $$
                             where c.chat_id = p_chat_id), false))
 $$;
 
--- Adds transcript rows (JSON array) that are not there yet, but for messages that were taken back.
+-- Adds transcript rows (JSON array) that are not there yet, but for messages that must not be told.
 create or replace function bot_private.add_to_transcript(
   p_chat_id text, p_tenant_key text, p_records jsonb
 ) returns boolean
@@ -128,8 +128,7 @@ begin
   from jsonb_to_recordset(p_records) as r(
     message_id text, root_id text, author text, author_id text, content text,
     "timestamp" bigint, is_bot boolean, ours boolean)
-  where not exists (
-    select from public.recalled_messages t where t.message_id in (r.message_id, 'answer:' || r.message_id))
+  where not bot_private.is_gone(r.message_id, r.author_id, r."timestamp")
   on conflict do nothing;
   return true;
 end

@@ -59,6 +59,11 @@ create or replace function bot_private.longest_line(p_role text default 'user') 
 language sql immutable parallel safe security invoker
 return case p_role when 'user' then 1000 else 300 end;
 
+-- So many bytes of the newest lines of others a window shows.
+create or replace function bot_private.others_bytes() returns integer
+language sql immutable parallel safe security invoker
+return 1300;
+
 -- The window of a question: what anybody said in its place, and the answers, as ids for messages_told.
 --
 -- In a thread that is the thread, its root, and what the mention that opened it saw. Outside of threads (p_recent_s >

@@ -29,6 +29,7 @@ from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.agents.tool_types.tool import ToolCall
 from bot.documents.links import links_in, without_links
+from bot.text.forget_requests import asked_to_forget
 from bot.text.languages import join_list
 
 __all__ = ["OfflineModel", "Situation", "next_step", "situation_of"]
@@ -103,7 +104,7 @@ def _with_facts(situation: Situation) -> Call | str:
         return last.told(language)
     if fact := facts.to_remember(question):
         return _kept(situation, fact, say("remembered", language, fact=fact))
-    if about := facts.to_forget(question):
+    if about := asked_to_forget(question):
         return _forgotten(situation, about)
     if value := facts.corrected(question):
         return _corrected(situation, value)
