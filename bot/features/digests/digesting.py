@@ -11,6 +11,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from bot.agents.summaries.summariser import extractive, note_failure, noting_failures
 from bot.features.digests import texts
@@ -72,10 +73,12 @@ async def cards(
 def _lines(
     services: Services, context: AgentMemoryContext, said: Sequence[ChatMessage]
 ) -> list[Line]:
+    """Dated, unless all was said on one day, which the heading names."""
     names, zone = services.people.of(context.tenant_key), services.settings.zone
+    days = {_day(one, zone) for one in said}
 
     def line(one: ChatMessage) -> Line:
-        day = f"{datetime.fromtimestamp(one.at_ms / 1000, zone):%Y-%m-%d}"
+        day = _day(one, zone) if len(days) > 1 else ""
         if one.card:
             text = from_card(one.content, names.known, unescape=markup.unescape)
             return Line("Bot", text, day, by_bot=True)
@@ -84,6 +87,10 @@ def _lines(
 
     worded = [one for one in said if one.content.strip()]
     return [line(one) for one in worded if not _is_command(one)] or list(map(line, worded))
+
+
+def _day(one: ChatMessage, zone: ZoneInfo) -> str:
+    return f"{datetime.fromtimestamp(one.at_ms / 1000, zone):%Y-%m-%d}"
 
 
 def _is_command(one: ChatMessage) -> bool:
