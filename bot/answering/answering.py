@@ -104,7 +104,8 @@ def _foot(
     """The note below the answer that says how it was made."""
     sources = tuple(cited(turn, made_with))
     heard = turn.question if turn.request.message_type == AUDIO else ""
-    return Foot(language, seconds, sources, answer.ended, heard=heard)
+    is_apology = answer.means.kind in ("apologised", "refused")
+    return Foot(language, seconds, sources, answer.ended, heard=heard, apology=is_apology)
 
 
 async def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
@@ -208,7 +209,7 @@ async def _tellable(
     while more := await behind.untellable(source_ids) - hidden:
         hidden |= more
         source_ids.clear()
-        told = without_sources(opened, hidden, turn.context)
+        told = without_sources(opened, hidden)
         made = await _prompt(services, turn, told, came, hidden)
     return made
 
@@ -344,7 +345,7 @@ def _given(turn: Turn, opened: OpenTurn) -> Iterator[str | None]:
     yield from opened.working_memory.turns
     yield from (note_source(str(row["id"])) for row in opened.registry)
     if opened.summary:
-        yield turn.context.thread_source
+        yield opened.summary.source
 
 
 def _keep(
