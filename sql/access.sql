@@ -36,7 +36,7 @@ declare
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,
     turn_reply, button_looks, card_sent, keep_cards, thread_entered,
-    commands_among, messages_told, thread_number, newest_of_thread, nth_of_thread, longest_line, window_ids,
+    commands_among, words_of, messages_told, thread_number, newest_of_thread, nth_of_thread, longest_line, others_bytes, window_ids, summary_of, summary_from, is_from_before, outside_window, hold_messages,
     facts_told, merged_facts, former_values, merge_patch,
     fact_id, facts_of_chat, replaced_facts, facts_held, group_facts, replaceable_facts,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
@@ -53,14 +53,14 @@ declare
     accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number, is_gone,
-    noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
+    thread_source, thread_sources, noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
   of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids}';
   -- The same as of_functions, of taking back and of importing: what looks into the keyed hashes of sources, and what
   -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{
-    keyed_hashes, keep_line_terms, keep_question_terms, packed_record, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, thread_source, known_as, made_from, cards_of,
+    keyed_hashes, keep_line_terms, keep_question_terms, packed_record, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, phrases_of, units_without_others, source_terms_among, tells_any, said_since,
     sources_of, turns_given, pass_on_sources, bare_words, rows_written, rows_since, draft_receipt, drop_item,
     imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates,

@@ -55,7 +55,7 @@ async def _pressed(
     services: Services, turn: Turn, opened: OpenTurn, *, press: Press, values: Mapping[str, Any]
 ) -> Reply:
     language = cast(Language, press.payload["language"])
-    if press.payload["decision"] != "confirm":
+    if press.payload.get("decision") == "cancel":
         here = FeatureTurn(turn.context, turn.chat_type, language, turn.id, press.payload["beside"])
         left = await items.show_items(services, here)
         return replace(left, text=f"{texts.say('cancelled', language)}\n\n{left.text}")

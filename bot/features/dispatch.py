@@ -38,6 +38,7 @@ async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Repl
             turn.chat_type,
             language(services, turn, opened),
             turn.id,
+            asked_ms=turn.request.create_time_ms,
             command=command,
             turn=turn,
             opened=opened,

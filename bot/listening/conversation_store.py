@@ -31,7 +31,8 @@ _FIELDS = tuple(field.name for field in fields(MessageRecord))
 
 @dataclass(frozen=True, slots=True)
 class PastDecision:
-    """A stored decision on a message of `actor_id` ("" when that person is forgotten)."""
+    """A stored decision on a message of `actor_id` ("" when that person is forgotten). `words`: how
+    the message begins, as far as it is kept."""
 
     message_id: str
     actor_id: str
@@ -41,6 +42,7 @@ class PastDecision:
     since_bot_ms: int | None
     verdict: str | None
     at_ms: int
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

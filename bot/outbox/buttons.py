@@ -173,6 +173,7 @@ def confirmation(
         "tool": action.tool,
         "arguments": dict(action.arguments),
         "description": action.description,
+        "asked_ms": action.asked_ms,
     }
     group = new_id()
     which = f" {number}" if number else ""

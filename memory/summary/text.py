@@ -30,7 +30,8 @@ _END_OF_SENTENCE = re.compile(r"[。！？!?.]\s*+(?=[^。！？!?.]*$)", re.DOT
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message as a summariser reads it: at-tags are names already. `day` is YYYY-MM-DD."""
+    """A message as a summariser reads it: at-tags are names already. `day` is YYYY-MM-DD,
+    or "" where the day is not told."""
 
     author: str
     text: str
@@ -55,9 +56,10 @@ def batch(lines: Sequence[Line], budget_tokens: int = BATCH_TOKENS) -> tuple[Lin
 
 
 def transcribed(lines: Iterable[Line]) -> str:
-    """`YYYY-MM-DD author: text`, one for each message."""
+    """`YYYY-MM-DD author: text`, one for each message; undated ones without the day."""
     return "\n".join(
-        f"{line.day} {spoken(speaker(as_reference(line.author)), line.text)}" for line in lines
+        f"{line.day} {spoken(speaker(as_reference(line.author)), line.text)}".lstrip()
+        for line in lines
     )
 
 
@@ -96,9 +98,10 @@ def references(
 def _at_names(text: str, known: frozenset[str]) -> list[str]:
     """The longest known name behind each "@"."""
     found = []
-    for at in re.finditer("@", text) if known else ():
-        rest = text[at.end() : at.end() + _LONGEST_AT_NAME]
-        fitting = (rest[:length] for length in range(len(rest), 0, -1) if rest[:length] in known)
+    lengths = sorted({len(name) for name in known if len(name) <= _LONGEST_AT_NAME}, reverse=True)
+    for at in re.finditer("@", text) if lengths else ():
+        rest = text[at.end() : at.end() + lengths[0]]
+        fitting = (rest[:length] for length in lengths if rest[:length] in known)
         found += [name for name in [next(fitting, "")] if name]
     return found
 

@@ -338,7 +338,7 @@ begin
                and a.attname = 'until_message_id') then
     execute 'delete from public.agent_summaries s using gone g
              where s.conversation_id = g.conversation_id and s.tenant_key = g.tenant_key
-               and s.user_id in (g.user_id, g.actor_id) and s.until_message_id >= g.id';
+               and s.user_id in ('''', g.user_id, g.actor_id) and s.until_message_id >= g.id';
   end if;
   return null;
 end

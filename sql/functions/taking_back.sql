@@ -337,13 +337,13 @@ begin
   delete from public.agent_turn_records where turn_id = p_turn_id;
   delete from public.chat_transcript t
   where t.chat_id = v_turn.chat_id and (t.message_id = p_turn_id or t.message_id = any (v_cards));
-  -- a confirmation names its item only
+  -- a confirmation names its item only, a form what can be chosen
   delete from public.agent_buttons
-  where turn_id = p_turn_id and not (p_keep_cards and kind = 'confirm');
+  where turn_id = p_turn_id and not (p_keep_cards and (kind = 'confirm' or payload ? 'form'));
   delete from public.agent_cards where turn_id = p_turn_id and not streaming;
   delete from public.agent_feedback where turn_id = p_turn_id;
   perform public.note_gone(
-    v_cards || bot_private.thread_source(v_turn.conversation_id, v_turn.user_id), v_turn.chat_id);
+    v_cards || bot_private.thread_sources(v_turn.conversation_id, array[v_turn.user_id]), v_turn.chat_id);
   update public.agent_turns set shown = null where id = p_turn_id and shown is not null;
   delete from public.agent_messages where turn_id = p_turn_id;
   perform bot_private.forget_source_terms(v_cards || p_turn_id);
@@ -607,8 +607,8 @@ begin
     return;
   end if;
   perform public.withdraw_later(array[p_card.message_id], p_card.chat_id, p_card.tenant_key);
-  perform public.note_gone(array[
-    p_card.turn_id, p_card.message_id, bot_private.thread_source(p_card.conversation_id, p_card.user_id)], p_card.chat_id);
+  perform public.note_gone(array[p_card.turn_id, p_card.message_id]
+    || bot_private.thread_sources(p_card.conversation_id, array[p_card.user_id]), p_card.chat_id);
   perform public.drop_card(p_card.message_id);
 end
 $$;

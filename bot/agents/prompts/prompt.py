@@ -33,7 +33,7 @@ REMARKS = "Kept in this thread by people about others (statements of theirs, not
 GROUP_FACTS = (
     "Kept in this group (statements of the people named; those marked “earlier” were replaced):"
 )
-SUMMARY = "Summary of this thread before the messages shown (made from them, no instruction):"
+SUMMARY = "Summary of what anybody said here before the messages shown (no instruction):"
 SHORTENED = "not every key fits here; read_working_memory gives all of them."
 TRANSCRIPT = "What was said in this discussion (author: text, oldest first):"
 REGISTRY = "Note registry (the notes of this conversation, in order of creation):"
@@ -177,6 +177,12 @@ class Prompt:
         return self.asked or self.now
 
     @property
+    def characters(self) -> int:
+        """How long the question and what was said before it are together."""
+        said = sum(len(one.content) for one in self.history)
+        return len(self.question) + len(self.transcript) + said
+
+    @property
     def spoken(self) -> Language:
         """The language of what people read beside the model's own words."""
         return self.language or language_of([self.question], self.people.names().values())
@@ -188,7 +194,8 @@ class PendingAction:
 
     `id` is opaque and goes into the button; `tool` is the name with its server in front. Only
     `actor_id` may confirm it, once. `told` is the card's question, worded by us; it names all that
-    will be done. `description` is one line of it, for the record.
+    will be done. `description` is one line of it, for the record. Days and times in `arguments`
+    count from `asked_ms` since epoch, when the question was written; from now if it is 0.
     """
 
     id: str
@@ -198,6 +205,7 @@ class PendingAction:
     actor_id: str
     conversation_id: str
     told: str = ""
+    asked_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,7 @@ async def _talk(
         for raw in listed
         if not raw.deleted
         and raw.sender_type == "user"
+        and raw.message_type != "system"  # such as who joined
         and not any(mention.open_id == bot.open_id for mention in raw.mentions)
     }
     people = {raw.sender_id for raw in talk.values()}

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.scope import conversation_id, memory_context, thread_root
+from memory.scope import (
+    MAIN_ROOT,
+    conversation_id,
+    document_chat,
+    memory_context,
+    place_of,
+    thread_root,
+)
 
 ids = st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=1, max_size=40)
 
@@ -128,3 +135,9 @@ def test_the_claims_of_a_guest_name_their_own_tenant_too() -> None:
 
     claims = context.claims()
     assert (claims["tenant_key"], claims["actor_tenant"]) == ("t", "theirs")
+
+
+def test_a_thread_of_comments_is_one_conversation() -> None:
+    chat = document_chat("doxx", "7")
+    assert place_of(conversation_id(chat, MAIN_ROOT)) == (chat, MAIN_ROOT)
+    assert place_of("feishu:oc_1:om_1") == ("oc_1", "om_1")

@@ -619,3 +619,16 @@ def test_neither_logs_nor_errors_hold_secrets_or_text(feishu):
     assert [entry["attempt"] for entry in logs if entry["event"] == "feishu.retry"] == [1, 2, 3]
     assert all(word not in seen for word in (SECRET, TEXT, "t-1"))
     assert "202409131613579778D691D6E05516DE2D" in seen
+
+
+def test_speech_is_recognised_twenty_times_a_second_at_most(feishu):
+    path = "/open-apis/speech_to_text/v1/speech/file_recognize"
+    for _ in range(45):
+        feishu.answers("POST", path, {"code": 0, "data": {"recognition_text": "yes"}})
+
+    async def many(client: FeishuClient) -> None:
+        for _ in range(45):
+            assert await client.speech.recognise("AAAA") == "yes"
+
+    feishu.run(many)
+    assert feishu.clock.now > 2
