@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.scope import conversation_id, memory_context, thread_root
+from tests.support.rows import every_row
 
 ids = st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=1, max_size=40)
 
@@ -24,8 +24,8 @@ def test_two_threads_have_one_name_only_when_they_are_the_same_thread(
     assert same == ((chat, root) == (other_chat, other_root))
 
 
-@pytest.mark.parametrize("reply_in_thread", [True, False])
-@pytest.mark.parametrize("chat_type", ["group", "p2p"])
+@every_row("reply_in_thread", [True, False])
+@every_row("chat_type", ["group", "p2p"])
 def test_in_a_thread_the_conversation_is_the_threads(chat_type: str, reply_in_thread: bool) -> None:
     root = thread_root(
         message_id="om_self",
@@ -38,8 +38,8 @@ def test_in_a_thread_the_conversation_is_the_threads(chat_type: str, reply_in_th
     assert root == "om_root"
 
 
-@pytest.mark.parametrize("root_id", [None, "", "om_quoted"])
-@pytest.mark.parametrize(
+@every_row("root_id", [None, "", "om_quoted"])
+@every_row(
     ("chat_type", "reply_in_thread", "root"),
     [
         ("group", True, "om_self"),
@@ -59,11 +59,9 @@ def test_outside_of_threads_a_quotation_changes_nothing(
     )
 
 
-@pytest.mark.parametrize("thread_id", [None, "omt_topic"])
-@pytest.mark.parametrize("reply_in_thread", [True, False])
-@pytest.mark.parametrize(
-    ("root_id", "root"), [("om_topic", "om_topic"), (None, "om_self"), ("", "om_self")]
-)
+@every_row("thread_id", [None, "omt_topic"])
+@every_row("reply_in_thread", [True, False])
+@every_row(("root_id", "root"), [("om_topic", "om_topic"), (None, "om_self"), ("", "om_self")])
 def test_in_a_topic_group_the_topic_is_the_conversation(
     root_id: str | None, root: str, reply_in_thread: bool, thread_id: str | None
 ) -> None:

@@ -2,11 +2,11 @@
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.normalising import normalised
+from tests.support.rows import every_row
 
 LINES = [
     "- a",
@@ -31,7 +31,7 @@ OTHER += [
 lines = st.sampled_from(LINES)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("written", "drawn"),
     [
         ("a\r\nb\rc", "a\nb\nc"),
@@ -53,7 +53,7 @@ def test_lists_and_code_are_written_as_feishu_reads_them(written: str, drawn: st
     assert normalised(written) == drawn
 
 
-@pytest.mark.parametrize("text", OTHER)
+@every_row("text", OTHER)
 def test_other_text_stays_as_it_is(text: str):
     assert normalised(text) == text
 
@@ -70,7 +70,7 @@ def test_once_is_enough_and_no_word_is_lost(text: str):
     ]
 
 
-@pytest.mark.parametrize("unit", ["- a\n", "  - a\n", "```\n", "\t", " ", "\r", "> ", "1. "])
+@every_row("unit", ["- a\n", "  - a\n", "```\n", "\t", " ", "\r", "> ", "1. "])
 def test_hostile_text_takes_linear_time(unit: str):
     start = time.process_time()
     normalised(unit * (1_000_000 // len(unit)))
