@@ -14,10 +14,8 @@ Examples:
   scripts/bench --soak 30                what grows in half an hour, and a burst
   scripts/bench --models --help          real models in place of the stand-ins
 
-Measures: memory (load and save with much in it), flood (twenty people beside one who floods the
-bot); only when asked for: storage (what a message takes on disk, by table and index, over --turns,
-after transcripts are full), imports (the past of fifty chats, --imported messages in all, beside
-twenty people who talk).
+MEASURES = ("memory", "flood")
+_ON_REQUEST = ("storage", "imports", "neighbours")
 
 A missed bar is reported as MISS; the exit status is 1 only when something could not be measured.
 """
@@ -45,6 +43,7 @@ from lab.benchmark.history_imports import measure_imports
 from lab.benchmark.load import MODEL_S
 from lab.benchmark.machine import describe_machine
 from lab.benchmark.memory_access import measure_memory
+from lab.benchmark.neighbours import measure_neighbours
 from lab.benchmark.processes import (
     EXPECTED,
     free_port,
@@ -68,7 +67,7 @@ _LONGEST_S = 1800.0
 _TURN_S = 0.2  # of a measured turn, on a busy machine
 _PAGE_WIDTH = 180  # of a file or a pipe, in characters
 MEASURES = ("memory", "flood")
-_ON_REQUEST = ("storage", "imports")
+_ON_REQUEST = ("storage", "imports", "neighbours")
 _TURNS = 3_000
 _IMPORTED = 100_000
 
@@ -191,6 +190,10 @@ async def _take(
             found.figures += await measure_storage(setting, this, turns, console.log)
         case "imports":
             found.figures += await measure_imports(setting, this, options.imported)
+        case "neighbours":
+            found.figures += await asyncio.to_thread(
+                measure_neighbours, setting.folder, console.log
+            )
         case "memory":
             found.figures += await measure_memory(setting, console.log)
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.scope import conversation_id, memory_context, thread_root
-from tests.support.rows import every_row
+from memory.scope import (
+    MAIN_ROOT,
+    conversation_id,
+    document_chat,
+    memory_context,
+    place_of,
+    thread_root,
+)
 
 ids = st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=1, max_size=40)
 
@@ -24,8 +31,8 @@ def test_two_threads_have_one_name_only_when_they_are_the_same_thread(
     assert same == ((chat, root) == (other_chat, other_root))
 
 
-@every_row("reply_in_thread", [True, False])
-@every_row("chat_type", ["group", "p2p"])
+@pytest.mark.parametrize("reply_in_thread", [True, False])
+@pytest.mark.parametrize("chat_type", ["group", "p2p"])
 def test_in_a_thread_the_conversation_is_the_threads(chat_type: str, reply_in_thread: bool) -> None:
     root = thread_root(
         message_id="om_self",
@@ -38,8 +45,8 @@ def test_in_a_thread_the_conversation_is_the_threads(chat_type: str, reply_in_th
     assert root == "om_root"
 
 
-@every_row("root_id", [None, "", "om_quoted"])
-@every_row(
+@pytest.mark.parametrize("root_id", [None, "", "om_quoted"])
+@pytest.mark.parametrize(
     ("chat_type", "reply_in_thread", "root"),
     [
         ("group", True, "om_self"),
@@ -59,9 +66,11 @@ def test_outside_of_threads_a_quotation_changes_nothing(
     )
 
 
-@every_row("thread_id", [None, "omt_topic"])
-@every_row("reply_in_thread", [True, False])
-@every_row(("root_id", "root"), [("om_topic", "om_topic"), (None, "om_self"), ("", "om_self")])
+@pytest.mark.parametrize("thread_id", [None, "omt_topic"])
+@pytest.mark.parametrize("reply_in_thread", [True, False])
+@pytest.mark.parametrize(
+    ("root_id", "root"), [("om_topic", "om_topic"), (None, "om_self"), ("", "om_self")]
+)
 def test_in_a_topic_group_the_topic_is_the_conversation(
     root_id: str | None, root: str, reply_in_thread: bool, thread_id: str | None
 ) -> None:
@@ -126,3 +135,17 @@ def test_the_claims_of_a_guest_name_their_own_tenant_too() -> None:
 
     claims = context.claims()
     assert (claims["tenant_key"], claims["actor_tenant"]) == ("t", "theirs")
+
+
+def test_whoever_wants_people_kept_apart_has_it_in_the_token() -> None:
+    context = memory_context(
+        chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a", tenant_key="t", chat_type="group"
+    )
+    assert context.claims("person")["sharing"] == "person"
+    assert "sharing" not in context.claims("chat")
+
+
+def test_a_thread_of_comments_is_one_conversation() -> None:
+    chat = document_chat("doxx", "7")
+    assert place_of(conversation_id(chat, MAIN_ROOT)) == (chat, MAIN_ROOT)
+    assert place_of("feishu:oc_1:om_1") == ("oc_1", "om_1")
