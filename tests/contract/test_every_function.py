@@ -16,13 +16,14 @@ from memory.sealing import Sealer
 from memory.store import MemoryStore
 from memory.tables.buttons import ButtonStore
 from memory.tables.chats import ChatStore
-from memory.tables.digests import DigestStore
+from memory.tables.digests import ChatMessage, DigestStore
 from memory.tables.embeddings import EmbeddingStore
 from memory.tables.handles import HandleStore, Touch, Touched
 from memory.tables.imports import ImportStore
 from memory.tables.operations import Operations
 from memory.tables.people import PeopleStore
 from memory.tables.proactive import ProactiveStore
+from memory.tables.receipts import ReceiptStore
 from memory.tables.said import Gone, SaidStore
 from memory.tables.timers import TimerStore
 from memory.tables.user_tokens import UserTokenStore
@@ -132,7 +133,10 @@ async def test_what_a_person_said_and_what_became_of_it(backend: Backend, group:
         assert await rpc.call("card_asked", asked, None) is None
         assert await said.forget(alice, [], [], turn_id=turn_id) == Gone(0, 0, 0, 0)
         await said.forget_in_chat(alice.chat_id, alice.actor_id)
-        assert await DigestStore(rpc).forgotten([group.person("bob")]) == {}
+        assert await said.elsewhere([turn_id]) is None
+        read = ChatMessage(turn_id, "Alice", alice.actor_id, "Which port?", 1, card=False)
+        assert await DigestStore(rpc).gone([read]) == {turn_id}
+        assert await ReceiptStore(rpc).own(alice.actor_id, alice.tenant_key) == ()
 
 
 async def test_what_operators_look_at(backend: Backend, group: Group) -> None:

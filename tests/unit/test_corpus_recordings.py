@@ -11,6 +11,7 @@ from tests.corpus import recordings
 from tests.corpus.normalising import Placeholders, noon_zone
 from tests.corpus.recordings import Shared, Step
 from tests.corpus.replaying import tasks
+from tests.support.rows import every_row
 
 MEMORIES = ("postgres", "supabase")
 EVERY = [one.name for one in tasks([], ("postgres",))]
@@ -87,7 +88,7 @@ def test_a_text_that_many_steps_share_is_accepted_once(tmp_path: Path) -> None:
     assert not list(recordings.differences(recorded, reloaded.fold(played)))
 
 
-@pytest.mark.parametrize("hour", range(24))
+@every_row("hour", range(24))
 def test_the_bots_clock_is_about_noon_whatever_the_hour(hour: int) -> None:
     now = datetime(2026, 11, 27, hour, 30, tzinfo=UTC)
     assert now.astimezone(noon_zone(now)).hour == 12

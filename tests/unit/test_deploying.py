@@ -22,6 +22,7 @@ from bot.intake import health
 from bot.intake.readiness import Checks
 from bot.process import metrics
 from bot.settings import NAMES
+from tests.support.rows import every_row
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -106,7 +107,7 @@ def test_every_command_is_a_module_that_is_there() -> None:
         assert find_spec(module), module
 
 
-@pytest.mark.parametrize("file", COMPOSE)
+@every_row("file", COMPOSE)
 def test_compose_names_settings_that_exist(file: str) -> None:
     text = (ROOT / file).read_text(encoding="utf-8")
     assert set(re.findall(r"\$\{(\w+)", text)) <= SETTINGS | OF_COMPOSE

@@ -11,6 +11,7 @@ import pytest
 
 from bot.settings import NAMES
 from lab import pictures
+from tests.support.rows import every_row
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {name.upper() for name in NAMES}
@@ -147,7 +148,7 @@ def test_guides_of_set_up_and_operation_are_there_in_chinese() -> None:
     assert {Path(path).name for path in TWINS} == {"README.md", "SECURITY.md", *needed}
 
 
-@pytest.mark.parametrize("english", TWINS)
+@every_row("english", TWINS)
 def test_the_chinese_twin_keeps_step(english: str) -> None:
     """The same outline, the same commands, the same settings and the same names in code."""
     chinese = TWINS[english]
@@ -158,7 +159,7 @@ def test_the_chinese_twin_keeps_step(english: str) -> None:
     assert set(inline(chinese)) == set(inline(english))
 
 
-@pytest.mark.parametrize("english", TWINS)
+@every_row("english", TWINS)
 def test_what_looks_like_a_setting_is_one(english: str) -> None:
     assert named(english) - OTHERS_VARIABLES <= SETTINGS
 

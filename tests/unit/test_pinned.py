@@ -7,9 +7,10 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tests.support.rows import every_row
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -38,20 +39,20 @@ def pinned(file: str) -> dict[str, str]:
     return {canonicalize_name(one.name): str(one.specifier).removeprefix("==") for one in wanted}
 
 
-@pytest.mark.parametrize("file", PINNED)
+@every_row("file", PINNED)
 def test_every_requirement_has_one_version_and_hashes(file: str) -> None:
     for entry in entries(file):
         assert re.match(r"[a-z0-9._-]+==[^\s*]+ .*--hash=sha256:[0-9a-f]{64}", entry), entry
 
 
-@pytest.mark.parametrize("file", PINNED)
+@every_row("file", PINNED)
 def test_every_version_that_is_asked_for_is_the_one_that_is_pinned(file: str) -> None:
     found = pinned(file)
     for asked in map(Requirement, PINNED[file]):
         assert str(asked.specifier) == f"=={found.get(canonicalize_name(asked.name))}", NEXT_STEP
 
 
-@pytest.mark.parametrize("file", FILES)
+@every_row("file", FILES)
 def test_whatever_a_pinned_package_needs_is_pinned_too(file: str) -> None:
     """On this machine, with the extras that are asked for."""
     found, queue, seen = pinned(file), [Requirement(one) for one in FILES[file]], set()

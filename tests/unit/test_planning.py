@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support import durations
+from tests.support.rows import every_row
 
 
 def test_shares_take_equal_time_and_begin_with_the_heaviest_module() -> None:
@@ -13,7 +12,7 @@ def test_shares_take_equal_time_and_begin_with_the_heaviest_module() -> None:
     assert durations.shares(ids, 2, seconds) == [[3, 4, 5, 0, 1, 2], [6, 7, 8, 9, 10, 11]]
 
 
-@pytest.mark.parametrize("workers", [1, 3, 7])
+@every_row("workers", [1, 3, 7])
 def test_each_test_is_in_one_share(workers: int) -> None:
     ids = [f"tests/{n % 5}.py::test_{n}" for n in range(40)]
     parts = durations.shares(ids, workers, {"tests/3.py": 2.0})

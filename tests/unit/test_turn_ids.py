@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory.origins import MESSAGE, Origin
+from tests.support.rows import every_row
 
 ROOT = Path(__file__).parents[2]
 # What told the origin of a turn before there was a column for it.
@@ -33,7 +34,7 @@ def test_no_id_of_a_turn_tells_anything(pattern: re.Pattern[str]) -> None:
     assert {name: hits for name, hits in found.items() if hits} == {}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     ["'click:' || b.id", 'f"timer:{id}"', "split_part(t.id, '~', 1)", 'turn_id.partition("~")',
      "t.id like 'om_%'", "x ~ '~again[0-9]'", "'^(.*)~again'"],

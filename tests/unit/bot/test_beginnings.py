@@ -10,6 +10,7 @@ import pytest
 
 from bot import worker
 from bot.worker import begin_one_by_one
+from tests.support.rows import every_row
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +50,7 @@ async def test_what_is_tended_waits_for_the_rehearsal(
     await asyncio.gather(*begun, return_exceptions=True)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("process", "spared"),
     [
         ("bot.worker", "cryptography"),  # for who has a key for people's tokens

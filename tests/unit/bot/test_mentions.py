@@ -2,8 +2,6 @@
 
 import html
 
-import pytest
-
 from bot.mentions import (
     Person,
     Roster,
@@ -15,6 +13,7 @@ from bot.mentions import (
     remove_self_mentions,
     to_card,
 )
+from tests.support.rows import every_row
 
 ALICE = Person("ou_alice", "Alice")
 BOB = Person("ou_bob", "Bob")
@@ -91,7 +90,7 @@ def test_tc13_a_self_mention_in_quotes_stays():
     )
 
 
-@pytest.mark.parametrize("response", ["", None])
+@every_row("response", ["", None])
 def test_tc14_an_empty_response_gives_nothing(response: str | None):
     assert compose_reply(response, "human", "alice") == ""
 
@@ -108,7 +107,7 @@ def test_tc17_without_a_sender_nobody_is_addressed():
     assert compose_reply("hello", None, "alice") == "hello"
 
 
-@pytest.mark.parametrize("sender", ["alice", "ALICE"])
+@every_row("sender", ["alice", "ALICE"])
 def test_tc18_the_agent_itself_is_never_addressed(sender: str):
     assert compose_reply("hello", sender, "alice") == "hello"
 
@@ -160,7 +159,7 @@ def test_known_names_end_where_chinese_talk_begins():
     ]
 
 
-@pytest.mark.parametrize("text", ["@alicesmith hi", "@alice-b hi", "@alice.b hi", "@alice_b hi"])
+@every_row("text", ["@alicesmith hi", "@alice-b hi", "@alice.b hi", "@alice_b hi"])
 def test_a_longer_name_is_never_eaten(text: str):
     assert remove_self_mentions(text, "alice") == text
     assert add_auto_mention(text, "alice") == f"@alice {text}"
@@ -242,7 +241,7 @@ def test_system_senders_are_not_addressed():
     assert reply("hello", sender_type="system") == "hello"
 
 
-@pytest.mark.parametrize("response", [None, "", "  ", "@Memo"])
+@every_row("response", [None, "", "  ", "@Memo"])
 def test_an_empty_reply_stays_empty(response: str | None):
     assert reply(response) == ""
 
@@ -290,7 +289,7 @@ def test_a_shared_name_is_the_preferred_person_or_nobody():
     assert card("@Bob hi", roster, preferred="ou_alice") == "@Bob hi"
 
 
-@pytest.mark.parametrize("name", ["all", "everyone", "所有人", "ALL"])
+@every_row("name", ["all", "everyone", "所有人", "ALL"])
 def test_nobody_can_call_everybody_unless_allowed(name: str):
     assert card(f"@{name} look") == f"@{name} look"
     assert card(f"@{name} look", allow_all=True) == "<at id=all></at> look"
@@ -303,7 +302,7 @@ def test_a_person_named_all_is_a_person():
     )
 
 
-@pytest.mark.parametrize("bad", ["all", "ou_", "ou_x></at><at id=all", "ou_x\n", "on_x", ""])
+@every_row("bad", ["all", "ou_", "ou_x></at><at id=all", "ou_x\n", "on_x", ""])
 def test_an_id_that_is_no_open_id_stays_plain(bad: str):
     assert card("@Eve hi", Roster((Person(bad, "Eve"),))) == "@Eve hi"
 

@@ -19,6 +19,7 @@ from bot.mentions import (
     to_card,
 )
 from bot.text.markdown import opens_block
+from tests.support.rows import every_row
 
 ALICE = Person("ou_alice", "Alice")
 BOB = Person("ou_bob", "Bob")
@@ -86,7 +87,7 @@ def test_before_a_block_the_address_is_a_paragraph_of_its_own(block: str):
     assert to_card(reply(block), TEAM, escape=str) == f"{TAG}\n\n{block}"
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
+@every_row("sentence", SENTENCES)
 def test_before_a_sentence_the_address_stands_in_its_line(sentence: str):
     assert compose_reply(sentence, "human", "alice") == f"@human {sentence}"
 
@@ -96,7 +97,7 @@ def test_blocks_after_the_agent_itself_stay_whole(block: str):
     assert compose_reply(f"@alice\n\n{block}", "human", "alice") == f"@human\n\n{block}"
 
 
-@pytest.mark.parametrize("address", ["@Bob", "@Bob,", "@Bob:", "@Alice @Bob"])
+@every_row("address", ["@Bob", "@Bob,", "@Bob:", "@Alice @Bob"])
 def test_a_block_after_an_address_that_was_written_is_set_apart(address: str):
     kept = address.rstrip(",:")
     for gap in ("\n", "\n\n"):
@@ -117,12 +118,12 @@ def test_nobody_is_put_before_a_block_in_p2p_or_with_mentions_off():
     assert reply("    code()", auto_mention=False) == "    code()"
 
 
-@pytest.mark.parametrize("sender_type", ["user", "bot", "app"])
+@every_row("sender_type", ["user", "bot", "app"])
 def test_people_and_bots_are_addressed(sender_type: str):
     assert compose_reply("hi", "human", "alice", sender_type=sender_type) == "@human hi"
 
 
-@pytest.mark.parametrize("sender_type", ["system", "anonymous", "unknown", ""])
+@every_row("sender_type", ["system", "anonymous", "unknown", ""])
 def test_nobody_else_is_addressed(sender_type: str):
     assert compose_reply("hi", "human", "alice", sender_type=sender_type) == "hi"
 
@@ -158,7 +159,7 @@ def test_a_name_in_code_is_never_pinged(text: str, options: dict[str, object]):
     assert ("ou_bob" in sent) is (not options)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     ["@Alice look", "one\n@Alice look", "a ` b\n\n@Alice look", "```\nx\n```\n@Alice look"],
 )
@@ -196,7 +197,7 @@ def test_the_template_stands_around_the_address():
     assert MentionTemplate.parse("{at} ") == PLAIN
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@every_row("template", TEMPLATES)
 def test_whatever_the_template_the_person_is_notified_once(template: str):
     shape = MentionTemplate.parse(template)
     for text in ("hello", "# Plan\n- one", "```\n@Bob\n```"):
@@ -213,7 +214,7 @@ UNFIT += ["{at} @all ", "<b>{at}</b>", "`{at}` ", "{x}{at}", "|{at}|", "{at}&nbs
 UNFIT += ["{at}" + "x" * 61, "{at}\x00", "    {at}\x1b"]
 
 
-@pytest.mark.parametrize("template", UNFIT)
+@every_row("template", UNFIT)
 def test_a_template_that_would_break_the_address_is_refused(template: str):
     with pytest.raises(ValueError, match=r"it must|it may"):
         MentionTemplate.parse(template)
@@ -263,9 +264,7 @@ def test_what_is_sent_notifies_the_sender_and_reads_back_for_every_template(text
     assert from_card(sent, known, unescape=html.unescape).casefold() == once.casefold()
 
 
-@pytest.mark.parametrize(
-    "unit", ["`", "` ``\n", "- ```\n", "> ", "@Bob\n    ", "a\n", "|-\n", "\n \n"]
-)
+@every_row("unit", ["`", "` ``\n", "- ```\n", "> ", "@Bob\n    ", "a\n", "|-\n", "\n \n"])
 def test_hostile_blocks_cost_linear_time(unit: str):
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()

@@ -11,6 +11,7 @@ from lab.faults.counting import Count, CountedQuestion
 from lab.faults.mutating import spoilt
 from lab.soak.report import Look, Soaked
 from tests.support.deliveries import ENCRYPT_KEY, encrypt
+from tests.support.rows import every_row
 
 BOT = "ou_bot"
 ASKED = CountedQuestion("om_q", "oc_1")
@@ -57,7 +58,7 @@ def test_what_had_to_be_gone_is_not_clean() -> None:
     assert not count.is_clean
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("messages", "rows", "found"),
     [
         ([], [], (1, 0, 0)),

@@ -10,9 +10,10 @@ import pytest
 from lab.benchmark.process_accounting import part_of, serves_client
 from lab.doubles.minimal_feishu import StandIn
 from sandbox.model.model_http import read_request
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "part"),
     [
         ("python -m gunicorn -c gunicorn.conf.py app:create_app()", "web"),
@@ -31,7 +32,7 @@ def test_a_process_belongs_to_the_part_its_command_names(command: str, part: str
     assert part_of(command.split()) == part
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("title", "serves"),
     [
         ("postgres: postgres bench [local] idle", True),

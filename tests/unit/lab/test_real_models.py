@@ -22,12 +22,13 @@ from lab.models.observations import (
 )
 from lab.models.surroundings import answer_text, notice, running_chat_model
 from lab.models.weights import DEFAULT_FOLDER, Weights, install
+from tests.support.rows import every_row
 
 INSTRUCTIONS = "You are Memo.\n- Answer in the language of whoever asks, and keep it short."
 WEIGHTS = Weights(Path(os.environ.get("MODELS_FOLDER", DEFAULT_FOLDER)))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "mark",
     [
         "<think>", "</think>", "<end_of_turn>", "<start_of_turn>", "<|im_end|>", "<|eot_id|>",
@@ -40,7 +41,7 @@ def test_a_mark_in_an_answer_is_seen_wherever_it_stands(mark: str) -> None:
     assert inner_marks(mark) == (mark,)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "If a < b and b > c, then |x| is [1]; see </div> and {\"key\": 1}.",

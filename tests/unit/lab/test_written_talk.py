@@ -3,6 +3,7 @@
 import pytest
 
 from lab.evaluation.written_talk import rows_of_talk
+from tests.support.rows import every_row
 
 TALK = """\
 # en
@@ -43,7 +44,7 @@ def test_a_line_for_the_bot_stands_before_later_ones_when_the_bot_answered_it():
     assert first["id"] == "line 4"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said"),
     [
         ("Ann> hello", "line 1: a conversation begins"),

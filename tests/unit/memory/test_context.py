@@ -13,6 +13,7 @@ from memory.context import (
     assemble,
 )
 from memory.tokens import Calibration, estimate_tokens
+from tests.support.rows import every_row
 
 SECTIONS = Sections(
     question="When is our launch?",
@@ -76,7 +77,7 @@ def test_the_transcript_loses_its_oldest_lines():
     assert len(kept) > 5
 
 
-@pytest.mark.parametrize("name", ["system", "working_memory", "registry", "summary", "recalled"])
+@every_row("name", ["system", "working_memory", "registry", "summary", "recalled"])
 def test_other_texts_lose_their_last_lines_and_say_so(name):
     assembly = assemble(replace(Sections("And now?"), **{name: LINES}), 200)
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.tokens import Calibration, estimate_tokens, token_cost
+from tests.support.rows import every_row
 
 SAMPLES = json.loads((Path(__file__).parents[2] / "data/tokens/reference.json").read_text("utf-8"))[
     "samples"
@@ -77,7 +78,7 @@ def test_one_absurd_report_moves_a_settled_calibration_by_a_tenth():
     assert moved.scale - settled.scale == pytest.approx(0.1 * (2 - settled.scale))
 
 
-@pytest.mark.parametrize(("estimated", "reported"), [(0, 10), (10, 0), (-1, 10), (10, -1)])
+@every_row(("estimated", "reported"), [(0, 10), (10, 0), (-1, 10), (10, -1)])
 def test_a_request_without_usage_teaches_nothing(estimated, reported):
     calibration = Calibration(1.3, 7)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memory.dates.days import next_date, past_dates
 from memory.dates.expressions import COMING_DAYS, DATES, PAST_DAYS, TODAY, WEEKDAYS, named_days
 from memory.dates.words import number
+from tests.support.rows import every_row
 
 ALL = (*DATES, *PAST_DAYS, TODAY, *COMING_DAYS, *WEEKDAYS)
 TODAY_IS = date(2026, 11, 25)  # a Wednesday
@@ -41,7 +42,7 @@ def test_without_a_year_the_next_and_the_latest_are_meant(day: date, today: date
         assert today <= ahead <= today + timedelta(days=366)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "ahead", "back"),
     [
         ("周五", "2026-11-27", "2026-11-20"),
@@ -67,7 +68,7 @@ def test_both_directions(text: str, ahead: str, back: str) -> None:
     assert f"{next(iter(past_dates(found, TODAY_IS)), '')}" == back
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text", ["周三次会", "上周一起去的", "5月4", "3/4", "一号", "15号", "Mondays", "on the 3rd"]
 )
 def test_what_may_be_something_else_is_not_certain(text: str) -> None:
@@ -85,6 +86,6 @@ def test_chinese_numbers_up_to_99_are_read(value: int) -> None:
     assert number(str(value)) == value
 
 
-@pytest.mark.parametrize("written", ["十二三", "二三", "十十", "", "many"])
+@every_row("written", ["十二三", "二三", "十十", "", "many"])
 def test_what_is_no_number_is_none(written: str) -> None:
     assert number(written) is None

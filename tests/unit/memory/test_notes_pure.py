@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.tables.notes import note_id, registered_notes, search_terms
+from tests.support.rows import every_row
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4))
@@ -22,7 +22,7 @@ def test_other_parts_and_no_parts_give_other_ids() -> None:
     assert len(made) == 4
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("query", "terms"),
     [
         ("the Pasta note", ["pasta"]),

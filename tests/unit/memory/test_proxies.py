@@ -8,12 +8,13 @@ import pytest
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
 from memory.proxies import IgnoredProxy, ignored_proxies, proxy_for
+from tests.support.rows import every_row
 
 URL = "https://abc.supabase.co"
 PROXY = {"HTTPS_PROXY": "http://proxy:3128"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("environment", "proxy"),
     [
         ({}, None),
@@ -38,7 +39,7 @@ def test_the_proxy_of_an_address(environment: dict[str, str], proxy: str | None)
     assert proxy_for(URL, environment) == proxy
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("host", "entry", "direct"),
     [
         ("[::1]", "[::1]", True),

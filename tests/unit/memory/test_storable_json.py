@@ -2,12 +2,11 @@
 
 import json
 
-import pytest
-
 from memory.text import as_json
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "kept"),
     [
         ({"a": "x\x00y"}, {"a": "xy"}),

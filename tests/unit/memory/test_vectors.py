@@ -13,9 +13,10 @@ from bot.agents.embeddings.embedder import build_embedder
 from bot.settings import SettingsError, load
 from memory.tables.embeddings import as_text, bare
 from sandbox.model.model_embeddings import BadEmbeddingRequest, embedding, embeddings
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "embedded"),
     [
         ("我们周五上线", "我们周五上线"),
@@ -46,7 +47,7 @@ def test_a_vector_travels_as_a_list_of_numbers() -> None:
     assert json.loads(as_text([0.25, -1, 3e-9])) == [0.25, -1, 3e-9]
 
 
-@pytest.mark.parametrize("vector", [[], [0.0, 0.0], [1.0, math.nan], [math.inf]])
+@every_row("vector", [[], [0.0, 0.0], [1.0, math.nan], [math.inf]])
 def test_a_vector_that_points_nowhere_does_not_travel(vector: list[float]) -> None:
     with pytest.raises(ValueError, match="finite"):
         as_text(vector)
@@ -59,7 +60,7 @@ def test_the_stand_in_finds_texts_alike_that_share_spelling() -> None:
     assert _cosine(hiking, hiking) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "body",
     [
         [],

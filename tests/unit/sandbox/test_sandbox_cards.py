@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.cards.card_check import CardInvalid, check_card, notified_by, parse_card, table_count
+from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 TABLE = "| a | b |\n|---|---|\n| 1 | 2 |\n"
@@ -40,7 +41,7 @@ def test_the_official_shapes_are_accepted():
     assert check(streaming).elements == 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     "wrong",
     [
         card(markdown("x"), i18n_elements={}),
@@ -58,7 +59,7 @@ def test_an_attribute_or_tag_that_is_not_known_is_refused(wrong):
     assert refusal(wrong).code == 200621
 
 
-@pytest.mark.parametrize("tag", ["action", "note"])
+@every_row("tag", ["action", "note"])
 def test_components_of_card_1_0_are_refused_by_their_own_code(tag):
     assert refusal(card({"tag": tag})).code == 200861
 
@@ -138,7 +139,7 @@ def test_containers_are_nested_at_most_five_deep():
     assert refusal(card(nested(6))).code == 200621
 
 
-@pytest.mark.parametrize(
+@every_row(
     "tag", ["<at id=ou_gone></at>", '<at id="ou_gone"></at>', "<AT ids=ou_alice,ou_gone></AT>"]
 )
 def test_an_at_tag_of_somebody_unknown_is_refused(tag):
@@ -186,7 +187,7 @@ def test_columns_are_as_wide_as_the_documents_say():
     assert check(columns(*wide, flex_mode="stretch")).elements == 4
 
 
-@pytest.mark.parametrize(
+@every_row(
     "wrong",
     [
         columns({}, flex_mode="wrap"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.world.app_console import LIFE_S, BadLink, decoded
+from tests.support.rows import every_row
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_scopes_and_connections_are_told_to_the_app(tenant):
     assert online == {"online_instance_cnt": 3}
 
 
-@pytest.mark.parametrize("addons", ["", "!", "aGVsbG8"])
+@every_row("addons", ["", "!", "aGVsbG8"])
 def test_addons_that_cannot_be_read_are_refused(addons):
     with pytest.raises(BadLink):
         decoded(addons)

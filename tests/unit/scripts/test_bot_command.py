@@ -10,6 +10,7 @@ import pytest
 
 from lab.doubles.processes import ROOT
 from scripts import bot
+from tests.support.rows import every_row
 
 NAMES = [command.name for command in bot.commands()]
 
@@ -35,7 +36,7 @@ def test_help_names_everything_within_80_columns(capsys: pytest.CaptureFixture[s
     assert max(map(len, shown.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "found"),
     [
         ("check-memory", ["check-memory"]),

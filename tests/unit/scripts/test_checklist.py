@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from scripts.operating.arguments import language
 from scripts.operating.checklist import wrapped
+from tests.support.rows import every_row
 
 WORDS = st.text(st.sampled_from("ab 一二，。：（）/-"), max_size=120)
 
@@ -31,7 +31,7 @@ def test_words_stay_whole() -> None:
     assert wrapped("add card.action.trigger to it", 20) == ["add", "card.action.trigger", "to it"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "environment", "expected"),
     [
         ("zh", {"LANG": "en_US.UTF-8"}, "zh"),

@@ -12,6 +12,7 @@ from memory.models import Conversation
 from memory.tables.operations import CheckedTurn, Orphan, Table
 from scripts.operating import stored_rows
 from scripts.operating.stored_rows import Finding
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -56,7 +57,7 @@ def _problems(rows: list[Any], **what: Any) -> list[tuple[str, str]]:
     return [(f.check, f.where) for f in stored_rows.check_messages(rows, NOW, turns)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("conversation_id", "root"),
     [
         ("feishu:oc_chat1:om_root1", "om_root1"),
@@ -71,7 +72,7 @@ def test_a_conversation_id_names_chat_and_root(conversation_id: str, root: str) 
     assert stored_rows.check_conversation(stored) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     "conversation_id",
     ["feishu:chat1:om_root1", "slack:oc_chat1:om_root1", "feishu:oc_chat1", "feishu:oc_chat1:root",
      "feishu:oc_other:om_root1", "feishu:oc_chat1:main", "feishu:oc_chat1:om_root1\n"],
@@ -119,7 +120,7 @@ def test_turns_that_are_mixed_are_found() -> None:
     assert _problems([first[0], *second, first[1]]) == [("sequence", "om_1")]
 
 
-@pytest.mark.parametrize("words", ["/stop", "stop", "停"])
+@every_row("words", ["/stop", "stop", "停"])
 def test_what_stops_an_answer_comes_before_it(words: str) -> None:
     first, second = _turn("om_1"), [_row("om_2", "user", content=words), _row("om_2", "assistant")]
 
@@ -157,7 +158,7 @@ def test_a_sent_card_without_a_message_id_is_found() -> None:
     assert _problems(rows) == [("delivery", "om_1 card 0")]
 
 
-@pytest.mark.parametrize(("ago_s", "count"), [(50, 0), (70, 1)])
+@every_row(("ago_s", "count"), [(50, 0), (70, 1)])
 def test_a_card_may_be_pending_for_a_minute(ago_s: float, count: int) -> None:
     card = _row("om_1", "assistant", status="pending", message_id=None, ago_s=ago_s)
 

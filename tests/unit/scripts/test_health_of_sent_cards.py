@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from bot.feishu.cards import answer_card, card_content, text_content
 from bot.feishu.models import RawMessage
 from scripts.operating.shown_cards import difference, is_verifiable, shown_text
+from tests.support.rows import every_row
 
 
 def _message(content: str, *, message_type: str = "interactive", **changes: Any) -> RawMessage:
@@ -72,7 +71,7 @@ def test_a_message_that_was_taken_back_is_not_compared() -> None:
     assert difference("Hello", [_message("This message was recalled", deleted=True)]) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     "content",
     ["", "null", "[]", '{"user_dsl": "{"}', '{"type":"card","data":{"card_id":"7"}}',
      '{"body": {"elements": "none"}}'],
@@ -86,7 +85,7 @@ def test_an_unknown_message_is_found() -> None:
     assert difference("Hello", []) == "Feishu does not know the message"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("role", "status", "message_id", "expected"),
     [
         ("assistant", "sent", "om_1", True),

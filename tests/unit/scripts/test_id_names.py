@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import pytest
-
 from bot.text.languages import Sentence
 from scripts.operating.console import short_ids
 from scripts.operating.id_names import NamedIds
+from tests.support.rows import every_row
 
 KNOWN = {
     "ou_alice": Sentence("Alice", "Alice"),
@@ -30,7 +29,7 @@ class Names:
         return {one: KNOWN[one] for one in wanted if one in KNOWN}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("cell", "shown"),
     [
         ("ou_alice", "Alice (ou_alice)"),

@@ -6,7 +6,6 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from scripts.operating.log_window import (
     parse,
     percentile,
 )
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp()
 
@@ -179,7 +179,7 @@ def test_a_log_line_with_a_text_as_reason_does_not_name_it() -> None:
     assert report.errors == {"odd": 1}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("limits", "expected"),
     [
         (MonitorLimits(), []),
@@ -223,7 +223,7 @@ def test_answers_without_memory_are_counted() -> None:
     assert report.degraded == 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("report", "backlog", "names"),
     [
         (WindowReport(60), None, []),

@@ -25,6 +25,7 @@ from bot.agenda.times import (
 from bot.agenda.words import said_days, said_end, said_time
 from bot.agents.offline.agendas import wish
 from bot.feishu.calendars import BusySpan, CalendarEvent
+from tests.support.rows import every_row
 
 SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=SHANGHAI)  # a Wednesday
@@ -89,7 +90,7 @@ def test_the_zone_is_that_of_most_own_events_and_else_the_usual_one() -> None:
     assert zone_of([*tied, event("Asia/Shanghai", 0)], BERLIN) == SHANGHAI
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "day", "at", "part"),
     [
         ("Thursday", 26, "", ""),
@@ -106,16 +107,14 @@ def test_a_day_or_a_time_is_read_as_it_is_said(words: str, day: int, at: str, pa
     assert (said.day.day, f"{said.at:%H:%M}" if said.at else "", said.part) == (day, at, part)
 
 
-@pytest.mark.parametrize(
-    "words", ["by Friday", "before Friday", "周五前", "周五之前完成", "Friday"]
-)
+@every_row("words", ["by Friday", "before Friday", "周五前", "周五之前完成", "Friday"])
 def test_an_end_is_a_day(words: str) -> None:
     said = said_end(words, NOW)
     assert said
     assert (said.day, said.at) == (date(2026, 11, 27), None)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "first", "last"),
     [
         ("this week", 25, 29), ("本周", 25, 29), ("tomorrow", 26, 26), ("下周五", 4, 4),
@@ -126,7 +125,7 @@ def test_a_question_is_about_days(words: str, first: int, last: int) -> None:
     assert tuple(one.day for one in said_days(words, NOW.date())) == (first, last)
 
 
-@pytest.mark.parametrize("words", ["Thursday or Friday", "between 3 and 4", "soon", "yesterday"])
+@every_row("words", ["Thursday or Friday", "between 3 and 4", "soon", "yesterday"])
 def test_what_may_mean_several_times_or_none_is_asked(words: str) -> None:
     with pytest.raises(AgendaRefused):
         said_time(words, NOW)
@@ -142,7 +141,7 @@ def test_plans_come_back_from_a_button_as_they_were() -> None:
     assert task.moved_to(BERLIN).moved_to(SHANGHAI) == task
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "tool", "arguments"),
     [
         ("when is Chen free tomorrow?", "look_at_calendar", {"who": ["Chen"], "when": "tomorrow"}),
@@ -179,7 +178,7 @@ def test_the_offline_model_knows_the_sentences(
     assert (call.tool, call.arguments) == (tool, arguments)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "said",
     ["what is the plan?", "book club is on Thursday", "are you free software?", "我们约好周四见面",
      "make a note of this", "remember that the launch is due"],

@@ -16,6 +16,7 @@ from bot.agents.mcp.config import (
 )
 from bot.agents.mcp.connection import ServerConnection, TimeLimits
 from bot.agents.tool_types.tool import Tool, Toolbox
+from tests.support.rows import every_row
 
 EXAMPLE = Path(__file__).parents[4] / "mcp.json.example"
 
@@ -107,7 +108,7 @@ def test_a_server_is_not_given_the_bots_own_secret_unless_it_is_named(
     refuse_credentials(load(entry), {"FEISHU_APP_SECRET": ("",)})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("confirm", "reading", "writing"),
     [
         (None, False, True),

@@ -16,6 +16,7 @@ from mcp_types import (
 
 from bot.agents.mcp.results import value_of
 from bot.agents.tool_types.tool import ToolFailed
+from tests.support.rows import every_row
 
 
 def text(words: str) -> TextContent:
@@ -26,7 +27,7 @@ def result(*content: Any, structured: Any = None, is_error: bool = False) -> Cal
     return CallToolResult(content=list(content), structured_content=structured, is_error=is_error)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "value"),
     [
         (result(text("5"), structured={"result": 5}), 5),
@@ -77,7 +78,7 @@ def test_a_result_is_the_value_that_the_tool_returned(given: CallToolResult, val
     assert value_of(given) == value
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "says"),
     [
         (result(text("the desk is closed"), is_error=True), "the desk is closed"),

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from bot.agents.mcp.schemas import SchemaUnfit, repaired
+from tests.support.rows import every_row
 
 TEXT = {"type": "string"}
 EMPTY = {"type": "object", "properties": {}}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("schema", "expected"),
     [
         ({}, EMPTY),
@@ -43,7 +44,7 @@ def test_a_schema_becomes_an_object(schema: Any, expected: dict[str, Any]) -> No
     assert found["properties"] == (expected if expected != EMPTY else {})
 
 
-@pytest.mark.parametrize("how", ["anyOf", "oneOf", "allOf"])
+@every_row("how", ["anyOf", "oneOf", "allOf"])
 def test_the_branches_of_a_combination_are_joined(how: str) -> None:
     branches = [
         {"type": "object", "properties": {"id": TEXT, "at": TEXT}, "required": ["id", "at"]},
@@ -76,7 +77,7 @@ for _ in range(50):
     DEEP = {"properties": {"a": DEEP}}
 
 
-@pytest.mark.parametrize("schema", [{"type": "string"}, {"type": ["array"]}, 7, "object", DEEP])
+@every_row("schema", [{"type": "string"}, {"type": ["array"]}, 7, "object", DEEP])
 def test_what_is_no_object_is_refused(schema: Any) -> None:
     with pytest.raises(SchemaUnfit, match="its input is"):
         repaired(schema)

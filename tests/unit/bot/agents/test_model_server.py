@@ -23,6 +23,7 @@ from bot.agents.tools.tool_calls import Hands
 from sandbox.model.model import ModelServer
 from sandbox.model.model_script import BadScript, Playbook
 from tests.support.patience import limit_s
+from tests.support.rows import every_row
 
 ASK = [{"role": "user", "content": "上线是哪天？"}]
 
@@ -91,7 +92,7 @@ def test_a_stream_carries_thinking_text_and_usage():
     assert chunks[-1].usage.completion_tokens_details.reasoning_tokens > 0
 
 
-@pytest.mark.parametrize("streamed", [False, True])
+@every_row("streamed", [False, True])
 def test_tool_calls_arrive_whole_and_in_pieces(streamed):
     calls = [
         {"name": "create_note", "arguments": {"title": "意面", "tags": ["italian", "dinner"]}},
@@ -120,7 +121,7 @@ def test_tool_calls_arrive_whole_and_in_pieces(streamed):
     assert finish_reason == "tool_calls"
 
 
-@pytest.mark.parametrize("streamed", [False, True])
+@every_row("streamed", [False, True])
 def test_an_agent_runs_a_tool_that_only_the_prompt_could_name(streamed):
     rules = {
         "rules": [
@@ -203,8 +204,8 @@ def test_a_hanging_reply_runs_into_the_clients_time_limit():
     assert asyncio.run(scenario()).choices[0].message.content == "back"
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("fault", ["cut", "malformed"])
+@every_row("streamed", [False, True])
+@every_row("fault", ["cut", "malformed"])
 def test_a_damaged_answer_is_an_error_and_the_next_one_is_whole(fault, streamed):
     async def scenario():
         damaged = {"fault": fault, "text": "half of this is lost"}
@@ -247,7 +248,7 @@ def test_rules_apply_in_order_and_as_often_as_they_say():
     assert reply("no").status == 400
 
 
-@pytest.mark.parametrize(
+@every_row(
     "script",
     [
         None,
@@ -303,7 +304,7 @@ def test_the_control_interface_records_requests_and_takes_scripts():
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("method", "path", "content", "status"),
     [
         ("POST", "/v1/chat/completions", b"not json", 400),
@@ -373,7 +374,7 @@ def test_a_hundred_delayed_answers_wait_side_by_side():
     assert 0.3 <= elapsed_s < limit_s(10)
 
 
-@pytest.mark.parametrize("streamed", [False, True])
+@every_row("streamed", [False, True])
 def test_an_answer_of_some_duration_ends_when_it_is_over(streamed):
     async def scenario():
         async with endpoint({"text": "a dozen chr " * 8, "duration_s": 0.4}) as (_, client):

@@ -31,6 +31,7 @@ from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.recording import refused
 from bot.agents.tools.tool_calls import Hands
 from memory.errors import NoteNotFound, StoreUnavailable
+from tests.support.rows import every_row
 
 TOOLS = frozenset(
     {"create_note", "update_note", "update_working_memory", "forget_fact", "recall", "set_reminder"}
@@ -53,7 +54,7 @@ def _step(question: str, **known: object) -> Call | str:
     return next_step(Situation(question, tools=TOOLS, **known))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "kind", "title", "tags"),
     [
         ("create a note about pasta with tags italian, dinner", "make", "Pasta", "italian dinner"),
@@ -74,7 +75,7 @@ def test_commands_without_a_note_are_understood(
     assert (found.kind, found.title, found.tags) == (kind, title, tuple(tags.split()))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "kind", "ref", "tags"),
     [
         ("add the tag 'dining' to that note", "tag", "that note", ("dining",)),
@@ -99,7 +100,7 @@ def test_commands_about_a_note_are_understood(
     assert (found.kind, found.ref, found.tags) == (kind, ref, tags)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "note that our launch is on 3 March",
@@ -120,7 +121,7 @@ def test_any_text_gets_an_answer_or_a_call(text: str) -> None:
     assert isinstance(step, Call) or step.strip()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "note"),
     [
         ("add the tag x to that note", "note_bbbb"),
@@ -212,7 +213,7 @@ def test_a_question_is_answered_from_the_working_memory() -> None:
     assert "city: Oslo" in str(_step("which city?", instructions=memory))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "answer"),
     [("what was the budget?", "Alice: {}."), ("预算是多少？", "Alice：{}。")],
 )
@@ -308,9 +309,7 @@ def test_commands_are_plain_values() -> None:
     assert command("list my notes") == NoteRequest("list", language="en")
 
 
-@pytest.mark.parametrize(
-    "question", ["remember that it is red", "what colour is it?", "hi", "记住"]
-)
+@every_row("question", ["remember that it is red", "what colour is it?", "hi", "记住"])
 def test_without_its_memory_it_claims_neither_to_remember_nor_never_to_have_heard(
     question: str,
 ) -> None:
@@ -325,7 +324,7 @@ The list of notes that a card showed last, in its order: 1. note_cccc, 3. note_a
 {TABLE.removeprefix(REGISTRY)}"""
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("which", "note"),
     [("第一条", "note_cccc"), ("the third note", "note_aaaa"), ("that note", "note_bbbb")],
 )
@@ -334,7 +333,7 @@ def test_a_position_counts_in_the_list_that_was_shown_last(which: str, note: str
     assert _step(question, instructions=LISTED) == Call("delete_note", {"note_id": note})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "kind", "ref", "tags", "title"),
     [
         ("建一条笔记，标题是意面，标签是意大利菜、晚餐", "make", "", "意大利菜 晚餐", "意面"),
@@ -373,21 +372,21 @@ def test_what_people_type_is_understood(
     assert found.title == title
 
 
-@pytest.mark.parametrize("question", ["你能做什么？", "what can you do?"])
+@every_row("question", ["你能做什么？", "what can you do?"])
 def test_it_says_what_it_can_do_and_that_it_is_no_language_model(question: str) -> None:
     answer = str(_step(question))
     assert "OPENAI_API_KEY" in answer
     assert "没有接入大模型" in answer or "without a language model" in answer
 
 
-@pytest.mark.parametrize("example", re.findall("“(.+?)”", say("guide", "zh") + say("guide", "en")))
+@every_row("example", re.findall("“(.+?)”", say("guide", "zh") + say("guide", "en")))
 def test_every_example_of_its_help_is_understood(example: str) -> None:
     said = ("my name is Alice", "我叫小明", "our launch is on 3 March", "发布日是3月3日")
     step = _step(example, instructions=TABLE, lines=tuple(map(PromptLine, said)))
     assert isinstance(step, Call) or re.search("Alice|小明|3 March|3月3日", step)
 
 
-@pytest.mark.parametrize("question", ["delete all my notes", "删除所有笔记", "share my notes"])
+@every_row("question", ["delete all my notes", "删除所有笔记", "share my notes"])
 def test_of_several_notes_at_once_none_is_touched(question: str) -> None:
     step = _step(question, instructions=TABLE)
     assert isinstance(step, str)
@@ -400,7 +399,7 @@ ALIKE = f"""{REGISTRY}
 """
 
 
-@pytest.mark.parametrize("question", ["delete the pasta note", "add the tag x to the pasta note"])
+@every_row("question", ["delete the pasta note", "add the tag x to the pasta note"])
 def test_of_two_notes_that_fit_alike_it_asks_which(question: str) -> None:
     step = _step(question, instructions=ALIKE)
     assert isinstance(step, str)
@@ -413,7 +412,7 @@ KEPT = f'{THREAD_MEMORY}\n{{"our_launch": "our launch is on 3 March", "city": "O
 KEPT_ZH = f'{THREAD_MEMORY}\n{{"发布日": "发布日是3月3日", "城市": "杭州"}}\n\nx'
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "instructions", "call"),
     [
         ("forget that our launch is on 3 March", KEPT, ("forget_fact", {"key": "our_launch"})),
@@ -438,7 +437,7 @@ def test_a_fact_is_forgotten_and_corrected(
     assert _step(question, instructions=instructions) == Call(*call)
 
 
-@pytest.mark.parametrize("question", ["forget about the weather", "忘掉天气"])
+@every_row("question", ["forget about the weather", "忘掉天气"])
 def test_what_is_not_kept_cannot_be_forgotten(question: str) -> None:
     assert isinstance(_step(question, instructions=KEPT), str)
 
@@ -473,7 +472,7 @@ def test_nothing_is_said_to_be_done_that_the_result_does_not_say(
         assert claim not in answer
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("told", "question", "answer"),
     [
         ("my name is Alice, remember that", "what is my name?", "Your name is Alice."),
@@ -534,7 +533,7 @@ def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() 
     assert told_before("when?", "Nothing matches. Do not guess.") == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "said", "fits"),
     [
         ("which day is it?", "remind me yesterday to call mum", False),
@@ -564,7 +563,7 @@ LINK = f"https://acme.feishu.cn/docx/{'a' * 27}"
 READ = f"Title: Plan\nLink: {LINK}\n\n# Launch\nWe launch on 3 March.\nTea is at four."
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "outcome", "answer"),
     [
         (f"when do we launch? {LINK}", ToolOutcome(READ), "We launch on 3 March."),

@@ -6,12 +6,11 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from bot.agents.offline.notes import Call
 from bot.agents.offline.reminders import next_step, wish
 from bot.agents.prompts.prompt import circumstances
 from bot.text.languages import language_of
+from tests.support.rows import every_row
 
 WHEN = "Which day, and what time? For example “remind us tomorrow at 3 pm to meet”."
 NOW = "Now:\n2026-11-25 10:00 Wednesday (Asia/Shanghai)"
@@ -29,9 +28,7 @@ def call(question: str) -> tuple[str, str, str, list[str]] | str:
     return given["text"], given["at"], given["repeats"], given["for_whom"]
 
 
-@pytest.mark.parametrize(
-    "question", ["remind me tomorrow at 9:00 to call the bank", "明天9点提醒我给银行打电话"]
-)
+@every_row("question", ["remind me tomorrow at 9:00 to call the bank", "明天9点提醒我给银行打电话"])
 def test_days_count_from_when_it_was_asked(question: str) -> None:
     zone = ZoneInfo("Asia/Shanghai")
     now, asked = (
@@ -45,12 +42,12 @@ def test_days_count_from_when_it_was_asked(question: str) -> None:
     assert step.arguments["at"] == "2026-11-28T09:00"
 
 
-@pytest.mark.parametrize("question", ["remind Friday at 9", "remind people to eat at 3"])
+@every_row("question", ["remind Friday at 9", "remind people to eat at 3"])
 def test_a_day_is_nobodys_name(question: str) -> None:
     assert wish(question) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "expected"),
     [
         ("remind us on Thursday at 3 to ship it", ("ship it", "2026-11-26T15:00", "once", ["us"])),
@@ -93,7 +90,7 @@ def test_when_what_and_whom(question: str, expected: object) -> None:
     assert call(question) == expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     [
         "why did you remind us?",
@@ -107,7 +104,7 @@ def test_talk_about_reminding_sets_nothing(question: str) -> None:
     assert wish(question) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "kind", "about"),
     [
         ("list our reminders", "list", ""),

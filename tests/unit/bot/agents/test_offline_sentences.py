@@ -20,6 +20,7 @@ from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Toolbox
 from bot.features.reminders.outcome_texts import WORDING
 from bot.text.languages import Language
+from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "offline"
 TOOLS = frozenset(
@@ -47,7 +48,7 @@ def kind(text: str) -> str:
     return keys[step]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@every_row("language", LANGUAGES)
 def test_every_sentence_is_taken_as_it_is_meant(language: Language) -> None:
     rows = (DATA / f"sentences.{language}.txt").read_text().splitlines()
     pairs = [row.split(": ", 1) for row in rows if row]
@@ -173,7 +174,7 @@ Bob: @Memo when is the fair?"""
     assert "3 March" not in answer, "the prompt says that it was replaced"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("lines", "correction", "fact"),
     [
         ([("Bob", "when is the fair?"), ("Memo", "Alice: the fair is on 3 March.")],
@@ -216,7 +217,7 @@ PLAN = [
 ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "id"),
     [
         ("cancel the Friday reminder", "tm_b"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.agents.llm.model import Request
 from bot.agents.offline.commands import command
 from bot.agents.offline.model import Situation, next_step, situation_of
@@ -12,6 +10,7 @@ from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.quotation import quotation, remark, with_material
 from bot.agents.tool_types.tool import Toolbox
+from tests.support.rows import every_row
 
 PRICES = 'Text of the file "prices.csv"'
 TABLE = "fruit,price\napple,3 euros\npear,4 euros"
@@ -25,7 +24,7 @@ def answer(*said: str, material: str = "") -> Call | str:
     return next_step(situation_of(Request(messages, Toolbox(()))))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "key", "language"),
     [
         ("hello", "greeting", "en"),
@@ -48,7 +47,7 @@ def answer(*said: str, material: str = "") -> Call | str:
         ("hi, write me a poem", "only-read", "en"),
     ],
 )
-@pytest.mark.parametrize("author", ["", "Alice: "])
+@every_row("author", ["", "Alice: "])
 def test_everyday_messages_have_answers_of_their_own(
     text: str, key: str, language: str, author: str
 ) -> None:
@@ -59,7 +58,7 @@ def test_a_message_without_words_is_answered_in_the_language_spoken_before() -> 
     assert answer("Alice: 我们的发布日改了", "Alice: [sticker]") == say("sent-sticker", "zh")
 
 
-@pytest.mark.parametrize("author", ["", "Alice: "])
+@every_row("author", ["", "Alice: "])
 def test_a_file_is_found_by_its_lines_and_not_by_its_label(author: str) -> None:
     label = f"{author}[file: prices.csv]"
     material = quotation(PRICES, TABLE)
@@ -84,7 +83,7 @@ def test_a_quotation_that_imitates_a_file_is_none() -> None:
     assert answer("what does an apple cost?", material=forged) == say("not-told", "en")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "kind", "ref", "body"),
     [
         ("change the text of that note to boil water", "write", "that note", "boil water"),

@@ -17,6 +17,7 @@ from bot.features.calendar.outcome_texts import WORDING as AGENDA
 from bot.features.reminders.outcome_texts import WORDING as REMINDERS
 from bot.text.languages import Language
 from memory.text import has_han
+from tests.support.rows import every_row
 
 BOT = Path(__file__).parents[4] / "bot"
 KIND = re.compile(r"[a-z]+(-[a-z]+)+")
@@ -207,7 +208,7 @@ def test_every_outcome_is_told_in_both_languages(
     assert refused == (not outcome.ok)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kind", "fields", "en", "zh"),
     [
         ("note-created", BARE, "I created the note “Pizza”.", "好的，已创建笔记“Pizza”。"),
@@ -240,7 +241,7 @@ def test_a_note_is_told_of_as_it_is(kind: str, fields: Fields, en: str, zh: str)
     assert (NOTES.tell(outcome, "en"), NOTES.tell(outcome, "zh")) == (en, zh)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("change", "en", "zh"),
     [
         (
@@ -268,7 +269,7 @@ def test_what_a_person_wrote_is_no_field_of_a_text() -> None:
     assert told == "The note “{tags}”, tags: quick, dinner.\n\n{title}"
 
 
-@pytest.mark.parametrize("wording", [COMMON, NOTES, REMINDERS])
+@every_row("wording", [COMMON, NOTES, REMINDERS])
 def test_a_result_that_was_stored_without_a_kind_is_told_as_it_is_without_ids(
     wording: Wording,
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from bot.agents.tool_types.tool import ToolFailed
 from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
 from bot.mentions import Person, Roster
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=ZoneInfo("Asia/Shanghai"))
 HERE = Roster(
@@ -33,7 +34,7 @@ def test_a_local_time_is_the_zones_and_an_offset_is_heeded() -> None:
     assert moment("2026-11-26T15:00Z", "once", NOW)[0].hour == 23
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "due"),
     [
         ("tomorrow at 9:00", "2026-11-25T01:00"),
@@ -72,7 +73,7 @@ def test_what_repeats_may_begin_in_the_past() -> None:
     assert utc(moment("2026-11-25T09:00", "daily", NOW)[1]) == "2026-11-26T01:00"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("at", "why"),
     [
         ("2026-02-30T09:00", "no date and time that exists"),
@@ -101,7 +102,7 @@ def test_a_skipped_hour_is_said() -> None:
     assert "02:30" in skipped_remark(local, berlin)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("wanted", "people", "for_all"),
     [
         (None, ("ou_a",), False),
@@ -117,7 +118,7 @@ def test_who_is_meant(wanted: list[str] | None, people: tuple[str, ...], for_all
     assert addressees(wanted, HERE, "ou_a", in_p2p=False) == (people, for_all)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("wanted", "in_p2p", "why"),
     [
         (["Carol"], False, "Nobody called 'Carol'"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.prompts.shown_notes import named_notes, with_shown
+from tests.support.rows import every_row
 
 FOUND = """3 notes, oldest first:
 1. "Pasta" (ID: note_aaaa), tags: none
@@ -32,7 +32,7 @@ def test_notes_are_read_from_a_result_whatever_their_title() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("answer", "shown"),
     [
         ("1. Pasta\n2. Pasta sauce", ["note_aaaa", "note_bbbb"]),

@@ -30,6 +30,7 @@ from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from memory.tokens import estimate_tokens
 from tests.support.models import Scripted
+from tests.support.rows import every_row
 
 pytestmark = pytest.mark.anyio
 PROMPT = Prompt("Memo", "hi", (), "Alice", WorkingMemory(), datetime(2026, 11, 20, tzinfo=UTC))
@@ -107,13 +108,13 @@ def cost(question: str) -> int:
     return sum(map(estimate_tokens, texts))
 
 
-@pytest.mark.parametrize(("question", "needed"), REQUESTS)
+@every_row(("question", "needed"), REQUESTS)
 def test_the_tool_that_a_request_needs_is_among_those_sent(question: str, needed: str) -> None:
     assert needed in sent(question)
     assert needed in sent(f"Alice: {question}"), "in a group, with a name in front"
 
 
-@pytest.mark.parametrize(("question", "needed"), REQUESTS)
+@every_row(("question", "needed"), REQUESTS)
 def test_a_first_mention_stays_cheap(question: str, needed: str) -> None:
     is_vague = {"notes", "reminders"} <= groups_for(replace(PROMPT, question=question))
     assert cost(f"Alice: {question}") <= (MOST_VAGUE if is_vague else MOST_TOKENS)
@@ -124,9 +125,7 @@ def test_a_question_about_nothing_of_that_costs_a_third_of_all_tools() -> None:
     assert cost("why is the sky blue?") < 1000
 
 
-@pytest.mark.parametrize(
-    "text", [one for one, _ in REQUESTS if one.isascii()] + ["at 2026-11-25T10:30"]
-)
+@every_row("text", [one for one, _ in REQUESTS if one.isascii()] + ["at 2026-11-25T10:30"])
 def test_a_text_in_ascii_calls_for_the_same_without_the_chinese_cues(text: str) -> None:
     for cues in (*CUES.values(), *SPECIALISTS.values()):
         for cue in (cues.names, cues.hints):
@@ -141,14 +140,14 @@ def test_every_tool_in_a_group_exists() -> None:
 FOLLOW_UPS = ["and the second one?", "yes, do that", "它呢？", "好的"]
 
 
-@pytest.mark.parametrize("question", FOLLOW_UPS)
-@pytest.mark.parametrize("before", ["list what I have noted", "remind me at 3 to call Bob"])
+@every_row("question", FOLLOW_UPS)
+@every_row("before", ["list what I have noted", "remind me at 3 to call Bob"])
 def test_a_follow_up_has_the_tools_of_what_went_before(question: str, before: str) -> None:
     history = (Message("user", f"Alice: {before}"), Message("assistant", "Done."))
     assert set(sent(before)) <= set(sent(question, history=history))
 
 
-@pytest.mark.parametrize("name", sorted(GROUP_OF))
+@every_row("name", sorted(GROUP_OF))
 def test_a_tool_that_was_called_is_sent_again(name: str) -> None:
     paired = Message("assistant", "Done.", exchanges=(Exchange("abc", name, "{}", "ok"),))
     told = Message("assistant", enrich("Done.", [{"name": name, "result": "ok", "ok": True}]))
@@ -227,9 +226,7 @@ class NoRpc:
         raise AssertionError(function)
 
 
-@pytest.mark.parametrize(
-    "part", ["long ", "我们明天提醒大家", "remind me to ", "note: x ", " ", "a"]
-)
+@every_row("part", ["long ", "我们明天提醒大家", "remind me to ", "note: x ", " ", "a"])
 def test_a_message_as_long_as_feishu_takes_does_not_keep_the_worker_busy(part: str) -> None:
     question, before = part * (18_000 // len(part)), time.process_time()
 

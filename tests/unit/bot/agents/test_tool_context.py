@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from bot.agents.prompts.tool_context import (
     without_context,
 )
 from memory.tables.notes import RegisteredNote
+from tests.support.rows import every_row
 
 
 def _call(result: Any, *, ok: bool = True, **arguments: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def test_a_failed_call_is_told_as_failed() -> None:
     assert "References" not in told
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("result", "ids"),
     [
         ("(ID: note_1) and (ID:note_2), (ID: note_1)", ["note_1", "note_2"]),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.agents.llm.model import NEXT_STEPS
 from bot.answering.apologies import apology
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reason", "english", "chinese"),
     [
         ("wrong_key", "refuses its API key", "密钥无效"),
@@ -33,7 +32,7 @@ def test_each_failure_that_an_operator_mends_is_called_that() -> None:
     assert all("administrator" in apology(reason, "en") for reason in NEXT_STEPS)
 
 
-@pytest.mark.parametrize("reason", ["timeout", "rate_limited", "status_500", "connection"])
+@every_row("reason", ["timeout", "rate_limited", "status_500", "connection"])
 def test_what_passes_by_itself_may_be_asked_again(reason: str) -> None:
     assert "couldn't answer just now" in apology(reason, "en")
     assert "administrator" not in apology(reason, "en")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from bot.mentions import ALL_NAMES, MentionTemplate, Person, Roster, from_card
 from bot.outbox.partial_answer import showable
 from sandbox.cards.card_check import at_ids, check_card, table_count
 from tests.support.cards import card_bytes
+from tests.support.rows import every_row
 
 ALICE = Person("ou_alice", "Alice")
 BOB = Person("ou_bob", "Bob")
@@ -45,15 +45,13 @@ def one(text: str, voice: Voice = VOICE) -> str:
     return piece
 
 
-@pytest.mark.parametrize(
-    "text", ["", " \n", "@Memo", "@Memo, \n", "\u200b", "\ufeff \u2060", "@Memo \u200b"]
-)
+@every_row("text", ["", " \n", "@Memo", "@Memo, \n", "\u200b", "\ufeff \u2060", "@Memo \u200b"])
 def test_a_card_is_never_empty(text: str):
     assert one(text) == f"{TAG} {NOTHING}"
     assert one(text, P2P) == NOTHING
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("written", "shown"),
     [
         ("[a](https://x.y/z?q=1)", "[a](https://x.y/z?q=1)"),
@@ -105,8 +103,8 @@ AROUND = ["{}", "- {}", "> {}", "# {}", "`{}`", "**{}**", "[{}](https://x)"]
 AROUND += ["| {} |\n|---|\n| {} |"]
 
 
-@pytest.mark.parametrize("tag", INERT)
-@pytest.mark.parametrize("around", AROUND)
+@every_row("tag", INERT)
+@every_row("around", AROUND)
 def test_card_tags_that_a_model_writes_are_text(tag: str, around: str):
     (piece,) = sent(around.replace("{}", tag))
     body = piece.replace(TAG, "")
@@ -116,7 +114,7 @@ def test_card_tags_that_a_model_writes_are_text(tag: str, around: str):
     assert "&lt" not in once.lower(), "an entity could become a tag"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "> quote\n> ```py\n> @Alice\n> ```\n> end",
@@ -149,7 +147,7 @@ STREAMED = [
 ]
 
 
-@pytest.mark.parametrize("text", STREAMED)
+@every_row("text", STREAMED)
 def test_no_frame_calls_anybody_whom_the_finished_card_does_not(text: str):
     (final,) = sent(text)
     names = ["Alice", "Bob", "Memo", *ALL_NAMES]
@@ -218,7 +216,7 @@ HOSTILE += ["\n", "\u200b", "- a\n", "  - a\n", "> ", ">", "# T\n\n", "\r\n", "~
 HOSTILE += ["@Alice ", "👩\u200d👩\u200d👧", "[a]: ", "    x\n"]
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@every_row("unit", HOSTILE)
 def test_twice_as_much_as_a_model_may_write_takes_linear_time(unit: str):
     start = time.process_time()
     pieces = cards_of(unit * (200_000 // len(unit)), VOICE, nothing="-")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from bot.answering.edits import to_reread
 from memory.recall.passages import Passage
+from tests.support.rows import every_row
 
 QUESTION = "when is the handover?"
 
@@ -35,7 +34,7 @@ def test_what_is_quoted_comes_first() -> None:
     assert read(HANDOVER, quoted="om_9") == ["om_9", "om_1"]
 
 
-@pytest.mark.parametrize(("at", "again"), [(940.0, True), (941.0, False)])
+@every_row(("at", "again"), [(940.0, True), (941.0, False)])
 def test_no_message_is_read_twice_within_a_minute(at: float, again: bool) -> None:
     assert (read(HANDOVER, om_1=at) == ["om_1"]) is again
 

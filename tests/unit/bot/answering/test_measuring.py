@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any, cast
 
-import pytest
 from prometheus_client import REGISTRY
 
 from bot.answering.conversation_metrics import measure
@@ -16,6 +15,7 @@ from bot.mentions import Person
 from bot.people.encounters import People
 from memory.origins import MESSAGE
 from memory.scope import memory_context
+from tests.support.rows import every_row
 
 SAID = tuple(
     MessageRecord(
@@ -53,7 +53,7 @@ def counted() -> dict[str, float]:
     return {key: REGISTRY.get_sample_value(*sample) or 0 for key, sample in samples.items()}
 
 
-@pytest.mark.parametrize(("subject", "about"), [("ou_Ann", "sender"), ("ou_Bob", "another")])
+@every_row(("subject", "about"), [("ou_Ann", "sender"), ("ou_Bob", "another")])
 def test_an_answer_in_a_group_counts_its_conversation(subject: str, about: str) -> None:
     before = counted()
     measure(turn_in("group", subject))

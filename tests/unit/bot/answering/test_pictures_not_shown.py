@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
 from bot.answering.material import _why_not_shown
+from tests.support.rows import every_row
 
 HEIC = (Path(__file__).parents[3] / "data" / "files" / "r21.heic").read_bytes()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("data", "says"),
     [
         (HEIC, "format HEIC"),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from bot.answering.window import stale_answers, with_heard, without_repeats
 from bot.listening.transcript import MessageRecord
 from memory.models import OpenTurn, StoredMessage
+from tests.support.rows import every_row
 
 BEGAN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -69,7 +68,7 @@ def test_a_statement_that_is_made_again_stays() -> None:
     assert len(shown(*said)) == 4
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "stale"),
     [
         (("the gala is on 3 March", "3 March", "the gala is on 10 March", "On 3 March."), {1, 3}),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.card_actions.consent import consent_of
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *("yes", "Yes!", "ok", "OK, do it", "yes please", "sure thing", "go ahead", "👍"),
@@ -18,14 +17,12 @@ def test_a_yes(text: str) -> None:
     assert consent_of(text) == "yes"
 
 
-@pytest.mark.parametrize(
-    "text", "no|No, thanks|nope|don't|cancel|不用了|不要|算了吧|取消".split("|")
-)
+@every_row("text", "no|No, thanks|nope|don't|cancel|不用了|不要|算了吧|取消".split("|"))
 def test_a_no(text: str) -> None:
     assert consent_of(text) == "no"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from bot.documents.comment_text import (
     reply_text,
 )
 from bot.feishu.comment_events import CommentReply
+from tests.support.rows import every_row
 
 BOB, MEMO = "ou_b0b", "ou_mem0"
 NAMES = {BOB: "Bob", MEMO: "Memo"}
@@ -75,7 +75,7 @@ def test_a_long_answer_is_parted_where_words_end_and_then_shortened_honestly():
     assert "left out" not in "".join(replies_of("short", BOB, shortened="(The rest is left out.)"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("markdown", "text"),
     [
         ("# Plan\n\n**Bold** and *thin*", "Plan\n\nBold and thin"),

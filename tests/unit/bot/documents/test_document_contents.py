@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from bot.documents.contents import (
     parted,
 )
 from bot.documents.markdown_export import sections_of
+from tests.support.rows import every_row
 
 TABLE = (
     "<table><tbody>\n<tr>\n<td>\n\n**Who**\n\n</td>\n<td>\n\nWhat|so\n\n</td>\n</tr>\n"
@@ -120,7 +120,7 @@ def test_a_comment_names_its_passage_and_author() -> None:
     assert lines == ["- on “3 March”, Bob: Why March?", "- someone: Good (solved)"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "kind", "text"),
     [
         ([{"text": "a", "type": "text"}, {"text": "@Bob", "type": "mention"}], 1, "a@Bob"),

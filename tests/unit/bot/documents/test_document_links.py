@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.documents.links import MOST_LINKS, DocumentLink, document_link, links_in, without_links
+from tests.support.rows import every_row
 
 TOKEN = "AbCdEfGhIjKlMnOpQrStUvWxYz1"
 HOST = "acme.feishu.cn"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("url", "link"),
     [
         (f"https://{HOST}/docx/{TOKEN}", DocumentLink("docx", TOKEN, HOST)),
@@ -35,7 +34,7 @@ def test_a_link_says_what_it_leads_to(url: str, link: DocumentLink | None) -> No
     assert document_link(url) == link
 
 
-@pytest.mark.parametrize("kind", ["docx", "sheet", "bitable", "wiki"])
+@every_row("kind", ["docx", "sheet", "bitable", "wiki"])
 def test_the_url_of_a_link_leads_to_the_same(kind: str) -> None:
     link = DocumentLink(kind, TOKEN, HOST, "tbl1" if kind != "docx" else "")  # type: ignore[arg-type]
     assert document_link(link.url) == link

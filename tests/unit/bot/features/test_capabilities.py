@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.features.help.capabilities import CAPABILITIES, SetUp, help_text, offered
 from bot.features.help.texts import say
 from bot.features.welcome.texts import welcome_text
@@ -11,9 +9,10 @@ from bot.listening.chat_rules import RULES, languages_of
 from bot.text.languages import Language
 from bot.text.slash_commands import parse
 from memory.scope import ChatType
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
+@every_row("language", ["zh", "en"])
 def test_the_help_tells_only_what_works_here(language: Language) -> None:
     def told(**more: object) -> str:
         return help_text(SetUp(**{"chat_type": "group", **more}), language)  # type: ignore[arg-type]
@@ -36,9 +35,9 @@ def test_a_line_says_the_same_in_both_languages() -> None:
         assert [parse(c) for c in commands].count(None) == 0
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
-@pytest.mark.parametrize("chat_type", ["group", "p2p"])
-@pytest.mark.parametrize("shares", [True, False])
+@every_row("language", ["zh", "en"])
+@every_row("chat_type", ["group", "p2p"])
+@every_row("shares", [True, False])
 def test_first_words_are_whole_everywhere(language: Language, chat_type: str, shares: bool) -> None:
     for mode in RULES["mode"].choices:
         here = SetUp(chat_type, mode, shares)  # type: ignore[arg-type]
@@ -54,7 +53,7 @@ def test_people_are_met_in_the_language_of_their_chat() -> None:
     assert languages_of("auto", "", lark=False) == ("zh", "en")
 
 
-@pytest.mark.parametrize("chat_type", ["group", "p2p"])
+@every_row("chat_type", ["group", "p2p"])
 def test_what_is_offered_after_a_slash_is_a_command_in_both_languages(
     chat_type: ChatType,
 ) -> None:
@@ -74,7 +73,7 @@ def test_what_is_offered_after_a_slash_is_a_command_in_both_languages(
     assert ("/why" in words) is (chat_type == "group")
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
+@every_row("language", ["zh", "en"])
 def test_where_only_mentions_arrive_help_and_first_words_say_so_and_promise_no_more(
     language: Language,
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,9 +21,10 @@ from bot.text.slash_commands import (
 )
 from memory.models import Overview
 from memory.tables.notes import Note
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "name"),
     [
         ("/help", CommandName.HELP),
@@ -60,9 +60,7 @@ def test_a_command_is_known_in_both_languages(text: str, name: CommandName) -> N
     assert not command.only_when_quiet
 
 
-@pytest.mark.parametrize(
-    "text", ["stop", "Stop it!", "please  stop.", "停", "停止", "停一下。", "不用了"]
-)
+@every_row("text", ["stop", "Stop it!", "please  stop.", "停", "停止", "停一下。", "不用了"])
 def test_a_plain_word_stops_only_what_runs(text: str) -> None:
     command = parse(text)
 
@@ -71,12 +69,12 @@ def test_a_plain_word_stops_only_what_runs(text: str) -> None:
     assert may_stop(text)
 
 
-@pytest.mark.parametrize("text", ["stop by my desk", "停车", "don't stop", "/stop", "停电了"])
+@every_row("text", ["stop by my desk", "停车", "don't stop", "/stop", "停电了"])
 def test_peoples_own_talk_is_no_such_word(text: str) -> None:
     assert not may_stop(text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "",
@@ -104,7 +102,7 @@ def test_everything_else_is_for_the_model(text: str) -> None:
     assert parse(text) is None
 
 
-@pytest.mark.parametrize("text", ["继续", "resume", "继续！"])
+@every_row("text", ["继续", "resume", "继续！"])
 def test_the_plain_word_for_going_on_is_a_command_only_in_a_quiet_chat(text: str) -> None:
     command = parse(text)
 
@@ -112,7 +110,7 @@ def test_the_plain_word_for_going_on_is_a_command_only_in_a_quiet_chat(text: str
     assert command.only_when_quiet
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "everything", "thread"),
     [
         ("/forget", False, False),
@@ -167,7 +165,7 @@ def test_notes_are_numbered_in_order_of_creation() -> None:
     assert "还没有笔记" in texts.notes([], "zh")
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
+@every_row("language", ["zh", "en"])
 def test_a_group_without_notes_does_not_say_that_the_person_has_none(language: Language) -> None:
     here = texts.notes([], language, in_group=True)
 

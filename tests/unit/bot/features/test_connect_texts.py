@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-import pytest
-
 from bot.features.connect import texts
 from bot.feishu.user_scopes import (
     DOCUMENTS,
@@ -18,10 +16,11 @@ from bot.feishu.user_scopes import (
 from memory.tables.user_tokens import Outcome
 from memory.text import has_han
 from sandbox.world.user_scopes import USER_SCOPES
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("purpose", PURPOSES)
+@every_row("language", ["en", "zh"])
+@every_row("purpose", PURPOSES)
 def test_each_purpose_is_asked_for_alone_in_one_sentence(purpose: str, language: Any) -> None:
     shown = texts.asked(scopes_for((purpose,)), "https://link", 10, language)
     listed = [line for line in shown.splitlines() if line.startswith("- ")]
@@ -40,8 +39,8 @@ def test_who_may_write_tasks_may_read_them() -> None:
     assert missing_scopes(("read-tasks",), ()) == ("task:task:read",)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("outcome", [one for one in get_args(Outcome) if one != "connected"])
+@every_row("language", ["en", "zh"])
+@every_row("outcome", [one for one in get_args(Outcome) if one != "connected"])
 def test_who_says_no_to_more_keeps_what_they_allowed(outcome: Outcome, language: Any) -> None:
     said = texts.answered(outcome, DOCUMENTS, language, scopes_for(("read-tasks",)))
     assert {"en": "stays as it is", "zh": "不变"}[language] in said

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from bot.features.digests.texts import Wanted, attached, first, notes, wanted
+from tests.support.rows import every_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("argument", "expected"),
     [
         ("", Wanted("here")),

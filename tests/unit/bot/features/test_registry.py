@@ -21,11 +21,12 @@ from tests.support.feature_parts import (
     missing_of_command,
     missing_of_settings,
 )
+from tests.support.rows import every_row
 
 ANSWERED = {*PRESSES, *DELETING_PRESSES}
 
 
-@pytest.mark.parametrize("name", CommandName)
+@every_row("name", CommandName)
 def test_a_command_has_all_its_parts(name: CommandName) -> None:
     assert "\n".join(missing_of_command(name, FEATURES)) == ""
 
@@ -83,7 +84,7 @@ def test_every_button_of_a_feature_is_answered() -> None:
         assert buttons_without_feature(source, str(file.relative_to(ROOT)), ANSWERED) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     "source",
     [
         'THROW = "circus.throw"',
@@ -96,7 +97,7 @@ def test_a_new_button_that_nothing_answers_is_named(source: str) -> None:
     assert "bot/features/<room>/feature.py" in finding
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
+@every_row("kind", get_args(Kind))
 def test_every_kind_of_timer_is_fired(kind: str) -> None:
     assert kind in TIMERS, f"add {kind!r} to `timers` of a Feature (bot/features/<room>/feature.py)"
 

@@ -1,12 +1,11 @@
 """A slash word that is no command is said to be none, with the one that was meant."""
 
-import pytest
-
 from bot.features.help.unknown import answer_unknown, nearest
 from bot.text.slash_commands import WORDS, CommandName, parse
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "meant"),
     [
         ("/reminder", "reminders"),
@@ -37,7 +36,7 @@ def test_a_word_like_no_command_is_said_to_be_none() -> None:
     assert answer_unknown("／资料", "zh") == "没有 `/资料` 这个命令。`/帮助` 可以查看全部命令。"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "",

@@ -6,7 +6,6 @@ import json
 from dataclasses import fields
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from bot.feishu.models import RawMessage
 from bot.feishu.shown import shown_text
 from sandbox.cards.card_check import check_card
 from tests.support.documented_cards import faults
+from tests.support.rows import every_row
 
 TURN = "a0123456789abcdef012"
 LIST = "Kept\n\n1. tea\nsince May\n\n2. sugar\nsince June\n\nPage 1 of 2"
@@ -73,7 +73,7 @@ def test_the_platform_and_its_pages_allow_it() -> None:
     check_card(card, knows_person=bool, knows_image=bool)
 
 
-@pytest.mark.parametrize("text", ["One sentence.", "1\n\n2\n\n3"])
+@every_row("text", ["One sentence.", "1\n\n2\n\n3"])
 def test_where_there_are_too_few_paragraphs_all_buttons_stand_below(text: str) -> None:
     card = drawn(text, CORRECT, DELETE, NEXT)
     tags = [one["tag"] for one in card["body"]["elements"]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.models import raw_message
 from bot.feishu.received import forwarded_text, raw_text
 from bot.feishu.shown import shown_text
+from tests.support.rows import every_row
 
 PLACEHOLDER = "请升级至最新版本客户端，以查看内容"
 BOB = {"key": "@_user_1", "id": "ou_bob", "id_type": "open_id", "name": "Bob"}
@@ -121,7 +121,7 @@ runbook: [wiki](https://wiki.example/disk)
 (image) by Pager"""
 
 
-@pytest.mark.parametrize("wrap", [lambda card: card, wrapped, lambda card: {"user_dsl": card}])
+@every_row("wrap", [lambda card: card, wrapped, lambda card: {"user_dsl": card}])
 def test_an_alert_of_version_1_is_read_as_people_see_it(wrap: Any) -> None:
     assert read(wrap(ALERT)) == ALERT_TEXT
     assert pushed(wrap(ALERT)).text == ALERT_TEXT
@@ -130,7 +130,7 @@ def test_an_alert_of_version_1_is_read_as_people_see_it(wrap: Any) -> None:
     assert lines == "Alice: " + ALERT_TEXT.replace("\n", "\n    ")
 
 
-@pytest.mark.parametrize("wrap", [lambda card: card, wrapped, lambda card: {"user_dsl": card}])
+@every_row("wrap", [lambda card: card, wrapped, lambda card: {"user_dsl": card}])
 def test_a_card_of_version_2_is_read_from_the_original(wrap: Any) -> None:
     card = version_2(
         {"tag": "markdown", "content": "Leave from <font color='red'>3</font> March"},
@@ -176,7 +176,7 @@ def test_a_table_is_a_table() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     "card",
     [
         {"i18n_elements": {"zh_cn": [{"tag": "markdown", "content": "正文"}],
@@ -221,7 +221,7 @@ def test_the_simplified_form_is_read_with_its_buttons_menus_and_notes() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     "card",
     [
         {"title": None, "elements": [[{"tag": "text", "text": PLACEHOLDER}]]},
@@ -260,7 +260,7 @@ def test_an_element_that_is_new_shows_its_words_and_no_values() -> None:
     assert read(card) == "see"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tag", "shown"),
     [
         ("<at id=ou_foreign mention_key=@_user_1></at>", "@Bob"),
@@ -293,7 +293,7 @@ def test_at_tags_become_names(tag: str, shown: str) -> None:
         assert pushed(card, [BOB]).text == f"ask {shown} now"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "shown"),
     [
         ("<font color=red>**down**</font> <text_tag color='blue'>P1</text_tag>", "**down** P1"),
@@ -354,7 +354,7 @@ def test_any_card_is_read_without_a_raw_tag(value: object) -> None:
         assert "<at" not in read(card)
 
 
-@pytest.mark.parametrize("name", ["text", "elements", "placeholder", "options", "extra"])
+@every_row("name", ["text", "elements", "placeholder", "options", "extra"])
 def test_a_card_of_any_depth_and_size_is_read_in_time(name: str) -> None:
     node: Any = "x"
     for _ in range(400):

@@ -11,6 +11,7 @@ import pytest
 from bot.feishu.chat_events import HAPPENINGS, ChatNews, parse_chat_news
 from bot.feishu.events import MalformedEvent, parse_delivery, parse_envelope
 from memory.identity import FeishuPerson
+from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
 CHAT = "oc_413871888e0d5492e25b173f0812efb7"
@@ -27,7 +28,7 @@ def news(payload: Any) -> ChatNews:
     return parse_chat_news(parse_envelope(payload), received_ms=7)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "what", "people"),
     [
         ("member_user_added", "joined", (GUEST,)),
@@ -93,9 +94,7 @@ def test_without_a_chat_it_is_malformed():
         news(payload)
 
 
-@pytest.mark.parametrize(
-    "junk", [None, 7, [], "x", {"users": 7}, {"users": [None, {"user_id": 3}]}]
-)
+@every_row("junk", [None, 7, [], "x", {"users": 7}, {"users": [None, {"user_id": 3}]}])
 def test_whatever_stands_in_the_event_nothing_else_is_raised(junk):
     payload = pushed("member_user_added")
     payload["event"] = {"chat_id": CHAT, **junk} if isinstance(junk, dict) else junk

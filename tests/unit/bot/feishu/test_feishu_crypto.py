@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.crypto import DecryptError, decrypt, signature, verify_signature, verify_token
+from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
 
@@ -45,7 +46,7 @@ def test_feishus_published_vector_decrypts_to_hello_world():
     assert decrypt(vector["key"], vector["encrypt"]) == vector["plaintext"].encode()
 
 
-@pytest.mark.parametrize("name", ["webhook_encrypted_event", "webhook_encrypted_url_verification"])
+@every_row("name", ["webhook_encrypted_event", "webhook_encrypted_url_verification"])
 def test_a_pushed_body_decrypts_to_its_plaintext(name):
     pushed = fixture(name)
     encrypted = json.loads(pushed["raw_body"])["encrypt"]
@@ -56,7 +57,7 @@ def test_a_signed_push_is_accepted():
     assert check(fixture("webhook_encrypted_event"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "changed",
     [
         {"timestamp": "1770000002"},
@@ -84,7 +85,7 @@ def test_an_empty_key_never_verifies_even_a_matching_signature():
     )
 
 
-@pytest.mark.parametrize("token", [None, "", 3, "wrong", "é", "tokenx"])
+@every_row("token", [None, "", 3, "wrong", "é", "tokenx"])
 def test_a_wrong_or_absent_verification_token_is_refused(token):
     assert not verify_token("token", token)
 
@@ -107,7 +108,7 @@ def test_rubbish_raises_the_one_generic_error(rubbish):
     assert str(caught.value) == str(DecryptError())
 
 
-@pytest.mark.parametrize("last", [0, 2, 17, 255])
+@every_row("last", [0, 2, 17, 255])
 def test_wrong_padding_raises_the_same_error_as_everything_else(last):
     blob = bytearray(base64.b64decode(encrypt("key", b"x" * 15)))
     blob[15] ^= 1 ^ last

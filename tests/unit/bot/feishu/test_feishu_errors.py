@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.errors import ACTIONS, NEXT_STEP, Action, FeishuError, Unreachable, classify
 from bot.feishu.retry import RetryPolicy, retry_delay
+from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
 
@@ -76,7 +76,7 @@ def test_every_stored_error_has_an_expected_action():
     assert set(EXPECTED) == {path.stem for path in DATA.glob("error_*.json")}
 
 
-@pytest.mark.parametrize(("name", "action"), EXPECTED.items())
+@every_row(("name", "action"), EXPECTED.items())
 def test_an_error_answer_asks_for_its_action_and_says_the_next_step(name, action):
     error = classified(name)
     assert error.action is action
@@ -88,7 +88,7 @@ def test_every_action_has_a_next_step():
     assert set(ACTIONS.values()) <= set(Action)
 
 
-@pytest.mark.parametrize("name", [name for name in EXPECTED if "rate_limited" in name])
+@every_row("name", [name for name in EXPECTED if "rate_limited" in name])
 def test_a_rate_limit_says_how_long_to_wait(name):
     assert classified(name).retry_after_s == 52
 
@@ -101,7 +101,7 @@ def test_the_log_id_is_kept_from_the_header_or_the_body():
     assert failure.log_id == "L1"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "sub_code"),
     [("error_230099_11310_tables", 11310), ("error_230099_200570_image_key", 200570)],
 )
@@ -134,7 +134,7 @@ def test_success_is_no_failure():
     assert classify(200, {}, b'{"code":0,"msg":"ok"}') is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "raw"),
     [
         (502, b"<html>Bad gateway</html>"),
@@ -182,12 +182,12 @@ def test_feishus_wait_is_waited_in_full_or_left_to_the_queue():
     assert retry_delay(RetryPolicy(max_total_s=5), limited, 1, 0, 0) is None
 
 
-@pytest.mark.parametrize("action", sorted(set(Action) - {Action.RETRY, Action.IN_FLIGHT}))
+@every_row("action", sorted(set(Action) - {Action.RETRY, Action.IN_FLIGHT}))
 def test_no_other_action_is_retried(action):
     assert retry_delay(RetryPolicy(), FeishuError(1, action=action), 1, 0, 0) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "scopes"),
     [
         ("Lack of necessary permissions, ext=need scope: im:message.group_msg",

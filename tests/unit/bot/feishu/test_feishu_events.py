@@ -28,6 +28,7 @@ from bot.feishu.events import (
     to_keep,
 )
 from bot.listening.turn_request import TurnRequest
+from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
 BOT = "ou_e6e14f667cfe239d7b129b521dce0569"
@@ -72,7 +73,7 @@ def mention(key: str, open_id: str, name: str) -> dict[str, Any]:
     return {"key": key, "id": {"open_id": open_id}, "name": name}
 
 
-@pytest.mark.parametrize("name", PUSHED)
+@every_row("name", PUSHED)
 def test_every_stored_payload_is_parsed(name):
     pushed = payload(name)
     if is_url_verification(pushed):
@@ -129,7 +130,7 @@ def test_repeated_leading_mentions_of_the_bot_all_go_but_later_ones_stay():
     assert question_text(event, BOT) == "ask @MemoBot"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name",
     ["receive_group_text_at_all_mentions_empty", "receive_group_text_at_all_mentions_present"],
 )
@@ -166,7 +167,7 @@ def test_a_wrapped_post_and_its_markdown_mentions_are_read():
     assert render_content("post", json.dumps(post)).template == "@_user_1 hi"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "text", "keys"),
     [
         ("receive_group_image", "[image]", 1),
@@ -196,7 +197,7 @@ def test_an_unknown_type_keeps_its_type_and_has_no_text():
     assert (event.text, event.message_type) == ("", "hologram")
 
 
-@pytest.mark.parametrize("content", ["This message was recalled", "[" * 100_000, "", None, 7, "[]"])
+@every_row("content", ["This message was recalled", "[" * 100_000, "", None, 7, "[]"])
 def test_content_that_is_no_json_object_gives_no_text(content):
     pushed = text_message("x", content=content)
     assert parse_message(parse_envelope(pushed)).text == ""
@@ -244,7 +245,7 @@ def test_a_recall_names_its_message():
     assert recall == Recall("om_dc13264520392913993dd051dba21dcf", "oc_5ad11d72b830411d72b836c20")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "value"),
     [
         ("callback_card_button", {"action": "forget", "memory_id": "m_123"}),
@@ -287,7 +288,7 @@ def test_an_envelope_of_the_first_schema_is_read():
     assert envelope.create_time_ms == 1602132429000
 
 
-@pytest.mark.parametrize("missing", ["event_id", "event_type"])
+@every_row("missing", ["event_id", "event_type"])
 def test_an_envelope_without_its_ids_is_malformed(missing):
     pushed = payload("receive_p2p_text")
     del pushed["header"][missing]
@@ -295,7 +296,7 @@ def test_an_envelope_without_its_ids_is_malformed(missing):
         parse_envelope(pushed)
 
 
-@pytest.mark.parametrize("missing", ["message_id", "chat_id"])
+@every_row("missing", ["message_id", "chat_id"])
 def test_a_message_without_its_ids_is_malformed(missing):
     pushed = payload("receive_p2p_text")
     del pushed["event"]["message"][missing]
@@ -303,7 +304,7 @@ def test_a_message_without_its_ids_is_malformed(missing):
         parse_message(parse_envelope(pushed))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "expected"),
     [
         ("1609296809", 1609296809000),
@@ -375,7 +376,7 @@ def test_any_content_of_any_type_is_rendered(message_type, content):
     render_content(message_type, json.dumps({"content": [[content]], "elements": [[content]]}))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "stops"),
     [
         ('{"text":"@_user_1 /stop"}', True),
@@ -420,7 +421,7 @@ def test_the_edge_sees_a_stop_in_rich_text_too() -> None:
     assert parse_delivery(pushed).stops
 
 
-@pytest.mark.parametrize("number", [1, 2**70])
+@every_row("number", [1, 2**70])
 def test_what_is_kept_of_a_push_is_what_postgres_takes(number: int) -> None:
     header = {"event_id": "e", "token": "secret"}
     said = {"text": "a\x00b\ud800c", "key\x00": ["\x00", "a\\u0000"], "number": number}

@@ -18,6 +18,7 @@ from bot.feishu.markup import (
     safe_links,
     unescape,
 )
+from tests.support.rows import every_row
 
 TAG = re.compile(r"<[\s\u200b]*/?(at|person|font|text_tag|link|audio|number_tag|raw)\b", re.I)
 MENTION = re.compile(r"<\s*/?(at|person)\b", re.I)
@@ -38,7 +39,7 @@ def outside_plain_fences(markdown: str) -> str:
     return re.sub(r"(?ms)^```[\w+#.-]*[ \t]*$\n.*?^```[ \t]*$", "", markdown)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "<at id=all></at>",
@@ -75,7 +76,7 @@ def test_an_entity_cannot_become_a_tag_when_it_is_decoded_once():
     assert escape("&lt;at id=all&gt;") == "&#38;lt;at id=all&#38;gt;"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text", ["a < b", "1 <2", "x <= y", "i <3 you", "a <- b", "AT&T", "R & D", "a << 2", "x < 名"]
 )
 def test_ordinary_signs_stay_as_they_are(text):
@@ -121,7 +122,7 @@ def test_no_mention_survives_anywhere_and_no_tag_outside_plain_fences(text):
     assert not MENTION.search(plain_text(escaped, {}))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "expected"),
     [
         ("![a](https://x/y.png)", "[a](https://x/y.png)"),
@@ -162,9 +163,7 @@ def test_a_text_mentions_by_name():
     assert plain_text(markdown, {"ou_alice": "Alice"}) == "@Alice ＜at id=all>＜/at> a < b"
 
 
-@pytest.mark.parametrize(
-    "unit", ["<", "![", "![](", "&#", "```\n", "<at ", '![](x "', "[", "~~~\n"]
-)
+@every_row("unit", ["<", "![", "![](", "&#", "```\n", "<at ", '![](x "', "[", "~~~\n"])
 def test_hostile_input_takes_linear_time(unit):
     text = unit * 40_000
     assert unescape(escape(text)) == text

@@ -2,11 +2,11 @@
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.normalising import normalised
+from tests.support.rows import every_row
 
 LINES = [
     "- a",
@@ -31,7 +31,7 @@ OTHER += [
 lines = st.sampled_from(LINES)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("written", "drawn"),
     [
         ("a\r\nb\rc", "a\nb\nc"),
@@ -53,7 +53,7 @@ def test_lists_and_code_are_written_as_feishu_reads_them(written: str, drawn: st
     assert normalised(written) == drawn
 
 
-@pytest.mark.parametrize("text", OTHER)
+@every_row("text", OTHER)
 def test_other_text_stays_as_it_is(text: str):
     assert normalised(text) == text
 
@@ -70,22 +70,18 @@ def test_once_is_enough_and_no_word_is_lost(text: str):
     ]
 
 
-@pytest.mark.parametrize("unit", ["- a\n", "  - a\n", "```\n", "\t", " ", "\r", "> ", "1. "])
+@every_row("unit", ["- a\n", "  - a\n", "```\n", "\t", " ", "\r", "> ", "1. "])
 def test_hostile_text_takes_linear_time(unit: str):
     start = time.process_time()
     normalised(unit * (1_000_000 // len(unit)))
     assert time.process_time() - start < 5
 
 
-@pytest.mark.parametrize(
-    "sign", "\x00\x01\x0b\x0c\x1b\x7f\x85\x9f\ufdd0\ufffe\uffff\U0001fffe\U0010ffff"
-)
+@every_row("sign", "\x00\x01\x0b\x0c\x1b\x7f\x85\x9f\ufdd0\ufffe\uffff\U0001fffe\U0010ffff")
 def test_what_is_no_character_goes(sign: str) -> None:
     assert normalised(f"a{sign}b\n```\nc{sign}\n```") == "ab\n```\nc\n```"
 
 
-@pytest.mark.parametrize(
-    "text", ["a\tb", "\u200d\u200c", "👨\u200d👩", "\ufffd", "\ue000", "\u00a0é"]
-)
+@every_row("text", ["a\tb", "\u200d\u200c", "👨\u200d👩", "\ufffd", "\ue000", "\u00a0é"])
 def test_what_is_a_character_stays(text: str) -> None:
     assert normalised(text) == text

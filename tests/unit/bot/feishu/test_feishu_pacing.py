@@ -21,6 +21,7 @@ from bot.feishu.pacing import (
     shared_limit,
 )
 from bot.feishu.tokens import TenantToken, Token
+from tests.support.rows import every_row
 
 
 class Clock:
@@ -272,7 +273,7 @@ def test_a_token_does_not_show_itself():
     assert "t-1" not in repr(Token("t-1", 7200))
 
 
-@pytest.mark.parametrize("calls", [1, 4, 20, 50, 400])
+@every_row("calls", [1, 4, 20, 50, 400])
 def test_a_fraction_of_a_limit_is_never_more_than_that(calls):
     clock = Clock()
     pacer = fraction("history", calls, 5, SharedPace(), clock=clock, sleep=clock.sleep)

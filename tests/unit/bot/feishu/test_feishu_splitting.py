@@ -13,6 +13,7 @@ from bot.feishu.errors import FeishuError
 from bot.feishu.markup import at_tag, card_markdown
 from bot.feishu.splitting import encoded_size, split_markdown
 from tests.support.cards import card_bytes
+from tests.support.rows import every_row
 
 TABLE = "| a | b |\n| --- | :-: |\n| 1 | 2 |\n"
 AT = at_tag("ou_84aad35d084aa403a838cf73ee18467")
@@ -120,7 +121,7 @@ def test_blank_text_is_one_empty_piece_at_most():
     assert split_markdown("\n" * 5000, 400) == [""]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "unit",
     ["a", "字", "\n", "```\n", "|-\n", "|", "|\n|-|\n", "<at ", "- ", " ", "\u200d", "&", "`", "-"],
 )
@@ -144,7 +145,7 @@ def test_images_that_feishu_refuses_become_links():
     assert degrade("![a](http://x/y.png)", refused(200570)) == "[a](http://x/y.png)"
 
 
-@pytest.mark.parametrize("sub_code", [11310, 100290, 200570, 200621, None])
+@every_row("sub_code", [11310, 100290, 200570, 200621, None])
 def test_text_that_cannot_be_made_simpler_gives_nothing(sub_code):
     assert degrade("plain **text**", refused(sub_code)) is None
 

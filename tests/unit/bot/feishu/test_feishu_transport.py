@@ -17,6 +17,7 @@ from bot.feishu.errors import ResourceTooLarge, Unreachable
 from bot.feishu.transport import ApiRequest, ApiResponse, Timeouts, Transport, encode
 from tests.support.certificates import certificate, server_tls
 from tests.support.feishu_api import Asked, FeishuApi, feishu_api
+from tests.support.rows import every_row
 
 ASK = ApiRequest("POST", "/x", body={})
 QUICK = Timeouts(0.2, 0.2)
@@ -114,7 +115,7 @@ def test_a_server_that_never_shakes_hands_is_given_up():
             answer(domain, timeouts=Timeouts(0.2, 30))
 
 
-@pytest.mark.parametrize("domain", ["http://[::1", "http://", "ftp://127.0.0.1", "127.0.0.1"])
+@every_row("domain", ["http://[::1", "http://", "ftp://127.0.0.1", "127.0.0.1"])
 def test_an_address_that_is_none_is_unreachable(domain):
     with pytest.raises(Unreachable):
         answer(domain)

@@ -23,6 +23,7 @@ from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack, ConnectionTim
 from bot.feishu.errors import Unreachable
 from bot.intake.health import Checks
 from bot.settings import SettingsError, load
+from tests.support.rows import every_row
 
 FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -233,9 +234,7 @@ def test_unfinished_messages_do_not_pile_up() -> None:
     assert assembly.whole(part(1, 2, b"b", "499")) == b"ab"
 
 
-@pytest.mark.parametrize(
-    ("number", "total"), [(2, 2), (0, 65), (0, "many"), ("-1", 2), (0, "9" * 30), ("²", 3)]
-)
+@every_row(("number", "total"), [(2, 2), (0, 65), (0, "many"), ("-1", 2), (0, "9" * 30), ("²", 3)])
 def test_counts_that_make_no_sense_are_malformed(number: object, total: object) -> None:
     with pytest.raises(MalformedFrame):
         FrameAssembly(Clock()).whole(part(number, total, b"a"))
@@ -282,7 +281,7 @@ def test_the_address_tells_service_and_connection_and_hides_its_secrets() -> Non
     assert "ticket" not in repr(address)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "url",
     [None, 7, "", "https://x/ws", "ws://gateway.example/?service_id=1", "wss://", "wss://[",
      "wss://x/?service_id=one"],

@@ -9,8 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-import pytest
-
 from bot.feishu import events, manifest
 from bot.intake import acceptance
 from lab.doubles.processes import ROOT
@@ -20,6 +18,7 @@ from sandbox.world import scopes, user_scopes
 from sandbox.world.app_console import decoded
 from scripts.connecting import by_hand
 from scripts.connecting.talk import Talk
+from tests.support.rows import every_row
 
 FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
 IN_CHINESE = {
@@ -55,7 +54,7 @@ def test_the_reference_lists_every_event_as_the_code_does() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["setup-feishu.md", "zh/setup-feishu.md"])
+@every_row("name", ["setup-feishu.md", "zh/setup-feishu.md"])
 def test_the_guide_to_do_it_by_hand_is_complete(name: str) -> None:
     guide = _guide(name)
     pasted = guide.partition("```json\n")[2].partition("```")[0]

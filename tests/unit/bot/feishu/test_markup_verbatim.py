@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.feishu.markup import card_markdown, unescape, verbatim
+from tests.support.rows import every_row
 
 WORDS = {
     "bold": "**paid** __by__ Bob",
@@ -16,7 +15,7 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("kind", WORDS)
+@every_row("kind", WORDS)
 def test_words_are_shown_as_they_are_and_mean_nothing(kind: str) -> None:
     card = card_markdown(f"📅 **{verbatim(WORDS[kind])}**")
     shown = card.removeprefix("📅 **").removesuffix("**")
@@ -25,7 +24,7 @@ def test_words_are_shown_as_they_are_and_mean_nothing(kind: str) -> None:
     assert unescape(card) == f"📅 **{WORDS[kind]}**", "escaped once"
 
 
-@pytest.mark.parametrize("sign", "\u202e\u2066\u200b\u200f\u00ad\ufeff\x07\u061c")
+@every_row("sign", "\u202e\u2066\u200b\u200f\u00ad\ufeff\x07\u061c")
 def test_no_invisible_sign_is_left(sign: str) -> None:
     assert card_markdown(verbatim(f"pay {sign}Bob")) == "pay Bob"
 

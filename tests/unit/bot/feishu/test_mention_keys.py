@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from bot.feishu.events import MessageEvent, parse_envelope, parse_message, quest
 from bot.feishu.mention_keys import Mention, render_mentions
 from bot.feishu.models import raw_message
 from bot.feishu.received import raw_text
+from tests.support.rows import every_row
 
 BOT = "ou_bot"
 
@@ -43,7 +43,7 @@ def text(words: str) -> str:
     return json.dumps({"text": words})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("template", "numbers", "expected"),
     [
         ("@_user_19:00 standup", [1], "@N1 9:00 standup"),
@@ -79,7 +79,7 @@ def test_who_is_mentioned_without_a_name_is_somebody() -> None:
     assert render_mentions("@_user_1 hi", [nameless]) == "@someone hi"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "question"),
     [
         ("@_user_19:00 standup", "9:00 standup"),
@@ -127,7 +127,7 @@ def test_keys_are_read_alike_in_events_history_rich_text_and_cards() -> None:
         assert received(json.dumps(content), people, kind).text == "@Bob 9:00 standup"
 
 
-@pytest.mark.parametrize("kind", ["post", "interactive"])
+@every_row("kind", ["post", "interactive"])
 def test_where_an_element_is_the_mention_digits_after_it_belong_to_the_text(kind: str) -> None:
     line = [{"tag": "at", "user_id": "@_user_1"}, {"tag": "text", "text": "9:00 standup"}]
     everybody = [{"tag": "at", "user_id": "@_all"}, {"tag": "text", "text": "hands"}]

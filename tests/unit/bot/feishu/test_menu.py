@@ -8,6 +8,7 @@ import pytest
 
 from bot.feishu.events import MalformedEvent, parse_envelope
 from bot.feishu.menu import MenuPress, parse_menu_press
+from tests.support.rows import every_row
 
 
 def pushed(event_id: str = "e1", **event: Any) -> MenuPress:
@@ -33,7 +34,7 @@ def test_the_same_press_under_another_event_id_is_the_same() -> None:
     assert pushed(timestamp=1669364459).cause != pushed().cause
 
 
-@pytest.mark.parametrize("timestamp", [None, "", "soon", -1])
+@every_row("timestamp", [None, "", "soon", -1])
 def test_a_press_without_a_time_is_its_event(timestamp: object) -> None:
     assert (pushed(timestamp=timestamp).cause, pushed(timestamp=timestamp).at_ms) == (
         "e1",
@@ -41,9 +42,7 @@ def test_a_press_without_a_time_is_its_event(timestamp: object) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "event", [{"operator": {}}, {"operator": None}, {"event_key": ""}, {"event_key": 7}]
-)
+@every_row("event", [{"operator": {}}, {"operator": None}, {"event_key": ""}, {"event_key": 7}])
 def test_a_press_of_nobody_or_of_nothing_is_none(event: dict[str, Any]) -> None:
     with pytest.raises(MalformedEvent):
         pushed(**event)

@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-import pytest
-
 from bot.feishu.content import holds_attachment, render_content
 from bot.feishu.resources import Attachment, Content
+from tests.support.rows import every_row
 
 AT = {"tag": "at", "user_id": "@_user_1", "user_name": "Bot"}
 ASKED = [AT, {"tag": "text", "text": " how many?"}]
@@ -23,7 +22,7 @@ def pictures(content: Content) -> list[str]:
     return [one.key for one in content.attachments if one.kind == "image"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "post",
     [
         {"content": FULL, "files": [FILE]},
@@ -62,7 +61,7 @@ def test_a_folder_and_a_file_without_a_key_are_named() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "markdown",
     [
         [[]],
@@ -81,7 +80,7 @@ def test_a_markdown_version_that_says_less_does_not_hide_the_plain_one(markdown:
     assert read(content=FULL, content_v2=markdown).template == "@_user_1 how many?"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "post",
     [
         {"content": ASKED},
@@ -109,7 +108,7 @@ def test_an_unknown_node_is_named_and_not_lost() -> None:
     assert read(content=[[{"tag": "hologram"}]]).template == "[hologram]"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("markdown", "keys"),
     [
         ("see\n![image](img_v3_1)", ["img_v3_1"]),
@@ -141,6 +140,6 @@ def test_a_code_block_stays_closed_whatever_is_in_it() -> None:
     assert text == "`````\n```\nx\n````\ny\n`````\nafter"
 
 
-@pytest.mark.parametrize("content", [7, True, [[[[[[[]]]]]]], [{}], [[{"tag": 3}]], {"a": 1}])
+@every_row("content", [7, True, [[[[[[[]]]]]]], [{}], [[{"tag": 3}]], {"a": 1}])
 def test_nothing_raises(content: Any) -> None:
     assert render_content("post", json.dumps({"content": content, "files": content})).template == ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.feishu.markup import card_markdown, model_text
+from tests.support.rows import every_row
 
 
 class Permissive(MarkdownIt):
@@ -61,18 +61,18 @@ def drawn(text: str) -> list[str]:
     return list(targets(READER.parse(card_markdown(text))))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("scheme", SCHEMES)
+@every_row("form", FORMS)
+@every_row("scheme", SCHEMES)
 def test_no_form_of_link_leads_anywhere_else(form: str, scheme: str) -> None:
     text = form.format(f"{scheme}a@b.example")
     assert drawn(text) == []
     assert f"{scheme}a@b.example" in model_text(card_markdown(text), {}) or "![" in form
 
 
-@pytest.mark.parametrize(
+@every_row(
     "form", ["[label]({0})", '[label]({0} "title")', "[a][ref]\n\n[ref]: {0}", "![label]({0})"]
 )
-@pytest.mark.parametrize("address", ["https://x.example/a?b=1&c=2", "HTTP://x.example"])
+@every_row("address", ["https://x.example/a?b=1&c=2", "HTTP://x.example"])
 def test_links_that_feishu_draws_stay(form: str, address: str) -> None:
     assert [one.lower() for one in drawn(form.format(address))] == [address.lower()]
 
@@ -102,6 +102,6 @@ def test_in_any_text_every_link_is_one_that_feishu_draws(text: str) -> None:
     assert [one for one in drawn(text) if not re.match(r"https?://", one, re.I)] == []
 
 
-@pytest.mark.parametrize("unit", ["]: ", "]:", "[a]: x\n", "[a](x:", "](", "[", "> [a"])
+@every_row("unit", ["]: ", "]:", "[a]: x\n", "[a](x:", "](", "[", "> [a"])
 def test_hostile_links_take_linear_time(unit: str) -> None:
     card_markdown(unit * 40_000)

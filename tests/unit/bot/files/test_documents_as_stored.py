@@ -7,10 +7,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from bot.files.extracting import extracted
 from tests.support import hostile_files as made
+from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "files"
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -58,7 +57,7 @@ def test_content_controls_are_read_wherever_they_stand() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "wrapped",
     [
         "<w:smartTag>{}</w:smartTag>",

@@ -12,6 +12,7 @@ import soundfile
 from bot.files.voice import Pieces, convert
 from bot.files.voice_samples import PIECE_S, RATE, NoVoice, cut, samples
 from sandbox.world.voice import heard, spoken
+from tests.support.rows import every_row
 
 VOICE, _ = spoken("hello zeppelin 你好")
 
@@ -24,7 +25,7 @@ async def test_a_voice_message_is_heard_as_it_was_said_after_the_process() -> No
     assert heard(base64.b64decode(piece)) == "hello zeppelin 你好"
 
 
-@pytest.mark.parametrize(("rate", "channels"), [(48_000, 1), (48_000, 2), (24_000, 1), (8_000, 1)])
+@every_row(("rate", "channels"), [(48_000, 1), (48_000, 2), (24_000, 1), (8_000, 1)])
 def test_whatever_the_rate_it_becomes_what_is_recognised(rate: int, channels: int) -> None:
     at = np.arange(rate) / rate
     tone = np.sin(2 * np.pi * 1000 * at) * 0.5

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.files.writing import LONGEST, Unwritable, outgoing, told_of, written
+from tests.support.rows import every_row
 
 
 def cells(content: str) -> list[list[str]]:
@@ -18,7 +19,7 @@ def cells(content: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("cell", "kept"),
     [
         ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
@@ -61,7 +62,7 @@ def test_a_document_has_headings_lists_and_paragraphs() -> None:
     ]
 
 
-@pytest.mark.parametrize("mark", ["```", "~~~~"])
+@every_row("mark", ["```", "~~~~"])
 def test_code_in_a_document_stays_as_it_is_written(mark: str) -> None:
     code = ["# no heading", "- no **item**", "", "  1. no item", "``"]
     text = "\n".join(["before", f"{mark}py", *code, mark, "# After"])
@@ -81,7 +82,7 @@ def test_the_name_has_the_ending_of_the_kind_and_no_path() -> None:
     assert told_of(outgoing("a", "qr_code", "a")) == "[image]"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kind", "content"), [("text", " \n"), ("text", "x" * (LONGEST + 1)), ("qr_code", "x" * 1001)]
 )
 def test_what_is_empty_or_too_long_is_no_file(kind: str, content: str) -> None:

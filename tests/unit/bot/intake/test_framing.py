@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from gunicorn import http
 from gunicorn.config import Config
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.intake.framing import MAX_HEAD_BYTES, Arrival, plain_parts
+from tests.support.rows import every_row
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
@@ -52,7 +52,7 @@ def test_requests_in_a_row_come_out_as_they_were_sent_whatever_their_pieces(
     assert not arriving.begun
 
 
-@pytest.mark.parametrize("request_", WHOLE)
+@every_row("request_", WHOLE)
 def test_a_request_is_not_whole_before_its_last_byte(request_: bytes) -> None:
     arriving = arrival()
     for byte in request_[:-1]:
@@ -62,7 +62,7 @@ def test_a_request_is_not_whole_before_its_last_byte(request_: bytes) -> None:
     assert arriving.state == "whole"
 
 
-@pytest.mark.parametrize("what", ODD)
+@every_row("what", ODD)
 def test_what_the_server_will_refuse_is_not_waited_for(what: str) -> None:
     arriving = arrival()
     arriving.add(ODD[what])
@@ -91,7 +91,7 @@ def request_of(*lines: str, body: bytes = b"{}") -> bytes:
     return f"{head}\r\n\r\n".encode("latin-1") + body
 
 
-@pytest.mark.parametrize("more", [(), ("Connection: keep-alive",), ("X-Lark-Signature:  ab c \t",)])
+@every_row("more", [(), ("Connection: keep-alive",), ("X-Lark-Signature:  ab c \t",)])
 def test_a_plain_request_reads_as_the_parser_of_the_server_reads_it(more: tuple[str, ...]) -> None:
     request = request_of("Host: localhost", "Content-Length: 2", *more)
     read = next(http.get_parser(Config(), [request], ("127.0.0.1", 1)))
@@ -103,7 +103,7 @@ def test_a_plain_request_reads_as_the_parser_of_the_server_reads_it(more: tuple[
     assert fields == told
 
 
-@pytest.mark.parametrize(
+@every_row(
     "lines",
     [
         ("Content-Length: 3",),

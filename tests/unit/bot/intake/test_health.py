@@ -9,6 +9,7 @@ from bot.intake import health
 from bot.intake.readiness import Readiness
 from bot.operations.doctor.result import fail
 from bot.settings import Settings
+from tests.support.rows import every_row
 
 TOKEN = "a-token-of-these-tests"
 
@@ -51,14 +52,14 @@ FAR = {
 }
 
 
-@pytest.mark.parametrize("who", NEAR)
+@every_row("who", NEAR)
 def test_who_may_look_sees_what_is_wrong_and_the_numbers(who: str) -> None:
     answer = asked("/readyz", **NEAR[who])
     assert (answer.status_code, answer.json["checks"]) == (503, Checks().run().checks)
     assert b"bot_events_total" in asked("/metrics", **NEAR[who]).data
 
 
-@pytest.mark.parametrize("who", FAR)
+@every_row("who", FAR)
 def test_a_stranger_learns_whether_it_is_ready_and_no_more(who: str) -> None:
     answer = asked("/readyz", **FAR[who])
     assert (answer.status_code, answer.json) == (503, {"ready": False})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.listening.attachment_reference import reference
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     ["what is in this?", "what does it say?", "summarise it", "explain this", "这是什么？",
      "帮我看看", "写了什么", "总结一下", "what's in here", "please read this aloud"],
@@ -16,7 +15,7 @@ def test_pointing(question: str) -> None:
     assert reference(question) == "pointed_at"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     ["what is in the picture?", "what does Bob's file say", "这张图里写了什么", "图里是什么",
      "他发的文件说了什么", "describe the attached screenshot", "translate that long PDF"],
@@ -25,7 +24,7 @@ def test_naming(question: str) -> None:
     assert reference(question) == "named"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     ["is it Friday?", "remind me this Friday at 9", "what's this week's plan", "这个月的计划",
      "make a table of our rooms as a file", "把名单做成表格发我", "提醒我这周五开会", "hello", "",

@@ -1,13 +1,12 @@
 """Who is called by name, as people write names in a hurry."""
 
-import pytest
-
 from bot.listening.decisions import IncomingMessage, exchange_at
 from bot.listening.transcript import MessageRecord
 from bot.listening.vocatives import ends_with_name, names_a_person, speaks_of
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "name"),
     [
         ("that's tight dario", "Dario"),
@@ -21,7 +20,7 @@ def test_a_colleague_is_spoken_of_in_small_letters_and_by_a_part_of_the_name(tex
     assert speaks_of(text, [name])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "name"),
     [("will it rain", "Will"), ("also the second", "Al"), ("may I", "May"), ("好的", "女高小夏")],
 )

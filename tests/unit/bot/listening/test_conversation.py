@@ -26,6 +26,7 @@ from bot.listening.decisions import decide
 from bot.listening.exchange import LastExchange
 from lab.evaluation.labelled_messages import evaluate
 from lab.evaluation.written_talk import rows_of_talk
+from tests.support.rows import every_row
 
 BOT = "ou_bot"
 NOW = 1_800_000_000_000
@@ -278,9 +279,7 @@ def test_the_bot_never_answers_itself():
     assert respond(own) == start(own) == (False, "own_message")
 
 
-@pytest.mark.parametrize(
-    "how", [{"mentions_bot": True}, {"replies_to_bot": True}, {"chat_type": "p2p"}]
-)
+@every_row("how", [{"mentions_bot": True}, {"replies_to_bot": True}, {"chat_type": "p2p"}])
 def test_an_explicit_trigger_is_answered_at_any_time(how):
     message = heard("Bob", "hm", 10_000, **how)
     assert respond(message) == start(message) == (True, "explicit_trigger")
@@ -291,7 +290,7 @@ def test_an_explicit_trigger_counts_even_when_others_are_mentioned():
     assert respond(message) == (True, "explicit_trigger")
 
 
-@pytest.mark.parametrize("how", [{"mentions_others": True}, {"replies_to_other": True}])
+@every_row("how", [{"mentions_others": True}, {"replies_to_other": True}])
 def test_a_message_to_somebody_else_is_left_alone(how):
     assert respond(heard("Alice", "and why?", **how)) == (False, "addressed_to_other")
 
@@ -318,7 +317,7 @@ def test_an_unrelated_question_of_somebody_else_is_left_alone():
     assert respond(heard("Bob", "when do the buses run?")) == (False, "no_trigger")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "see you all tomorrow", "See you on Monday!", "bye, talk to you later", "have a good one",
@@ -334,9 +333,7 @@ def test_a_farewell_or_a_word_to_several_people_is_no_answer_to_the_bot(text: st
         assert cue_of(text, "a", exchange) in (Cue.SIDE_TALK, Cue.CLOSING)
 
 
-@pytest.mark.parametrize(
-    "text", ["见附件第二页", "Friday", "周五", "I can see you have two options"]
-)
+@every_row("text", ["见附件第二页", "Friday", "周五", "I can see you have two options"])
 def test_what_only_looks_like_a_farewell_still_answers_the_bot(text: str) -> None:
     exchange = LastExchange(said="Which one is it? 哪一个？", asked="when?", asker="a")
     assert cue_of(text, "a", exchange) is Cue.FOLLOW_UP
@@ -467,7 +464,7 @@ class ScriptedJudge:
 UNCLEAR = heard("Alice", "the press kit is finished on my side")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("answer", "expected"),
     [
         ("YES", True),
@@ -532,7 +529,7 @@ def test_a_judge_that_is_slow_means_no():
     assert (decision.respond, decision.reason, decision.verdict) == (False, "llm_judge", "timeout")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "message",
     [
         heard("Alice", "thanks!"),
@@ -550,7 +547,7 @@ def test_the_judge_is_not_asked_about_what_is_clear(message):
 # The cues
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "why?",
@@ -566,7 +563,7 @@ def test_questions_and_continuations_look_like_follow_ups(text):
     assert looks_like_followup(text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "",
@@ -592,9 +589,7 @@ def test_a_colleague_called_by_name_is_meant():
     assert cue_of("Memo, who is Al?", "b", around) is Cue.FOLLOW_UP
 
 
-@pytest.mark.parametrize(
-    "unit", ["?", "? ", "ha", "哈", "thanks ", "[", "还", "呢", "that's ", ", "]
-)
+@every_row("unit", ["?", "? ", "ha", "哈", "thanks ", "[", "还", "呢", "that's ", ", "])
 def test_reading_hostile_text_takes_linear_time(unit):
     def cost(size: int) -> float:
         text = unit * (size // len(unit)) + "x"
@@ -605,7 +600,7 @@ def test_reading_hostile_text_takes_linear_time(unit):
     assert min(cost(100_000) for _ in range(3)) < 30 * max(cost(10_000), 0.002)
 
 
-@pytest.mark.parametrize("word", ["x" * 60, "a1_b-" * 200, "quarterly.report-2026_final_v2"])
+@every_row("word", ["x" * 60, "a1_b-" * 200, "quarterly.report-2026_final_v2"])
 def test_a_chinese_line_with_a_long_latin_word_is_read_at_once(word):
     began = time.process_time()
     for text in (f"{word}的数据我看过", f"@{word} 在哪"):
@@ -623,7 +618,7 @@ def test_the_rules_stay_precise_on_the_labelled_messages():
     assert held.recall > 0.9
 
 
-@pytest.mark.parametrize("lang", ["zh", "en"])
+@every_row("lang", ["zh", "en"])
 def test_the_rules_hear_who_speaks_to_the_bot_without_naming_it(lang):
     rows = [json.loads(line) for line in UNADDRESSED.read_text(encoding="utf-8").splitlines()]
     held = [r for r in rows if r["split"] == "held"]

@@ -1,8 +1,7 @@
 """What kind of answer a question of the bot wants: a 👍 is one to what yes or no answers."""
 
-import pytest
-
 from bot.listening.questions import asks_for_consent, last_question
+from tests.support.rows import every_row
 
 # fmt: off
 YES_OR_NO = [
@@ -65,11 +64,11 @@ SOMETHING_ELSE = [
 # fmt: on
 
 
-@pytest.mark.parametrize("said", YES_OR_NO)
+@every_row("said", YES_OR_NO)
 def test_yes_or_no_answers_it(said: str) -> None:
     assert asks_for_consent(last_question(said))
 
 
-@pytest.mark.parametrize("said", SOMETHING_ELSE)
+@every_row("said", SOMETHING_ELSE)
 def test_yes_or_no_does_not_answer_it(said: str) -> None:
     assert not asks_for_consent(last_question(said))

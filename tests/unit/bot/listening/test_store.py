@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from bot.listening.conversation_store import heard_args, told_args
 from bot.listening.transcript import KEPT_CHARACTERS, MAX_MESSAGES, MessageRecord
 from memory.text import as_json
+from tests.support.rows import every_row
 
 TAKEN = 1_048_576  # bytes, by the SQL functions
 
@@ -17,7 +16,7 @@ def record(number: int, content: str) -> MessageRecord:
     return MessageRecord("Alice", "ou_alice", content, number, False, message_id=f"om_{number}")
 
 
-@pytest.mark.parametrize("character", ["a", "中", "😀", '"', "\\", "\x01"])
+@every_row("character", ["a", "中", "😀", '"', "\\", "\x01"])
 def test_a_conversation_of_the_longest_messages_is_taken(character: str) -> None:
     said = [record(n, character * 150_000) for n in range(MAX_MESSAGES)]
 

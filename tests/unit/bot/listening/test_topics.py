@@ -11,6 +11,7 @@ from bot.listening.decisions import IncomingMessage, Reason, decide
 from bot.listening.reply_links import Speakers
 from bot.listening.topics import Discussion, link, tell_apart
 from bot.listening.transcript import ChannelConversation, MessageRecord
+from tests.support.rows import every_row
 
 START = 1_790_000_000_000
 
@@ -57,7 +58,7 @@ def test_whoever_spoke_last_the_names_are_the_same():
     assert forwards._names is backwards._names
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("who", "question", "part"),
     [
         ("王小明", "农家院的场地一共要花多少钱？", "团建"),
@@ -71,14 +72,14 @@ def test_a_question_is_of_the_discussion_it_is_about(who: str, question: str, pa
     assert shown == [THREE[n].content for n in PARTS[part]]
 
 
-@pytest.mark.parametrize(("who", "text"), [("钱七", "你好"), ("李雷", "现在怎么样了？")])
+@every_row(("who", "text"), [("钱七", "你好"), ("李雷", "现在怎么样了？")])
 def test_what_is_of_none_or_in_doubt_is_shown_everything(who: str, text: str):
     talk = asked(THREE, who, text)
     assert talk.topic is None
     assert talk.of_topic(text) == talk.messages
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question", ["总结一下大家刚才讨论的防火墙和数据库", "summarise everything", "所有话题都列一下"]
 )
 def test_who_asks_for_everything_gets_everything(question: str):
@@ -104,7 +105,7 @@ def test_messages_answer_what_was_asked_in_english():
     assert link(talk) == (0, 1, 0, 1, 2, 3, 4)
 
 
-@pytest.mark.parametrize("every_s", [3, 40, 110])
+@every_row("every_s", [3, 40, 110])
 def test_what_a_colleague_says_right_before_a_question_is_shown_however_slow_the_talk(every_s: int):
     talk = said(
         ("Alice", "the launch budget is 40k"),
@@ -219,7 +220,7 @@ AFTER_TWO = (
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("who", "text", "reason"),
     [
         ("陈晨", "大厅能坐多少人？", Reason.RECENT_FOLLOWUP),
@@ -237,7 +238,7 @@ def test_who_goes_on_with_another_topic_does_not_follow_up(who: str, text: str, 
     assert decide(message, conversation, "ou_Memo", 60_000).reason is reason
 
 
-@pytest.mark.parametrize("people", [3, 9])
+@every_row("people", [3, 9])
 def test_in_a_crowd_a_message_must_also_belong_to_what_the_bot_spoke_of(people: int):
     talk = said(
         *((f"P{n % (people - 1)}", f"line {n} about the invoices") for n in range(16)),

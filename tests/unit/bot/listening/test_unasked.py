@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-import pytest
-
 from bot.listening.decisions import Decision, IncomingMessage, Reason
 from bot.listening.open_questions import (
     is_gone_on,
@@ -17,6 +15,7 @@ from bot.listening.open_questions import (
     speaks_at,
 )
 from bot.listening.transcript import MessageRecord
+from tests.support.rows import every_row
 
 T0 = 1_790_000_000_000
 
@@ -33,7 +32,7 @@ def said(n: int, who: str, text: str, *, after_s: int = 60, **more: str) -> Mess
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "When is the quince launch?",
@@ -50,7 +49,7 @@ def test_a_question_to_everybody(text: str) -> None:
     assert is_open_question(text, ["Alice", "陈晨"])
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "The quince launch is on 3 March.",
@@ -84,7 +83,7 @@ def test_what_was_decided_on_a_message_says_whether_it_waits() -> None:
 QUESTION = said(1, "Bob", "When is the quince launch?")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "later",
     [
         said(2, "Alice", "the quince launch is on 3 March"),
@@ -103,7 +102,7 @@ def test_it_is_not_taken_up_by_silence_or_by_asking_again() -> None:
     assert not is_taken_up([QUESTION, again], "om_1")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("later", "gone_on"),
     [
         ([], False),

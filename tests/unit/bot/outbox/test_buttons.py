@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from bot.text.follow_ups import MOST_COLUMNS, MOST_FOLLOW_UPS
 from memory.models import CardButton
 from memory.tables.buttons import NewButton, new_id
 from tests.support.cards import card_bytes
+from tests.support.rows import every_row
 
 MAIL = PendingAction(
     id="opaque",
@@ -76,7 +76,7 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "@Memo /forget", "\u200b/forget", " \n/new"])
+@every_row("command", [*COMMANDS, "@Memo /forget", "\u200b/forget", " \n/new"])
 def test_what_a_model_writes_on_a_button_is_never_a_command(command: str) -> None:
     assert follow_ups([command], "group") == ()
 
@@ -151,7 +151,7 @@ def test_the_callback_says_an_opaque_id_and_nothing_else() -> None:
     assert pressed_id(shown.value) == made.id
 
 
-@pytest.mark.parametrize(
+@every_row(
     "value", [None, 7, "", "text", '{"b": "x"}', [], {}, {"b": 1}, {"b": "short"}, {"b": "é" * 22}]
 )
 def test_what_is_no_button_of_ours_is_no_click(value: Any) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from bot.outbox.late_notice import late_note
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 3, 3, 0, 20, tzinfo=ZoneInfo("Asia/Shanghai"))
 
@@ -16,7 +15,7 @@ def asked(minutes: float) -> int:
     return int((NOW - timedelta(minutes=minutes)).timestamp() * 1000)
 
 
-@pytest.mark.parametrize(("question", "minutes"), [("Hi", 9.9), ("你好", 0), ("Hi", -5)])
+@every_row(("question", "minutes"), [("Hi", 9.9), ("你好", 0), ("Hi", -5)])
 def test_an_answer_in_time_says_nothing(question: str, minutes: float) -> None:
     assert late_note(question, asked(minutes), NOW) == ""
 
@@ -34,7 +33,7 @@ def test_it_names_the_question_and_its_time_in_the_questions_language() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     ["<at id=all></at> now", "**a**\n# b\n> c `d` [e](https://f.example)", "x" * 5000, "@_all"],
 )

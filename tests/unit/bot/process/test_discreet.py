@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-import pytest
+from tests.support.rows import every_row
 
 SECRET = "sentinel-confided"
 BEGIN = f"""
@@ -64,7 +64,7 @@ assert app.test_client().get("/webhook").status_code == 500
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@every_row("way", WAYS)
 def test_a_failure_is_told_by_kind_and_place(way: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + WAYS[way]], capture_output=True, text=True, timeout=180

@@ -9,9 +9,10 @@ import pytest
 
 from bot.process import environment
 from bot.settings import SettingsError, read
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "kind", "value"),
     [
         ("8080", int, 8080),
@@ -37,7 +38,7 @@ def test_a_text_becomes_a_value(said: object, kind: type, value: object) -> None
     assert (made, type(made)) == (value, type(value))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "kind", "wanted"),
     [
         ("many", int, "a whole number, at least 1, at most 32"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.process.quota import Quota
 from bot.process.tally import Tally, Used
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("heard", "told"),
     [
         ([100, 799], [None, None]),

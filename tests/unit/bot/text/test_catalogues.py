@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.text.catalogues import Catalogue
+from tests.support.rows import every_row
 
 BOT = Path(__file__).parents[4] / "bot"
 ENGLISH = sorted(BOT.rglob("*.en.po"))
@@ -195,7 +196,7 @@ def test_a_number_takes_its_form() -> None:
     assert [catalogue.say("pictures", "zh", n=n) for n in (1, 2)] == ["图片 1 张", "图片 2 张"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "said"),
     [("Bob", "（由 Bob 设置）"), ("小明", "（由小明设置）"), ("<b>", "（由<b>设置）")],
 )

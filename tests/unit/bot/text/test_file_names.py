@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.text.file_names import LONGEST, ending_of, safe_name
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given_name", "safe"),
     [
         ("report.csv", "report.csv"),
@@ -49,7 +49,7 @@ def test_an_ending_is_what_follows_the_last_dot() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("garbled", "restored"),
     [
         ("第三季度报告.csv".encode().decode("latin-1"), "第三季度报告.csv"),

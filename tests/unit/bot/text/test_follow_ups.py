@@ -2,11 +2,11 @@
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.text.follow_ups import Ending, before_questions, parted, question_of, questions_of
+from tests.support.rows import every_row
 
 ANSWER = "The launch is on 3 March.\n\n- it is ready"
 ASKED = ("Who comes?", "Where is it?")
@@ -25,7 +25,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("listed", LISTS)
+@every_row("listed", LISTS)
 def test_what_stands_on_buttons_is_gone_from_the_text(listed: str):
     if listed == LISTS[5]:  # right after another list this would go on with it
         assert parted(f"Done.\n\n{listed}", ASKED) == Ending("Done.", ASKED)
@@ -39,7 +39,7 @@ def test_a_sentence_that_announces_them_goes_and_the_rest_of_its_paragraph_stays
     assert parted("需要三天。你还可以问我：\n- Who comes?", ASKED).text == "需要三天。"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "Three things:\n- Who comes, we know\n- Where is it?",
@@ -60,7 +60,7 @@ def test_a_list_that_was_only_written_becomes_buttons():
     assert parted(chinese, ()) == Ending("三月三日上线。", ("谁来参加？", "在哪里？"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "listed",
     [
         "- a?\n- b?\n- c?\n- d?",
@@ -83,7 +83,7 @@ def test_the_same_question_stands_on_one_button():
     assert questions_of(["a?", "a?", " a? ", "b?", "c?", "d?"]) == ("a?", "b?", "c?")
 
 
-@pytest.mark.parametrize("listed", LISTS[:5] + LISTS[7:])
+@every_row("listed", LISTS[:5] + LISTS[7:])
 def test_while_it_is_written_no_part_of_the_list_is_shown(listed: str):
     whole = f"{ANSWER}\n\n{listed}"
     start = len(ANSWER) + 2
@@ -106,7 +106,7 @@ def test_a_question_on_a_button_is_one_line_that_is_no_command(text: str):
     assert question is None or question_of(question) == question
 
 
-@pytest.mark.parametrize("unit", ["a? ", "- a?\n", "？", "也", "You might also ask:\n", "\n", "* "])
+@every_row("unit", ["a? ", "- a?\n", "？", "也", "You might also ask:\n", "\n", "* "])
 def test_hostile_endings_cost_linear_time(unit: str):
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
@@ -115,7 +115,7 @@ def test_hostile_endings_cost_linear_time(unit: str):
     assert time.process_time() - start < 3
 
 
-@pytest.mark.parametrize("text", ["<at id=all></at> hi", "@_all hi", "@all请看", "＠ Everyone hi"])
+@every_row("text", ["<at id=all></at> hi", "@_all hi", "@all请看", "＠ Everyone hi"])
 def test_no_question_addresses_everybody_in_any_spelling(text: str) -> None:
     assert question_of(text) is None
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from bot.text.languages import Language, language_of, language_said, last_language
+from tests.support.rows import every_row
 
 NAMES = ("Memo", "Bob", "陈晨", "王芳", "Ada Lovelace", "An")
 ENGLISH = [
@@ -73,22 +72,22 @@ NOTHING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ENGLISH)
+@every_row("text", ENGLISH)
 def test_english_is_what_is_said_in_english(text: str) -> None:
     assert language_said(text, NAMES) == "en"
 
 
-@pytest.mark.parametrize("text", CHINESE)
+@every_row("text", CHINESE)
 def test_chinese_is_what_is_said_in_chinese(text: str) -> None:
     assert language_said(text, NAMES) == "zh"
 
 
-@pytest.mark.parametrize("text", NOTHING)
+@every_row("text", NOTHING)
 def test_names_numbers_links_quotations_and_code_tell_no_language(text: str) -> None:
     assert language_said(text, NAMES) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "language"),
     [
         ("remind 陈晨 tomorrow at 9 to call the bank", "en"),
@@ -101,7 +100,7 @@ def test_a_name_that_nobody_knows_does_not_decide(text: str, language: Language)
     assert language_of([text]) == language
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("texts", "language"),
     [
         (["你好", "3"], "zh"),
@@ -124,7 +123,7 @@ def test_of_several_texts_it_is_that_of_most_words() -> None:
     assert language_of([]) == "en"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "piece",
     ["@", "中", "a", "[a", "[a:", "[a: ", "://", "a://", "x ", "`", "```", "“", '"', "「", ">",
      "> ", "@a ", "陈晨", "www."],

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from bot.text.plain_results import as_lines
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "lines"),
     [
         ({"code": 0, "msg": "success", "data": {"message_id": "om_5f3b2c1d9e8a7b6c"}}, ""),
@@ -32,7 +31,7 @@ def test_of_json_only_what_says_something_to_people_is_shown(value: Any, lines: 
     assert as_lines(json.dumps(value, indent=1)) == lines
 
 
-@pytest.mark.parametrize("text", ["Published: hello", "", "[draft] of the plan", "{not json"])
+@every_row("text", ["Published: hello", "", "[draft] of the plan", "{not json"])
 def test_words_stay_as_they_are(text: str) -> None:
     assert as_lines(text) == text
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.text.dates.recurrence import at_wall_clock, is_skipped, last_before, next_after
 from memory.tables.timers import REPEATS, Repeats
+from tests.support.rows import every_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = [BERLIN, *map(ZoneInfo, ("Asia/Shanghai", "America/St_Johns", "Australia/Lord_Howe"))]
@@ -125,7 +125,7 @@ def test_the_time_before_is_told_by_the_wall_clock_and_also_before_the_first() -
     )
 
 
-@pytest.mark.parametrize("repeats", REPEATS)
+@every_row("repeats", REPEATS)
 def test_ten_years_back_costs_a_few_steps(repeats: Repeats) -> None:
     now = datetime(2036, 5, 5, tzinfo=UTC)
     for _ in range(200):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import pytest
-
 from bot.text.dates import spoken
 from bot.text.languages import Language
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 11, 23, 9)  # noqa: DTZ001
 MONDAY = datetime(2026, 11, 30, 9)  # noqa: DTZ001
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("language", "day", "moment", "coming"),
     [
         ("en", "30 Nov", "30 Nov at 09:00", "Mon 30 Nov at 09:00"),
@@ -33,7 +32,7 @@ def test_another_year_is_named() -> None:
     assert spoken.coming(MONDAY.replace(year=2027), "zh", now=NOW) == "2027年11月30日（周二）09:00"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("repeats", "en", "zh"),
     [
         ("daily", "every day at 09:00", "每天 09:00"),

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from memory.backends.reconnecting import NoConnection, Reconnecting, is_lost, kind_of
 from memory.deadlines import NoAnswer
+from tests.support.rows import every_row
 
 
 @dataclass
@@ -59,7 +60,7 @@ def test_the_time_of_the_last_loss_is_kept() -> None:
     assert reconnecting.lost_at == 100
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "kind"),
     [
         ('connection to server on socket "/x" failed: No such file or directory', "refused"),
@@ -77,7 +78,7 @@ def test_the_log_names_the_kind_and_quotes_nothing(said: str, kind: str) -> None
     assert kind_of(psycopg.OperationalError(said)) == kind
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("failure", "lost"),
     [
         (psycopg.OperationalError("server closed the connection unexpectedly"), True),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from memory import errors
 from memory.backends.refusals import AS_SERVICE, Named, as_person, refusal
 from memory.errors import (
@@ -24,9 +22,10 @@ from memory.errors import (
     WorkingMemoryTooLarge,
     from_sqlstate,
 )
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("code", "kind"),
     [
         ("PT400", BadArgument),
@@ -62,9 +61,7 @@ def test_a_sqlstate_has_one_name(code: str, kind: type[StoreError]) -> None:
     assert found.code == code
 
 
-@pytest.mark.parametrize(
-    "message", ['role "authenticated" does not exist', '角色"service_role" 不存在']
-)
+@every_row("message", ['role "authenticated" does not exist', '角色"service_role" 不存在'])
 def test_a_role_that_is_missing_is_a_missing_migration_in_every_language(message: str) -> None:
     found = from_sqlstate("22023", f"open_turn: {message}")
 
@@ -96,7 +93,7 @@ WITH_KEY = as_person("SUPABASE_JWT_PRIVATE_KEY")
 GATEWAY = json.dumps({"message": "Invalid API key", "hint": "Double check your key"})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "body", "credentials", "sentence"),
     [
         (401, GATEWAY, AS_SERVICE, "refuses the key (401): check SUPABASE_SECRET_KEY"),
@@ -118,7 +115,7 @@ def test_a_key_that_is_refused_is_named_by_its_variable(
     assert sentence in str(found)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "body"),
     [
         (404, _json("PGRST202", "Could not find the function public.open_turn(p)")),
@@ -136,8 +133,8 @@ def test_an_api_without_our_functions_is_not_migrated(status: int, body: str) ->
     assert str(found).endswith(": run scripts/migrate")
 
 
-@pytest.mark.parametrize("status", [302, 402, 403, 404, 408, 429, 500, 502, 503, 504, 522, 540])
-@pytest.mark.parametrize(
+@every_row("status", [302, 402, 403, 404, 408, 429, 500, 502, 503, 504, 522, 540])
+@every_row(
     "body",
     ["", "<html>", "[]", '"text"', '{"message": "no"}', '{"code": 500, "message": "no"}',
      '{"error": {"code": "unexpected_failure"}}', '{"code": "SUP", "message": "PostgresError"}'],
@@ -150,7 +147,7 @@ def test_what_no_postgrest_said_means_that_the_memory_is_away(status: int, body:
     assert found.code
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "body", "kind"),
     [
         (403, _json("PT403", "another's"), AccessDenied),
@@ -173,7 +170,7 @@ def test_what_the_database_says_goes_by_its_code_whatever_the_status(
     assert type(refusal("f", status, body.encode(), AS_PERSON)) is kind
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "code", "said"),
     [
         (500, "57014", "500 (57014: stopped by the server)"),

@@ -13,6 +13,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from memory.backends.credentials import Credentials, TokenMinter
 from memory.backends.signing import MalformedKey, of_jwk, signing_key
 from memory.scope import memory_context
+from tests.support.rows import every_row
 
 ALICE = memory_context(chat_id="oc_here", root="main", subject="ou_alice", actor="ou_bob")
 PUBLIC = ("kty", "crv", "x", "y", "n", "e", "kid", "alg")
@@ -67,7 +68,7 @@ def text(jwk: object) -> str:
     return json.dumps(jwk)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "problem"),
     [
         ("hush", "is no JSON"),

@@ -15,6 +15,7 @@ from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.late_writes import LateWrite, late_write
 from memory.fallback.rpc import LateRpc
 from memory.scope import memory_context
+from tests.support.rows import every_row
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +57,7 @@ def test_of_what_was_heard_the_record_is_kept_and_the_decision_by_itself() -> No
     assert late_write("hear_message", {"p_chat_id": "oc"}, ALICE) is None
 
 
-@pytest.mark.parametrize("function", ["open_turn", "merge_working_memory", "press_button"])
+@every_row("function", ["open_turn", "merge_working_memory", "press_button"])
 def test_what_somebody_waits_for_is_not_kept(function: str) -> None:
     assert late_write(function, {}, ALICE) is None
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall.changes import replaced
 from memory.recall.passages import Passage
+from tests.support.rows import every_row
 
 PAIRS = Path(__file__).parents[3] / "data" / "recall" / "changes.jsonl"
 
@@ -34,7 +34,7 @@ def said(number: int, text: str, *, by: str = "ou_a", chat: str = "oc_1") -> Pas
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("earlier", "later"),
     [
         ("The weekly meeting is on Friday", "The weekly meeting has moved to Monday."),
@@ -52,7 +52,7 @@ def test_a_later_statement_of_a_matter_replaces_the_earlier(earlier: str, later:
     assert marks == {"om_1": said(2, later).asked_at, "om_2": ""}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("earlier", "later"),
     [
         ("The budget is 4,300 euros", "The venue is Harbour House"),
@@ -70,12 +70,12 @@ def test_what_is_of_another_matter_or_only_asked_replaces_nothing(earlier: str, 
     assert replaced([said(1, earlier), said(2, later)]) == {}
 
 
-@pytest.mark.parametrize(("earlier", "later"), pairs(mark=True))
+@every_row(("earlier", "later"), pairs(mark=True))
 def test_a_change_is_marked(earlier: str, later: str) -> None:
     assert replaced([said(1, earlier), said(2, later)]).get("om_1")
 
 
-@pytest.mark.parametrize(("earlier", "later"), pairs(mark=False))
+@every_row(("earlier", "later"), pairs(mark=False))
 def test_another_matter_is_not_marked(earlier: str, later: str) -> None:
     assert replaced([said(1, earlier), said(2, later)]) == {}
 
@@ -95,7 +95,7 @@ def test_a_value_that_is_stated_again_holds_again() -> None:
     assert marks == {"om_2": said(3, "").asked_at, "om_3": ""}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("earlier", "correction"),
     [("The launch is on 3 March", "no, it is now 14 March"), ("交接在3月3号", "不对，是3月12号")],
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memory.recall import dates
 from memory.recall.dates import date_range
+from tests.support.rows import every_row
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 # A Saturday.
@@ -35,7 +36,7 @@ def _from_to(first: tuple[int, int], last: tuple[int, int], year: int = 2026) ->
     return date(year, *first), date(year, *last)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "days"),
     [
         ("我5月4日说了什么？", _day(5, 4)),
@@ -79,7 +80,7 @@ def test_chinese_dates_are_read(question: str, days: tuple[date, date]) -> None:
     assert _days(question) == days
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "days"),
     [
         ("What did I say on May 4?", _day(5, 4)),
@@ -119,7 +120,7 @@ def test_english_dates_are_read(question: str, days: tuple[date, date]) -> None:
     assert _days(question) == days
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     [
         "I may go",
@@ -176,7 +177,7 @@ def test_an_ambiguous_date_is_tried_month_first() -> None:
     ]
 
 
-@pytest.mark.parametrize("question", ["最近几天我说了什么", "have I said so recently?", "几天前"])
+@every_row("question", ["最近几天我说了什么", "have I said so recently?", "几天前"])
 def test_lately_is_a_hint_and_not_a_date(question: str) -> None:
     found = date_range(question, NOW)
 

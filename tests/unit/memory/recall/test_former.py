@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-import pytest
-
 from memory.models import Former
 from memory.recall.former import asks_for_former, with_former
 from memory.recall.reading import Recalled
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 3, 5, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     [
         "Where did I live before?",
@@ -29,9 +28,7 @@ def test_a_question_about_how_it_was_asks_for_former_values(question: str) -> No
     assert asks_for_former(question)
 
 
-@pytest.mark.parametrize(
-    "question", ["Where do I live?", "我住哪里？", "how tall is he", "周会几点"]
-)
+@every_row("question", ["Where do I live?", "我住哪里？", "how tall is he", "周会几点"])
 def test_a_question_about_how_it_is_does_not(question: str) -> None:
     assert not asks_for_former(question)
 

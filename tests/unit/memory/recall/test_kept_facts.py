@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from memory.models import GroupFact, Scope
 from memory.recall.kept_facts import replaced_facts
+from tests.support.rows import every_row
 
 
 def fact(key: str, value: object, *, by: str = "ou_a", scope: Scope = "chat") -> GroupFact:
     return GroupFact("1-x", key, value, scope, by, by, "2026-11-28T05:00:00+00:00")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("key", "value", "said", "patch"),
     [
         ("handover_date", "3 March", "the handover moved to 10 March", {"handover": "10 March"}),
@@ -35,7 +34,7 @@ def test_without_a_word_of_change_only_the_authors_own_fact_is_replaced() -> Non
     assert replaced_facts(held, {"order": "320 chairs"}, said=said, author="ou_a") == ("1-x",)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("key", "value", "said", "patch"),
     [
         ("venue", "Harbour House", "the handover moved to 10 March", {"handover": "10 March"}),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from memory.recall.ordinals import Ordinal, enough_for, in_order, ordinal
 from memory.recall.passages import Passage
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "meant"),
     [
         ("When did we first talk about the fair?", "first"),
@@ -39,7 +38,7 @@ def _hit(day: int, score: float) -> Passage:
 HITS = tuple(_hit(day, 10 - place) for place, day in enumerate((5, 9, 2, 7, 1, 3, 8)))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "days"),
     [
         ("When did we first talk?", [5, 1, 9, 2, 7]),

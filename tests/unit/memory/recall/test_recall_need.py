@@ -5,16 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from memory.recall.passages import content_words, needs_recall, recall_at_once, usual_scope
 from memory.scope import memory_context
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 11, 21, 14, tzinfo=ZoneInfo("Asia/Shanghai"))
 WINDOW = ["我们在讨论季度预算和招聘计划", "The launch is planned for 3 March, the venue is booked."]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     [
         "上次你推荐的书叫什么？",
@@ -37,17 +36,17 @@ def test_a_past_day_needs_recall_when_the_time_is_known() -> None:
     assert not needs_recall("今天的预算", WINDOW, NOW)
 
 
-@pytest.mark.parametrize("question", ["我的护照号码是多少？", "Which shellfish am I allergic to?"])
+@every_row("question", ["我的护照号码是多少？", "Which shellfish am I allergic to?"])
 def test_words_that_the_window_lacks_need_recall(question: str) -> None:
     assert needs_recall(question, WINDOW)
 
 
-@pytest.mark.parametrize("question", ["季度预算怎么样？", "Is the venue for the launch booked?"])
+@every_row("question", ["季度预算怎么样？", "Is the venue for the launch booked?"])
 def test_words_that_stand_in_the_window_do_not(question: str) -> None:
     assert not needs_recall(question, WINDOW)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "question",
     [
         "好的，谢谢",
@@ -80,7 +79,7 @@ def test_where_nobody_else_reads_the_answer_everything_is_searched() -> None:
     assert scope(chat_type="group") == scope() == "chat"
 
 
-@pytest.mark.parametrize("question", ["季度预算怎么样？", "Is the venue for the launch booked?"])
+@every_row("question", ["季度预算怎么样？", "Is the venue for the launch booked?"])
 def test_in_a_fresh_thread_every_question_with_matter_is_searched_for(question: str) -> None:
     assert needs_recall(question, [])
 

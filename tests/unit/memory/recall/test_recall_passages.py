@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall.passages import Passage, passages, recall_params
 from memory.recall.reading import Recalled, excerpt, render, snippet
 from memory.scope import memory_context
+from tests.support.rows import every_row
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 11, 21, 14, tzinfo=SHANGHAI)
@@ -71,7 +71,7 @@ def test_lately_only_tips_the_scales() -> None:
     assert recall_params(HERE, "最近我说了什么", now=NOW)["p_boost"] == 0.1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "asked"),
     [
         ("Could you tell us what she'd said about the fair?", "what she'd the fair?"),
@@ -203,7 +203,7 @@ def test_an_excerpt_is_a_line_within_its_limit(text: str, words: list[str], limi
     assert len(told.splitlines()) <= 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "searched"),
     [
         ("上个月谁负责发布的？", "谁负责发布的？"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from memory.recall.passages import Passage
 from memory.recall.used import sources_of, used_in
+from tests.support.rows import every_row
 
 TOLD = "our launch is on 3 March, Bob has the keys"
 
@@ -17,7 +16,7 @@ def passage(question: str, answer: str = "I will remember that.") -> Passage:
     return Passage("om_1", 1, "feishu:oc_1:om_1", "oc_1", at, "ou_a", "Alice", question, answer)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "answer", "given"),
     [
         ("when is our launch?", "It is on 3 March.", passage(TOLD)),
@@ -36,7 +35,7 @@ def test_what_the_answer_says_was_said_there(question: str, answer: str, given: 
     assert used_in(answer, [given], question=question) == (given,)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "answer", "given"),
     [
         ("remind me in 2 minutes: stretch", "In 2 minutes I remind you: stretch", passage(TOLD)),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from memory.recall.passages import Passage
 from memory.recall.worth_telling import MOST_TOLD, worth_telling
+from tests.support.rows import every_row
 
 HIT = Passage("t", 1, "c", "oc", "2026-01-01T00:00:00+00:00", "ou", "Ann", "said", "", score=20.0)
 LONG = "The van of the caterers arrives with forty chairs at the rear entrance. " * 4
@@ -21,7 +20,7 @@ def test_a_prompt_tells_ten_where_the_best_probably_answers() -> None:
     assert len(worth_telling(hits(20, 20, LONG))) == MOST_TOLD == 10
 
 
-@pytest.mark.parametrize(("score", "count"), [(20, 5), (5, 4)])
+@every_row(("score", "count"), [(20, 5), (5, 4)])
 def test_long_ones_leave_less_room_but_some_are_told_in_any_case(score: float, count: int) -> None:
     assert len(worth_telling(hits(10, score, "数据迁移计划" * 90))) == count
 

@@ -22,6 +22,7 @@ from memory.receipts.receipt import (
     seal,
     verify,
 )
+from tests.support.rows import every_row
 
 KEY = read_key(base64.b64encode(bytes(range(32))).decode())
 KEYS = public_keys(KEY)
@@ -130,7 +131,7 @@ def test_workers_that_start_together_share_one_key_that_only_the_owner_reads(
     assert stat.S_IMODE((tmp_path / KEY_FILE).stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("text", ["no base64", "c2hvcnQ=", ""])
+@every_row("text", ["no base64", "c2hvcnQ=", ""])
 def test_what_is_no_key_is_refused_without_being_quoted(text: str) -> None:
     with pytest.raises(ReceiptKeyInvalid) as refusal:
         read_key(text)

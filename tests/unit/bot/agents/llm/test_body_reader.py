@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.body_reader import BodyReader, json_values
+from tests.support.rows import every_row
 
 
 def read(*received: bytes) -> list[bytes]:
@@ -15,7 +16,7 @@ def read(*received: bytes) -> list[bytes]:
     return [*found, *reader.close()]
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@every_row("end", [b"\n", b"\r\n", b"\r"])
 def test_lines_end_as_they_like(end: bytes) -> None:
     assert read(b"data: a" + end * 2 + b"data:b" + end * 2) == [b"a", b"b"]
 
@@ -43,7 +44,7 @@ def test_only_one_space_is_taken_off() -> None:
     assert read(b"data:  a\n\ndata: \n\n") == [b" a", b""]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("body", "documents"),
     [
         (b'{"a": 1}', [b'{"a": 1}']),

@@ -7,12 +7,12 @@ import time
 from email.utils import formatdate
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.http_errors import HttpRefusal
 from bot.agents.llm.model import Declined, ModelFailed
+from tests.support.rows import every_row
 
 LONGER_THAN_IT_READS = [
     "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
@@ -35,7 +35,7 @@ def saying(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": message, **fields}}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "body", "reason", "may_pass"),
     [
         (401, saying("SECRET"), "wrong_key", False),
@@ -68,15 +68,13 @@ def test_an_error_has_a_reason_and_no_text_of_the_endpoint(
     assert refusal(status, body).may_pass is may_pass
 
 
-@pytest.mark.parametrize("status", [400, 403])
-@pytest.mark.parametrize("code", ["content_filter", "content_policy_violation"])
+@every_row("status", [400, 403])
+@every_row("code", ["content_filter", "content_policy_violation"])
 def test_a_question_that_was_filtered_is_declined(status: int, code: str) -> None:
     assert isinstance(refusal(status, saying("SECRET", code=code)).failure(), Declined)
 
 
-@pytest.mark.parametrize(
-    ("wish", "seconds"), [("7", 7), ("0.5", 0.5), ("-1", 0), ("", 0), ("soon", 0)]
-)
+@every_row(("wish", "seconds"), [("7", 7), ("0.5", 0.5), ("-1", 0), ("", 0), ("soon", 0)])
 def test_retry_after_is_seconds_or_a_date(wish: str, seconds: float) -> None:
     assert refusal(429, b"", **{"Retry-After": wish}).retry_after_s == seconds
     date = formatdate(time.time() + 30, usegmt=True)

@@ -39,6 +39,7 @@ from memory.tables.notes import NoteStore
 from sandbox.model.model import ModelServer
 from sandbox.model.model_script import ScriptedReply
 from tests.support.raw_endpoint import Wire, delta, events, serving, whole
+from tests.support.rows import every_row
 
 pytestmark = pytest.mark.anyio
 
@@ -148,7 +149,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_row("form", FORMS)
 def test_the_message_is_read_wherever_a_server_puts_it(form: Any) -> None:
     said = json.dumps(form("gemma3:270m does not support tools")).encode()
     assert refused_feature(400, said, {"tools"}) == "tools"

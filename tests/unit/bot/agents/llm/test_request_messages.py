@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from bot.agents.llm.request_messages import manager_messages
 from bot.agents.prompts.prompt import Prompt, without_knowledge
 from memory.context import Message
 from memory.models import WorkingMemory
+from tests.support.rows import every_row
 
 PROMPT = Prompt("Bot", "when?", (), "Alice", WorkingMemory(), datetime(2026, 11, 20, tzinfo=UTC))
 
 
-@pytest.mark.parametrize("with_tools", [True, False])
+@every_row("with_tools", [True, False])
 def test_no_message_of_a_request_is_empty(with_tools: bool) -> None:
     """Many endpoints refuse one; a kind of message that has no text would silence a chat."""
     prompt = replace(PROMPT, history=(Message("user", ""), Message("assistant", "I cannot")))

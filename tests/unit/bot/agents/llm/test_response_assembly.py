@@ -15,6 +15,7 @@ from bot.agents.llm.response_assembly import MOST_TEXT, ResponseAssembly
 from bot.agents.tools.tool_calls import as_message
 from bot.text.lenient_json import loads
 from tests.support.raw_endpoint import delta
+from tests.support.rows import every_row
 
 
 def gathered(*sent: Any) -> Response:
@@ -76,7 +77,7 @@ def test_text_as_a_list_of_parts_is_put_together_without_the_thoughts() -> None:
     assert gathered(delta(content=parts)).text == "ab"
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+@every_row("field", ["reasoning_content", "reasoning"])
 def test_thoughts_stand_apart_and_go_back_as_they_came(field: str) -> None:
     response = gathered(
         delta(**{field: "first "}), delta(**{field: "that"}), delta(content="Answer.")
@@ -85,8 +86,8 @@ def test_thoughts_stand_apart_and_go_back_as_they_came(field: str) -> None:
     assert response.thoughts == {field: "first that"}
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-@pytest.mark.parametrize(
+@every_row("field", ["reasoning_content", "reasoning"])
+@every_row(
     ("thoughts", "content"),
     [
         (["The user wants a city.\n</think>\n\nThe city is Turku."], None),
@@ -130,7 +131,7 @@ def test_usage_that_grows_with_every_chunk_counts_once() -> None:
     assert gathered(*chunks).output_tokens == 3
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, []])
+@every_row("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, []])
 def test_usage_that_is_left_out_is_not_made_up(usage: Any) -> None:
     response = gathered({**delta(content="a"), "usage": usage})
     assert (response.input_tokens, response.output_tokens) == (0, 0)
@@ -168,7 +169,7 @@ def test_an_error_inside_an_answer_is_a_failure_without_its_text(error: Any) -> 
     assert str(failed.value) == failed.value.reason == "provider_error"
 
 
-@pytest.mark.parametrize("odd", ["text", 7, None, []])
+@every_row("odd", ["text", 7, None, []])
 def test_what_is_no_object_is_no_completion(odd: Any) -> None:
     with pytest.raises(ModelFailed, match="no_completion"):
         gathered(odd)
@@ -258,7 +259,7 @@ def test_calls_with_the_same_id_get_different_ones() -> None:
     assert first == "c" != second
 
 
-@pytest.mark.parametrize("odd", [None, "x", {"function": None}, {"function": "x"}, {}])
+@every_row("odd", [None, "x", {"function": None}, {"function": "x"}, {}])
 def test_a_call_without_anything_in_it_is_one_that_cannot_be_made(odd: Any) -> None:
     response = gathered(delta(tool_calls=[odd]))
     assert [(call.name, call.arguments) for call in response.calls] in ([], [("", "")])
@@ -284,7 +285,7 @@ def with_delta(sent: dict[str, Any]) -> dict[str, Any]:
     return {**sent, "choices": [{**choice, "delta": {"role": "assistant", "content": ""}}]}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "stream",
     [
         [delta(content="The city "), delta(content="is Turku."), completion(content=SAID)],
@@ -307,7 +308,7 @@ def test_a_text_that_comes_again_or_grows_is_said_once(stream: list[Any]) -> Non
     assert gathered(*stream).text == SAID
 
 
-@pytest.mark.parametrize(
+@every_row(
     "pieces", [["no ", "no "], ["1", "1", "1"], ["ha", "haha"], ["Turku ", "Turku"], ["a", "", "b"]]
 )
 def test_short_pieces_that_are_alike_are_not_repetitions(pieces: list[str]) -> None:
@@ -319,7 +320,7 @@ def test_thoughts_that_come_again_are_thought_once() -> None:
     assert gathered(delta(**thought), completion(content=SAID, **thought)).thoughts == thought
 
 
-@pytest.mark.parametrize(
+@every_row(
     "pieces",
     [
         ["{}", ARGS],
@@ -338,7 +339,7 @@ def test_thoughts_that_come_again_are_thought_once() -> None:
         [{}, json.loads(ARGS)],
     ],
 )
-@pytest.mark.parametrize("index", [0, None])
+@every_row("index", [0, None])
 def test_arguments_with_placeholders_or_repetitions_are_read(
     pieces: list[Any], index: int | None
 ) -> None:
@@ -355,7 +356,7 @@ def test_different_arguments_in_one_call_stay_for_the_model_to_mend() -> None:
     assert arguments == '{"a": 1}{"a": 2}'
 
 
-@pytest.mark.parametrize(
+@every_row(
     "stream",
     [
         [delta(tool_calls=[{"index": 0, **CALLED}]), completion("tool_calls", tool_calls=[CALLED])],
@@ -447,7 +448,7 @@ def test_calls_are_the_same_however_they_are_divided(calls, dice) -> None:
     assert [(name, json.loads(text)) for _, name, text in found] == calls
 
 
-@pytest.mark.parametrize("sizes", [[MOST_TEXT + 1], [1000] * 200])
+@every_row("sizes", [[MOST_TEXT + 1], [1000] * 200])
 def test_an_answer_without_end_is_cut_and_says_so(sizes: list[int]) -> None:
     assembly, read = ResponseAssembly(), 0
     for number, size in enumerate(sizes):

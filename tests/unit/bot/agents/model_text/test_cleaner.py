@@ -6,12 +6,12 @@ import json
 import re
 import time
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.agents.model_text.cleaner import Cleaner, Manner, _is_past_beginnings, _is_suspect, _plain
 from bot.agents.prompts.prompt import ASKED, KNOWN, RULES, TOOL_RULES
+from tests.support.rows import every_row
 
 RULES_TEXT = RULES.format(bot_name="Memo", subject="Alice") + TOOL_RULES
 MANNER = Manner("Memo", RULES_TEXT, frozenset({"recall", "search_notes", "create_note"}))
@@ -154,12 +154,12 @@ def seen(text: str) -> str:
     return Cleaner().read(text, MANNER).text.strip()
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_row("form", FORMS)
 def test_people_see_the_answer_and_no_inner_marks(form: str) -> None:
     assert seen(FORMS[form]) == ANSWER
 
 
-@pytest.mark.parametrize("form", CALLS)
+@every_row("form", CALLS)
 def test_a_call_written_as_text_is_a_call_and_is_not_shown(form: str) -> None:
     read = Cleaner().read(CALLS[form], MANNER)
 
@@ -169,7 +169,7 @@ def test_a_call_written_as_text_is_a_call_and_is_not_shown(form: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("form", CALLS)
+@every_row("form", CALLS)
 def test_what_is_said_before_a_call_is_kept(form: str) -> None:
     if form not in ("pythonic", "gpt-oss"):
         assert seen(f"I will look.\n\n{CALLS[form]}") == "I will look."
@@ -194,10 +194,8 @@ def test_a_call_that_breaks_off_is_not_shown() -> None:
     assert seen("<tool_call>{nonsense") == ""
 
 
-@pytest.mark.parametrize(
-    "word", ["<think></think>", "</think>", "<think>", "`", "<tool_call>", "{"]
-)
-@pytest.mark.parametrize("complete", [True, False])
+@every_row("word", ["<think></think>", "</think>", "<think>", "`", "<tool_call>", "{"])
+@every_row("complete", [True, False])
 def test_a_model_that_repeats_one_mark_without_end_is_read_at_once(
     word: str, complete: bool
 ) -> None:
@@ -214,7 +212,7 @@ def test_a_mark_of_a_call_is_no_character_of_its_arguments() -> None:
     assert json.loads(read.arguments) == {"query": 'a "b" {c: 1}\0'}
 
 
-@pytest.mark.parametrize("text", EVERYDAY)
+@every_row("text", EVERYDAY)
 def test_an_everyday_answer_is_not_changed(text: str) -> None:
     assert Cleaner().read(text, MANNER).text == text
 
@@ -251,7 +249,7 @@ def test_a_frame_past_all_beginnings_reads_as_one_that_is_looked_through(parts: 
             assert looked_through == frame
 
 
-@pytest.mark.parametrize("begun", ["", "one", " ana", "user", "two words\ntool_c", "two words\n"])
+@every_row("begun", ["", "one", " ana", "user", "two words\ntool_c", "two words\n"])
 def test_a_frame_that_may_begin_a_mark_is_not_past_all_beginnings(begun: str) -> None:
     assert not _is_past_beginnings(begun)
     assert _is_past_beginnings("two words\nand tool_c")
@@ -274,7 +272,7 @@ def test_thoughts_without_a_beginning_are_shown_once_at_most() -> None:
     assert cleaner.read(ANSWER, MANNER).text == ANSWER, "a model that did not think this time"
 
 
-@pytest.mark.parametrize("name", ["deepseek-r1:7b", "QwQ-32B", "qwen3-30b-a3b-thinking-2507"])
+@every_row("name", ["deepseek-r1:7b", "QwQ-32B", "qwen3-30b-a3b-thinking-2507"])
 def test_models_known_for_it_show_no_thoughts_from_the_start(name: str) -> None:
     assert Cleaner(name).read("The user asks", MANNER, complete=False).text == ""
     assert Cleaner("gpt-4.1-mini").read("The user asks", MANNER, complete=False).text != ""

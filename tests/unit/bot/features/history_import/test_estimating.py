@@ -15,6 +15,7 @@ from bot.features.history_import.estimating import (
     extrapolated,
     next_date,
 )
+from tests.support.rows import every_row
 
 DAY = 86_400_000
 BEGAN = 1_600_000_000_000
@@ -57,8 +58,8 @@ def with_gaps(day: float) -> float:
     return 1.0 if int(day / 60) % 3 else 0.01
 
 
-@pytest.mark.parametrize("count", [1_000, 10_000])
-@pytest.mark.parametrize("of_day", [lambda _: 1.0, at_work, growing, with_gaps])
+@every_row("count", [1_000, 10_000])
+@every_row("of_day", [lambda _: 1.0, at_work, growing, with_gaps])
 def test_the_estimate_is_of_the_right_order(count, of_day):
     errors = []
     for seed in range(7):
@@ -68,14 +69,14 @@ def test_the_estimate_is_of_the_right_order(count, of_day):
     assert 0.4 < sorted(errors)[3] < 2.5
 
 
-@pytest.mark.parametrize("of_day", [lambda _: 1.0, at_work, growing, with_gaps])
+@every_row("of_day", [lambda _: 1.0, at_work, growing, with_gaps])
 def test_where_feishu_numbers_the_messages_it_is_nearly_exact(of_day):
     times = moments(random.Random(1), 10_000, of_day)
     estimate, _ = sampled(times, numbered=True)
     assert estimate.messages == pytest.approx(10_000, rel=0.3)
 
 
-@pytest.mark.parametrize("count", [0, 1, 49, 50])
+@every_row("count", [0, 1, 49, 50])
 def test_what_one_page_shows_is_exact(count):
     times = [BEGAN + number * DAY for number in range(count)]
     estimate, pages = sampled(times)

@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from bot.features.feature import FeatureTurn
 from bot.features.history_import import card_texts, import_buttons
 from bot.features.history_import.estimating import Estimate
@@ -17,6 +15,7 @@ from bot.outbox.buttons import chosen
 from bot.text.languages import Language
 from memory.scope import memory_context
 from memory.tables.imports import HistoryImport
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)
@@ -57,8 +56,8 @@ def labels(found: HistoryImport, language: Language = "en") -> list[str]:
     return [one.label for one in import_buttons.of_import(here, found, NOW_MS)]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("rule", RULES["history"].choices)
+@every_row("language", LANGUAGES)
+@every_row("rule", RULES["history"].choices)
 def test_an_import_is_explained_in_three_sentences(language: Language, rule: str) -> None:
     for in_group in (True, False):
         said = card_texts.intro(language, in_group=in_group, rule=rule)
@@ -139,7 +138,7 @@ def test_only_what_reaches_further_back_is_offered_again() -> None:
     assert import_buttons.since_ms("all", NOW_MS) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "span"),
     [
         ({"span": "365"}, "365"),

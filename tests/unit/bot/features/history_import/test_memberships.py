@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.features.history_import.memberships import NAMELESS, memberships
 from memory.tables.imports import MembershipNotice
+from tests.support.rows import every_row
 
 AT_MS = 1_700_000_000_000
 F, T = "Fang", "Tian"
@@ -82,7 +82,7 @@ def said(template: str, **values: object) -> dict[tuple[str, bool], int]:
     return {(one.name, one.joined): one.at_ms for one in memberships(content, AT_MS)}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("templates", "wanted"),
     [
         (JOINED_TO, {(T, True): AT_MS}),
@@ -97,7 +97,7 @@ def test_a_template_says_who_joined_and_who_left(templates, wanted):
     assert {one: said(one) for one in templates} == dict.fromkeys(templates, wanted)
 
 
-@pytest.mark.parametrize("template", [*JOINED_TO, *JOINED_FROM, "{somebody} materialised"])
+@every_row("template", [*JOINED_TO, *JOINED_FROM, "{somebody} materialised"])
 def test_who_joined_without_being_named_is_somebody_whom_nobody_knows(template):
     assert said(template, from_user=[], to_chatters=[]) == {(NAMELESS, True): AT_MS}
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import get_args
 
-import pytest
-
 from bot.features.history_import import report_texts
 from bot.features.history_import.refusals import Refusal
 from memory.tables.imports import HistoryImport
+from tests.support.rows import every_row
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 DONE = HistoryImport(
@@ -54,8 +53,8 @@ def test_in_p2p_nobody_else_is_spoken_of():
     assert "member" not in text
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("refusal", get_args(Refusal))
+@every_row("language", ["en", "zh"])
+@every_row("refusal", get_args(Refusal))
 def test_every_refusal_has_its_sentence(refusal, language):
     found = replace(DONE, state="failed", error=refusal)
     assert report_texts.say(f"failed-{refusal}", language) in report_texts.failed(found, language)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.features.private_answers.asking import asks
+from tests.support.rows import every_row
 
 ASKED = [
     "When is our launch?",
@@ -75,11 +74,11 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize("message", ASKED)
+@every_row("message", ASKED)
 def test_a_question_or_a_request_to_be_told_asks(message: str) -> None:
     assert asks(message)
 
 
-@pytest.mark.parametrize("message", SAID)
+@every_row("message", SAID)
 def test_statements_orders_and_what_is_to_be_kept_do_not(message: str) -> None:
     assert not asks(message)

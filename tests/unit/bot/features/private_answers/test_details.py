@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,9 +14,10 @@ from bot.features.private_answers.details import (
     nicknames,
     wanted,
 )
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("one", "other"),
     [
         ("at 16:00", "下午四点"),
@@ -35,7 +35,7 @@ def test_what_is_the_same_detail_has_one_form(one: str, other: str) -> None:
     assert details(one) == details(other) != frozenset()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("one", "other"),
     [
         ("16:00", "15:00"),
@@ -56,13 +56,13 @@ def test_any_text_has_details_without_an_error(text: str) -> None:
     nicknames(text)
 
 
-@pytest.mark.parametrize("character", ["a", "一", "1", "二", "@", "A", ".", "九百", "1,"])
+@every_row("character", ["a", "一", "1", "二", "@", "A", ".", "九百", "1,"])
 def test_the_longest_answer_is_read_in_one_go(character: str) -> None:
     answers("time", "on Friday", character * 100_000, frozenset())
     answers("person", character * 4_000, character * 100_000, frozenset({"x"}))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("question", "kind"),
     [
         ("When is the demo?", "time"),

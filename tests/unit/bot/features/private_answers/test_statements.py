@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.features.private_answers.statements import PART_CHARS, parts, questions, statements
+from tests.support.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     "message",
     [
         "The door code is 2580",
@@ -22,7 +21,7 @@ def test_a_statement_tells_all_of_itself(message: str) -> None:
     assert statements(message) == message
 
 
-@pytest.mark.parametrize(
+@every_row(
     "message",
     [
         "What is the door code?",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
-import pytest
 from werkzeug.datastructures import Headers
 
 from bot.operations.console.origins import refusal
+from tests.support.rows import every_row
 
 
 def ask(method: str = "GET", address: str = "127.0.0.1", networks=(), **headers: str):
@@ -15,14 +15,14 @@ def ask(method: str = "GET", address: str = "127.0.0.1", networks=(), **headers:
     return refusal(Headers(given), scheme="http", method=method, address=address, networks=networks)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost", "LOCALHOST:8080", "[::1]:8080"])
-@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+@every_row("host", ["127.0.0.1:8080", "localhost", "LOCALHOST:8080", "[::1]:8080"])
+@every_row("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
 def test_this_machine_may(host: str, address: str) -> None:
     assert ask(Host=host, address=address) is None
     assert ask("POST", Host=host, Origin=f"http://{host}", address=address) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     "address",
     ["", "nonsense", "8.8.8.8", "2001:4860:4860::8888", "172.17.0.1", "10.0.0.5", "192.168.1.7"],
 )
