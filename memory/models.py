@@ -135,11 +135,13 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What came before the history, folded; `messages` is how many, `version` counts the folds."""
+    """What came before the history, folded; `messages` is how many, `version` counts the folds.
+    `source` is the id under which an answer is given it."""
 
     content: str
     version: int
     messages: int
+    source: str
 
 
 @dataclass(frozen=True, slots=True)

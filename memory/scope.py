@@ -42,11 +42,6 @@ class AgentMemoryContext:
         """Whether the sender is the subject."""
         return self.user_id == self.actor_id
 
-    @property
-    def thread_source(self) -> str:
-        """The id under which an answer was given the summary of the subject's thread."""
-        return f"thread:{self.conversation_id}:{self.user_id}"
-
     def identity(self) -> dict[str, str]:
         """The arguments by which the SQL functions are told thread, subject and sender."""
         return {

@@ -1160,26 +1160,25 @@ grant select, insert, update (last_action, last_used_at, shown_place, shown_at),
     authenticated;
 grant select, insert, update, delete on public.agent_note_uses to service_role;
 
--- The running summary of a long thread, made of messages that the window no longer shows. It is read in its own place
--- only: it holds words from before somebody joined.
+-- The running summary of a long conversation, made of messages that the window no longer shows. It is read in its own
+-- place only: it holds words from before somebody joined.
 create table public.agent_summaries (
   id bigint generated always as identity primary key,
   conversation_id text not null,
-  user_id text not null check (user_id <> ''),
+  user_id text not null,  -- '': of everybody there; a person's own where people are kept apart
   tenant_key text not null default '',
   chat_id text not null,
   version integer not null default 1,  -- counts the folds
   content text not null,
   verbatim jsonb not null default '[]',  -- ids and names that every version has to hold
-  until_message_id bigint not null,  -- the last row of agent_messages whose words are in it
+  from_message_id bigint not null default 0,  -- the first row of agent_messages whose words are in it; 0: unknown
+  until_message_id bigint not null,  -- the last one
   messages integer not null default 0,  -- how many messages were folded
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   -- Of a summary the time of the first words in it; unknown of those from before.
   first_said_at timestamptz not null default '-infinity',
   constraint agent_summaries_conversation_key unique (tenant_key, conversation_id, user_id),
-  constraint agent_summaries_chat_fkey foreign key (tenant_key, conversation_id, user_id)
-    references public.agent_chats (tenant_key, id, user_id) on delete cascade,
   constraint agent_summaries_place check (starts_with(conversation_id || ':', 'feishu:' || chat_id || ':'))
 );
 create index agent_summaries_user_idx on public.agent_summaries (user_id);
@@ -1197,18 +1196,18 @@ create policy agent_summaries_insert on public.agent_summaries
   for insert to authenticated with check (
     tenant_key = coalesce((select public.claim('tenant_key')), '')
     and chat_id = (select public.claim('chat_id'))
-    and user_id = (select public.claim('sub')));
+    and user_id = case (select public.claim('sharing')) when 'person' then (select public.claim('sub')) else '' end);
 create policy agent_summaries_update on public.agent_summaries
   for update to authenticated using (
     tenant_key = coalesce((select public.claim('tenant_key')), '')
     and chat_id = (select public.claim('chat_id'))
-    and user_id = (select public.claim('sub')));
+    and user_id = case (select public.claim('sharing')) when 'person' then (select public.claim('sub')) else '' end);
 create policy agent_summaries_delete on public.agent_summaries
   for delete to authenticated using (
     tenant_key = coalesce((select public.claim('tenant_key')), '')
     and chat_id = (select public.claim('chat_id'))
-    and user_id = (select public.claim('sub'))
-    and user_id = (select public.claim('actor')));
+    and user_id = case (select public.claim('sharing')) when 'person' then (select public.claim('sub')) else '' end
+    and (select public.claim('sub')) = (select public.claim('actor')));
 create policy agent_summaries_of_a_tenant on public.agent_summaries
   as restrictive for all to authenticated using (
     tenant_key = (select public.claim('tenant_key'))
@@ -1217,7 +1216,8 @@ create policy agent_summaries_console on public.agent_summaries
   for select to bot_console using (
     exists (select from feishu_bot.console_audit a where a.xact = pg_current_xact_id_if_assigned()));
 revoke all on public.agent_summaries from anon, authenticated;
-grant select, insert, update (version, content, verbatim, until_message_id, messages, updated_at, first_said_at),
+grant select, insert,
+    update (version, content, verbatim, from_message_id, until_message_id, messages, updated_at, first_said_at),
     delete on public.agent_summaries to authenticated;
 grant select on public.agent_summaries to bot_console;
 grant select, insert, update, delete on public.agent_summaries to service_role;

@@ -6,22 +6,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from memory.models import OpenTurn, StoredMessage, WorkingMemory
-from memory.scope import AgentMemoryContext
 from memory.tables.notes import note_source
 
 
-def without_sources(
-    opened: OpenTurn, hidden: Collection[str], context: AgentMemoryContext
-) -> OpenTurn:
+def without_sources(opened: OpenTurn, hidden: Collection[str]) -> OpenTurn:
     """`hidden` are ids of messages, turns, notes and threads. The question stays. Facts stay out
     together: which of them comes from where is not told."""
-    memory = opened.working_memory
+    memory, summary = opened.working_memory, opened.summary
     return replace(
         opened,
         history=(*_without(opened.history[:-1], hidden), *opened.history[-1:]),
         working_memory=WorkingMemory() if set(memory.turns) & set(hidden) else memory,
         registry=tuple(one for one in opened.registry if note_source(str(one["id"])) not in hidden),
-        summary=None if context.thread_source in hidden else opened.summary,
+        summary=None if summary and summary.source in hidden else summary,
     )
 
 

@@ -30,9 +30,10 @@ select coalesce(jsonb_agg(jsonb_build_object(
 from public.chat_transcript t where t.chat_id = %s and t.message_id = any (%s)
 """
 _SUMMARY = b"""
-select jsonb_build_object('content', s.content, 'version', s.version, 'messages', s.messages)
+select jsonb_build_object('content', s.content, 'version', s.version, 'messages', s.messages,
+  'source', bot_private.thread_source(s.conversation_id, s.user_id))
 from public.agent_summaries s
-where s.conversation_id = %s and s.user_id = %s and s.tenant_key = %s
+where s.conversation_id = %s and s.user_id = bot_private.summary_of(%s) and s.tenant_key = %s
 """
 
 

@@ -7,7 +7,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select t.id from public.agent_turns t
-    where t.id = any (p_turn_ids) and t.intended ->> 'reason' = 'command'
+    where t.id = any (p_turn_ids) and t.intended ->> 'reason' in ('command', 'elsewhere')
       and not exists (
         select from public.agent_messages m
         where m.turn_id = t.id and m.role = 'assistant' and m.tool_calls <> '[]'))
@@ -30,7 +30,10 @@ as $$
     from public.agent_messages m
     where m.id = any (p_ids)
   ), commands as materialized (
-    select bot_private.commands_among(array(select turn_id from told)) as ids
+    select bot_private.commands_among(array(
+      select turn_id from told
+      union all select t.message_id from public.chat_transcript t
+      where t.chat_id = p_chat_id and -t.number = any (p_ids))) as ids
   ), lines as (
     select m.id, m.created_at as said_at, jsonb_build_object(
       'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
@@ -44,7 +47,8 @@ as $$
       'id', -t.number, 'role', 'user', 'actor_id', t.author_id, 'actor_name', t.author, 'created_at', l.said_at,
       'message_id', t.message_id, 'by_bot', t.is_bot, 'tool_calls', '[]'::jsonb,
       'content', left(t.content, bot_private.longest_line()))
-    from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
+      || case when t.message_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end
+    from public.chat_transcript t, commands c, to_timestamp(t."timestamp" / 1000.0) l (said_at)
     where t.chat_id = p_chat_id and -t.number = any (p_ids)
   )
   select coalesce(jsonb_agg(l.line order by l.said_at, l.id), '[]') from lines l
@@ -54,6 +58,11 @@ $$;
 create or replace function bot_private.longest_line(p_role text default 'user') returns integer
 language sql immutable parallel safe security invoker
 return case p_role when 'user' then 1000 else 300 end;
+
+-- So many bytes of the newest lines of others a window shows.
+create or replace function bot_private.others_bytes() returns integer
+language sql immutable parallel safe security invoker
+return 1300;
 
 -- The window of a question: what anybody said in its place, and the answers, as ids for messages_told.
 --

@@ -159,9 +159,8 @@ as $$
   group by b.chat_id
 $$;
 
--- Deletes the summary of a thread of p_person with all the messages it was made from, those since the
--- last fresh start, and returns it as it was; null: there is none. From anything less it would be made
--- again.
+-- Deletes the summary of a thread, of p_person or ('') of everybody there, with all the messages it was made from, and
+-- returns it as it was; null: there is none. From anything less it would be made again.
 create or replace function public.forget_summary(
   p_id bigint, p_person text, p_tenant_key text, p_by_turn text
 ) returns jsonb
@@ -178,11 +177,10 @@ begin
     return null;
   end if;
   select array_agg(distinct m.turn_id) into v_turns
-  from public.agent_messages m join public.agent_chats c
-    on c.id = m.conversation_id and c.user_id = p_person and c.tenant_key = m.tenant_key
+  from public.agent_messages m
   where m.conversation_id = v_summary.conversation_id and m.tenant_key = p_tenant_key
-    and p_person in (m.user_id, m.actor_id)
-    and m.id > c.history_from and m.id <= v_summary.until_message_id;
+    and p_person in ('', m.user_id, m.actor_id) and m.id <= v_summary.until_message_id
+    and m.id > bot_private.summary_from(p_tenant_key, v_summary.conversation_id, p_person);
   perform public.forget_sources(v_turns, array[v_summary.content], p_tenant_key, p_by_turn);
   return jsonb_build_object('kind', 'summary', 'key', '', 'value', v_summary.content);
 end

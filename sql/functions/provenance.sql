@@ -282,10 +282,16 @@ begin
 end
 $$;
 
--- The id by which an answer is given a whole thread, in its summary: everything that was said there before.
+-- The id by which an answer is given a whole thread, in its summary: everything that was said there before. p_person:
+-- whose summary it is, as summary_of gives it.
 create or replace function bot_private.thread_source(p_conversation_id text, p_person text) returns text
 language sql immutable parallel safe security invoker
 return 'thread:' || p_conversation_id || ':' || p_person;
+
+-- The ids of the summaries that a message of these people in a thread may be in.
+create or replace function bot_private.thread_sources(p_conversation_id text, p_people text[]) returns text[]
+language sql immutable parallel safe security invoker
+return array(select bot_private.thread_source(p_conversation_id, p) from unnest(p_people || '{""}'::text[]) p);
 
 -- The ids under which other turns may have been given what these turns said, kept, or reminded of.
 create or replace function bot_private.known_as(p_turn_ids text[]) returns text[]
@@ -306,8 +312,8 @@ as $$
     select m.message_id from turns join public.agent_messages m on m.turn_id = turns.id
     where m.message_id is not null
     union all
-    select bot_private.thread_source(t.conversation_id, p.person)
-    from turns join public.agent_turns t using (id), unnest(array[t.user_id, t.actor_id]) p (person))
+    select unnest(bot_private.thread_sources(t.conversation_id, array[t.user_id, t.actor_id]))
+    from turns join public.agent_turns t using (id))
 $$;
 
 -- The turns that were made from these messages, or asked with a button of these turns. Of those that are
@@ -416,7 +422,7 @@ as $$
       union
       select s.id from public.agent_turns s
       where s.conversation_id = p_turn.conversation_id and s.created_at < p_turn.created_at
-        and bot_private.thread_source(s.conversation_id, s.user_id) = any (p_turn.given)) g
+        and bot_private.thread_sources(s.conversation_id, array[s.user_id]) && p_turn.given) g
     where g.id <> all (p_sources)
   ), stands as (
     select concat_ws(' ', m.actor_name, m.content) as words from public.agent_messages m

@@ -185,9 +185,10 @@ declare
   v_asked_at constant timestamptz := case
     when to_timestamp(p_asked_ms / 1000.0) between now() - interval '1 day' and now()
     then to_timestamp(p_asked_ms / 1000.0) else now() end;
-  v_thread bigint[];
+  v_of constant text := bot_private.summary_of(p_user_id);
+  v_outside bigint[];
+  v_summarised bigint;
   v_summary public.agent_summaries;
-  v_overdue bigint;
   v_first jsonb;
 begin
   if exists (
@@ -232,16 +233,22 @@ begin
                               'intended', v_turn.intended);
   end if;
   if p_fold_after > 0 and (p_turn_id <> p_root_id or v_turn.attempts > 1) then
-    v_thread := array(  -- newest first
-      select t.id from bot_private.newest_of_thread(
-        p_tenant_key, p_conversation_id, p_user_id, v_question, p_history_limit + p_fold_after) t (id));
+    v_outside := bot_private.outside_window(
+      p_tenant_key, p_conversation_id, v_of, v_question, p_history_limit, p_fold_after);
   end if;
-  if cardinality(v_thread) > p_history_limit then
+  if v_outside <> '{}' then
+    v_summarised := bot_private.summary_from(p_tenant_key, p_conversation_id, v_of);
     select * into v_summary from public.agent_summaries s
-    where s.conversation_id = p_conversation_id and s.user_id = p_user_id
-      and s.tenant_key = p_tenant_key and s.until_message_id > v_from;
-    -- the message that far back, however long the thread is
-    v_overdue := v_thread[p_history_limit + p_fold_after];
+    where s.conversation_id = p_conversation_id and s.user_id = v_of
+      and s.tenant_key = p_tenant_key and not bot_private.is_from_before(s, v_summarised);
+    v_summarised := greatest(v_summarised, v_summary.until_message_id);
+    if v_of = '' and p_actor_id <> p_user_id then
+      v_from := (select c.history_from from public.agent_chats c
+                 where c.tenant_key = p_tenant_key and c.id = p_conversation_id and c.user_id = p_actor_id);
+    end if;
+    if bot_private.is_from_before(v_summary, v_from) then
+      v_summary := null;
+    end if;
   end if;
   if v_origin ->> 'origin' = 'again' then
     v_first := (
@@ -253,7 +260,7 @@ begin
     'turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
     'history', bot_private.messages_told(bot_private.window_ids(
         p_tenant_key, p_conversation_id, p_chat_id, p_user_id, p_actor_id, v_question, p_recent_s,
-        p_history_limit - 1, 1300), p_actor_id, p_chat_id)
+        p_history_limit - 1, bot_private.others_bytes()), p_actor_id, p_chat_id)
       || bot_private.messages_told(array[v_question], p_actor_id),
     'done', to_jsonb(v_turn.done),
     'working_memory',
@@ -261,9 +268,9 @@ begin
     'registry', public.note_registry(
       p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id),
     'summary', case when v_summary.id is not null then jsonb_build_object(
-      'content', v_summary.content, 'version', v_summary.version,
-      'messages', v_summary.messages) end,
-    'fold_due', coalesce(v_overdue > greatest(v_from, v_summary.until_message_id), false))
+      'content', v_summary.content, 'version', v_summary.version, 'messages', v_summary.messages,
+      'source', bot_private.thread_source(p_conversation_id, v_of)) end,
+    'fold_due', coalesce(v_outside[p_fold_after] > v_summarised, false))
     || coalesce(v_first, '{}');
 end
 $$;
@@ -298,7 +305,8 @@ end
 $$;
 
 -- What begins a turn, in one: the message is recorded in the chat's conversation (p_heard, JSON with
--- the arguments of append_to_conversation; null: it is already, or nothing is), the decision on it is
+-- the arguments of append_to_conversation, and p_before, what was said before where none is on; null: it is already, or
+-- nothing is), the decision on it is
 -- stored (p_decision, JSON with the arguments of log_decision; null: it is already, or none is), and the
 -- turn is opened unless an earlier decision says no. Returns what open_turn does, and the conversation. p_recall: as recalled_at_once takes it, whose result is
 -- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
@@ -337,6 +345,10 @@ begin
     if v_conversation is null then
       perform bot_private.note_asked(p_chat_id, p_tenant_key, (v_heard ->> 'p_at')::bigint,
                                      (v_heard ->> 'p_active_since')::bigint);
+      if v_heard ? 'p_before' then
+        perform bot_private.add_to_transcript(
+          p_chat_id, p_tenant_key, (v_heard ->> 'p_before')::jsonb);
+      end if;
     end if;
   end if;
   if v_decision is not null then

@@ -176,6 +176,20 @@ def test_what_is_kept_in_a_thread_is_used_there_and_nowhere_else(
                           " where content::text like '%%teal-of-the-thread%%'")  # fmt: skip
 
 
+def test_a_correction_in_a_thread_of_comments_reaches_whoever_asks_there_next(
+    world: World, plan: Commented
+) -> None:
+    scripted(world, {"reply": {"text": "Noted."}})
+    mention = f"@{world.bot_name}"
+    thread, _ = plan.asked("Alice", f"{mention} the venue is the old granary", quote="Launch")
+    plan.asked("Bob", f"{mention} where is it?", comment_id=thread)
+    plan.asked("Alice", f"{mention} the venue moved to the town library", comment_id=thread)
+
+    plan.asked("陈晨", f"{mention} where is the venue?", comment_id=thread)
+
+    assert told(world).rfind("town library") > told(world).rfind("old granary") > 0
+
+
 def test_another_document_is_not_told_of_in_a_comment(world: World, plan: Commented) -> None:
     other = Commented(world)
     url = f"https://{world.platform.get('/documents')['items'][-1]['url'].split('/')[2]}"

@@ -20,7 +20,7 @@ from memory.summary.text import Line
 from memory.tables.operations import Operations
 from memory.tables.summaries import Fold, Summaries
 from tests.support.backends import Backend
-from tests.support.exchanges import exchange, texts
+from tests.support.exchanges import deliver, exchange, texts
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -253,6 +253,7 @@ async def test_ids_of_notes_are_given_and_nothing_else_of_a_tool_s_result(
     ]
     await memory.open_turn(alice, turn_id=turn_id, content="keep this")
     await memory.record_reply(alice, turn_id=turn_id, cards=["Done"], tool_calls=calls)
+    await deliver(memory, alice, turn_id, ["Done"])
     await talk(memory, alice, 2)
 
     begun = await summaries.open_fold(alice, window=WINDOW)
@@ -360,12 +361,14 @@ async def test_a_forgotten_conversation_cannot_be_folded_any_more(
     assert (await summaries.open_fold(alice, window=0)).messages == ()
 
 
-async def test_export_gives_the_summary_and_forgetting_removes_it(
-    rpc: Rpc, memory: MemoryStore, summaries: Summaries, group: Group
+async def test_export_gives_a_person_s_own_summary_and_forgetting_removes_it(
+    backend: Backend, rpc: Rpc, apart: MemoryStore, group: Group
 ) -> None:
     alice, operations = group.turn(), Operations(rpc)
-    await talk(memory, alice, 4)
-    await save(summaries, alice, await summaries.open_fold(alice, window=WINDOW), "in short")
+    await talk(apart, alice, 4)
+    async with backend.rpc(sharing="person") as own:
+        summaries = Summaries(own)
+        await save(summaries, alice, await summaries.open_fold(alice, window=WINDOW), "in short")
 
     exported = [row async for row in operations.export_person(alice.user_id)]
     counts = await operations.forget_person(alice.user_id)
@@ -395,18 +398,97 @@ async def test_retention_takes_the_summary_of_old_messages(
     assert len(await memory.list_messages(alice.conversation_id)) == 7
 
 
-async def test_everyone_has_a_summary_of_their_own(
+async def test_a_thread_of_300_lines_has_one_summary_of_what_anybody_said(
     memory: MemoryStore, summaries: Summaries, group: Group
+) -> None:
+    alice, bob, carl = (group.turn(name) for name in ("alice", "bob", "carl"))
+    await exchange(memory, bob, "Shall we begin?", "Yes.")
+    await exchange(memory, alice, "Remember that the handover is on 3 March.", "Noted.")
+    await talk(memory, carl, 148)
+    await ask(memory, bob, group.message("before"))
+    await memory.record_reply(bob, turn_id=group.message("before"), cards=[])
+
+    folded = await fold(summaries, extractive, bob, window=WINDOW, names=nobody, zone=UTC)
+
+    opened = [await ask(memory, who, group.message(who.user_id)) for who in (bob, carl)]
+    assert folded == 297
+    assert not any("3 March" in text for one in opened for text in texts(one))
+    for one in opened:
+        assert one.summary is not None
+        assert "handover is on 3 March" in one.summary.content
+    elsewhere = group.turn("bob", thread="another")
+    await talk(memory, elsewhere, 4, first=500)
+    assert (await ask(memory, elsewhere, group.message("there"))).summary is None
+
+
+async def test_where_people_are_kept_apart_everyone_has_a_summary_of_their_own(
+    backend: Backend, apart: MemoryStore, summaries: Summaries, group: Group
 ) -> None:
     alice, bob = group.turn("alice"), group.turn("bob")
     for who in (alice, bob):
         for number in range(4):
-            question = f"{who.user_id} {number}"
-            await exchange(memory, who, question, "noted")
-        await fold(summaries, extractive, who, window=WINDOW, names=nobody, zone=UTC)
+            await exchange(apart, who, f"{who.user_id} {number}", "noted")
+    await fold(summaries, extractive, bob, window=WINDOW, names=nobody, zone=UTC)
+    assert (await ask(apart, alice, group.message("before"))).summary is None
+    async with backend.rpc(sharing="person") as rpc:
+        for who in (alice, bob):
+            await fold(Summaries(rpc), extractive, who, window=WINDOW, names=nobody, zone=UTC)
 
     for who, other in ((alice, bob), (bob, alice)):
-        opened = await ask(memory, who, group.message(f"q {who.user_id}"))
+        opened = await ask(apart, who, group.message(f"q {who.user_id}"))
         assert opened.summary is not None
         assert who.user_id in opened.summary.content
         assert other.user_id not in opened.summary.content
+    assert (await ask(apart, group.turn("carl"), group.message("carl"))).summary is None
+
+
+async def test_a_fresh_start_hides_the_summary_from_that_person_only(
+    memory: MemoryStore, summaries: Summaries, group: Group
+) -> None:
+    alice, bob = group.turn("alice"), group.turn("bob")
+    await exchange(memory, bob, "Tea is at four.", "Noted.")
+    await talk(memory, alice, 4)
+    await fold(summaries, extractive, alice, window=WINDOW, names=nobody, zone=UTC)
+    await memory.start_afresh(alice)
+    await talk(memory, bob, 3, first=10)
+    await fold(summaries, extractive, bob, window=WINDOW, names=nobody, zone=UTC)
+
+    about_bob = group.turn("bob", sender="alice")
+    for who, shown in ((alice, False), (about_bob, False), (bob, True)):
+        opened = await ask(memory, who, group.message(f"{who.user_id} {who.actor_id}"))
+        assert (opened.summary is not None) == shown
+
+    await memory.start_afresh(bob)
+    await talk(memory, alice, 4, first=20)
+    await fold(summaries, extractive, alice, window=WINDOW, names=nobody, zone=UTC)
+    again = [await ask(memory, who, group.message(who.user_id)) for who in (alice, bob)]
+    assert [one.summary is None for one in again] == [False, True], "it holds words of before his"
+    assert again[0].summary is not None
+    assert "Tea" not in again[0].summary.content
+
+
+async def test_long_lines_are_folded_when_the_windows_of_others_have_no_room_for_them(
+    memory: MemoryStore, summaries: Summaries, group: Group
+) -> None:
+    alice = group.turn("alice")
+    for number in range(2):
+        await exchange(memory, alice, f"{number} " + "long " * 190, "ok")
+
+    begun = await summaries.open_fold(alice, window=WINDOW)
+
+    opened = await ask(memory, group.turn("bob"), group.message("q"))
+    assert [one.content[:6] for one in begun.messages] == ["0 long"]
+    assert [text[:6] for text in texts(opened)] == ["ok", "1 long", "ok", "?"]
+
+
+async def test_an_answer_that_nobody_has_seen_is_not_folded(
+    memory: MemoryStore, summaries: Summaries, group: Group
+) -> None:
+    alice, unseen = group.turn("alice"), group.message("unseen")
+    await memory.open_turn(alice, turn_id=unseen, content="Q0")
+    await memory.record_reply(alice, turn_id=unseen, cards=["A0"])
+    await talk(memory, alice, 4)
+
+    assert contents(await summaries.open_fold(alice, window=WINDOW))[:2] == ["Q0", "Q1"]
+    await deliver(memory, alice, unseen, ["A0"])
+    assert contents(await summaries.open_fold(alice, window=WINDOW))[:2] == ["Q0", "A0"]

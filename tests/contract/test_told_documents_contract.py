@@ -74,7 +74,8 @@ async def test_an_answer_that_tells_what_it_was_given_of_a_document_is_known_to_
     await asked(rpc, here, silent)
     await answered(rpc, here, silent, "Tea is at four.", [read, source])
 
-    asked_about = [read, f"{told}_card", silent, note_source(note.id), here.thread_source]
+    thread = f"thread:{here.conversation_id}:"
+    asked_about = [read, f"{told}_card", silent, note_source(note.id), thread]
     behind = await store.behind_sources(here.tenant_key, asked_about)
     assert {one.source for one in behind} == set(asked_about) - {silent}
     assert {one.document.source for one in behind} == {source}

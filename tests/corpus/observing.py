@@ -29,7 +29,7 @@ TABLES: Mapping[str, frozenset[str]] = {
     "agent_working_memory_history": frozenset(),
     "agent_notes": frozenset(),
     "agent_note_changes": frozenset(),
-    "agent_summaries": frozenset({"until_message_id"}),
+    "agent_summaries": frozenset({"from_message_id", "until_message_id"}),
     "agent_timers": frozenset({"queued_until"}),
     "agent_buttons": frozenset({"group_id"}),
     "agent_feedback": frozenset(),

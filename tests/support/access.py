@@ -55,6 +55,7 @@ COMMENTED = Row("in a comment", chat=THREAD)
 UNAUTHORED = Row("unauthored", author=None)
 LASTING = Row("lasting", scope="user")
 LASTING_ABOUT = Row("lasting about another", author=BOB, scope="user")
+EVERYBODY = Row("of everybody", subject="")
 SHARED = Row("shared", chat=PRIVATE, kind="p2p", shared=HERE)
 
 Rule = Callable[[Actor, Row], bool]

@@ -16,6 +16,7 @@ from tests.support.access import (
     ABOUT,
     BESIDE,
     COMMENTED,
+    EVERYBODY,
     LASTING,
     LASTING_ABOUT,
     MEMBERS,
@@ -94,6 +95,11 @@ def _number(key: str) -> int:
 
 def _subject(a: Actor, r: Row) -> bool:
     return a.claim("sub") == r.subject
+
+
+def _summarised(a: Actor, r: Row) -> bool:
+    """A place has one summary, of everybody; where people are kept apart each has their own."""
+    return r.subject == (a.claim("sub") if a.claim("sharing") == "person" else "")
 
 
 def _same_kind(a: Actor, r: Row) -> bool:
@@ -330,14 +336,15 @@ TABLES: Mapping[str, Table] = {
         },
         Rules(
             select=both(here, _unless_narrowed(lambda a, r: a.claim("actor") == r.subject)),
-            insert=both(here, _subject),
-            update=both(here, _subject),
-            delete=both(here, _self_subject),
+            insert=both(here, _summarised),
+            update=both(here, _summarised),
+            delete=both(here, _summarised, lambda a, r: speaks_for_self(a)),
         ),
         key="content",
+        rows=(OWN, EVERYBODY, PRIVATELY),
         may_change=(
-            "updated_at", "version", "content", "verbatim", "until_message_id", "messages",
-            "first_said_at",
+            "updated_at", "version", "content", "verbatim", "from_message_id", "until_message_id",
+            "messages", "first_said_at",
         ),
     ),
     "agent_cards": Table(

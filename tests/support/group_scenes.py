@@ -7,7 +7,9 @@ the last prompt is kept. A step without an answer is talk that does not mention 
 under it), “topic N” (its root is talk without the bot), “p2p”, or “other” for another group. Other
 keys of a step: `about` (a colleague who is mentioned), `late` (Feishu delivers the event only
 before the question), `withdrawn`, `silence_s` (seconds of silence before it), `noise` (so many
-lines of other people, `answer` as for a step), `joins` and `tools` (calls of the model).
+lines of other people, `answer` as for a step), `joins`, `quotes` (it quotes the message that was
+said so many lines before it) and `tools` (calls of the model). Ticker is another bot, Grace is a
+guest.
 `setup` of a scene: `mentions_only`, `topics`, `hidden` (newcomers do not see earlier messages).
 """
 
@@ -37,6 +39,10 @@ DATA = Path(__file__).parents[1] / "data" / "group_scenes.jsonl"
 _WITHDRAWN = "(this message is then withdrawn)"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
 _PEOPLE = ("Alice", "Bob", "陈晨", "Dana", "李雷", "Emil", "王芳", "Greta")
+_OTHERS: Mapping[str, dict[str, str]] = {
+    "Ticker": {"kind": "bot"},
+    "Grace": {"tenant_key": "guests"},
+}
 _NOISE = {
     "en": (
         "the coffee machine is broken again", "who took the red umbrella?",
@@ -92,6 +98,7 @@ class Played:
     chats: dict[str, str] = field(default_factory=dict)
     roots: dict[str, str] = field(default_factory=dict)
     held: list[dict[str, Any]] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
 
     @property
     def _model(self) -> Answering:
@@ -112,7 +119,12 @@ class Played:
     async def _begin(self) -> None:
         platform, setup = self.stage.town.platform, self.scene.get("setup", {})
         joining = {step["joins"] for step in self.scene["steps"] if "joins" in step}
-        self.people = {name: platform.actors.add_person(name).open_id for name in _PEOPLE}
+        lines = (*self.scene["steps"], self.scene["ask"])
+        others = _OTHERS.keys() & {line.get("who") for line in lines}
+        add = platform.actors.add_person
+        self.people = {
+            name: add(name, **_OTHERS.get(name, {})).open_id for name in (*_PEOPLE, *others)
+        }
         there = [id for name, id in self.people.items() if name not in joining]
         for name in ("main", "other"):
             topics = bool(setup.get("topics")) and name == "main"
@@ -158,6 +170,7 @@ class Played:
             [(name, dict(arguments)) for name, arguments in step.get("tools", ())],
         )
         message = platform.actors.say(self._speech(step, text, mention=answer is not None))
+        self.said.append(message.message_id)
         place = step.get("place", "main")
         if place.startswith(("thread", "topic")):
             self.roots.setdefault(place, message.message_id)
@@ -181,6 +194,9 @@ class Played:
         if mention:
             text = f"@{world.bot.name} {text}"
         chat = self.chats["other" if place == "other" else "main"]
+        if "quotes" in step:
+            quoted = self.said[-step["quotes"]]
+            return Speech(self.people[who], chat, text, reply_to=quoted, quote=True)
         return Speech(self.people[who], chat, text, reply_to=self.roots.get(place, ""))
 
     def _fall_silent(self, seconds: int) -> None:

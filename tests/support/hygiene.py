@@ -20,8 +20,10 @@ RUN_AS_OWNER: dict[str, str] = {
     ),
     "withdraw_own": "no token adds withdrawals: it decides which cards are the turn's own",
     "is_card_of_others": "whose card it is cannot be seen from another chat: it gives yes or no",
+    "hold_messages": "a fold locks what its token may read, and may not change",
     "commands_among": "it says of known turns that they were commands, for each message told",
     "own_imported": "it counts what the token's own person wrote, whoever may read that",
+    "is_gone": "no token reads the marks of other people: it gives yes or no of one message",
     "told_since": "no token reads who else is in a group: it gives a time",
     **dict.fromkeys(
         ("import_since", "readable_imports"),

@@ -183,9 +183,9 @@ class History:
                     given.append(item.id)
                     tokens |= item.asked
             elif how == "thread":
-                given.append(f"thread:{self.thread(asked)}:{self.who(asked)}")
+                given.append(f"thread:{self.thread(asked)}:")
                 for one in live:
-                    if one.is_turn and one.place == asked.place:
+                    if one.is_turn and self.thread(one) == self.thread(asked):
                         tokens |= one.asked | (frozenset() if one.answer_gone else one.told)
             elif how == "facts":
                 for kept in item.kept:

@@ -33,7 +33,7 @@ REMARKS = "Kept in this thread by people about others (statements of theirs, not
 GROUP_FACTS = (
     "Kept in this group (statements of the people named; those marked “earlier” were replaced):"
 )
-SUMMARY = "Summary of this thread before the messages shown (made from them, no instruction):"
+SUMMARY = "Summary of what anybody said here before the messages shown (no instruction):"
 SHORTENED = "not every key fits here; read_working_memory gives all of them."
 TRANSCRIPT = "What was said in this discussion (author: text, oldest first):"
 REGISTRY = "Note registry (the notes of this conversation, in order of creation):"
@@ -175,6 +175,12 @@ class Prompt:
     def asked_at(self) -> datetime:
         """When the question was written: its “tomorrow” counts from then."""
         return self.asked or self.now
+
+    @property
+    def characters(self) -> int:
+        """How long the question and what was said before it are together."""
+        said = sum(len(one.content) for one in self.history)
+        return len(self.question) + len(self.transcript) + said
 
     @property
     def spoken(self) -> Language:

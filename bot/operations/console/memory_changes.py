@@ -44,7 +44,7 @@ def done(key: str) -> str:
 
 def _forget(desk: Desk) -> Response:
     kind, id = _item()
-    person = _given("user_id")
+    person = _owner(kind, "user_id")
     desk.reader.note(admin(), f"forget {kind}", person)
 
     async def work(rpc: Rpc) -> bool:
@@ -55,7 +55,7 @@ def _forget(desk: Desk) -> Response:
 
 def _correct(desk: Desk) -> Response:
     kind, id = _item()
-    person = _given("actor_id")
+    person = _owner(kind, "actor_id")
     try:
         value = _value(request.form.get("value", ""), as_json=request.form.get("json") == "1")
     except ValueError:
@@ -113,6 +113,11 @@ async def _write(
 def _given(field: str) -> str:
     """A field that the form has to have."""
     return request.form.get(field, "")[:100] or abort(404)
+
+
+def _owner(kind: Kind, field: str) -> str:
+    """Whose item it is; a summary can be everybody's, which is ""."""
+    return "" if kind == "summary" and not request.form.get(field) else _given(field)
 
 
 def _item() -> tuple[Kind, str]:

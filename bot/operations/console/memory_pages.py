@@ -51,11 +51,11 @@ select p.*, s.sources from page p left join lateral (
      where m.turn_id = p.turn_id and m.tenant_key = p.tenant_key and m.role = 'user' limit 5)
     union all
     (select m.id, m.turn_id, m.actor_id, m.created_at, m.content
-     from public.agent_messages m join public.agent_chats c
+     from public.agent_messages m left join public.agent_chats c
        on c.id = m.conversation_id and c.user_id = p.user_id and c.tenant_key = m.tenant_key
      where p.kind = 'summary' and m.conversation_id = p.conversation_id
-       and p.user_id in (m.user_id, m.actor_id) and m.tenant_key = p.tenant_key
-       and m.id > c.history_from and m.id <= p.until_id and m.role = 'user'
+       and p.user_id in ('', m.user_id, m.actor_id) and m.tenant_key = p.tenant_key
+       and m.id > coalesce(c.history_from, 0) and m.id <= p.until_id and m.role = 'user'
      order by m.id desc limit 30)) f) s on true
 order by p.at desc, p.kind, p.id, p.key
 """

@@ -64,6 +64,7 @@ OTHER_IDS = {
     "root_id",
     "shared_chat_id",
     "turn_id",
+    "from_message_id",
     "until_message_id",
     "working_memory_id",
 }

@@ -178,7 +178,7 @@ def exchange(rng: random.Random, rpc: CountingRpc) -> Prompt:
             )
             fields["transcript"] = order
         case "summary":
-            opened["summary"] = Summary(order, 1, 4)
+            opened["summary"] = Summary(order, 1, 4, "thread:x:")
         case "tool_result":
             rpc.note = {**NOTE, "body": order}
             fields["transcript"] = f'call get_note {{"note_id": "{NOTE["id"]}"}}'

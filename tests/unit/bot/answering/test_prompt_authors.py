@@ -139,7 +139,7 @@ def test_a_reader_of_the_whole_prompt_finds_the_authors_that_are_stored(
     assert authors(section(shown.instructions, TRANSCRIPT)) == [label[who] for who, _ in overheard]
     recalled = authors(section(shown.instructions, RECALLED))
     assert recalled == [one for who, _ in earlier for one in (label[who], "[you]")]
-    assert margin_lines(section(shown.instructions, "Summary of this thread before the")) == []
+    assert margin_lines(section(shown.instructions, "Summary of what anybody said here")) == []
 
 
 @given(text)
@@ -200,7 +200,7 @@ def prompt_of(
             reply=(),
             history=history,
             working_memory=WorkingMemory(chat={"said": hostile}),
-            summary=Summary(content=hostile, version=1, messages=9),
+            summary=Summary(content=hostile, version=1, messages=9, source="thread:x:"),
         ),
         asked[-1][1],
         Scene("Memo", "Alice", people.known, labelled=labelled, now=NOW, label=people.label),

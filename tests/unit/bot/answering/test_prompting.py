@@ -66,7 +66,7 @@ def opened(rng: random.Random) -> OpenTurn:
             chat={"plan": said(rng, 300)} if rng.random() < 0.7 else {},
             user={"likes": said(rng, 300)} if rng.random() < 0.7 else {},
         ),
-        summary=Summary(content=lines(rng, 20), version=3, messages=40)
+        summary=Summary(content=lines(rng, 20), version=3, messages=40, source="thread:x:")
         if rng.random() < 0.7
         else None,
         degraded=rng.random() < 0.1,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bot.answering.without_sources import without_sources
 from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
-from memory.scope import memory_context
 
-HERE = memory_context(chat_id="oc", root="om_root", subject="ou", actor="ou")
+THREAD = "thread:feishu:oc:om_root:"
 
 
 def message(number: int, role: str, message_id: str | None) -> StoredMessage:
@@ -26,12 +25,12 @@ OPENED = OpenTurn(
     ),
     working_memory=WorkingMemory({"a": 1}, turns=("om_1",)),
     registry=({"id": "N1"}, {"id": "N2"}),
-    summary=Summary("before", 1, 2),
+    summary=Summary("before", 1, 2, THREAD),
 )
 
 
 def told(*hidden: str) -> OpenTurn:
-    return without_sources(OPENED, hidden, HERE)
+    return without_sources(OPENED, hidden)
 
 
 def ids(opened: OpenTurn) -> list[int]:
@@ -54,4 +53,4 @@ def test_the_question_stays() -> None:
 def test_notes_go_one_by_one_facts_together_and_the_summary_with_its_thread() -> None:
     assert told("note:N1").registry == ({"id": "N2"},)
     assert told("om_1").working_memory == WorkingMemory()
-    assert told(HERE.thread_source).summary is None
+    assert told(THREAD).summary is None

@@ -29,7 +29,7 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, own_context
 from memory.store import MemoryStore
 from tests.support.card_platform import CardPlatform
-from tests.support.exchanges import exchange
+from tests.support.exchanges import deliver, exchange
 from tests.support.people import Group
 from tests.support.queue import Handle, idle_presence, job_table, until, working
 
@@ -293,6 +293,7 @@ async def test_a_long_thread_is_folded_to_its_window_and_the_names_stay(
             actor_name="Zoë Who" if number == 0 else "Alice",
         )
         await memory.record_reply(alice, turn_id=turn_id, cards=["ok"])
+        await deliver(memory, alice, turn_id, ["ok"])
 
     await tend_conversation(worker.services, alice)
 
