@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Blueprint, Response, current_app, g, request
 
-from sandbox.errors import ApiError, scope_missing, scope_not_approved
+from sandbox.errors import ApiError, not_played, scope_missing, scope_not_approved
 from sandbox.http import (
     check_pace,
     current_platform,
@@ -91,6 +91,8 @@ def _before() -> Response | None:
         return answer
     if (method := _METHODS.get(str(request.endpoint))) is None:
         return None
+    if (kind := request.args.get("user_id_type", "open_id")) != "open_id":
+        raise not_played(f"user_id_type={kind}")
     platform = current_platform()
     if method.tokens:
         with platform.world.lock:

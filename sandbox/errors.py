@@ -159,6 +159,11 @@ _DEVICE_GRANT = {
 }
 
 
+def not_played(what: str) -> "ApiError":
+    """What Feishu would do and the sandbox does not: refused by its name, not ignored."""
+    return ApiError(99991201, f"The sandbox does not play {what}.")
+
+
 class ApiError(Exception):
     """A refusal: `code` and `msg` of the body, HTTP status, extra headers and body fields."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response, g, request
 
-from sandbox.errors import ApiError
+from sandbox.errors import ApiError, not_played
 from sandbox.http import current_platform, done, json_body
 from sandbox.views.documents import page_bounds, page_shape
 from sandbox.world.agendas import (
@@ -122,6 +122,7 @@ def create_event(calendar_id: str) -> Response:
         end,
         zone,
         location=str(location.get("name", "")),
+        description=str(body.get("description", "")),
         free=body.get("free_busy_status", "busy") == "free",
         key=key,
     )
@@ -188,6 +189,7 @@ def create_task() -> Response:
                 midnight_ms(due_ms) if all_day else due_ms // 1000 * 1000,
                 all_day,
                 client_token=token,
+                description=str(body.get("description", "")),
             )
         )
     return done({"task": task_shape(made)})
@@ -242,10 +244,12 @@ def _attendee(open_id: str) -> dict[str, Any]:
 
 
 def _time_info(body: dict[str, Any], name: str) -> tuple[int, str]:
-    """Seconds since the epoch, and the zone. Events of whole days are not played."""
+    """Seconds since the epoch, and the zone."""
     info = body.get(name)
-    if not isinstance(info, dict) or "date" in info:
+    if not isinstance(info, dict):
         raise ApiError(_INVALID)
+    if "date" in info:
+        raise not_played("events of whole days")
     zone = info.get("timezone", "Asia/Shanghai")
     if zone not in _ZONES:
         raise ApiError(_INVALID)

@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Response, request
 
-from sandbox.errors import ApiError
+from sandbox.errors import ApiError, not_played
 from sandbox.http import current_platform, done, json_body
 from sandbox.views.documents import caller, page_bounds, page_shape, readable
 from sandbox.world.entities import SandboxDocument
@@ -138,6 +138,9 @@ def base_fields(app_token: str, table_id: str) -> Response:
 def base_records(app_token: str, table_id: str) -> Response:
     """POST /bitable/v1/apps/:token/tables/:id/records/search, in pages of at most 500."""
     table, body = _table(app_token, table_id), json_body()
+    for name in ("filter", "sort", "view_id", "automatic_fields"):
+        if body.get(name):
+            raise not_played(name)
     advanced = _base(app_token).body.get("is_advanced")
     types = {one["name"]: one["type"] for one in table["fields"]}
     names = body.get("field_names") or list(types)

@@ -134,7 +134,7 @@ def event_shape(event: SandboxEvent) -> dict[str, Any]:
         "event_id": event.event_id,
         "organizer_calendar_id": calendar_of(event.owner),
         "summary": event.summary,
-        "description": "",
+        "description": event.description,
         "start_time": time_shape(event.start_s, event.zone),
         "end_time": time_shape(event.end_s, event.zone),
         "visibility": "default",
@@ -156,7 +156,7 @@ def task_shape(task: SandboxTask) -> dict[str, Any]:
     return {
         "guid": task.guid,
         "summary": task.summary,
-        "description": "",
+        "description": task.description,
         "creator": {"id": task.creator, "type": "user", "role": "creator"},
         "members": list(task.members),
         "completed_at": str(task.completed_ms),

@@ -179,6 +179,7 @@ class SandboxEvent:
     deleted: bool = False
     key: str = ""
     create_ms: int = 0
+    description: str = ""
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,7 @@ class SandboxTask:
     deleted: bool = False
     client_token: str = ""
     create_ms: int = 0
+    description: str = ""
 
 
 Entity = (

@@ -97,7 +97,7 @@ def _in_their_chat(here: PressTurn) -> FeatureTurn:
     )
     if group.chat_id == context.chat_id:
         return here
-    return FeatureTurn(group, "group", here.language, here.turn_id, here.beside)
+    return FeatureTurn(group, "group", here.language, here.turn_id, here.beside, here.asked_ms)
 
 
 async def _saved(services: Services, here: FeatureTurn, rule: ChatRule) -> Reply:

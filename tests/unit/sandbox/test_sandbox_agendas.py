@@ -202,3 +202,27 @@ def test_everybody_s_agenda_is_shown_with_what_was_deleted(diary):
 
 def _at(seconds):
     return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def test_descriptions_are_kept(diary):
+    event = diary.book(description="bring slides").json["data"]["event"]
+    body = {"summary": "slides", "description": "ten pages"}
+    task = diary.as_("Alice", "POST", "/task/v2/tasks", body).json["data"]["task"]
+
+    assert (event["description"], task["description"]) == ("bring slides", "ten pages")
+
+
+def test_an_event_of_a_whole_day_is_refused_by_name(diary):
+    day = {"date": "2026-12-03"}
+
+    told = diary.book(start_time=day, end_time=day).json
+
+    assert told["msg"] == "The sandbox does not play events of whole days."
+
+
+@pytest.mark.parametrize("kind", ["user_id", "union_id"])
+def test_ids_of_another_kind_are_refused_by_name(diary, kind):
+    told = diary.as_("Alice", "POST", f"{CALENDARS}/primary", {}, user_id_type=kind)
+
+    assert told.status_code == 400
+    assert told.json["msg"] == f"The sandbox does not play user_id_type={kind}."

@@ -214,6 +214,26 @@ def test_a_base_is_read_table_by_table_and_page_by_page(tenant, shelf):
     assert code(shelf.as_("Alice", "POST", search, {}, page_size=501)) == (200, 1254001)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("filter", {"conjunction": "and", "conditions": []}),
+        ("sort", [{"field_name": "Task", "desc": True}]),
+        ("automatic_fields", True),
+    ],
+)
+def test_a_search_of_records_that_is_not_played_is_refused_by_name(shelf, name, value):
+    table = {"name": "T", "fields": [{"name": "Task", "type": 1}], "records": [{"Task": "a"}]}
+    base = shelf.add(kind="bitable", tables=[table])
+    apps = f"/bitable/v1/apps/{base['token']}/tables"
+    (listed,) = shelf.as_("Alice", "GET", apps).json["data"]["items"]
+
+    search = f"{apps}/{listed['table_id']}/records/search"
+    told = shelf.as_("Alice", "POST", search, {name: value})
+
+    assert told.json["msg"] == f"The sandbox does not play {name}."
+
+
 def test_comments_are_listed_with_what_they_quote(tenant, shelf):
     plan = shelf.add()
     for text, quote in (("Why March?", "3 March"), ("Good", "")):
