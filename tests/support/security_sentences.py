@@ -113,6 +113,10 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
         "tests/acceptance/test_forgetting_by_words.py::test_what_was_kept_and_said_is_shown_and_deleted_with_one_press",
         "tests/acceptance/test_taking_back.py::test_nothing_stays_of_a_message_and_its_card_is_withdrawn",
     ),
+    "a message is edited in Feishu": (
+        "tests/integration/scripts/test_memory_receipts.py::test_an_edited_message_leaves_a_receipt_of_what_it_said_before",
+        "tests/acceptance/test_edits.py::test_a_colleague_reads_what_holds_after_a_correction_its_edit_and_its_retraction",
+    ),
     "a fact or note is deleted": (
         "tests/contract/test_taking_back_contract.py::test_one_fact_is_deleted_for_good_by_its_author_or_subject",
         "tests/contract/test_taking_back_contract.py::test_a_note_is_deleted_with_what_it_was_made_from",
@@ -160,6 +164,9 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
         "tests/unit/memory/receipts/test_receipts.py::test_a_cut_tail_is_refused",
         "tests/acceptance/test_commands.py::test_forget_all_in_p2p_gives_the_receipt_with_a_salt_that_is_stored_nowhere",
     ),
+    "So do the cards that answer": (
+        "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
+    ),
     "- **The copy.**": (
         "tests/unit/memory/receipts/test_receipts.py::test_a_commitment_names_its_text_and_no_other",
     ),
@@ -168,6 +175,12 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
     ),
     "The other salts wait": (
         "tests/contract/test_receipts_contract.py::test_a_retraction_leaves_a_receipt_that_names_its_words_to_their_author_alone",
+    ),
+    "Until then an operator": (
+        "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
+    ),
+    "The turn that shows the copies": (
+        "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
     ),
     "- **The key** is": (
         "tests/unit/memory/receipts/test_receipts.py::test_workers_that_start_together_share_one_key_that_only_the_owner_reads",
@@ -206,20 +219,9 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
     "`--also` looks for": (
         "tests/integration/scripts/test_memory_receipts.py::test_words_in_a_file_or_a_log_survived",
     ),
-    "`scripts/memory receipts` and the console": (
-        "tests/integration/scripts/test_memory_receipts.py::test_the_chain_and_the_key_that_verifies_it_are_published",
+    "`scripts/memory receipts` and": (
         "tests/integration/bot/operations/console/test_receipts_page.py::test_receipts_are_shown_newest_first_and_without_words",
-    ),
-    "a message is edited in Feishu": (
-        "tests/acceptance/test_edits.py::test_the_new_text_replaces_the_old_everywhere",
-        "tests/integration/scripts/test_memory_receipts.py::test_an_edited_message_leaves_a_receipt_of_what_it_said_before",
-    ),
-    "So do the cards that answer": (
-        "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
-    ),
-    "Until then an operator": OUTSIDE,
-    "The turn that shows the copies": (
-        "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
+        "tests/integration/scripts/test_memory_receipts.py::test_the_chain_and_the_key_that_verifies_it_are_published",
     ),
     "**A receipt proves**": (
         "tests/unit/memory/receipts/test_receipts.py::test_any_changed_byte_is_refused",
