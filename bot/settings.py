@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 
 from bot.process import environment
 from bot.process import settings_rules as rules
+from bot.process.machine_zone import machine_zone
 from bot.process.settings_rules import SettingsError as SettingsError
 from bot.text.address_template import AutoMention, MentionTemplate, auto_mention_of
 from bot.text.languages import Sentence
@@ -58,7 +59,7 @@ class Settings:
     data_dir: Path = field(default_factory=usual_data_dir)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["auto", "json", "text"] = "auto"  # auto: text on a terminal, else JSON
-    timezone: str = ""  # IANA name; "": the usual one of the tenant, see `zone`
+    timezone: str = ""  # IANA name; "": the machine's in the sandbox, else the tenant's, see `zone`
     inline_worker: bool | None = None
     workers: int = _limited(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1
     worker_concurrency: int = _limited(32, ge=1, le=256)
@@ -251,7 +252,8 @@ def load(**overrides: object) -> Settings:
     if settings.embedded_database or not settings.feishu_app_id:
         _require_folder(settings.data_dir)
     if not settings.feishu_app_id:
-        return replace(settings, **_sandbox_credentials(settings))
+        zone = settings.timezone or machine_zone()
+        return replace(settings, timezone=zone, **_sandbox_credentials(settings))
     _require_app(settings)
     return settings
 

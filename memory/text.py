@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from unicodedata import category
+from unicodedata import category, east_asian_width
 
 import orjson
 
@@ -21,6 +21,11 @@ _HAN_RUN = re.compile(f"[{HAN}]+")
 def storable(text: str) -> str:
     """`text` as Postgres can keep it: no NUL, no lone surrogates (they become "?")."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def columns(line: str) -> int:
+    """The width of a line on a screen: a Chinese character takes two columns."""
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in line)
 
 
 def as_json(value: object) -> str:

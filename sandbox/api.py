@@ -106,7 +106,7 @@ def _authorise(method: ApiMethod, authorization: str) -> None:
     if not authorization.startswith(USER_TOKEN):
         platform.tokens.check(authorization)
         if TENANT not in method.tokens:
-            raise ApiError(99991663)
+            raise ApiError(99991663, "tenant access token not support")
         if not platform.world.may(method.scopes):
             raise scope_missing(platform.config.app_id, method.scopes)
         return

@@ -10,6 +10,7 @@ from sandbox.config import SandboxConfig
 from sandbox.control import control_api
 from sandbox.extras import Extras
 from sandbox.grants import device_grants
+from sandbox.long_connection import long_connection
 from sandbox.own_origin import keep_to_own_origin
 from sandbox.page import page
 from sandbox.platform import SandboxPlatform
@@ -24,7 +25,8 @@ def create_sandbox(
     extras: Extras | None = None,
     post: Post | None = None,
 ) -> Flask:
-    """Everything under `/`, `/sandbox/`, `/oauth/` and `/open-apis/`; nothing else is answered.
+    """Everything under `/`, `/sandbox/`, `/oauth/`, `/callback/` and `/open-apis/`; nothing
+    else is answered.
 
     State is in memory and belongs to this application: serve it from one process with threads
     (an open page occupies one). `app.extensions["sandbox"]` is the Platform; its `close()` ends
@@ -42,6 +44,7 @@ def create_sandbox(
     app.register_blueprint(open_apis())
     app.register_blueprint(accounts())
     app.register_blueprint(device_grants())
+    app.register_blueprint(long_connection())
     app.register_blueprint(control_api(inspector, extras or Extras()))
     app.register_blueprint(page())
     return app

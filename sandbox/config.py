@@ -21,6 +21,8 @@ class SandboxConfig:
         rate_limits: refuse what Feishu refuses for being too fast.
         token_life_s: life of a tenant access token.
         stream_life_s: after how long a streaming card closes by itself.
+        reconnect_interval_s: what long connections are told of how long to wait between attempts;
+            Feishu says 120.
         uuid_life_s: for how long a repeated uuid is answered with the first message.
         sse_life_s: how long one live-update connection of the page is kept;
             the page reconnects by itself, and a server stops quickly.
@@ -45,6 +47,7 @@ class SandboxConfig:
     rate_limits: bool = True
     token_life_s: int = 7200
     stream_life_s: float = 600.0
+    reconnect_interval_s: int = 1
     uuid_life_s: float = 3600.0
     sse_life_s: float = 5.0
     all_group_messages: bool = True

@@ -77,6 +77,8 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("GET", "/switches", experiments.switches),
         ("POST", "/switches", experiments.switch),
         ("DELETE", "/tokens", experiments.revoke_tokens),
+        ("DELETE", "/connections", experiments.cut_connections),
+        ("POST", "/verify", experiments.verify),
         ("POST", "/scan", registration.scan),
         ("GET", "/console", registration.console),
         ("POST", "/console", registration.set_console),

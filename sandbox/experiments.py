@@ -1,5 +1,7 @@
 """The part of the control interface for experiments: faults, recorded calls, who is where."""
 
+from dataclasses import asdict
+
 from flask import Response, request
 
 from sandbox.control_body import control_body, count_of, number_asked, number_of, text_of
@@ -201,6 +203,16 @@ def revoke_tokens() -> Response:
     with platform.world.lock:
         platform.tokens.revoke_all()
     return json_response({})
+
+
+def verify() -> Response:
+    """Asks the webhook with a challenge: `{status, latency_ms, error}`; without error it passed."""
+    return json_response(asdict(current_platform().pusher.verify()))
+
+
+def cut_connections() -> Response:
+    """Every long connection ends without a word; the app has to connect again."""
+    return json_response({"cut": current_platform().connections.cut()})
 
 
 def _membership(*, member: bool) -> Response:

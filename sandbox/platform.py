@@ -7,6 +7,7 @@ from sandbox.world.agendas import Agendas
 from sandbox.world.cardkit import CardKit
 from sandbox.world.clicks import Clicks
 from sandbox.world.comments import Comments
+from sandbox.world.connections import LongConnections
 from sandbox.world.ephemeral import Ephemeral
 from sandbox.world.feed import Feed
 from sandbox.world.groups import Groups
@@ -31,8 +32,13 @@ class SandboxPlatform:
         self.feed = Feed(self.world)
         self._journal = self._open_journal()
         limiter = Limiter(config.clock)
+        self.connections = LongConnections(config)
         self.pusher = Pusher(
-            config, post or http_post(), on_attempt=self.feed.delivery, is_wanted=self._is_wanted
+            config,
+            post or http_post(),
+            connections=self.connections,
+            on_attempt=self.feed.delivery,
+            is_wanted=self._is_wanted,
         )
         self.tokens = Tokens(config)
         self.user_tokens = UserTokens(config)
@@ -52,6 +58,7 @@ class SandboxPlatform:
     def close(self) -> None:
         """Stop pushing, end the live streams, close the journal."""
         self.pusher.close()
+        self.connections.close()
         self.feed.close()
         if self._journal is not None:
             self._journal.close()

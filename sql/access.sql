@@ -36,7 +36,7 @@ declare
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,
     turn_reply, button_looks, card_sent, keep_cards, thread_entered,
-    commands_among, messages_told, thread_number, newest_of_thread, nth_of_thread, longest_line, others_bytes, window_ids, summary_of, summary_from, is_from_before, outside_window, hold_messages,
+    commands_among, words_of, messages_told, thread_number, newest_of_thread, nth_of_thread, longest_line, others_bytes, window_ids, summary_of, summary_from, is_from_before, outside_window, hold_messages,
     facts_told, merged_facts, former_values, merge_patch,
     fact_id, facts_of_chat, replaced_facts, facts_held, group_facts, replaceable_facts,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
@@ -52,7 +52,7 @@ declare
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
     accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
-    keep_source_terms, keep_told_terms, keep_talk_terms, reader_number,
+    keep_source_terms, keep_told_terms, keep_talk_terms, reader_number, is_gone,
     thread_source, thread_sources, noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
@@ -62,7 +62,7 @@ declare
   of_taking_back constant text[] := '{
     keyed_hashes, keep_line_terms, keep_question_terms, packed_record, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, phrases_of, units_without_others, source_terms_among, tells_any, said_since,
-    sources_of, turns_given, pass_on_sources, rows_written, rows_since, draft_receipt, drop_item,
+    sources_of, turns_given, pass_on_sources, bare_words, rows_written, rows_since, draft_receipt, drop_item,
     imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates,
     recall_likely, recall_span
   }';
@@ -78,7 +78,7 @@ declare
     take_back_kept, undo_kept, take_back_sources, take_back_tellers, take_back_told, take_back_calls,
     withdraw_kept_cards,
     drop_forgetting_turns, take_due_withdrawals, drop_withdrawal,
-    said_to_forget, forget_chosen, forget_in_chat, forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
+    said_to_forget, said_elsewhere, forget_chosen, forget_in_chat, forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed, count_embeddings, drop_other_embeddings,
     note_reaction, list_feedback, card_to_redraw,
     people_named, remember_people, list_people, count_people, link_person,
@@ -88,8 +88,8 @@ declare
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
     begin_welcome, end_welcome,
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
-    forget_person, person_mark, forgotten_at, count_person, export_person, forget_conversation, forget_thread_transcript,
-    apply_retention, receipts_to_sign, keep_receipt, receipt_of, take_receipts, list_receipts,
+    forget_person, person_mark, messages_gone, count_person, export_person, forget_conversation, forget_thread_transcript,
+    apply_retention, receipts_to_sign, keep_receipt, receipt_of, take_receipts, own_receipts, list_receipts,
     cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,
     take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,
     wait_for_answer, may_answer_unasked, leave_unanswered, stop_proactive,

@@ -16,7 +16,7 @@ from lab.doubles import lite
 from memory import migrations
 from tests.support import depth, postgres
 
-pytest_plugins = ["tests.support.planning"]
+pytest_plugins = ["tests.support.planning", "tests.support.routes"]
 
 _HERE = Path(__file__).parent
 

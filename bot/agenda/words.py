@@ -10,12 +10,9 @@ from bot.agenda.refusals import AgendaRefused
 from bot.text.dates.moments import when
 from memory.dates.days import next_date
 from memory.dates.expressions import (
-    COMING_DAYS,
     DATES,
+    DAYS,
     PAST_DAYS,
-    SHORT_WEEKDAYS,
-    TODAY,
-    WEEKDAYS,
     named_days,
 )
 
@@ -23,7 +20,7 @@ MOST_DAYS = 14
 _LONGEST = 300
 _A_WEEK = 7
 _FARTHEST = timedelta(days=366)
-_DAYS = (TODAY, *COMING_DAYS, *WEEKDAYS, SHORT_WEEKDAYS, *DATES)
+_DAYS = (*DAYS, *DATES)
 _THIS_WEEK = re.compile(r"\bthis week\b|[这本]个?(?:周|星期|礼拜)(?![一二三四五六日天末])", re.I)
 _NEXT_WEEK = re.compile(r"\bnext week\b|下个?(?:周|星期|礼拜)(?![一二三四五六日天末])", re.I)
 _UNTIL = re.compile(

@@ -38,6 +38,7 @@ from bot.agents.tools.recording import recorded
 from bot.agents.tools.tool_calls import Hands, offered
 from bot.agents.tools.toolkit import Toolkit
 from bot.documents.turn_documents import TurnDocuments
+from bot.process.long_texts import computed
 from bot.text.languages import Language
 from memory.outcomes import STOPPED as STOPPED_TURN
 from memory.outcomes import TurnOutcome, apologised
@@ -189,7 +190,8 @@ class Manager:
         tools = self._tools.with_outside(turn.deps.outside)
         if turn.allowed is not None:
             tools = tools.part(tuple(_within(tools, turn.allowed, turn.deps.outside)))
-        sent = choose(tools, turn.prompt, self._delegation.names)
+        prompt, names = turn.prompt, self._delegation.names
+        sent = await computed(lambda: choose(tools, prompt, names), prompt.characters)
         hands = Hands(tools, turn.deps, sent)
         try:
             return await self._ask(turn, hands, offers_tools=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -27,7 +28,7 @@ from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, language, people_of
 from bot.answering.question_source import QuestionSource
-from bot.answering.recall import recalled
+from bot.answering.recall import recalled, size_of
 from bot.answering.request_rate import asker_of, too_many
 from bot.answering.texts import say_both
 from bot.answering.usage_limits import used_up
@@ -43,6 +44,7 @@ from bot.listening.transcript import MessageRecord
 from bot.outbox.buttons import Reply, reply_of
 from bot.outbox.foot import Foot
 from bot.process import metrics, timing
+from bot.process.long_texts import computed
 from bot.process.timing import stage
 from bot.queue.jobs import Later
 from bot.services import Services
@@ -85,7 +87,8 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     spoken = language(services, turn, opened)
     reply = reply_of(agent_answer, given, chat_type=turn.chat_type, language=spoken)
     seconds = services.clock() - turn.received_ms / 1000
-    foot = _foot(turn, agent_answer, earlier, seconds, spoken)
+    made_with = await _made_with(turn, agent_answer, earlier)
+    foot = _foot(turn, agent_answer, made_with, seconds, spoken)
     if opened.degraded:  # no button would work without the memory
         return replace(reply, foot=replace(foot, bare=True, without_memory=True))
     return replace(reply, foot=foot)
@@ -94,21 +97,25 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
 def _foot(
     turn: Turn,
     answer: AgentAnswer,
-    earlier: Sequence[Passage],
+    made_with: Sequence[Passage],
     seconds: float,
     language: Language,
 ) -> Foot:
     """The note below the answer that says how it was made."""
-    sources = tuple(cited(turn, _made_with(turn, answer, earlier)))
+    sources = tuple(cited(turn, made_with))
     heard = turn.question if turn.request.message_type == AUDIO else ""
-    return Foot(language, seconds, sources, answer.ended, heard=heard)
+    is_apology = answer.means.kind in ("apologised", "refused")
+    return Foot(language, seconds, sources, answer.ended, heard=heard, apology=is_apology)
 
 
-def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
+async def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
     """The earlier passages that the answer is made with, oldest first."""
     if answer.means.kind not in ("answered", "stopped"):
         return []
-    return sources_of(answer.text, earlier, answer.passages, question=turn.question)
+    read = len(answer.text) + size_of([*earlier, *answer.passages])
+    return await computed(
+        lambda: sources_of(answer.text, earlier, answer.passages, question=turn.question), read
+    )
 
 
 async def _answer(
@@ -308,7 +315,8 @@ async def _prompt(
     earlier = await recalled(services, turn, opened, turns, hidden)
     _keep(services, opened, came, turn.bot.name)
     note_sources(_given(turn, opened))
-    prompt = build_prompt(
+    build = partial(
+        build_prompt,
         opened,
         turn.question,
         _scene(services, turn, opened),
@@ -325,6 +333,8 @@ async def _prompt(
         typed=turn.request.message_type in _WRITTEN_BY_SENDER,
         reads_only=turn.private or turn.unasked,
     )
+    said = sum(len(message.content) for message in opened.told)
+    prompt = await computed(build, said + len(turn.question) + len(earlier.text))
     note_sources(source for one in earlier.found for source in one.ids)
     return prompt, (*spoken_here(turn.context, opened), *earlier.found)
 

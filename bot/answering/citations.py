@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from bot.agents.offline.facts import stated
+from bot.agents.offline.small_talk import kind_sent
 from bot.answering.question import Turn
-from bot.listening.questions import is_question
 from bot.outbox.foot import RecalledSource, Where
 from memory.models import OpenTurn
 from memory.recall.changes import replaced
@@ -31,14 +32,14 @@ def spoken_here(here: AgentMemoryContext, opened: OpenTurn) -> Iterator[Passage]
 
 
 def cited(turn: Turn, passages: Sequence[Passage]) -> Iterator[RecalledSource]:
-    """The sources below an answer, oldest first: statements, unless there are only questions. What
-    a later one replaced stands with that one."""
-    stated = [one for one in passages if not is_question(one.question)] or list(passages)
-    before = _replaced_by(stated)
-    for one in stated:
+    """The sources below an answer, oldest first. Questions and requests are none. What a later
+    statement replaced stands with that one."""
+    said = [one for one in passages if stated(one.question) or kind_sent(one.question)]
+    before = _replaced_by(said)
+    for one in said:
         if one.turn_id in before.values():
             continue
-        older = next((old for old in stated if before.get(one.turn_id) == old.turn_id), None)
+        older = next((old for old in said if before.get(one.turn_id) == old.turn_id), None)
         yield RecalledSource(
             one.asked_at,
             _said_where(turn.context, one),
@@ -52,10 +53,10 @@ def cited(turn: Turn, passages: Sequence[Passage]) -> Iterator[RecalledSource]:
         )
 
 
-def _replaced_by(stated: Sequence[Passage]) -> Mapping[str, str]:
+def _replaced_by(said: Sequence[Passage]) -> Mapping[str, str]:
     """turn_id of a passage → that of the last one that it replaced."""
-    until = replaced(stated)
-    by_time = {one.asked_at: one.turn_id for one in stated}
+    until = replaced(said)
+    by_time = {one.asked_at: one.turn_id for one in said}
     return {by_time[at]: old for old, at in until.items() if at in by_time}
 
 

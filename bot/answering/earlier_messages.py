@@ -18,7 +18,7 @@ from bot.text.roster import Person
 
 log = structlog.get_logger()
 
-LOOK_BACK_TIMEOUT_S = 2.0
+LOOK_BACK_TIMEOUT_S = 1.0
 _RECENT = 20
 _RECENT_S = 3600
 

@@ -51,7 +51,9 @@ class Heard:
 
     `discussion` is where in it the message belongs; in a thread there is none.
 
-    What is not `kept` is still to be recorded and stored, with the opening of the turn.
+    What is not `kept` is still to be recorded and stored, with the opening of the turn. `before` is
+    what was said before it, oldest first, where nobody had named the bot lately; None: it was not
+    looked up.
     """
 
     message: IncomingMessage
@@ -59,6 +61,7 @@ class Heard:
     conversation: ChannelConversation | None = None
     kept: bool = True
     discussion: Discussion | None = None
+    before: tuple[MessageRecord, ...] | None = None
 
     def within(self, conversation: ChannelConversation | None) -> Heard:
         """The same, its topic found in that conversation."""
@@ -174,8 +177,27 @@ def opening_args(
         "decision": decision_args(heard.message, heard.decision)
     }
     if follows(services, request):
-        args["heard"] = heard_args(heard.message.record(), timeout_ms(services), held)
+        record = heard.message.record()
+        args["heard"] = heard_args(record, timeout_ms(services), held, heard.before or ())
     return args
+
+
+async def looked_back(services: Services, request: TurnRequest, heard: Heard, bot: Person) -> Heard:
+    """What was heard, with what was said before it where this worker knows of no conversation in
+    the chat: nothing of it is stored then, and the question may be about it."""
+    if heard.kept or not follows(services, request):
+        return heard
+    transcripts, now_ms = services.transcripts, heard.message.timestamp
+    since_ms = now_ms - timeout_ms(services)
+    if transcripts.of(request.tenant_key, request.chat_id).is_on(since_ms):
+        return heard
+    before = await transcripts.earlier.within(
+        since_ms,
+        now_ms,
+        (request.tenant_key, request.chat_id, request.thread_id),
+        lambda: recent_messages(services, request, bot),
+    )
+    return replace(heard, before=before)
 
 
 def told_args_of(
@@ -199,11 +221,17 @@ def told_args_of(
 async def before_answer(
     services: Services, request: TurnRequest, heard: Heard, bot: Person
 ) -> AsyncIterator[Callable[[], Awaitable[tuple[MessageRecord, ...]]]]:
-    """What was said before an answer that begins a conversation, looked up while it is sent."""
+    """What was said before an answer that begins a conversation, looked up while it is sent unless
+    it was before."""
     if heard.conversation or not follows(services, request):
         yield _nothing
         return
-    looking = asyncio.create_task(recent_messages(services, request, bot))
+
+    async def earlier() -> tuple[MessageRecord, ...]:
+        known = heard.before
+        return await recent_messages(services, request, bot) if known is None else known
+
+    looking = asyncio.create_task(earlier())
 
     async def before() -> tuple[MessageRecord, ...]:
         return (*await looking, heard.message.record())

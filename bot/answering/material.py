@@ -23,7 +23,7 @@ from bot.answering.question_source import QuestionSource, fetched, unreadable
 from bot.answering.quoted_messages import quotation_chain, shown
 from bot.answering.voice import AUDIO, Unheard, not_heard, words_of
 from bot.feishu.content import UNREADABLE_CARD
-from bot.feishu.errors import FeishuFailure
+from bot.feishu.errors import FeishuFailure, ResourceTooLarge
 from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
 from bot.feishu.resources import Attachment
 from bot.files.reading import Reason
@@ -195,26 +195,28 @@ async def _images(
     remarks: list[str] = []
     for number, (message_id, key) in enumerate(pictures, 1):
         room = MOST_BYTES - sum(len(image.data) for image in images)
-        reason = "there are too many" if number > MOST_IMAGES else ""
-        data = b"" if reason else await _downloaded(services, message_id, key, room, deadline)
-        kind = media_type(data)
-        if kind:
+        data, reason = b"", "there are too many"
+        if number <= MOST_IMAGES:
+            data, reason = await _downloaded(services, message_id, key, room, deadline)
+        if kind := media_type(data):
             images.append(Image(data, kind))
         else:
-            reason = reason or _why_not_shown(data)
             remarks.append(remark(f"image {number} of {len(pictures)} not shown: {reason}"))
     return tuple(images), remarks
 
 
 async def _downloaded(
     services: Services, message_id: str, key: str, room: int, deadline: float
-) -> bytes:
+) -> tuple[bytes, str]:
+    """The picture, and why it cannot be shown if it cannot."""
     try:
         async with asyncio.timeout_at(deadline):
-            return await services.feishu.download_resource(message_id, key, "image", room)
+            data = await services.feishu.download_resource(message_id, key, "image", room)
     except (TimeoutError, FeishuFailure) as exc:
         log.info("incoming.image_unavailable", error=type(exc).__name__)
-        return b""
+        too_large = f"all images together may have {MOST_BYTES // 1_000_000} MB, and it has more"
+        return b"", too_large if isinstance(exc, ResourceTooLarge) else "it could not be loaded"
+    return data, _why_not_shown(data)
 
 
 def _described(attachment: Attachment) -> str:
@@ -225,7 +227,7 @@ def _described(attachment: Attachment) -> str:
 
 def _why_not_shown(data: bytes) -> str:
     if not data:
-        return "it is too large or could not be loaded"
+        return "it is empty"
     known = next((name for start, name in _OTHERS.items() if data.startswith(start)), "")
     brand = _BRANDS.get(data[8:12], "") if data[4:8] == b"ftyp" else ""
     svg = "SVG" if b"<svg" in data[:1024].lower() else ""

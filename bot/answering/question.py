@@ -84,7 +84,7 @@ class Turn:
     @property
     def target(self) -> Target:
         in_thread = self.in_group and self.context.root_id != MAIN_ROOT
-        return Target(self.reply_to, self.request.chat_id, in_thread)
+        return Target(self.reply_to, self.request.chat_id, in_thread, self.request.in_place)
 
     @property
     def chat_type(self) -> ChatType:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -13,6 +14,7 @@ from bot.agents.prompts.drawn_on import note_sources
 from bot.answering.question import Turn
 from bot.answering.told_passages import told_passages
 from bot.process import timing
+from bot.process.long_texts import computed
 from bot.process.timing import stage
 from bot.services import Services
 from bot.text.slash_commands import parse
@@ -50,7 +52,8 @@ async def recalled(
     """
     most = MOST_TOLD + min(len(told), _MOST_IN_WINDOW) + len(hidden)
     if opened.recalled is not None:
-        hits = in_order(passages(opened.recalled), turn.question, most)
+        there = passages(opened.recalled)
+        hits = await computed(lambda: in_order(there, turn.question, most), size_of(there))
         found = said(fitting(hits, turn.question), most)
     elif _is_wanted(services, turn, opened):
         found = await _found(services, turn, opened, most)
@@ -62,11 +65,19 @@ async def recalled(
     )
     timing.keep(recalled=[passage.turn_id for passage in earlier])
     names, now = turn.names, _asked_at(services, turn)
-    lines = told_passages(earlier, turn.context, now, names.known, names.label, turn.question)
+    tell = partial(
+        told_passages, earlier, turn.context, now, names.known, names.label, turn.question
+    )
+    lines = await computed(tell, size_of(earlier))
     former = [one for one in await _former(services, turn, opened) if one.turn_id not in hidden]
     note_sources(one.turn_id for one in former)
     subject = names.label(turn.context.user_id, "")
     return with_former(lines, former, question=turn.question, subject=subject, now=now)
+
+
+def size_of(passages: Iterable[Passage]) -> int:
+    """Their characters."""
+    return sum(len(one.question) + len(one.answer) for one in passages)
 
 
 def vector_of(services: Services, turn: Turn) -> AbstractContextManager[QuestionVector | None]:

@@ -61,7 +61,8 @@ def is_stop(question: str) -> bool:
 
 def too_many(services: Services, language: Language) -> str:
     """What the person is told."""
-    return say("too-many-requests", language, limit=services.rates.per_minute)
+    rates = services.rates
+    return say("too-many-requests", language, at_once=rates.at_once, limit=rates.per_minute)
 
 
 async def _ends_an_answer(

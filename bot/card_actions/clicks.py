@@ -10,6 +10,7 @@ What a feature's button does is in the feature's room (`bot.features.registry`).
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import structlog
 
@@ -72,6 +73,7 @@ async def handle_click(
     if press.kind == "follow_up" and not await _may_ask(services, click, press):
         return
     request = await as_pressed(services, action, click, press, place, _words(press))
+    request = replace(request, in_place=bool(press.payload.get("in_place")))
     answered = handle_request(
         services,
         request,
@@ -79,7 +81,7 @@ async def handle_click(
         answering=answering_of(press, action),
         lease=lease,
     )
-    if "form" in press.payload:  # drawn anew, it would forget what was chosen
+    if "form" in press.payload or request.in_place:  # drawn anew, it would forget what was chosen
         await answered
         return
     if press.kind == "share":  # a refusal leaves its button as it was

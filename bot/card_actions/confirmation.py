@@ -61,6 +61,7 @@ async def pressed(
         values=values,
         attempts=opened.attempts,
         pressed_ms=turn.received_ms,
+        asked_ms=turn.request.create_time_ms,
     )
     return await PRESSES[press_name(press)](services, asked)
 
@@ -122,6 +123,7 @@ async def _performed_here(
         subject=turn.names.name(turn.context.user_id),
         working_memory=WorkingMemory(),
         now=services.now(),
+        asked=services.asked_at(action.asked_ms),
         people=turn.names.roster(people_of(turn)),
         context=turn.context,
         turn_id=turn.id,
@@ -163,4 +165,5 @@ def _action(press: Press) -> PendingAction:
         description=press.payload["description"],
         actor_id=press.actor_id,
         conversation_id=press.conversation_id,
+        asked_ms=press.payload.get("asked_ms", 0),
     )

@@ -6,9 +6,10 @@ old one is taken away.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from bot.answering.question import Turn
 from bot.card_actions.confirmation import pressed
@@ -16,18 +17,13 @@ from bot.card_actions.pressed_message import as_pressed, where_alone
 from bot.features.commands import texts
 from bot.features.feature import FeatureTurn
 from bot.features.own_memory import items
-from bot.features.own_memory import texts as item_texts
 from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
-from bot.feishu.errors import FeishuError
 from bot.feishu.events import CardAction
 from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Aside
-from bot.outbox.notices import show_privately
 from bot.services import Services
 from bot.text.languages import Language
-from bot.turn import handle_request
 from memory.models import OpenTurn
-from memory.origins import Origin
 from memory.tables.buttons import Click, Press
 
 
@@ -49,45 +45,18 @@ async def press_beside(
     place = where_alone(press)
     request = await as_pressed(services, action, click, press, place, words)
     target = Aside(click.operator_id, click.chat_id)
-    answering = partial(_pressed, press=press, received_ms=received_ms)
+    answering = partial(_pressed, press=press, values=action.form_value)
     shown = await answer_alone(services, request, received_ms, target, answering)
     if shown.outcome != "failed":
         await take_away(services, click.message_id)
 
 
 async def _pressed(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press, received_ms: int
+    services: Services, turn: Turn, opened: OpenTurn, *, press: Press, values: Mapping[str, Any]
 ) -> Reply:
     language = cast(Language, press.payload["language"])
-    if press.payload["decision"] != "confirm":
+    if press.payload.get("decision") == "cancel":
         here = FeatureTurn(turn.context, turn.chat_type, language, turn.id, press.payload["beside"])
         left = await items.show_items(services, here)
         return replace(left, text=f"{texts.say('cancelled', language)}\n\n{left.text}")
-    if press.payload["tool"] == items.CORRECT:
-        return await _ask_privately(services, turn, press, received_ms)
-    return await pressed(services, turn, opened, press=press)
-
-
-async def _ask_privately(services: Services, turn: Turn, press: Press, received_ms: int) -> Reply:
-    """Asks for the new value in p2p: whatever is typed in the group, everybody reads."""
-    language = cast(Language, press.payload["language"])
-    person = turn.context.actor_id
-    line = item_texts.say("correcting", language)
-    try:
-        shown = await show_privately(services.feishu, person, line, turn_id=turn.id)
-    except FeishuError:
-        return Reply(item_texts.say("not-sent-privately", language))
-    origin = Origin("private_answer", turn.id)
-    request = replace(
-        turn.request,
-        id=origin.turn_id,
-        origin=origin,
-        root_id="",
-        threaded=False,
-        chat_id=shown.chat_id,
-        reply_to=shown.message_id,
-    )
-    there = {key: value for key, value in press.payload.items() if key != "beside"}
-    answering = partial(pressed, press=replace(press, payload=there))
-    await handle_request(services, request, received_ms, answering=answering)
-    return Reply(item_texts.say("asked-privately", language))
+    return await pressed(services, turn, opened, press=press, values=values)

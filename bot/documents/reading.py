@@ -5,7 +5,6 @@ The reader keeps nothing between two calls: what one person can open never answe
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, tzinfo
 from typing import Any
@@ -33,11 +32,11 @@ from bot.documents.refusals import UnreadDocument, unread
 from bot.feishu.documents import DocumentCalls, FoundDocument, SheetTab
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.fields import as_dict, as_list, as_text
+from bot.process.long_texts import computed
 
 MOST_BASE_TABLES = 20
 _ROWS_PER_CALL = 1000
 _MOST_COLUMNS = 100
-_IN_A_THREAD = 30_000  # characters; more would hold up everybody else for some 20 ms
 
 _log = structlog.get_logger(__name__)
 
@@ -108,10 +107,7 @@ class DocumentReader:
         title = await self._calls.docx_title(token, as_user)
         markdown = await self._calls.docx_markdown(token, as_user)
         comments, cuts = await self._comments(token, "docx", as_user)
-        if len(markdown) > _IN_A_THREAD:
-            sections, cut = await asyncio.to_thread(sections_of, markdown)
-        else:
-            sections, cut = sections_of(markdown)
+        sections, cut = await computed(lambda: sections_of(markdown), len(markdown))
         return ReadDocument(
             link.url, token, "docx", title, parted(sections), comments, (*cut, *cuts)
         )

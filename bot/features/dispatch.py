@@ -1,4 +1,4 @@
-"""What is answered: a command, one that does not exist, an item's new words, else the model."""
+"""What is answered: a command, one that does not exist, else the model."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from bot.agents.offline.commands_meant import command_meant
 from bot.answering.answering import answer as answer_by_model
 from bot.answering.question import Turn, language
 from bot.features.commands import texts
-from bot.features.feature import CommandTurn, FeatureTurn
+from bot.features.feature import CommandTurn
 from bot.features.help.unknown import answer_unknown
-from bot.features.own_memory.items import awaited, correct_item
 from bot.features.registry import COMMAND_FUNCTIONS, PERSONAL_COMMANDS
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.decisions import Reason
@@ -39,6 +38,7 @@ async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Repl
             turn.chat_type,
             language(services, turn, opened),
             turn.id,
+            asked_ms=turn.request.create_time_ms,
             command=command,
             turn=turn,
             opened=opened,
@@ -47,10 +47,6 @@ async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Repl
             return reply
     if unknown := _unknown(services, turn, opened):
         return Reply(unknown)
-    if item := awaited(opened, turn.context.actor_id):
-        spoken = language(services, turn, opened)
-        here = FeatureTurn(turn.context, turn.chat_type, spoken, turn.id)
-        return await correct_item(services, here, item, turn.question)
     return None
 
 

@@ -26,13 +26,15 @@ from memory.tables.timers import DueTimer, Kind
 @dataclass(frozen=True, slots=True)
 class FeatureTurn:
     """A turn that a feature answers in place of the model. `beside`: the group beside which the
-    card is to stand, if it does."""
+    card is to stand, if it does. `asked_ms`: when it was written or pressed, since epoch; 0 is
+    now."""
 
     context: AgentMemoryContext
     chat_type: ChatType
     language: Language
     turn_id: str
     beside: str = ""
+    asked_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from bot.feishu.pacing import Pacer
 from bot.feishu.retry import RetryPolicy, retry_delay
 from bot.feishu.tokens import TenantToken, Token
 from bot.feishu.transport import ApiRequest, ApiResponse, Transport
+from bot.process.asker import asker_of_this_task
 from bot.process.working_places import waiting
 
 _log = structlog.get_logger(__name__)
@@ -91,7 +92,7 @@ class Caller:
             attempt += 1
             token = as_user or await self._token(maybe_done=maybe_done)
             if pacer:
-                await pacer.turn(key, as_user)
+                await pacer.turn(key, asker_of_this_task() or as_user)
             if self._app and request.api:
                 await self._app.turn(request.api)
             outcome = await self._attempt(request, token, is_file)

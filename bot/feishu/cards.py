@@ -16,7 +16,10 @@ from memory.text import as_json, one_line
 
 _ANSWER_ID = "answer"
 STAGE_ID = "stage"
+_STAGE_ROW_ID = "stage_row"
+_STOP_ID = "stop"
 MAX_CARD_BYTES = 30_000
+INPUT_CHARS = 1000  # Feishu's most
 _SUMMARY_CHARS = 60
 _ROW_OF_DASHES = re.compile(
     r"^[ \t]*+(?:\|[ \t]*+)?(?::?-{1,64}:?[ \t]*+\|[ \t]*+)+[ \t:-]*$", re.MULTILINE
@@ -40,16 +43,24 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
+class Input:
+    """A line to write on, empty at first, under a plain `label`."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Button:
     """A button below the answer; a click brings `value` back (an object: Feishu takes no text).
-    With `selects` it submits a form of them: what is chosen comes back by name. With `entry` it
+    With `fields` it submits a form of them: their values come back by name. With `entry` it
     stands beside that paragraph, counted from the last."""
 
     text: str
     value: dict[str, Any]
     danger: bool = False
     disabled: bool = False
-    selects: tuple[Select, ...] = ()
+    fields: tuple[Select | Input, ...] = ()
     entry: int = 0
 
 
@@ -96,9 +107,7 @@ def answer_card(
     element_id: str = _ANSWER_ID,
     summary: str | None = None,
     buttons: Sequence[Button] = (),
-    streaming: bool = False,
     note: str | None = None,
-    stage: str | None = None,
     asked: str | None = None,
     foot: CardFoot | None = None,
 ) -> dict[str, Any]:
@@ -106,7 +115,7 @@ def answer_card(
     have `buttons` beside them stand below in elements of their own.
 
     `summary` is what the chat list shows (default: the beginning of the text); `note` is small
-    plain text below the answer, and so is `stage`, which changes while the answer is written.
+    plain text below the answer.
     `asked`, above the answer, is the question that somebody pressed. Only `markdown` is the answer.
     """
     elements: list[dict[str, Any]] = []
@@ -119,17 +128,60 @@ def answer_card(
     elements += entry_elements(entries, beside)
     if note:
         elements.append(_note(note))
-    if stage:
-        elements.append({"tag": "div", "text": {**_small(stage), "element_id": STAGE_ID}})
     elements += below
     elements += _below(foot) if foot else []
     config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
     shown = _summary(markdown) if summary is None else summary
-    if shown or streaming:
+    if shown:
         config["summary"] = {"content": shown}
-    if streaming:
-        config |= {"streaming_mode": True, "streaming_config": _STREAMING}
     return {"schema": "2.0", "config": config, "body": {"elements": elements}}
+
+
+def streaming_card(
+    markdown: str, *, element_id: str, stage: str = "", stop: Button | None = None
+) -> dict[str, Any]:
+    """The card of an answer that is being written: below the text so far `stage`, small plain text
+    that changes meanwhile, and a button to stop it."""
+    card = answer_card(markdown, element_id=element_id)
+    card["config"] |= {
+        "summary": {"content": _summary(markdown)},
+        "streaming_mode": True,
+        "streaming_config": _STREAMING,
+    }
+    elements = card["body"]["elements"]
+    if stage:
+        text = {**_small(stage), "element_id": STAGE_ID}
+        elements.append({"tag": "div", "element_id": _STAGE_ROW_ID, "text": text})
+    if stop:
+        elements.append(_button(_STOP_ID, stop))
+    return card
+
+
+def closing_actions(shown: Mapping[str, Any], final: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What makes an `answer_card` of a `streaming_card` and ends its streaming, in one call. Both
+    have the answer under the same id.
+
+    Source: Feishu, “Batch update a card entity” (cardkit-v1): actions are done in order.
+    """
+    (answer, *below), now = shown["body"]["elements"], final["body"]["elements"]
+    id = answer["element_id"]
+    place = next(number for number, one in enumerate(now) if one.get("element_id") == id)
+    summary = final["config"].get("summary", {"content": ""})
+    settings = {"config": {"streaming_mode": False, "summary": summary}}
+    actions = [_action("partial_update_setting", settings=settings)]
+    if below:
+        ids = [one["element_id"] for one in below]
+        actions.append(_action("delete_elements", element_ids=ids))
+    actions.append(_action("update_element", element_id=id, element=now[place]))
+    for where, elements in (("insert_before", now[:place]), ("insert_after", now[place + 1 :])):
+        if elements:
+            added = {"type": where, "target_element_id": id, "elements": elements}
+            actions.append(_action("add_elements", **added))
+    return actions
+
+
+def _action(name: str, **params: Any) -> dict[str, Any]:
+    return {"action": name, "params": params}
 
 
 def _note(text: str) -> dict[str, Any]:
@@ -147,7 +199,7 @@ def _drawn(
     """The buttons below all, and those beside each entry."""
     places: dict[int, list[dict[str, Any]]] = {}
     for number, button in enumerate(buttons, 1):
-        made = _form(number, button) if button.selects else _button(f"button_{number}", button)
+        made = _form(number, button) if button.fields else _button(f"button_{number}", button)
         places.setdefault(button.entry if has_entries else 0, []).append(made)
     return places.pop(0, []), places
 
@@ -165,11 +217,11 @@ def _button(element_id: str, button: Button) -> dict[str, Any]:
 
 def _form(number: int, button: Button) -> dict[str, Any]:
     """Names are unique in the card; the option that is chosen at first must be one of them.
-    Source: Feishu, “Form container” and “Dropdown select”, card JSON 2.0."""
+    Source: Feishu, “Form container”, “Dropdown select” and “Input”, card JSON 2.0."""
     elements: list[dict[str, Any]] = []
-    for select in button.selects:
-        elements.append({"tag": "div", "text": {"tag": "plain_text", "content": select.label}})
-        elements.append(_select(select))
+    for one in button.fields:
+        elements.append({"tag": "div", "text": {"tag": "plain_text", "content": one.label}})
+        elements.append(_select(one) if isinstance(one, Select) else _input(one))
     submit = _button(f"button_{number}", button) | {
         "type": "primary_filled",
         "name": f"submit_{number}",
@@ -195,6 +247,10 @@ def _select(select: Select) -> dict[str, Any]:
         "initial_option": select.initial,
         "options": options,
     }
+
+
+def _input(one: Input) -> dict[str, Any]:
+    return {"tag": "input", "name": one.name, "width": "fill", "max_length": INPUT_CHARS}
 
 
 def _below(foot: CardFoot) -> list[dict[str, Any]]:

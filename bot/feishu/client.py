@@ -9,7 +9,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -399,6 +399,14 @@ class FeishuClient:
         path = f"{_card_path(card_id)}/settings"
         await self._operate(card_id, ApiRequest("PATCH", path, body=body, api="card settings"))
 
+    async def batch_update_card(
+        self, card_id: str, actions: Sequence[Mapping[str, Any]], sequence: int, uuid: str
+    ) -> None:
+        """Change settings and elements of a card in one call (`cards.closing_actions`)."""
+        body = {"actions": _compact(actions), "sequence": sequence, "uuid": uuid}
+        path = f"{_card_path(card_id)}/batch_update"
+        await self._operate(card_id, ApiRequest("POST", path, body=body, api="batch update card"))
+
     async def update_card(
         self, card_id: str, card: Mapping[str, Any], sequence: int, uuid: str
     ) -> None:
@@ -425,7 +433,7 @@ def _card_path(card_id: str) -> str:
     return f"{_CARDS}/{_part(card_id)}"
 
 
-def _compact(value: Mapping[str, Any]) -> str:
+def _compact(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

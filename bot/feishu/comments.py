@@ -15,7 +15,7 @@ from bot.feishu.caller import Caller
 from bot.feishu.comment_events import CommentPlace, CommentReply, CommentThread
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required
-from bot.feishu.pacing import Pacer, SharedPace
+from bot.feishu.pacing import FairPacer, SharedPace
 from bot.feishu.retry import ONCE, RetryPolicy
 from bot.feishu.transport import ApiRequest
 
@@ -32,7 +32,7 @@ class CommentCalls:
 
     def __init__(self, caller: Caller, pace: SharedPace, **seams: Any) -> None:
         self._caller = caller
-        self._slow = Pacer("comment lookup", 10, pace, window_s=_TEN_IN_S, **seams)
+        self._slow = FairPacer("comment lookup", 10, pace, window_s=_TEN_IN_S, **seams)
 
     async def thread(self, place: CommentPlace, as_user: str = "") -> CommentThread | None:
         """The thread as it is now; None: it is not there any more."""

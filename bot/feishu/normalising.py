@@ -14,17 +14,26 @@ from bot.text.markdown import FENCE, ITEM, closes
 _TAB = 4
 _DEEPEST = 8
 _INDENT = re.compile(r"[ \t]*")
+# Control characters, and those that Unicode never assigns: Feishu refuses or drops some of them.
+_NO_CHARACTERS = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef"
+    + "".join(
+        f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
+    )
+    + "]"
+)
 _LANGUAGE = re.compile(r"[0-9A-Za-z_+#.-]{0,20}")
 
 
 def normalised(text: str) -> str:
-    """`text` with `\\n` as its only line break, lists nested by four spaces, code blocks at the
-    beginning of lines, in three backticks where these do, and closed.
+    """`text` without control characters, with `\\n` as its only line break, lists nested by four
+    spaces, code blocks at the beginning of lines, in three backticks where these do, and closed.
 
     Normalising a normalised text changes nothing.
     """
     reader = _Reader()
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    broken = text.replace("\r\n", "\n").replace("\r", "\n")
+    for line in _NO_CHARACTERS.sub("", broken).split("\n"):
         reader.read(line)
     return "\n".join(reader.finished())
 

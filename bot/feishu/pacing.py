@@ -56,8 +56,11 @@ def shared_limit(limit: int, share: float, window_s: float = _WINDOW_S) -> tuple
 class Slots(Protocol):
     """When the calls of each key left or will leave, on the machine's monotonic clock."""
 
-    def take(self, key: str, now: float, limit: int, window_s: float) -> float:
-        """The seconds to wait until the next slot, which is taken."""
+    def take(
+        self, key: str, now: float, limit: int, window_s: float, *, later: bool = True
+    ) -> float:
+        """The seconds to wait until the next slot, which is taken; unless `later`, only if these
+        are 0."""
         ...
 
 
@@ -67,10 +70,13 @@ class OwnSlots:
     def __init__(self) -> None:
         self._slots: dict[str, tuple[float, ...]] = {}
 
-    def take(self, key: str, now: float, limit: int, window_s: float) -> float:
+    def take(
+        self, key: str, now: float, limit: int, window_s: float, *, later: bool = True
+    ) -> float:
         self._forget_idle(now - window_s)
         taken, wait_s = next_slot(self._slots.get(key, ()), now, limit, window_s)
-        self._slots[key] = taken[-limit:]
+        if later or wait_s <= 0:
+            self._slots[key] = taken
         return wait_s
 
     def _forget_idle(self, before: float) -> None:
@@ -87,15 +93,18 @@ class SharedSlots:
         os.ftruncate(self._file, _KEYS * _PLACE.size)
         self._slots = mmap.mmap(self._file, _KEYS * _PLACE.size)
 
-    def take(self, key: str, now: float, limit: int, window_s: float) -> float:
+    def take(
+        self, key: str, now: float, limit: int, window_s: float, *, later: bool = True
+    ) -> float:
         at = zlib.crc32(key.encode()) % _KEYS * _PLACE.size
         fcntl.flock(self._file, fcntl.LOCK_EX)  # held for microseconds; a killed holder's is freed
         try:
             count, *known = _PLACE.unpack_from(self._slots, at)
             slots = tuple(s for s in known[:count] if s < now + _FUTURE_S)
             taken, wait_s = next_slot(slots, now, limit, window_s)
-            kept = taken[-_MOST:]
-            _PLACE.pack_into(self._slots, at, len(kept), *kept, *(0.0,) * (_MOST - len(kept)))
+            if later or wait_s <= 0:
+                unused = (0.0,) * (_MOST - len(taken))
+                _PLACE.pack_into(self._slots, at, len(taken), *taken, *unused)
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         return wait_s
@@ -135,28 +144,42 @@ class Pacer:
 
     async def turn(self, key: str, whose: str = "") -> None:
         """Return when a call for `key` may leave; turns are handed out in the order asked."""
-        calls, window_s = shared_limit(self._limit, self._pace.share, self._window_s)
-        wait_s = self._pace.slots.take(f"{self._name}:{key}", self._clock(), calls, window_s)
+        wait_s = self._take(key, self._limit)
         if wait_s > 0:
             await self._sleep(wait_s)
 
+    def _take(self, key: str, limit: int, *, later: bool = True) -> float:
+        calls, window_s = shared_limit(limit, self._pace.share, self._window_s)
+        now = self._clock()
+        return self._pace.slots.take(f"{self._name}:{key}", now, calls, window_s, later=later)
+
 
 class FairPacer(Pacer):
-    """A pacer whose turns go first to whoever has had the fewest of late, so that one person's many
-    calls do not hold up anybody else's."""
+    """A pacer that nobody uses up alone: whoever has had half of a window's calls leaves the rest
+    of them to the others. Whoever has had the fewest of late comes first."""
 
     def __init__(self, name: str, limit: int, pace: SharedPace, **seams: Any) -> None:
         super().__init__(name, limit, pace, **seams)
-        self._lines: dict[str, FewestFirst] = {}
+        self._half = -(-limit // 2)
+        self._lines: dict[tuple[str, bool], FewestFirst] = {}
 
     async def turn(self, key: str, whose: str = "") -> None:
         """Return when a call of `whose` for `key` may leave."""
-        line = self._lines.setdefault(key, FewestFirst(self._clock))
+        own = f"{key} {whose}"
+        has_many = self._take(own, self._half, later=False) > 0
+        line = self._lines.setdefault((key, has_many), FewestFirst(self._clock))
         await line.enter(whose)
         try:
-            await super().turn(key)
+            while (wait_s := self._take(key, self._most(has_many), later=False)) > 0:
+                await self._sleep(wait_s)
+            if has_many:
+                self._take(own, _MOST)  # it counts for them all the same
         finally:
             line.leave()
+
+    def _most(self, has_many: bool) -> int:
+        """How many calls of anybody leave in a window."""
+        return self._half if has_many else self._limit
 
 
 def per_second(name: str, calls: int, pace: SharedPace, **seams: Any) -> Pacer:

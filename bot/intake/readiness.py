@@ -17,6 +17,7 @@ import psycopg
 import structlog
 
 from bot.operations.doctor import feishu, model, supabase
+from bot.operations.doctor.health import ANSWERS
 from bot.operations.doctor.http_exchange import Silent
 from bot.operations.doctor.result import Check, State, findings
 from bot.queue.inbox import Inbox, QueueUnavailable, Unstored
@@ -98,6 +99,7 @@ class Checks:
     look: Callable[[], Sequence[Check]] | None = None
     _kept: dict[str, tuple[float, Check]] = field(default_factory=dict)
     _away_since: float | None = None
+    _unanswered: str = ""  # what was last said of questions without an answer
 
     def run(self) -> Readiness:
         """Looks at everything."""
@@ -242,10 +244,20 @@ class Checks:
             found = self.look() if self.look else ()
         except QueueUnavailable:
             return  # the database's check says so
+        self._note_unanswered(found)
         for check in found:
             if check.state == "fail":
                 said = check.sentence
                 raise Degraded(said.en, said.zh, command=check.next_step or "scripts/doctor")
+
+    def _note_unanswered(self, found: Sequence[Check]) -> None:
+        """Another question without an answer makes what was found of the model old."""
+        said = "".join(
+            one.sentence.en for one in found if one.name == ANSWERS and one.state != "ok"
+        )
+        if said and said != self._unanswered:
+            self._kept.pop("model", None)
+        self._unanswered = said
 
     def _supabase(self) -> None:
         try:

@@ -31,7 +31,8 @@ _FIELDS = tuple(field.name for field in fields(MessageRecord))
 
 @dataclass(frozen=True, slots=True)
 class PastDecision:
-    """A stored decision on a message of `actor_id` ("" when that person is forgotten)."""
+    """A stored decision on a message of `actor_id` ("" when that person is forgotten). `words`: how
+    the message begins, as far as it is kept."""
 
     message_id: str
     actor_id: str
@@ -41,6 +42,7 @@ class PastDecision:
     since_bot_ms: int | None
     verdict: str | None
     at_ms: int
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +290,17 @@ def decision_args(message: IncomingMessage, decision: Decision) -> dict[str, obj
 
 
 def heard_args(
-    record: MessageRecord, timeout_ms: int, held: HeldTranscript = NOTHING_HELD
+    record: MessageRecord,
+    timeout_ms: int,
+    held: HeldTranscript = NOTHING_HELD,
+    before: Sequence[MessageRecord] = (),
 ) -> dict[str, object]:
     """The arguments of `append_to_conversation`, beside chat and tenant. `held`: what the worker
-    has of the transcript, of which it is told the rest."""
+    has of the transcript, of which it is told the rest. `before`: what is to be stored with it
+    where no conversation is on."""
     return {
         **({"p_held": as_json(held.mark)} if held.mark else {}),
+        **({"p_before": _dump(before)} if before else {}),
         "p_records": _dump([record]),
         "p_at": record.timestamp,
         "p_active_since": record.timestamp - timeout_ms,

@@ -1,4 +1,4 @@
-"""The transcripts that a worker holds, so that the memory tells it only what is new. Pure.
+"""The transcripts that a worker holds, so that the memory tells it only what is new.
 
 The memory says with each telling what there is (`mark`), and the worker gives that back with its
 next question. If it no longer stands for what the asker may read, the memory tells everything.
@@ -6,8 +6,9 @@ next question. If it no longer stands for what the asker may read, the memory te
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,10 @@ from bot.listening.transcript import ChannelConversation, MessageRecord
 
 _MOST_BYTES = 3_000_000  # of all transcripts, about
 _OF_A_RECORD = 500  # beside its words
+_MOST_PLACES = 200
+
+Records = tuple[MessageRecord, ...]
+Look = Coroutine[Any, Any, Records]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,10 @@ class HeldTranscript:
     messages: tuple[MessageRecord, ...] = ()
     answered: frozenset[str] = frozenset()
     size: int = 0
+
+    def is_on(self, since_ms: int) -> bool:
+        """Whether anything was said since (ms since epoch)."""
+        return bool(self.messages) and self.messages[-1].timestamp >= since_ms
 
     def extended(self, row: Mapping[str, Any]) -> HeldTranscript:
         """After what the SQL functions tell in short to somebody who holds this."""
@@ -52,10 +61,38 @@ class HeldTranscript:
         )
 
 
+class EarlierTalk:
+    """What was said before anybody named the bot, by place: looked up once for all who ask there
+    within a time."""
+
+    def __init__(self) -> None:
+        self._looks: OrderedDict[tuple[str, ...], tuple[int, asyncio.Task[Records]]] = OrderedDict()
+
+    async def within(
+        self, since_ms: int, now_ms: int, place: tuple[str, ...], look: Callable[[], Look]
+    ) -> Records:
+        """What `look` found in the place, oldest first, if it found anything since."""
+        known = self._looks.get(place)
+        if known is None or known[0] < since_ms:
+            known = self._looks[place] = now_ms, asyncio.create_task(look())
+            while len(self._looks) > _MOST_PLACES:
+                self._looks.popitem(last=False)
+        found = await asyncio.shield(known[1])
+        if not found and self._looks.get(place) == known:
+            del self._looks[place]
+        return found
+
+    def drop(self, chat_id: str) -> None:
+        """What was found in that chat may have changed."""
+        for place in [one for one in self._looks if chat_id in one]:
+            del self._looks[place]
+
+
 class HeldTranscripts:
-    """Those of the chats that were heard last, by tenant and chat."""
+    """Those of the chats that were heard last, by tenant and chat; `earlier` came before them."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self.earlier = EarlierTalk()
         self._most = most_bytes
         self._held: OrderedDict[tuple[str, str], HeldTranscript] = OrderedDict()
         self._size = 0
@@ -76,6 +113,7 @@ class HeldTranscripts:
 
     def drop(self, chat_id: str) -> None:
         """Nothing of that chat is held any more."""
+        self.earlier.drop(chat_id)
         for place in [one for one in self._held if one[1] == chat_id]:
             self._drop(place)
 

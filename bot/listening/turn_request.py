@@ -31,7 +31,8 @@ class TurnRequest:
 
     `id` is the message's, or that of the `origin`. `threaded`: it is said in the thread of
     `root_id` although that has no `thread_id`. `mentions` are those whom it is about. `reply_to`:
-    the message that the answer hangs under, "" for the question's own. `written` is None where
+    the message that the answer hangs under, "" for the question's own; `in_place`: a card of the
+    bot's, whose place the answer takes. `written` is None where
     nobody wrote the question here.
     """
 
@@ -50,6 +51,7 @@ class TurnRequest:
     threaded: bool = False
     mentions: tuple[Mention, ...] = ()
     reply_to: str = ""
+    in_place: bool = False
     written: Written | None = None
 
     @classmethod

@@ -61,7 +61,10 @@ def _without_filler(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _called(name: str) -> tuple[str, ...]:
-    """The name; what is called of it: the given name of a Chinese one, a word of another."""
+    """The name; what is called of it: the given name of a Chinese one, a word of another. Nobody is
+    called by a longer name than `_LONGEST`."""
+    if len(name) > _LONGEST:
+        return ()
     called = [name] if len(name) > 1 else []
     if len(name) == 3 and _HAN.fullmatch(name[0]):
         called.append(name[1:])
@@ -70,6 +73,7 @@ def _called(name: str) -> tuple[str, ...]:
     return (*called, *(part for part in _PARTS.split(name) if 2 < len(part) < len(name)))
 
 
+_LONGEST = 100
 _HAN = re.compile("[\u4e00-\u9fff]+")
 _LATIN = re.compile("[A-Za-z0-9_]")
 _NEVER = re.compile("(?!)")

@@ -10,7 +10,7 @@ from flask import Flask
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from bot.features.help.capabilities import offered, set_up
-from bot.features.help.why_texts import in_short
+from bot.features.help.why_texts import in_short, shortened
 from bot.features.own_memory.item_names import line_of
 from bot.feishu.manifest import MENU
 from bot.settings import Settings
@@ -98,7 +98,7 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
         row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
     found: dict[str, Any] = row[0] if row else {}
     found["working_memory"] = [[who, _kept(said)] for who, said in found["working_memory"]]
-    found["decisions"] = [[who, _decided(said)] for who, said in found["decisions"]]
+    found["decisions"] = [[who, _decided(said, words)] for who, said, words in found["decisions"]]
     return {
         "sections": [
             {"title": _both(_TEXTS.both(f"title-{one}")), "rows": found[one]} for one in _SECTIONS
@@ -116,10 +116,12 @@ def _kept(content: str) -> BothLanguages:
     return _both(Sentence(en, zh))
 
 
-def _decided(said: str) -> BothLanguages:
-    """`answered: explicit_trigger: mention` in words; a reason that is not known any more as it
-    stands."""
+def _decided(said: str, words: str) -> BothLanguages:
+    """The message's words, and `answered: explicit_trigger: mention` in words; a reason that is not
+    known any more as it stands."""
     how, _, why = said.partition(": ")
     reason, _, cue = why.partition(": ")
     told = in_short(how == "answered", reason, cue)
-    return _both(told) if told else {"en": said, "zh": said}
+    told = told or Sentence(said, said)
+    quoted = f"“{shortened(words)}” · " if words.strip() else ""
+    return {"en": quoted + told.en, "zh": quoted + told.zh}

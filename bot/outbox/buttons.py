@@ -173,6 +173,7 @@ def confirmation(
         "tool": action.tool,
         "arguments": dict(action.arguments),
         "description": action.description,
+        "asked_ms": action.asked_ms,
     }
     group = new_id()
     which = f" {number}" if number else ""
@@ -202,23 +203,30 @@ def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
             one.label,
             {"b": one.id},
             danger=one.danger,
-            selects=selects_of(one.form),
+            fields=fields_of(one.form),
             entry=one.entry,
         )
         for one in stored
     ]
 
 
-def selects_of(form: Sequence[Mapping[str, Any]]) -> tuple[cards.Select, ...]:
-    """The selects that a button submits."""
+def fields_of(form: Sequence[Mapping[str, Any]]) -> tuple[cards.Select | cards.Input, ...]:
+    """The fields that a button submits: those without options are written on."""
     return tuple(
         cards.Select(one["name"], one["label"], one["initial"], tuple(map(tuple, one["options"])))
+        if "options" in one
+        else cards.Input(one["name"], one["label"])
         for one in form
     )
 
 
+def written(values: Mapping[str, Any], name: str) -> str:
+    """What somebody wrote into that field of a form, as far as it can be stored."""
+    return as_text(values.get(name))[: cards.INPUT_CHARS].strip()
+
+
 def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict[str, str]:
-    """What a submitted form says, name → value, as far as it was offered."""
+    """What was chosen in a submitted form, name → value, as far as it was offered."""
     offered = {one["name"]: {value for value, _ in one["options"]} for one in form}
     return {
         name: values[name]

@@ -48,11 +48,13 @@ _PASSING = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 @dataclass(frozen=True, slots=True)
 class Target:
     """The message to reply to; "" where the card stands in the chat by itself. The `chat_id` of
-    somebody whose p2p chat is not known is their open_id."""
+    somebody whose p2p chat is not known is their open_id. `in_place`: that message is a card of
+    the bot's, and the first card takes its place."""
 
     message_id: str
     chat_id: str
     in_thread: bool
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class _Attempt:
     content: str
     in_thread: bool = False
     aside: bool = False
+    in_place: bool = False
     version: int = 0
     msg_type: str = "interactive"
     resource: str = ""
@@ -124,6 +127,7 @@ async def deliver(
     withdrawn. Only a card beside a group has no uuid: repeated, it is there twice.
     """
     attempt = replace(_first_attempt(target, content, version), asked=asked, foot=foot)
+    attempt = replace(attempt, in_place=attempt.in_place and chunk == 0 and not file)
     if file:
         attempt = await _with_file(feishu, attempt, file)
     for _ in range(_STEPS):
@@ -166,7 +170,7 @@ async def _with_file(feishu: FeishuClient, attempt: _Attempt, file: Mapping[str,
 def _first_attempt(target: Target | Aside, content: str, version: int) -> _Attempt:
     if isinstance(target, Aside):
         return _Attempt(content, aside=bool(target.chat_id), version=version)
-    return _Attempt(content, in_thread=target.in_thread, version=version)
+    return _Attempt(content, in_thread=target.in_thread, in_place=target.in_place, version=version)
 
 
 async def _send(
@@ -200,6 +204,9 @@ async def _send(
             target.open_id, "open_id", msg_type=attempt.msg_type, content=content, uuid=uuid
         )
         return alone.message_id
+    if attempt.in_place:
+        await feishu.patch_card(target.message_id, content)
+        return target.message_id
     if not target.message_id:
         kind = "open_id" if target.chat_id.startswith(_PERSON) else "chat_id"
         alone = await feishu.send(
@@ -226,6 +233,8 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
     match error.action:
         case _ if attempt.aside:  # whyever it is refused there, p2p is another way
             return replace(attempt, aside=False)
+        case _ if attempt.in_place:  # the card is too old or gone
+            return replace(attempt, in_place=False)
         case Action.WITHOUT_THREAD if attempt.in_thread:
             return replace(attempt, in_thread=False)
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.resource:

@@ -70,7 +70,8 @@ class RecalledSource:
 class Foot:
     """`seconds` from the question to the answer. `ended`: why the answer came no further.
     `without_memory`: it was made without knowing what was said before. `bare`: only these are
-    shown, because nothing can be pressed. `heard`: the words of the voice message it answers."""
+    shown, because nothing can be pressed. `heard`: the words of the voice message it answers.
+    `apology`: there is no answer, so nobody is asked whether it helped."""
 
     language: Language
     seconds: float
@@ -79,6 +80,7 @@ class Foot:
     bare: bool = False
     heard: str = ""
     without_memory: bool = False
+    apology: bool = False
 
     def row(self) -> dict[str, Any]:
         """As it is stored with the turn; of sources only their ids, and those that are shown."""
@@ -90,6 +92,7 @@ class Foot:
             **({"bare": True} if self.bare else {}),
             **({"heard": self.heard[:_HEARD_CHARS]} if self.heard else {}),
             **({"without_memory": True} if self.without_memory else {}),
+            **({"apology": True} if self.apology else {}),
         }
 
     @classmethod
@@ -106,6 +109,7 @@ class Foot:
             row.get("bare", False),
             row.get("heard", ""),
             row.get("without_memory", False),
+            row.get("apology", False),
         )
 
 
@@ -123,7 +127,8 @@ def card_foot(
     notice = "\n".join(notices)
     if foot.bare:
         return cards.CardFoot("", (), (), notice)
-    handles = [cards.Button("👍", {"h": "helpful"}), cards.Button("👎", {"h": "unhelpful"})]
+    thumbs = [cards.Button("👍", {"h": "helpful"}), cards.Button("👎", {"h": "unhelpful"})]
+    handles = [] if foot.apology else thumbs
     if again:
         handles.append(cards.Button(say("again", language), {"h": "again"}))
     took = say("took", language, seconds=f"{foot.seconds:.1f}")

@@ -34,8 +34,17 @@ _GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINA
 class LiveCard:
     """A card that was kept (`memory.tables.cards`) and is now written on by this process alone."""
 
-    def __init__(self, feishu: FeishuClient, store: CardStore, kept: OpenCard) -> None:
+    def __init__(
+        self,
+        feishu: FeishuClient,
+        store: CardStore,
+        kept: OpenCard,
+        *,
+        shown: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`shown` is the card as this process created it; None where another attempt did."""
         self._feishu = feishu
+        self._shown = shown
         self._store = store
         self._kept = kept
         self._answer = cards.answer_id(kept.turn_id, 0)
@@ -152,6 +161,24 @@ class LiveCard:
         return sent.message_id
 
     async def _close(self, card: Mapping[str, Any]) -> None:
+        """In one call while it is certain what the card holds, which is so once."""
+        shown, self._shown = self._shown, None
+        if shown is None:
+            await self._replace(card)
+            return
+        number, uuid = self._next()
+        actions = cards.closing_actions(shown, card)
+        try:
+            await self._feishu.batch_update_card(self._kept.card_id, actions, number, uuid)
+        except FeishuError as error:
+            if error.action in _LATER:
+                raise
+            log.info("live_card.replaced", turn_id=self._kept.turn_id, code=error.code)
+            if error.action is Action.OUT_OF_SEQUENCE:
+                await self._renumber()
+            await self._replace(card)
+
+    async def _replace(self, card: Mapping[str, Any]) -> None:
         number, uuid = self._next()
         try:
             await self._feishu.card_settings(self._kept.card_id, _CLOSED, number, uuid)

@@ -9,15 +9,19 @@ from bot.feishu.normalising import normalised
 from bot.outbox.texts import say
 from bot.text.follow_ups import before_questions
 from bot.text.languages import Language
+from memory.text import columns
 
 # After these a name is only known to have ended when the next character is there (`mentions`).
 _WITHIN_NAMES = tuple(".-'’")
 
 # Feishu: 10 operations a second on one card, and 1000 a minute on all cards of an app.
-_LEAST_GAP_S = 0.12
+_LEAST_GAP_S = 0.6
 _GAP_PER_STREAM_S = 0.07
 _GAP_PER_CHARACTER_S = 1 / 40_000
+_LINE = 60  # columns; a Chinese character takes two
+_LONGEST_WAIT_S = 1.0
 _LEAST_STAGE_GAP_S = 1.0
+_STAGE_GAP_BESIDE_TEXT_S = 5.0
 _FRAMES_PER_STAGE = 5  # of a busy app's operations one in so many may go to the seconds
 
 
@@ -43,14 +47,24 @@ def stage(progress: Progress, seconds: float, language: Language) -> str:
     return f"{say('answering', language)} · {elapsed}" if progress.text else elapsed
 
 
-def stage_gap_s(streams: int) -> float:
-    """Seconds between two times that a card shows how long it has taken."""
-    return max(_LEAST_STAGE_GAP_S, streams * _GAP_PER_STREAM_S * _FRAMES_PER_STAGE)
+def stage_gap_s(streams: int, *, with_text: bool = False) -> float:
+    """Seconds between two times that a card shows how long it has taken: longer while text grows,
+    which itself shows that the answer goes on."""
+    least = _STAGE_GAP_BESIDE_TEXT_S if with_text else _LEAST_STAGE_GAP_S
+    return max(least, streams * _GAP_PER_STREAM_S * _FRAMES_PER_STAGE)
 
 
 def settled(text: str, names: Collection[str]) -> str:
     """Of an unfinished text what is certain (`showable`); "" when that is nothing."""
     return normalised(before_questions(_settled(text, names))).rstrip()
+
+
+def line_gap_s(shown: str, text: str) -> float:
+    """Seconds that `text` waits for more of its line after `shown`: none where it is a line longer,
+    ends one, or is another text."""
+    added = text.removeprefix(shown)
+    is_line = added == text or "\n" in added.rstrip() or columns(added) >= _LINE
+    return 0.0 if is_line else _LONGEST_WAIT_S
 
 
 def frame_gap_s(characters: int, streams: int) -> float:

@@ -10,6 +10,7 @@ from bot.services import Services
 from memory.errors import StoreError
 from memory.receipts.keys import load_key
 from memory.receipts.receipt import Receipt
+from memory.scope import AgentMemoryContext
 from memory.tables.receipts import Copy, ReceiptStore
 
 log = structlog.get_logger()
@@ -43,6 +44,26 @@ async def receipt_copy(services: Services, salt: str) -> Copy | None:
     except StoreError as exc:
         log.warning("deletion.receipt_away", error=type(exc).__name__)
         return None
+
+
+async def newest_receipt(services: Services, context: AgentMemoryContext) -> int:
+    """The number of the sender's newest receipt, 0 if there is none. Raises `StoreError`."""
+    store = ReceiptStore(services.rpc)
+    found = await store.own(context.actor_id, context.tenant_key, limit=1)
+    return found[-1].number if found else 0
+
+
+async def receipts_since(
+    services: Services, context: AgentMemoryContext, number: int
+) -> tuple[Receipt, ...]:
+    """The sender's receipts after that number, signed now; without those that have to wait."""
+    await sign_receipts(services)
+    try:
+        store = ReceiptStore(services.rpc)
+        return await store.own(context.actor_id, context.tenant_key, after=number)
+    except StoreError as exc:
+        log.warning("deletion.receipt_away", error=type(exc).__name__)
+        return ()
 
 
 def _anchor(receipt: Receipt) -> None:

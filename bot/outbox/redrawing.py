@@ -14,7 +14,7 @@ import structlog
 
 from bot.feishu import cards
 from bot.feishu.applink import applink
-from bot.outbox.buttons import selects_of
+from bot.outbox.buttons import fields_of
 from bot.outbox.foot import Foot, card_foot
 from bot.services import Services
 from memory.tables.handles import HandleStore
@@ -61,11 +61,11 @@ def _button(button: Mapping[str, Any]) -> cards.Button:
     """`pressed`: null, or whether it was this one of its group."""
     pressed = button["pressed"]
     label = f"✓ {button['label']}" if pressed else button["label"]
-    selects = selects_of(button.get("form", ()))
+    fields = fields_of(button.get("form", ()))
     return cards.Button(
         label,
         {"b": button["id"]},
         disabled=pressed is not None,
-        selects=selects,
+        fields=fields,
         entry=button.get("entry", 0),
     )

@@ -25,7 +25,7 @@ from bot.feishu.denials import Denials
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.outbox.delivery import Delivered, Target
 from bot.outbox.live_card import LiveCard
-from bot.outbox.partial_answer import frame_gap_s, stage_gap_s
+from bot.outbox.partial_answer import frame_gap_s, line_gap_s, stage_gap_s
 from bot.process import metrics
 from bot.services import Services
 from memory.errors import StoreError
@@ -43,11 +43,12 @@ _running: set[asyncio.Task[None]] = set()
 
 @dataclass(frozen=True, slots=True)
 class OpeningTimes:
-    """When a card is opened, in seconds: after the model began, or after its first words. A card
-    takes four calls of Feishu and two of the memory where an answer that is soon whole takes one.
+    """When a card is opened, in seconds: after a silent model was asked, or after its first words.
+    A card takes three calls of Feishu and two of the memory, and one more for each frame; an answer
+    that is soon whole takes one.
     """
 
-    opens_after_s: float = 0.8
+    opens_after_s: float = 2.0
     words_last_s: float = 0.5
 
 
@@ -134,7 +135,7 @@ class CardStream:
         self._staged = ("", 0.0)  # the stage that is shown, and since when (monotonic s)
         self._latest = Progress()
         self._spoken, self._changed, self._over = (asyncio.Event() for _ in range(3))
-        self._shown = ""
+        self._shown, self._shown_at = "", 0.0  # the text, and when it came (monotonic s)
         self._creating = False
         self.may_be_kept = kept is not None
         self.card = LiveCard(feishu, store, kept) if kept else None
@@ -230,17 +231,13 @@ class CardStream:
 
     async def _open(self) -> LiveCard:
         self._creating = True
-        self._shown = self._render(self._latest)
+        self._note_shown(self._render(self._latest))
         element = cards.answer_id(self._opening.turn_id, 0)
         working = self._working
         stage = working.stage(self._latest) if working else ""
         self._staged = (stage, time.monotonic())
-        card = cards.answer_card(
-            self._shown,
-            element_id=element,
-            streaming=True,
-            stage=stage or None,
-            buttons=[working.stop] if working else [],
+        card = cards.streaming_card(
+            self._shown, element_id=element, stage=stage, stop=working.stop if working else None
         )
         card_id = await self._feishu.create_card(card)
         self._creating = False
@@ -254,7 +251,7 @@ class CardStream:
             in_thread=opening.target.in_thread,
             stop_id=working.stop_id if working else None,
         )
-        return LiveCard(self._feishu, self._store, kept)
+        return LiveCard(self._feishu, self._store, kept, shown=card)
 
     async def _write(self, card: LiveCard) -> None:
         """Frame after frame, each with the whole text; frames that Feishu has no time for are
@@ -265,14 +262,14 @@ class CardStream:
             if self._over.is_set():
                 return
             markdown, stage = self._render(self._latest), self._due_stage()
-            if markdown == self._shown and not stage:
+            if not stage and (markdown == self._shown or self._line_due_s(markdown) > 0):
                 continue
             try:
                 if stage:
                     await self._show_stage(card, stage)
                 else:
                     await card.write(markdown)
-                    self._shown = markdown
+                    self._note_shown(markdown)
                 failures = 0
             except Unreachable:
                 failures += 1
@@ -285,15 +282,25 @@ class CardStream:
             await self._pause(len(markdown))
 
     async def _until_changed(self) -> None:
-        """Returns when there is something new to show, or the seconds have moved on."""
-        within = self._stage_due_s() if self._working else None
+        """Returns when there is something new to show, half a line has waited long enough, or the
+        seconds have moved on."""
+        due = [self._stage_due_s()] if self._working else []
+        if (markdown := self._render(self._latest)) != self._shown:
+            due.append(self._line_due_s(markdown))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(min(due, default=None)):
                 await self._changed.wait()
         self._changed.clear()
 
+    def _note_shown(self, markdown: str) -> None:
+        self._shown, self._shown_at = markdown, time.monotonic()
+
+    def _line_due_s(self, markdown: str) -> float:
+        return max(0.0, self._shown_at + line_gap_s(self._shown, markdown) - time.monotonic())
+
     def _stage_due_s(self) -> float:
-        return max(0.0, self._staged[1] + stage_gap_s(len(_running)) - time.monotonic())
+        gap = stage_gap_s(len(_running), with_text=bool(self._latest.text))
+        return max(0.0, self._staged[1] + gap - time.monotonic())
 
     def _due_stage(self) -> str:
         """The stage to be shown now, if any."""

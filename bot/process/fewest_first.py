@@ -38,23 +38,24 @@ class FewestFirst:
     def leave(self) -> None:
         """Gives the turn to the next."""
         self._forget()
-        self._is_held = bool(self._waiting)
-        if not self._waiting:
-            return
-        whose = min(self._waiting, key=lambda one: self._counts[one])
-        queue = self._waiting[whose]
-        called = queue.popleft()
-        if not queue:
-            del self._waiting[whose]
-        called.set_result(None)
+        self._is_held = False
+        while self._waiting and not self._is_held:
+            whose = min(self._waiting, key=lambda one: self._counts[one])
+            called = self._waiting[whose].popleft()
+            self._drop_if_empty(whose)
+            if not called.done():  # nobody has given up
+                called.set_result(None)
+                self._is_held = True
 
     def _withdraw(self, whose: str, called: asyncio.Future[None]) -> None:
         if not called.cancelled():  # it was called, and cancelled before it could go on
             self.leave()
-            return
-        queue = self._waiting[whose]
-        queue.remove(called)
-        if not queue:
+        elif called in self._waiting.get(whose, ()):
+            self._waiting[whose].remove(called)
+            self._drop_if_empty(whose)
+
+    def _drop_if_empty(self, whose: str) -> None:
+        if not self._waiting[whose]:
             del self._waiting[whose]
 
     def _forget(self) -> None:

@@ -71,6 +71,11 @@ class PersonRates:
         first, level.told = not level.told, True
         return first
 
+    def knows_refusal(self, asker: Asker, at_s: float) -> bool:
+        """Whether another request would be refused, and the person has been told so."""
+        level = self._levels.get(asker)
+        return level is not None and level.told and self._filled(asker, at_s).requests < 1
+
     def take_unshared(self) -> list[dict[str, Any]]:
         """What the other workers are to learn, as `share_person_rates` takes it."""
         rows = []

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
+from bot.process.asker import working_for
 from bot.process.working_places import waiting
 from bot.queue.person_rates import Asker
 
@@ -28,6 +29,7 @@ class PersonShares:
         else:
             await places.acquire()
         try:
-            yield
+            with working_for(asker.open_id):
+                yield
         finally:
             places.release()

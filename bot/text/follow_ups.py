@@ -7,12 +7,12 @@ model writes is never a command.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from bot.text.markdown import ITEM
 from bot.text.slash_commands import parse
+from memory.text import columns
 
 MOST_FOLLOW_UPS = 3
 # Two for a Chinese character: what a button shows in two lines on a phone.
@@ -55,7 +55,7 @@ def question_of(text: str) -> str | None:
     if _TO_EVERYBODY.search(line):
         return None
     plain = re.sub(r"^(?:@\S+\s*)+", "", line)
-    if not line or _columns(line) > MOST_COLUMNS:
+    if not line or columns(line) > MOST_COLUMNS:
         return None
     return None if plain.startswith(("/", "／")) or parse(plain) else line
 
@@ -185,7 +185,3 @@ def _plain(text: str) -> str:
 def _key(text: str) -> str:
     """What two writings of one question have in common."""
     return "".join(c for c in text.casefold() if c.isalnum())
-
-
-def _columns(line: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)

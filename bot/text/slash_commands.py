@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.text.forget_requests import asked_to_forget
 from bot.text.languages import Language, language_of
 
 
@@ -94,18 +95,16 @@ STOP_WORDS = (
         "不用回答了",
     ),
 )
-_EVERYTHING = frozenset({"all", "everything", "me", "全部", "所有", "一切"})
-_THREAD = frozenset({"this", "thread", "this thread", "这个话题", "本话题", "话题"})
+_EVERYTHING = frozenset(
+    {"all", "everything", "me", "everything about me", "everything you know about me"}
+    | {"全部", "所有", "一切", "我", "我的一切", "关于我的一切", "关于我的全部", "关于我的所有"}
+)
+_THREAD = frozenset(
+    {"this", "thread", "this thread", "this conversation", "这个话题", "本话题", "话题", "这个对话"}
+)
 
 _SLASHED = re.compile(r"[/／](\w{1,12})(?!\w)[\s,，:：]*(.*)", re.DOTALL)
 _ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
-# “forget the gym code”, “忘掉健身房密码”: the rest names what is meant
-_FORGET = re.compile(
-    r"(?:please\s+|can you\s+|could you\s+|you can\s+)*forget(?:\s+(?:about|that))*\s+"
-    r"(?!(?:it|this|that|to|me|him|her|them|us)\b)(.+)"
-    r"|(?:请|麻烦|帮我|你)*(?:忘掉|忘记|忘了)(?![它这吗])(.{2,})|(?:请|麻烦|帮我|你)*把(.+?)(?:忘掉|忘记|忘了)(?:吧|了)?",
-    re.IGNORECASE | re.DOTALL,
-)
 _ARGUMENT_CHARS = 200
 _LONGEST_PLAIN = 80  # with spaces and signs around the word
 _ENDING = ".!?。！？ \t\r\n"
@@ -120,12 +119,11 @@ def parse(text: str) -> Command | None:
         if not name:
             return None
         return Command(name, argument, language_of([stripped]), words=match[2].strip())
-    if len(stripped) > _LONGEST_PLAIN:
-        return None
-    if named := _FORGET.fullmatch(stripped.rstrip(_ENDING)):
-        words = next(one for one in named.groups() if one)
+    if words := asked_to_forget(stripped):
         argument = " ".join(words.lower().split())
         return Command(CommandName.FORGET, argument, language_of([stripped]), words=words)
+    if len(stripped) > _LONGEST_PLAIN:
+        return None
     word = " ".join(stripped.rstrip(_ENDING).lower().split())
     if word in _PLAIN or word in _GO_ON:
         return Command(WORDS[word], "", language_of([word]), only_when_quiet=word in _GO_ON)

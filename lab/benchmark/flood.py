@@ -24,7 +24,7 @@ async def measure_flood(setting: Setting, checkout: Checkout) -> list[Figure]:
     """What people wait for beside a flooder, over what they wait for alone."""
     folder = setting.folder / "flood"
     async with bot(setting, checkout, folder, REQUESTS_PER_MINUTE=str(_LIMIT)) as started:
-        people = Askers(setting.platform, started.port, setting.model_s(streaming=False), _PAUSE_S)
+        people = Askers(setting.platform, started.port, pause_s=_PAUSE_S)
         await people.talk(_OTHERS, 3.0)
         alone = await people.talk(_OTHERS, 2 * setting.seconds)
         flood = asyncio.create_task(_flood(started.port, 2 * setting.seconds))

@@ -107,7 +107,7 @@ async def measure_imports(setting: Setting, checkout: Checkout, messages: int) -
     calls = str(_CALLS_PER_SECOND)
     try:
         async with bot(setting, checkout, folder, FEISHU_CALLS_PER_SECOND=calls) as started:
-            people = Askers(platform, started.port, setting.model_s(streaming=False), _PAUSE_S)
+            people = Askers(platform, started.port, pause_s=_PAUSE_S)
             await people.talk(_PEOPLE, 3.0)
             alone = await people.talk(_PEOPLE, 2 * setting.seconds)
             url = address(socket_folder(folder))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lab.benchmark.figures import percentile
@@ -13,7 +13,6 @@ from lab.doubles.feishu_events import TalkLine, TalkMention, delivery
 from lab.doubles.minimal_feishu import StandIn
 
 MODEL_S = 0.3
-PIECES = 60
 PIECE = "a dozen chr "  # the stand-in model streams twelve characters at a time
 _QUESTIONS = (
     "what did we decide about the launch?",
@@ -52,6 +51,23 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """What a number of people saw and what it took; CPU in seconds by part."""
+
+    seen: Seen
+    cpu: Mapping[str, float]
+
+    def cpu_ms(self, part: str) -> float:
+        """Of one part, per answered mention."""
+        return self.seen.per_mention(1000 * self.cpu.get(part, 0.0))
+
+    @property
+    def total_cpu_ms(self) -> float:
+        """Of all processes, per answered mention."""
+        return self.seen.per_mention(1000 * sum(self.cpu.values()))
+
+
+@dataclass(frozen=True, slots=True)
 class Askers:
     """Those who talk to the bot at `port`; their replies arrive at `platform`, and take the model
     `model_s` each. A person waits for `pause_s` before the next question; `questions` has those of
@@ -71,17 +87,6 @@ class Askers:
             for number in range(people):
                 tasks.create_task(self._person(number, seen, started + seconds))
         seen.took = time.perf_counter() - started
-        return seen
-
-    async def push(self, connections: int, seconds: float) -> Seen:
-        """Events over `connections`, each sent as soon as the last is acknowledged; no reply is
-        waited for."""
-        seen = Seen()
-        until = time.perf_counter() + seconds
-        async with asyncio.TaskGroup() as tasks:
-            for number in range(connections):
-                tasks.create_task(self._pusher(number, seen, until))
-        seen.took = seconds
         return seen
 
     async def _person(self, number: int, seen: Seen, until: float) -> None:
@@ -105,20 +110,6 @@ class Askers:
             seen.unanswered += 1
         finally:
             self.platform.forget(mention.message_id)
-
-    async def _pusher(self, number: int, seen: Seen, until: float) -> None:
-        line = TalkLine(self.port)
-        for mention in conversation(f"ou_bench_person_{number:04}"):
-            if time.perf_counter() >= until:
-                break
-            seen.acks.append(await line.send(delivery(mention)))
-        line.close()
-
-
-def long_answer(chunk_delay_s: float) -> dict[str, object]:
-    """What the stand-in model is told (`sandbox/model/model_script.py`) so that it writes `PIECES`
-    pieces for so long each; an answer that is not streamed comes whole."""
-    return {"rules": [{"text": PIECE * PIECES, "chunk_delay_s": chunk_delay_s}]}
 
 
 def conversation(person: str) -> Iterator[TalkMention]:

@@ -24,7 +24,6 @@ from memory.migrations import MigrationFailed
 
 WEB = ("gunicorn", "-c", "gunicorn.conf.py", "app:create_app()")
 WORKER = ("bot.worker",)
-MIGRATE = ("scripts.migrate",)
 _OURS = (
     *("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR", "INLINE_"),
     *("WORKER", "STREAM_", "PYTHON", "BOT_", "PROMETHEUS_"),
@@ -89,14 +88,6 @@ async def running(
         yield ChildProcess(name, popen, log)
     finally:
         await asyncio.to_thread(_stop, popen)
-
-
-async def until_done(process: ChildProcess) -> None:
-    """Returns when it has ended well. Raises `NotMeasured`, at the latest after a minute."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        if await asyncio.to_thread(process.popen.wait, _START_S) == 0:
-            return
-    raise NotMeasured(f"{process.name} did not end well: {_tail(process.log)}")
 
 
 async def until_ready(process: ChildProcess, port: int, path: str = "/readyz") -> None:

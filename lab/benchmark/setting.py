@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import psycopg
 from psycopg import sql
 
-from lab.benchmark.load import MODEL_S, PIECES
 from lab.doubles.minimal_feishu import StandIn
 from memory import migrations
 from memory.backends import embedded
@@ -19,9 +18,8 @@ from memory.backends import embedded
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`folder` is thrown away afterwards. `apart`: web and workers are started one by one, else by
-    the one command. `model_url` and `model_pid` are those of the stand-in model, which waits for
-    `chunk_delay_s` after each piece of a streamed answer."""
+    """`folder` is thrown away afterwards. `model_url` and `model_pid` are those of the stand-in
+    model."""
 
     folder: Path
     platform: StandIn
@@ -31,13 +29,7 @@ class Setting:
     quick: bool = False
     messages: int = 1_000_000
     workers: int = 1
-    apart: bool = False
-    chunk_delay_s: float = 0.0
     places: int | None = 128  # of a worker; None: as many as it has by itself
-
-    def model_s(self, *, streaming: bool) -> float:
-        """How long the model takes for an answer."""
-        return MODEL_S + (PIECES * self.chunk_delay_s if streaming else 0.0)
 
     def environment(self, port: int, **more: str) -> dict[str, str]:
         """What all processes of the bot are given."""

@@ -32,7 +32,6 @@ class StandIn:
     """Answers Feishu's calls on a loopback port. For one event loop."""
 
     def __init__(self) -> None:
-        self.connections = 0
         self.requests = 0
         self.unknown: set[str] = set()
         self._replies: dict[str, asyncio.Future[float]] = {}
@@ -63,7 +62,6 @@ class StandIn:
         self._replies.pop(message_id, None)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
         task = asyncio.ensure_future(self._converse(reader, writer))
         self._open.add(task)
         task.add_done_callback(self._open.discard)

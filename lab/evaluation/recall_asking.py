@@ -1,7 +1,4 @@
-"""Asks the questions of a corpus in a real database: what recall finds, and what a prompt tells.
-
-It uses of `memory` only what earlier versions have too, so that `recall_before` can run it there.
-"""
+"""Asks the questions of a corpus in a real database: what recall finds, and what a prompt tells."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from lab.evaluation.recall_asking import Found, RecallReport
 
-BM25, BEFORE, WORDS, VECTORS = "BM25", "before", "words", "vectors"
-_WAYS = (BM25, BEFORE, WORDS, VECTORS)
+BM25, WORDS, VECTORS = "BM25", "words", "vectors"
+_WAYS = (BM25, WORDS, VECTORS)
 _NEAR = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One set by one way: plain BM25, the version before, by words, or with vectors."""
+    """One set by one way: plain BM25, by words, or with vectors."""
 
     way: str
     corpus: str
@@ -43,13 +43,6 @@ class _Bar:
         return f"≥ {self.over} + {least}" if self.over else f"≥ {least}"
 
 
-_NOT_BELOW = tuple(
-    _Bar(corpus, way, k, 0.0, BEFORE)
-    for corpus in ("REALTALK", "BEAM", "MemoryBank")
-    for way in (WORDS, VECTORS)
-    for k in (1, 5, 10)
-    if k > 1 or corpus == "MemoryBank"
-)
 _BARS = (
     _Bar("MemDaily", WORDS, 5, 0.69),
     _Bar("MemDaily", WORDS, 10, 0.90),
@@ -59,16 +52,12 @@ _BARS = (
     _Bar("LoCoMo", WORDS, 10, 0.80),
     _Bar("LoCoMo", VECTORS, 5, 0.01, WORDS),
     _Bar("LoCoMo", VECTORS, 10, 0.01, WORDS),
-    *_NOT_BELOW,
-    _Bar("in other words", WORDS, 5, 0.12, BEFORE),
-    _Bar("in other words", WORDS, 10, 0.13, BEFORE),
     *(
         _Bar(corpus, VECTORS, k, least)
         for corpus in ("in other words", "across languages")
         for k, least in ((5, 0.85), (10, 0.95))
     ),
 )
-_MOST_TOKENS_MORE = 1.10  # of what a question takes whose answer is not there
 
 
 def found_table(measured: Sequence[Measured]) -> str:
@@ -137,15 +126,6 @@ def _bars_of(corpus: str, by_way: Mapping[str, Measured]) -> Iterator[list[str]]
         seen = f"{100 * share:.1f}" + (f" ({100 * than:.1f} {bar.over})" if over else "")
         kept = share >= than + bar.least - _NEAR
         yield [corpus, f"{bar.way} R@{bar.k}", bar.text(), seen, "kept" if kept else "missed"]
-    before = by_way.get(BEFORE)
-    for way in (WORDS, VECTORS):
-        one = by_way.get(way)
-        if before is None or one is None or one.report is None or before.report is None:
-            continue
-        tokens, usual = one.report.prompt.tokens_elsewhere, before.report.prompt.tokens_elsewhere
-        kept = tokens <= _MOST_TOKENS_MORE * usual + _NEAR
-        seen = f"{tokens:.0f} ({usual:.0f} {BEFORE})"
-        yield [corpus, f"{way} tokens elsewhere", "≤ +10 %", seen, "kept" if kept else "missed"]
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

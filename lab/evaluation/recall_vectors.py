@@ -1,4 +1,4 @@
-"""Recall with vectors, for the evaluation: embeds a corpus once and weighs it many times."""
+"""Recall with vectors, for the evaluation."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from bot.answering.embedding import embed_new
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import Likeness
 from memory.scope import AgentMemoryContext
-
-WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 _BATCH = 64
 

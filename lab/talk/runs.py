@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from lab.benchmark.account import measure_load, set_up
+from lab.benchmark.account import measure_load
 from lab.benchmark.bot_processes import bot
 from lab.benchmark.checkouts import Checkout
-from lab.benchmark.load import MODEL_S, Askers
+from lab.benchmark.load import MODEL_S, Askers, Load
 from lab.benchmark.process_accounting import BotProcesses
 from lab.benchmark.processes import free_port, running, until_ready
 from lab.benchmark.setting import Setting
-from lab.benchmark.targets import Load
 from lab.talk.people import going_on
 from lab.talk.phases import Bot, Phase, pace_model, passed
 from lab.talk.schedule import arrivals
@@ -87,7 +86,8 @@ async def run_version(
     """Set up anew, so that no run meets what another left."""
     folder = setting.folder / f"{checkout.label}-{time.monotonic_ns()}"
     calls = {"FEISHU_CALLS_PER_SECOND": str(plan.calls_per_second)}
-    await set_up(setting, checkout, folder)
+    async with bot(setting, checkout, folder):
+        pass  # the first start sets the database up
     async with bot(setting, checkout, folder, streaming=streaming, **calls) as started:
         progress("at rest, and some history")
         idle, woken, pss = await _rest(started.processes)
@@ -144,7 +144,7 @@ async def _crowds(
     people = Askers(setting.platform, port, MODEL_S, questions=going_on(chats))
     await people.talk(100, setting.seconds / 4)
     loads = [
-        await measure_load(setting, processes, people, number, setting.seconds / 2)
+        await measure_load(processes, people, number, setting.seconds / 2)
         for number in (1, 20, 100)
     ]
     return Crowds(*loads)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from lab.benchmark.figures import Figure
-from lab.benchmark.load import MODEL_S
+from lab.benchmark.load import MODEL_S, Load
 from lab.benchmark.process_accounting import PARTS
-from lab.benchmark.targets import Load
 from lab.talk.phases import Phase
 from lab.talk.runs import Crowds, TalkRun, load_name
 from lab.talk.solving import Counted, cost_of_a_line, costs

@@ -20,7 +20,7 @@ from memory.errors import StoreConnectionLost, StoreUnavailable
 from memory.proxies import proxy_for
 from memory.scope import AgentMemoryContext, Sharing
 
-_ATTEMPTS = 4
+_ATTEMPTS = 8
 _LOST = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, httpx.CloseError)
 
 

@@ -195,3 +195,4 @@ SHORT_WEEKDAYS = _expression(
     r"(?(which)|(?= (?:at\b|\d|morning|afternoon|evening)|$))",
     _weekday_en,
 )
+DAYS = (TODAY, *COMING_DAYS, *WEEKDAYS, SHORT_WEEKDAYS)

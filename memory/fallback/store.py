@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 _FOLLOWED = 2000
 _QUICK_S = 1.0
-_ATTEMPTS_IF_LOST = 4
+_LOST_WITHIN_S = 3.0
 _ROUND_S, _WAKE_EVERY_S = 1.0, 5.0
 _BEHIND_S, _LOOK_AGAIN_S = 3.0, 0.2
 _STILL_AWAY_EVERY_S = 30.0
@@ -326,8 +326,9 @@ class OutageStore(MemoryStore):
             try:
                 return await call()
             except StoreUnavailable as exc:
-                attempts = _ATTEMPTS_IF_LOST if isinstance(exc, StoreConnectionLost) else 2
-                is_quick = time.monotonic() - began <= _QUICK_S
+                is_lost = isinstance(exc, StoreConnectionLost)
+                attempts, within_s = (8, _LOST_WITHIN_S) if is_lost else (2, _QUICK_S)
+                is_quick = time.monotonic() - began <= within_s
                 if self._breaker.state != "closed" or not is_quick or attempt >= attempts:
                     raise
             attempt += 1

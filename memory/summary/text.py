@@ -30,7 +30,8 @@ _END_OF_SENTENCE = re.compile(r"[。！？!?.]\s*+(?=[^。！？!?.]*$)", re.DOT
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message as a summariser reads it: at-tags are names already. `day` is YYYY-MM-DD."""
+    """A message as a summariser reads it: at-tags are names already. `day` is YYYY-MM-DD,
+    or "" where the day is not told."""
 
     author: str
     text: str
@@ -55,9 +56,10 @@ def batch(lines: Sequence[Line], budget_tokens: int = BATCH_TOKENS) -> tuple[Lin
 
 
 def transcribed(lines: Iterable[Line]) -> str:
-    """`YYYY-MM-DD author: text`, one for each message."""
+    """`YYYY-MM-DD author: text`, one for each message; undated ones without the day."""
     return "\n".join(
-        f"{line.day} {spoken(speaker(as_reference(line.author)), line.text)}" for line in lines
+        f"{line.day} {spoken(speaker(as_reference(line.author)), line.text)}".lstrip()
+        for line in lines
     )
 
 

@@ -6,13 +6,14 @@ Methods raise the errors of `memory.errors`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from memory.rpc import Rpc, call_as
 from memory.scope import MAIN_ROOT, AgentMemoryContext, conversation_id
 from memory.tables.timers import Plan, Timer, timer_id, timer_of
+from memory.text import as_json
 
 MOST = 400
 
@@ -52,11 +53,15 @@ class DigestStore:
         )
         return tuple(ChatMessage(**row) for row in rows)
 
-    async def forgotten(self, people: Iterable[str]) -> Mapping[str, int]:
-        """When those of `people` (open_ids) had the bot forget them who did, ms since epoch."""
-        params = {"p_people": json.dumps(sorted(people))}
-        found: Mapping[str, int] = await self._rpc.call("forgotten_at", params, None)
-        return found
+    async def gone(self, messages: Iterable[ChatMessage]) -> frozenset[str]:
+        """The ids of those of `messages` that must not be told: they were taken back, or their
+        author had the bot forget them since."""
+        rows = [
+            {"message_id": one.message_id, "author_id": one.author_id, "at_ms": one.at_ms}
+            for one in messages
+        ]
+        params = {"p_messages": as_json(rows)}
+        return frozenset(await self._rpc.call("messages_gone", params, None) if rows else ())
 
     async def schedule(self, context: AgentMemoryContext) -> Timer | None:
         row = await call_as(

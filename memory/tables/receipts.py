@@ -61,11 +61,32 @@ class ReceiptStore:
         line = await self._call("receipt_of", p_mark=mark)
         return Copy(parse(line), salt) if line else None
 
-    async def take(self, person: str, tenant_key: str, *, limit: int = 20) -> tuple[Copy, ...]:
-        """The person's newest receipts, newest first. Each salt is given out once."""
+    async def take(
+        self, person: str, tenant_key: str, *, limit: int = 20, turn_id: str = ""
+    ) -> tuple[Copy, ...]:
+        """The person's receipts, those with a salt to give out first, the newest of them first.
+
+        Each salt is given out once. The turn `turn_id` that shows them keeps no words once it is
+        over.
+        """
         params = {"p_person": person, "p_tenant_key": tenant_key, "p_limit": limit}
-        rows = await self._call("take_receipts", **params)
+        rows = await self._call("take_receipts", **params, p_by_turn=turn_id or None)
         return tuple(Copy(parse(row["line"]), row["salt"] or "") for row in rows)
+
+    async def own(
+        self, person: str, tenant_key: str, *, after: int = 0, limit: int = 20
+    ) -> tuple[Receipt, ...]:
+        """The person's newest receipts above number `after`, first to last, without salts."""
+        params = {"p_person": person, "p_tenant_key": tenant_key, "p_after": after}
+        rows = await self._call("own_receipts", **params, p_limit=limit)
+        return tuple(map(parse, rows))
+
+    async def page(self, *, before: int = 0, limit: int) -> tuple[Receipt, ...]:
+        """Everybody's receipts below number `before` (0: the newest), newest first."""
+        last = before - 1 if before else (await self._call("receipts_to_sign", p_limit=0))["number"]
+        after = max(0, last - limit)
+        rows = await self._call("list_receipts", p_after=after, p_limit=last - after)
+        return tuple(map(parse, reversed(rows)))
 
     async def lines(self) -> AsyncIterator[str]:
         """The whole chain, first to last."""

@@ -34,6 +34,14 @@ class Gone:
     answers: int
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Chats in which a person said the same; "" for one whose name is not known."""
+
+    person: str
+    chats: tuple[str, ...]
+
+
 class SaidStore:
     """What was said, over the memory's transports."""
 
@@ -71,6 +79,13 @@ class SaidStore:
             "p_by_turn": turn_id,
         }
         return Gone(**await self._rpc.call("forget_chosen", params, None))
+
+    async def elsewhere(self, messages: Sequence[str]) -> Elsewhere | None:
+        """Where the author of these messages said the same in a chat that they can read."""
+        found = await self._rpc.call(
+            "said_elsewhere", {"p_messages": json.dumps(list(messages))}, None
+        )
+        return Elsewhere(found["person"], tuple(found["chats"])) if found else None
 
     async def forget_in_chat(self, chat_id: str, open_id: str) -> None:
         """Deletes what was said by and to a person in a chat; their notes stay."""

@@ -81,6 +81,26 @@ def check_card(
     return facts
 
 
+def check_version_1(
+    card: dict[str, Any],
+    *,
+    knows_person: Callable[[str], bool],
+    knows_image: Callable[[str], bool],
+) -> None:
+    """Checks a card without a schema, of version 1, as far as its elements are drawn and its people
+    and pictures are known. Raises CardInvalid."""
+    by_locale = card.get("i18n_elements")
+    shown = by_locale.values() if isinstance(by_locale, dict) else [card.get("elements")]
+    for elements in shown:
+        for index, one in enumerate(_list(elements, "ROOT")):
+            if not isinstance(_object(one, f"ROOT -> [{index}]").get("tag"), str):
+                raise _unreadable("an element has a tag", f"ROOT -> [{index}]")
+    tagged = [one for one in _objects(card) if "tag" in one]
+    pictures = [str(one.get("img_key", "")) for one in tagged if one["tag"] == "img"]
+    facts = CardFacts(len(tagged), at_ids=notified_by(card), image_keys=pictures)
+    check_facts(facts, knows_person=knows_person, knows_image=knows_image)
+
+
 def check_facts(
     facts: CardFacts,
     *,

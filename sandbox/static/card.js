@@ -70,6 +70,7 @@ function element(one, context, counter) {
     case "column_set": return columns(one, context, counter);
     case "form": return form(one, context, counter);
     case "select_static": return select(one);
+    case "input": return el("input", { name: one.name ?? "", value: one.default_value ?? "", maxlength: one.max_length ?? 1000 });
     case "interactive_container":
       return el("div", { class: "container" }, elements(one.elements, context, counter));
     default: return el("div", { class: "hint" }, `[${one.tag}]`);
@@ -122,7 +123,7 @@ function button(one, context, counter) {
 // A button in it sends what is chosen; nothing is sent by the browser itself.
 function form(one, context, counter) {
   const node = el("form", { class: "form" }, elements(one.elements, context, counter));
-  for (const one of node.querySelectorAll("select")) {
+  for (const one of node.querySelectorAll("select, input")) {
     one.setAttribute("aria-label", one.previousElementSibling?.textContent ?? one.name);
   }
   node.addEventListener("submit", (event) => event.preventDefault());

@@ -1,7 +1,7 @@
 // What one does in the chat, and what is said when it does not work.
 
 import { post } from "./api.js";
-import { say } from "./labels.js";
+import { locale, say } from "./labels.js";
 
 const MOST_BYTES = 10 * 1024 * 1024;
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -38,7 +38,10 @@ export async function click(speaker, view, index, form) {
   const seen = await attempt(() => post("click", { as: speaker, message_id: view.message_id, index, form }));
   if (!seen) return;
   if (seen.code) toast(`${say("clickFailed")} (${seen.code})`, "error");
-  else if (seen.toast) toast(seen.toast.content ?? "", seen.toast.type ?? "info");
+  else if (seen.toast) {
+    const ours = seen.toast.i18n?.[locale() === "zh-CN" ? "zh_cn" : "en_us"];
+    toast(ours ?? seen.toast.content ?? "", seen.toast.type ?? "info");
+  }
 }
 
 // The message that a text becomes: the JSON of a card is posted as that card, as another app does it.

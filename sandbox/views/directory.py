@@ -46,9 +46,10 @@ def granted_scopes() -> Response:
 
 def online_connections() -> Response:
     """GET /event/v1/connection"""
-    world = current_platform().world
-    with world.lock:
-        return done({"online_instance_cnt": world.console.connections})
+    platform = current_platform()
+    with platform.world.lock:
+        online = platform.world.console.connections + platform.connections.count
+        return done({"online_instance_cnt": online})
 
 
 def get_chat(chat_id: str) -> Response:

@@ -8,7 +8,7 @@ im:message.group_msg; never the bot's own messages; other bots' messages only wi
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +41,7 @@ PIXEL = (
 )
 _MOST_MADE_S = 150.0
 MERGED_FORWARD = "Merged and Forwarded Message"
+_KEY = re.compile(r"(@_user_\d+|@_all(?!\w))")
 _ALL = re.compile(r"@(?:all|所有人)(?![A-Za-z0-9_])")
 
 
@@ -275,7 +276,8 @@ class Actors:
             if self._world.switches.tight_mentions:
                 text = re.sub(r"(@_user_\d+) ", r"\1", text)
         if speech.msg_type == "post":
-            paragraphs = [[{"tag": "text", "text": line, "style": []}] for line in text.split("\n")]
+            names = {one.key: self.person(one.open_id).name for one in mentions}
+            paragraphs = [_paragraph(line, names) for line in text.split("\n")]
             value: dict[str, Any] = {"title": "", "content": paragraphs}
             return CheckedContent(json.dumps(value, ensure_ascii=False), mentions)
         return CheckedContent(json.dumps({"text": text}, ensure_ascii=False), mentions)
@@ -363,6 +365,18 @@ def with_mentions(
 
     pattern = re.compile(r"(?<![A-Za-z0-9_.])@(" + "|".join(ends) + ")", re.I)
     return _ALL.sub("@_all", pattern.sub(to_key, text)), tuple(found)
+
+
+def _paragraph(line: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A line of a post. A mention in it is an element of its own, with the mention's key."""
+    row: list[dict[str, Any]] = []
+    for part in _KEY.split(line):
+        if part in names or part == "@_all":
+            name = names.get(part, "all")
+            row.append({"tag": "at", "user_id": part, "user_name": name, "style": []})
+        elif part:
+            row.append({"tag": "text", "text": part, "style": []})
+    return row
 
 
 def _file_content(speech: Speech) -> dict[str, str]:

@@ -194,7 +194,8 @@ def _action(found: list[dict[str, Any]], value: object, index: int | None) -> di
 def _pressed(button: dict[str, Any]) -> dict[str, Any]:
     behaviors = button.get("behaviors", [])
     values = [one.get("value") for one in behaviors if one.get("type") == "callback"]
-    action: dict[str, Any] = {"value": values[0] if values else {}, "tag": "button"}
+    values.append(button.get("value", {}))  # where a card of version 1 has it
+    action: dict[str, Any] = {"value": values[0], "tag": "button"}
     if "name" in button:
         action["name"] = button["name"]
     return action

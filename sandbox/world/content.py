@@ -10,7 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sandbox.cards.card_check import CardInvalid, at_ids, check_card, parse_card
+from sandbox.cards.card_check import (
+    CardInvalid,
+    at_ids,
+    check_card,
+    check_version_1,
+    parse_card,
+)
 from sandbox.errors import ApiError, card_refused, invalid
 from sandbox.world.entities import SandboxMention
 from sandbox.world.received import at_people
@@ -139,10 +145,30 @@ def _interactive(content: str, known: Known) -> CheckedContent:
     card = card_or_refusal(lambda: parse_card(content))
     if card.get("type") == "card":
         return CheckedContent(content, card_id=_card_id(card.get("data")))
-    card_or_refusal(
-        lambda: check_card(card, knows_person=known.person, knows_image=known.image),
-    )
+    if card.get("type") == "template":
+        card = _of_template(card.get("data"))
+        content = json.dumps(card, ensure_ascii=False)
+    check = check_card if card.get("schema") == "2.0" else check_version_1
+    card_or_refusal(lambda: check(card, knows_person=known.person, knows_image=known.image))
     return CheckedContent(content)
+
+
+def _of_template(template: Any) -> dict[str, Any]:
+    """A card of version 1 that shows a template's id and variables: the card builder, where it was
+    made, is not played."""
+    given = template if isinstance(template, dict) else {}
+    template_id, variables = given.get("template_id"), given.get("template_variable", {})
+    if not isinstance(template_id, str) or not template_id or not isinstance(variables, dict):
+        raise card_refused(200621, "a template has a template_id, and an object of variables")
+    lines = [f"[{template_id}]"]
+    for name, value in variables.items():
+        plain = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines.append(f"{name}: {plain}")
+    return {"elements": [{"tag": "div", "text": _plain(line)} for line in lines]}
+
+
+def _plain(text: str) -> dict[str, str]:
+    return {"tag": "plain_text", "content": text}
 
 
 def card_of_others(content: str, is_member: Callable[[str], bool]) -> CheckedContent:

@@ -128,19 +128,26 @@ def user_membership(world: World, chat: Chat, person: SandboxPerson, what: str) 
         "operator_tenant_key": world.tenant_of(person),
         "users": [user],
         "name": chat.name,
+        "i18n_names": {"zh_cn": chat.name, "en_us": chat.name},
     }
     return envelope(world, f"im.chat.member.user.{what}_v1", event)
+
+
+def operator(world: World, chat: Chat) -> dict[str, Any]:
+    """The owner, who changes the group."""
+    owner = world.people[chat.members[0]] if chat.members else world.bot
+    return {"operator_id": user_ids(owner), "operator_tenant_key": world.tenant_of(owner)}
 
 
 def renamed(world: World, before: Chat, after: Chat) -> Envelope:
     """im.chat.updated_v1"""
     event = {
         "chat_id": after.chat_id,
-        "operator_id": user_ids(world.people[after.members[0]]) if after.members else {},
+        **operator(world, after),
         "external": world.is_external(after),
-        "operator_tenant_key": world.config.tenant_key,
         "after_change": {"name": after.name},
         "before_change": {"name": before.name},
+        "moderator_list": {"added_member_list": [], "removed_member_list": []},
     }
     return envelope(world, "im.chat.updated_v1", event)
 

@@ -143,8 +143,10 @@ class Groups:
             before = self._group(chat_id)
             event = {
                 "chat_id": before.chat_id,
-                "name": before.name,
+                **events.operator(self._world, before),
                 "external": self._world.is_external(before),
+                "name": before.name,
+                "i18n_names": {"zh_cn": before.name, "en_us": before.name},
             }
             envelope = events.envelope(self._world, "im.chat.disbanded_v1", event)
         return self._changed(before, replace(before, dissolved=True), envelope)

@@ -25,11 +25,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from sandbox.config import SandboxConfig
+from sandbox.world.connections import LongConnections
 from sandbox.world.events import Envelope
 
 RETRY_AFTER_S = (15.0, 300.0, 3600.0, 21600.0)
 CONNECT_S = 2.0
 KEPT_DELIVERIES = 5000
+_VERIFY_S = 1.0
+_CONTENT_TYPE = {"Content-Type": "application/json;charset=utf-8"}
 
 NO_URL = "no webhook URL"
 NO_CONNECTION = "no connection"
@@ -55,14 +58,14 @@ class Attempt:
 
 @dataclass
 class EventPush:
-    """An event on its way to the app."""
+    """An event on its way to the app, as JSON and as it is sealed for a webhook."""
 
     number: int
     event_id: str
     event_type: str
     message_id: str
-    url: str
-    body: bytes
+    plain: bytes
+    sealed: bytes
     attempts: list[Attempt] = field(default_factory=list)
     done: bool = False
 
@@ -82,9 +85,12 @@ def signature(timestamp: str, nonce: str, key: str, body: bytes) -> str:
     return hashlib.sha256((timestamp + nonce + key).encode() + body).hexdigest()
 
 
-def seal(config: SandboxConfig, envelope: Envelope) -> bytes:
-    """The raw body of a push: encrypted if the app has an Encrypt Key."""
-    plain = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
+def plain_body(envelope: Envelope) -> bytes:
+    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def seal(config: SandboxConfig, plain: bytes) -> bytes:
+    """The raw body of a push to an address: encrypted if the app has an Encrypt Key."""
     if not config.encrypt_key:
         return plain
     # compact, as Feishu's own SDK for Node writes it again to check the signature
@@ -95,7 +101,7 @@ def seal(config: SandboxConfig, envelope: Envelope) -> bytes:
 
 def signed_headers(config: SandboxConfig, body: bytes) -> dict[str, str]:
     """The headers of a push; signature headers only if the app has an Encrypt Key."""
-    headers = {"Content-Type": "application/json;charset=utf-8", "User-Agent": "sandbox-platform"}
+    headers = {**_CONTENT_TYPE, "User-Agent": "sandbox-platform"}
     if config.encrypt_key:
         timestamp, nonce = str(int(config.clock())), str(secrets.randbelow(10**10))
         headers["X-Lark-Request-Timestamp"] = timestamp
@@ -144,12 +150,14 @@ class Pusher:
         config: SandboxConfig,
         post: Post,
         *,
+        connections: LongConnections | None = None,
         on_attempt: Callable[[EventPush], None] = lambda delivery: None,
         is_wanted: Callable[[str], bool] = lambda event_type: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
         self._post = post
+        self._connections = connections or LongConnections(config)
         self._on_attempt = on_attempt
         self._is_wanted = is_wanted
         self._clock = clock
@@ -161,17 +169,19 @@ class Pusher:
         self.deliveries: deque[EventPush] = deque(maxlen=KEPT_DELIVERIES)
 
     def push(self, envelope: Envelope, *, message_id: str = "") -> EventPush | None:
-        """Queue one event; None when the app has no webhook URL, or no scope for it."""
+        """Queue one event; None when the app has neither a webhook URL nor a long connection, or no
+        scope for it."""
         header = envelope["header"]
-        if not self._config.webhook_url or not self._is_wanted(header["event_type"]):
+        is_reachable = self._config.webhook_url or self._connections.in_use
+        if not is_reachable or not self._is_wanted(header["event_type"]):
             return None
         delivery = EventPush(
             next(self._count),
             header["event_id"],
             header["event_type"],
             message_id,
-            self._config.webhook_url,
-            seal(self._config, envelope),
+            plain := plain_body(envelope),
+            seal(self._config, plain),
         )
         self.deliveries.append(delivery)
         self._schedule(self._clock(), delivery)
@@ -181,9 +191,25 @@ class Pusher:
     def ask(self, envelope: Envelope) -> tuple[Attempt, bytes]:
         """Deliver a callback once and wait for its answer; callbacks are not pushed again."""
         url = self._config.card_webhook_url or self._config.webhook_url
-        if not url:
+        if not url and not self._connections.in_use:
             return Attempt(self._now_ms(), 0, 0.0, NO_URL), b""
-        return self._send(url, seal(self._config, envelope))
+        plain = plain_body(envelope)
+        return self._send(url, plain, seal(self._config, plain))
+
+    def verify(self) -> Attempt:
+        """Asks the address, as the developer console does when it is saved: it has 1 s to send the
+        challenge back. This request is not signed."""
+        challenge = secrets.token_hex(16)
+        token, url = self._config.verification_token, self._config.webhook_url
+        asked = {"challenge": challenge, "token": token, "type": "url_verification"}
+        body, started = seal(self._config, plain_body(asked)), self._clock()
+        try:
+            status, answer = self._post(url, body, _CONTENT_TYPE, _VERIFY_S)
+        except OSError as exc:
+            return Attempt(self._now_ms(), 0, 0.0, str(exc))
+        took = (self._clock() - started) * 1000
+        error = "" if _challenge(answer) == challenge else "the challenge did not come back"
+        return Attempt(self._now_ms(), status, took, error)
 
     def run_due(self) -> int:
         """Deliver everything that is due now, in this thread; how many attempts were made."""
@@ -224,7 +250,7 @@ class Pusher:
         return None
 
     def _attempt(self, delivery: EventPush) -> None:
-        attempt, _ = self._send(delivery.url, delivery.body)
+        attempt, _ = self._send(self._config.webhook_url, delivery.plain, delivery.sealed)
         delivery.attempts.append(attempt)
         delay = retry_delay_s(len(delivery.attempts), self._config.retry_scale)
         delivery.done = attempt.status == 200 or delay is None
@@ -232,11 +258,11 @@ class Pusher:
             self._schedule(self._clock() + delay, delivery)
         self._on_attempt(delivery)
 
-    def _send(self, url: str, body: bytes) -> tuple[Attempt, bytes]:
+    def _send(self, url: str, plain: bytes, sealed: bytes) -> tuple[Attempt, bytes]:
         at_ms, started = self._now_ms(), self._clock()
         deadline = self._config.push_deadline_s
         try:
-            status, answer = self._post(url, body, signed_headers(self._config, body), deadline)
+            status, answer = self._carry(url, plain, sealed, deadline)
         except OSError as exc:
             took = (self._clock() - started) * 1000
             return Attempt(at_ms, 0, took, str(exc) or type(exc).__name__), b""
@@ -244,6 +270,11 @@ class Pusher:
         if took > deadline * 1000:
             return Attempt(at_ms, 0, took, "answered after the deadline"), b""
         return Attempt(at_ms, status, took), answer
+
+    def _carry(self, url: str, plain: bytes, sealed: bytes, deadline_s: float) -> tuple[int, bytes]:
+        if self._connections.in_use:
+            return self._connections.post(plain, deadline_s)
+        return self._post(url, sealed, signed_headers(self._config, sealed), deadline_s)
 
     def _schedule(self, due: float, delivery: EventPush) -> None:
         with self._wake:
@@ -253,6 +284,14 @@ class Pusher:
 
     def _now_ms(self) -> int:
         return int(self._config.clock() * 1000)
+
+
+def _challenge(answer: bytes) -> object:
+    try:
+        told = json.loads(answer)
+    except ValueError:
+        return None
+    return told.get("challenge") if isinstance(told, dict) else None
 
 
 def delivery_view(delivery: EventPush) -> dict[str, Any]:

@@ -31,6 +31,7 @@ begin
       select t.message_id, t.author, t.author_id, t.content, t."timestamp" as at_ms, false as card
       from public.chat_transcript t
       where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and not t.ours
+        and t.author_id <> ''  -- else Feishu says it, such as who joined
         and t."timestamp" >= v_since_ms and t."timestamp" < v_until_ms
         and (p_root_id is null or p_root_id in (t.root_id, t.message_id))
         and t.message_id not in (select s.message_id from said s)

@@ -30,6 +30,56 @@ as $$
     order by u.message_id, u.at) s
 $$;
 
+-- A message without mentions in front and signs around it, in lower case.
+create or replace function bot_private.bare_words(p_text text) returns text
+language sql immutable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select lower(btrim(regexp_replace(p_text, '^(?:@\S+\s+)+', ''), E' \t\n.!?。！？'))
+$$;
+
+-- Where the authors of these messages (JSON array of message_ids) said the same words in another message of a chat that
+-- they can read: {person, chats: [name]}, a name is "" where it is not known; null if nowhere. For the service only.
+create or replace function public.said_elsewhere(p_messages text) returns jsonb
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  with given as (
+    select distinct i as id from jsonb_array_elements_text(p_messages::jsonb) i),
+  gone as (
+    select m.actor_id as person, m.tenant_key, m.chat_id, bot_private.bare_words(m.content) as words
+    from public.agent_messages m join given g on m.turn_id = g.id where m.role = 'user' and m.chunk = 0
+    union
+    select c.author_id, c.tenant_key, c.chat_id, bot_private.bare_words(c.content)
+    from public.chat_transcript c join given g on c.message_id = g.id where not c.is_bot
+    union
+    select m.author_id, m.tenant_key, i.chat_id, bot_private.bare_words(m.content)
+    from public.imported_messages m
+    join given g on hashtext(m.message_id) = hashtext(g.id) and m.message_id = g.id
+    join public.chat_imports i on i.id = m.import_id),
+  same as (
+    select distinct g.person, g.tenant_key, s.chat_id
+    from gone g cross join lateral (
+      select m.chat_id, m.turn_id as id, m.content from public.agent_messages m
+      where g.person in (m.user_id, m.actor_id) and m.actor_id = g.person and m.tenant_key = g.tenant_key
+        and m.role = 'user' and m.chunk = 0
+      union all
+      select c.chat_id, c.message_id, c.content from public.chat_transcript c
+      where c.author_id = g.person and c.tenant_key = g.tenant_key and not c.is_bot
+      union all
+      select i.chat_id, m.message_id, m.content
+      from public.imported_messages m join public.chat_imports i on i.id = m.import_id
+      where m.author_id = g.person and m.tenant_key = g.tenant_key) s
+    where s.chat_id <> g.chat_id and g.words <> '' and bot_private.bare_words(s.content) = g.words
+      and s.id not in (select id from given))
+  select jsonb_build_object('person', s.person, 'chats', jsonb_agg(coalesce(c.name, '') order by c.name))
+  from same s
+  left join public.chats c on c.chat_id = s.chat_id and c.tenant_key = s.tenant_key
+  where exists (
+    select from public.chat_members m
+    where m.chat_id = s.chat_id and m.open_id = s.person and m.left_at is null)
+    or exists (select from public.p2p_chats p where p.chat_id = s.chat_id and p.open_id = s.person)
+  group by s.person limit 1
+$$;
+
 -- Deletes what p_person chose: p_items (JSON array of {kind, id, key}) and p_messages (JSON array of message_ids), of
 -- those what is theirs, with all that was made from it. The card that lists them is withdrawn. Returns how many of each
 -- went, {facts, notes, messages, answers}.

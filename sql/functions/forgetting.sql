@@ -166,16 +166,31 @@ as $$
   select encode(sha256(convert_to('forgotten ' || p_user_id, 'UTF8')), 'hex')
 $$;
 
--- When people had the bot forget them: {open_id: ms since epoch}, of those in the JSON array p_people.
-create or replace function public.forgotten_at(p_people text) returns jsonb
+-- Whether a message must not be told any more: it was taken back, or its author had the bot forget them since p_at_ms.
+-- With the owner's rights: a turn's token sees nobody else's marks.
+create or replace function bot_private.is_gone(p_message_id text, p_author_id text, p_at_ms bigint)
+returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+      select from public.recalled_messages r
+      where r.message_id in (p_message_id, 'answer:' || p_message_id))
+    or exists (
+      select from public.forgotten_people f
+      where f.mark = public.person_mark(p_author_id) and f.at >= to_timestamp(p_at_ms / 1000.0))
+$$;
+
+-- Of messages that Feishu lists (p_messages, JSON array of {message_id, author_id, at_ms}) the ids of those that must
+-- not be told.
+create or replace function public.messages_gone(p_messages text) returns jsonb
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform bot_private.require_size('p_people', p_people, 65536);
+  perform bot_private.require_size('p_messages', p_messages, 262144);
   return (
-    select coalesce(jsonb_object_agg(e.open_id, (extract(epoch from f.at) * 1000)::bigint), '{}')
-    from jsonb_array_elements_text(p_people::jsonb) as e (open_id)
-    join public.forgotten_people f on f.mark = public.person_mark(e.open_id));
+    select coalesce(jsonb_agg(e.message_id), '[]')
+    from jsonb_to_recordset(p_messages::jsonb) as e (message_id text, author_id text, at_ms bigint)
+    where bot_private.is_gone(e.message_id, e.author_id, e.at_ms));
 end
 $$;
 

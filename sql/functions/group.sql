@@ -114,7 +114,7 @@ as $$
                             where c.chat_id = p_chat_id), false))
 $$;
 
--- Adds transcript rows (JSON array) that are not there yet, but for messages that were taken back.
+-- Adds transcript rows (JSON array) that are not there yet, but for messages that must not be told.
 create or replace function bot_private.add_to_transcript(
   p_chat_id text, p_tenant_key text, p_records jsonb
 ) returns boolean
@@ -128,8 +128,7 @@ begin
   from jsonb_to_recordset(p_records) as r(
     message_id text, root_id text, author text, author_id text, content text,
     "timestamp" bigint, is_bot boolean, ours boolean)
-  where not exists (
-    select from public.recalled_messages t where t.message_id in (r.message_id, 'answer:' || r.message_id))
+  where not bot_private.is_gone(r.message_id, r.author_id, r."timestamp")
   on conflict do nothing;
   return true;
 end
@@ -548,6 +547,17 @@ begin
 end
 $$;
 
+-- How a message of the chat begins, "" where its words are not kept.
+create or replace function bot_private.words_of(p_message_id text, p_chat_id text) returns text
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(
+    (select left(m.content, 200) from public.agent_messages m
+     where m.turn_id = p_message_id and m.chat_id = p_chat_id and m.role = 'user' and m.chunk = 0 limit 1),
+    (select left(x.content, 200) from public.chat_transcript x
+     where x.message_id = p_message_id and x.chat_id = p_chat_id limit 1), '')
+$$;
+
 -- The last decision in the chat, in a thread of it (p_root_id), or on one message (p_message_id), but
 -- for what only asked about decisions; null when there is none. Where everybody is kept to their own
 -- words, only those on messages of the asker.
@@ -559,7 +569,8 @@ as $$
   select jsonb_build_object(
     'message_id', d.message_id, 'actor_id', d.actor_id, 'respond', d.respond, 'reason', d.reason,
     'cue', d.cue, 'since_bot_ms', d.since_bot_ms, 'verdict', d.verdict,
-    'at_ms', floor(extract(epoch from d.created_at) * 1000)::bigint)
+    'at_ms', floor(extract(epoch from d.created_at) * 1000)::bigint,
+    'words', bot_private.words_of(d.message_id, d.chat_id))
   from public.agent_decisions d
   where d.chat_id = p_chat_id and d.tenant_key = p_tenant_key
     and (p_root_id is null or p_root_id in (d.root_id, d.message_id))

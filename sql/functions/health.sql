@@ -1,7 +1,8 @@
 -- Purpose: whether people get answers: what the console, /readyz, the doctor and the monitor say of it.
 
 -- {in_a_row, since, last_at: questions without an answer since the last that the model answered, within a day;
--- failed, asked: those of the last 15 minutes; reasons: [{outcome, reason, times}] of both; undelivered,
+-- failed, asked: those of the last 15 minutes; reasons: [{outcome, reason, times}] of the first, else of these,
+-- the latest first; undelivered,
 -- undelivered_since: answers that can be sent again; unfinished: the oldest {turn, seconds}; p95 (s, of the last 15 minutes); workers that
 -- live; retried: waiting jobs that were tried before; memory_p95_ms: what the memory took of an answer, of the last
 -- 15 minutes} and queue_depth.
@@ -39,9 +40,10 @@ as $$
     'asked_turns', count(*) filter (where is_recent and (is_failed or is_answered)),
     'p95', percentile_cont(0.95) within group (order by seconds)
              filter (where is_recent and outcome = 'answered'),
-    'reasons', (select coalesce(jsonb_agg(to_jsonb(r) order by r.times desc, r.reason), '[]')
-                from (select outcome, reason, count(*) as times from told
-                      where is_failed and (is_recent or is_in_a_row) group by 1, 2) r),
+    'reasons', (select coalesce(jsonb_agg(to_jsonb(r) - 'last_at' order by r.last_at desc, r.reason), '[]')
+                from (select x.outcome, x.reason, count(*) as times, max(x.created_at) as last_at from told x
+                      where x.is_in_a_row or x.is_failed and x.is_recent
+                        and not exists (select from told y where y.is_in_a_row) group by 1, 2) r),
     'undelivered', (select count(*) from left_over),
     'undelivered_since', (select min(updated_at) from left_over),
     'memory_p95_ms', (

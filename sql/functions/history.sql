@@ -7,7 +7,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select t.id from public.agent_turns t
-    where t.id = any (p_turn_ids) and t.intended ->> 'reason' = 'command'
+    where t.id = any (p_turn_ids) and t.intended ->> 'reason' in ('command', 'elsewhere')
       and not exists (
         select from public.agent_messages m
         where m.turn_id = t.id and m.role = 'assistant' and m.tool_calls <> '[]'))
@@ -32,8 +32,13 @@ as $$
     where c.turn_id = any (array(select turn_id from told where role = 'assistant')) and c.role = 'assistant'
       and c.chunk > 0 and c.status <> 'failed'
     group by c.turn_id
+  ), heard as materialized (
+    select t.number, t.message_id, t.author_id, t.author, t.content, t."timestamp", t.is_bot
+    from public.chat_transcript t
+    where t.chat_id = p_chat_id and t.number = any (array(select -i from unnest(p_ids) i where i < 0))
   ), commands as materialized (
-    select bot_private.commands_among(array(select turn_id from told)) as ids
+    select bot_private.commands_among(array(
+      select turn_id from told union all select message_id from heard)) as ids
   ), lines as (
     select m.id, m.created_at as said_at, jsonb_build_object(
       'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
@@ -49,8 +54,8 @@ as $$
       'id', -t.number, 'role', 'user', 'actor_id', t.author_id, 'actor_name', t.author, 'created_at', l.said_at,
       'message_id', t.message_id, 'by_bot', t.is_bot, 'tool_calls', '[]'::jsonb,
       'content', left(t.content, bot_private.longest_line()))
-    from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
-    where t.chat_id = p_chat_id and t.number = any (array(select -i from unnest(p_ids) i where i < 0))
+      || case when t.message_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end
+    from heard t, commands c, to_timestamp(t."timestamp" / 1000.0) l (said_at)
   )
   select coalesce(jsonb_agg(l.line order by l.said_at, l.id), '[]') from lines l
 $$;

@@ -282,7 +282,7 @@ as $$
       select coalesce(jsonb_agg(jsonb_build_array(
                d.actor_id,
                case when d.respond then 'answered' else 'silent' end || ': ' || d.reason
-                 || coalesce(': ' || d.cue, ''))
+                 || coalesce(': ' || d.cue, ''), bot_private.words_of(d.message_id, d.chat_id))
                order by d.id desc), '[]')
       from (
         select * from public.agent_decisions where chat_id = p_chat_id

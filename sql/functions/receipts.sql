@@ -101,18 +101,36 @@ as $$
   select to_jsonb(r.line) from public.agent_receipts r where r.mark = p_mark
 $$;
 
--- The newest receipts of a person, newest first, [{line, salt}]. A salt is given once.
-create or replace function public.take_receipts(p_person text, p_tenant_key text, p_limit integer) returns jsonb
+-- Receipts of a person with their salts, [{line, salt}]: first those whose salt was not given out, the newest first. A
+-- salt is given once. The turn p_by_turn that shows them keeps no words once it is over.
+create or replace function public.take_receipts(
+  p_person text, p_tenant_key text, p_limit integer, p_by_turn text default null
+) returns jsonb
 language sql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
   with own as (
     select r.id, r.number, r.line, r.salt from public.agent_receipts r
     where r.reader_id = p_person and r.tenant_key = p_tenant_key and r.number is not null
-    order by r.number desc limit p_limit for update),
+    order by r.salt is null, r.number desc limit p_limit for update),
+  shown as (
+    update public.agent_turns t set forgets = true where t.id = p_by_turn),
   taken as (
     update public.agent_receipts r set salt = null from own where r.id = own.id and r.salt is not null)
-  select coalesce(jsonb_agg(jsonb_build_object('line', own.line, 'salt', own.salt) order by own.number desc), '[]')
+  select coalesce(jsonb_agg(jsonb_build_object('line', own.line, 'salt', own.salt)
+                            order by own.salt is null, own.number desc), '[]')
   from own
+$$;
+
+-- The signed lines of a person's receipts after number p_after, first to last, [line].
+create or replace function public.own_receipts(
+  p_person text, p_tenant_key text, p_after bigint, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(o.line order by o.number), '[]')
+  from (select r.number, r.line from public.agent_receipts r
+        where r.reader_id = p_person and r.tenant_key = p_tenant_key and r.number > p_after
+        order by r.number desc limit p_limit) o
 $$;
 
 -- The chain after number p_after, [line].

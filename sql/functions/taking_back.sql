@@ -337,9 +337,9 @@ begin
   delete from public.agent_turn_records where turn_id = p_turn_id;
   delete from public.chat_transcript t
   where t.chat_id = v_turn.chat_id and (t.message_id = p_turn_id or t.message_id = any (v_cards));
-  -- a confirmation names its item only
+  -- a confirmation names its item only, a form what can be chosen
   delete from public.agent_buttons
-  where turn_id = p_turn_id and not (p_keep_cards and kind = 'confirm');
+  where turn_id = p_turn_id and not (p_keep_cards and (kind = 'confirm' or payload ? 'form'));
   delete from public.agent_cards where turn_id = p_turn_id and not streaming;
   delete from public.agent_feedback where turn_id = p_turn_id;
   perform public.note_gone(
@@ -688,6 +688,8 @@ declare
     and bot_private.require_size('p_heard', p_heard, 1048576);
   v_said public.agent_messages;
   v_heard public.chat_transcript;
+  v_before constant jsonb := bot_private.rows_written();
+  v_texts text[];
 begin
   perform pg_advisory_xact_lock(bot_private.sources_lock());
   perform from public.agent_turns t where t.id = p_message_id for update;
@@ -698,9 +700,9 @@ begin
   if coalesce(v_said.content = p_said, true) and coalesce(v_heard.content = p_heard, true) then
     return false;
   end if;
+  v_texts := array_remove(array[v_said.content, v_heard.content], null);
   perform public.take_back_sources(
-    array[p_message_id], array_remove(array[v_said.content, v_heard.content], null),
-    array(select bot_private.kept_by(array[p_message_id])), null, p_by_turn);
+    array[p_message_id], v_texts, array(select bot_private.kept_by(array[p_message_id])), null, p_by_turn);
   perform public.take_back_kept(p_message_id, p_chat_id);
   perform public.drop_answer(t.id) from public.agent_turns t where t.id = p_message_id;
   perform public.note_gone(array(select distinct unnest(bot_private.known_as(array[p_message_id]))), p_chat_id);
@@ -723,6 +725,9 @@ begin
   select v_heard.chat_id, v_heard.message_id, v_heard.tenant_key, v_heard.root_id, v_heard.author, v_heard.author_id,
          p_heard, v_heard."timestamp", v_heard.is_bot, v_heard.ours
   where v_heard.message_id is not null;
+  perform bot_private.draft_receipt(
+    'edit', array[p_message_id], v_texts, v_before, coalesce(v_said.actor_id, nullif(v_heard.author_id, '')),
+    coalesce(v_said.tenant_key, v_heard.tenant_key), null);
   return true;
 end
 $$;

@@ -305,7 +305,8 @@ end
 $$;
 
 -- What begins a turn, in one: the message is recorded in the chat's conversation (p_heard, JSON with
--- the arguments of append_to_conversation; null: it is already, or nothing is), the decision on it is
+-- the arguments of append_to_conversation, and p_before, what was said before where none is on; null: it is already, or
+-- nothing is), the decision on it is
 -- stored (p_decision, JSON with the arguments of log_decision; null: it is already, or none is), and the
 -- turn is opened unless an earlier decision says no. Returns what open_turn does, and the conversation. p_recall: as recalled_at_once takes it, whose result is
 -- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
@@ -344,6 +345,10 @@ begin
     if v_conversation is null then
       perform bot_private.note_asked(p_chat_id, p_tenant_key, (v_heard ->> 'p_at')::bigint,
                                      (v_heard ->> 'p_active_since')::bigint);
+      if v_heard ? 'p_before' then
+        perform bot_private.add_to_transcript(
+          p_chat_id, p_tenant_key, (v_heard ->> 'p_before')::jsonb);
+      end if;
     end if;
   end if;
   if v_decision is not null then

@@ -83,6 +83,22 @@ class World:
         question = self.say(who, f"@{self.bot_name} {text}", **more)
         return question, self.answer(question, chat=more.get("chat"))
 
+    def ask_alone(
+        self, who: str, text: str, *, chat: str | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """Mentions the bot and waits for the card that nobody else sees."""
+        place = chat or self.group
+        before = {one["message_id"] for one in self.platform.messages(place)}
+        self.say(who, f"@{self.bot_name} {text}", chat=place, **more)
+
+        def shown() -> list[dict[str, Any]]:
+            mine = (m for m in self.platform.messages(place) if m["visible_to"])
+            return [m for m in mine if m["message_id"] not in before and not m["deleted"]]
+
+        (card,) = eventually(shown, what="a card beside the group")
+        assert card["visible_to"] == self.people[who]
+        return dict(card)
+
     def answers(self, question: str, *, chat: str | None = None) -> list[dict[str, Any]]:
         """The bot's messages that reply to `question`; in a thread their parent is its root."""
         uuids = {reply_uuid(question, chunk) for chunk in range(3)}

@@ -79,8 +79,8 @@ def withdrawn(world: World) -> None:
 
 
 def settings_shown(world: World) -> None:
-    world.settled(world.ask("Alice", "/settings")[0])
-    world.settled(world.say("Alice", f"@{world.bot_name} /memory"))
+    for command in ("/settings", "/memory"):
+        world.settled(world.say("Alice", f"@{world.bot_name} {command}"))
 
 
 def file_read(world: World) -> None:

@@ -15,6 +15,7 @@ from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_commands import card_of, click, decision_on
 from tests.acceptance.test_membership import members, people, rejoin
+from tests.acceptance.test_own_memory import after, private_chat
 
 # What is selected in the form of a chat that changed nothing.
 UNCHANGED = {name: rule.default or "default" for name, rule in RULES.items() if rule.choices}
@@ -59,39 +60,52 @@ def selects(message: dict[str, Any]) -> dict[str, str]:
 
 
 def submitted(world: World, who: str, message: dict[str, Any], **chosen: str) -> dict[str, Any]:
-    """Presses the button of the form; returns the card that answers, once it is sent."""
-    before = len(pressed(world))
-    answer = click(world, who, message, index=0, form=chosen)
-    assert answer["toast"]["type"] == "success"
-    eventually(lambda: len(pressed(world)) == before + 1, what="the press is answered")
-    (card,) = world.answers(pressed(world)[-1])
+    """Presses the button of the form; returns the card that takes its place."""
+
+    def press() -> None:
+        assert click(world, who, message, index=0, form=chosen)["toast"]["type"] == "success"
+
+    card = after(world, world.group, press)
+    assert card["visible_to"] == world.people[who]
     return card
 
 
-def pressed(world: World) -> list[str]:
-    """The turns of presses that are answered, oldest first."""
-    turns = world.rows(
-        "select id from agent_turns where origin = 'button' and chat_id = %s and state = 'sent'"
-        " order by created_at",
-        world.group,
-    )
-    return [turn["id"] for turn in turns]
-
-
 def test_the_settings_are_shown_with_a_form(group: World) -> None:
-    question, card = group.ask("Bob", "/settings")
-    assert (
-        "(`/mode`)**: mentions, replies, and follow-ups right after I've answered (default)" in card
-    )
-    assert "**Reply language (`/language`)**: same as the question (default)" in card
-    assert selects(card_of(group, question)) == UNCHANGED
-    question, chinese = group.ask("陈晨", "/设置")
-    assert (
-        "**回答哪些消息（`/模式`）**：@我、回复我的消息，以及我刚回答完后的追问（默认）" in chinese
-    )
-    assert "保存设置" in json.dumps(card_of(group, question)["card"], ensure_ascii=False)
-    question, _ = group.ask("Bob", "/mode")
-    assert list(selects(card_of(group, question))) == ["mode"]
+    card = group.ask_alone("Alice", "/settings")
+    assert selects(card) == UNCHANGED
+    assert "Messages I answer" not in markdown(card), "each setting stands there once"
+    assert "**Custom instructions**: none" in markdown(card)
+    chinese = group.ask_alone("Alice", "/设置")
+    assert "保存设置" in json.dumps(chinese["card"], ensure_ascii=False)
+    assert list(selects(group.ask_alone("Alice", "/mode"))) == ["mode"]
+
+
+def test_who_cannot_change_the_settings_reads_a_line_for_each(group: World) -> None:
+    shown = group.ask_alone("Bob", "/settings")
+    told = markdown(shown)
+    assert "**Messages I answer**: mentions, replies, and follow-ups right after" in told
+    assert "**Reply language**: same as the question" in told
+    assert "**Scheduled digest**: off" in told
+    assert "Only the group owner" in told
+    assert len(told.splitlines()) <= len(RULES) + 6
+    assert "form" not in [one["tag"] for one in shown["card"]["body"]["elements"]]
+    chinese = markdown(group.ask_alone("陈晨", "/设置"))
+    assert "**回答哪些消息**：@我、回复我的消息，以及我刚回答完后的追问" in chinese
+    assert "**新成员可查看入群前的消息**：能，导入的历史消息除外" in chinese
+
+
+def test_in_a_thread_the_settings_of_the_group_come_in_p2p(group: World) -> None:
+    question, _ = group.ask("Alice", "when do we launch?")
+    group.settled(question)
+    alone = private_chat(group, "Alice")
+    asked = lambda: group.say("Alice", f"@{group.bot_name} /mode", root_id=question)  # noqa: E731
+    card = after(group, alone, asked)
+    assert "in the group where you asked" in markdown(card)
+    saved = after(group, alone, lambda: click(group, "Alice", card, index=0, form={"mode": "all"}))
+    assert selects(saved) == {"mode": "all"}
+    rows = group.rows("select chat_id, mode from chat_rules")
+    assert {"chat_id": group.group, "mode": "all"} in rows
+    assert all(row["chat_id"] != alone for row in rows)
 
 
 def test_in_p2p_the_settings_are_those_of_the_private_chat(world: World) -> None:
@@ -114,14 +128,15 @@ def test_in_p2p_the_settings_are_those_of_the_private_chat(world: World) -> None
 
 
 def test_only_who_manages_the_group_changes_its_rules(group: World) -> None:
-    assert "so nothing was changed" in set_rule(group, "Bob", "/mode all")
+    assert "so nothing was changed" in markdown(group.ask_alone("Bob", "/mode all"))
     assert group.rows("select * from chat_rules where chat_id = %s", group.group) == []
 
     assert "Saved." in set_rule(group, "Alice", "/mode mention")
     (row,) = group.rows("select * from chat_rules where chat_id = %s", group.group)
     assert row["mode"] == "mention"
-    assert "only mentions and replies to me (set here)" in set_rule(group, "Bob", "/settings")
-    assert "one of these: mention, threads" in set_rule(group, "Alice", "/mode loud")
+    assert "only mentions and replies to me" in markdown(group.ask_alone("Bob", "/settings"))
+    loud = group.ask_alone("Alice", "/mode loud")
+    assert "one of these: mention, threads" in markdown(loud)
 
 
 def test_a_rule_is_named_in_either_language(group: World) -> None:
@@ -140,36 +155,41 @@ def test_a_rule_is_named_in_either_language(group: World) -> None:
         set_rule(group, "Alice", command)
         (row,) = group.rows(rules, group.group)
         assert (row[name] or None) == value, command
-    assert "提及、话题、跟随、全部、默认" in set_rule(group, "Alice", "/模式 大声")
+    assert "提及、话题、跟随、全部、默认" in markdown(group.ask_alone("Alice", "/模式 大声"))
 
 
 def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits(
     group: World,
 ) -> None:
-    question, _ = group.ask("Bob", "/settings")
-    form = card_of(group, question)
+    form = group.ask_alone("Alice", "/settings")
     wanted = {"mode": "all", "language": "en", "digest": "weekly mon 9:00"}
-
-    refused = submitted(group, "Bob", form, **wanted)
-    assert "Only the group owner" in markdown(refused)
-    assert group.rows("select 1 from chat_rules where chat_id = %s", group.group) == []
-
     saved = submitted(group, "Alice", form, **wanted)
-    assert markdown(saved).split("> ", 1)[1].startswith("Saved.")
+    assert markdown(saved).startswith("Saved.")
     assert selects(saved) == {**UNCHANGED, "mode": "all", "language": "en", "digest": "as it is"}
     rules = "select mode, language from chat_rules where chat_id = %s"
     assert group.rows(rules, group.group) == [{"mode": "all", "language": "en"}]
 
     again = submitted(group, "Alice", saved)
     assert "These are the current settings" in markdown(again)
-    back = submitted(group, "Alice", form, mode="default", language="default", digest="off")
+    back = submitted(group, "Alice", again, mode="default", language="default", digest="off")
     assert selects(back)["mode"] == "default"
     assert selects(back)["digest"] == "off"
 
 
+def test_a_form_of_somebody_who_is_a_manager_no_more_changes_nothing(group: World) -> None:
+    form = group.ask_alone("Alice", "/settings")
+    with psycopg.connect(group.database_url, autocommit=True) as database:
+        database.execute("delete from chat_managers where chat_id = %s", (group.group,))
+    group.platform.post("/switches", **{"im:chat:readonly": False})
+    try:
+        assert "im:chat:readonly" in markdown(submitted(group, "Alice", form, mode="all"))
+    finally:
+        group.platform.post("/switches", **{"im:chat:readonly": True})
+    assert group.rows("select 1 from chat_rules where chat_id = %s", group.group) == []
+
+
 def test_what_a_form_does_not_offer_is_not_chosen(group: World) -> None:
-    question, _ = group.ask("Alice", "/设置")
-    form = card_of(group, question)
+    form = group.ask_alone("Alice", "/设置")
     assert "没有改动，当前设置如下" in markdown(submitted(group, "Alice", form, mode="loud"))
 
 
@@ -225,7 +245,8 @@ def test_language_and_instructions_of_the_chat_reach_the_model(group: World) -> 
     assert "Answer in English" in told
     assert "Always say Ahoy. Our year begins in May." in told
     assert "Here is what I can do" in set_rule(group, "Bob", "帮助")
-    assert "at most 500" in set_rule(group, "Alice", "/instructions " + "x" * 501)
+    long = group.ask_alone("Alice", "/instructions " + "x" * 501)
+    assert "at most 500" in markdown(long)
 
 
 @pytest.mark.usefixtures("unreadable")
@@ -234,9 +255,8 @@ def test_where_the_managers_cannot_be_read_nothing_is_changed(world: World) -> N
     kitchen = next(c for c in state["chats"] if c["chat_id"] == world.kitchen)
     names = {open_id: name for name, open_id in world.people.items()}
     owner = names[next(one for one in kitchen["members"] if one in names)]
-    question, card = world.ask(owner, "/mode all", chat=world.kitchen)
-    world.settled(question)
-    assert "im:chat:readonly" in card
+    card = world.ask_alone(owner, "/mode all", chat=world.kitchen)
+    assert "im:chat:readonly" in markdown(card)
     assert world.rows("select * from chat_rules where chat_id = %s", world.kitchen) == []
 
 
@@ -245,9 +265,8 @@ def test_a_thread_under_what_newcomers_do_not_see_is_begun_without_it(
     group: World, history: str
 ) -> None:
     eventually(lambda: members(group) == people(group), what="the members")
-    question, _ = group.ask("Alice", "/settings")
     if history == "hidden":
-        submitted(group, "Alice", card_of(group, question), history=history)
+        submitted(group, "Alice", group.ask_alone("Alice", "/settings"), history=history)
     root = group.say("Alice", "the quince launch is on 3 March")
     rejoin(group, "Bob")
     group.model.forget()

@@ -92,9 +92,8 @@ def test_quiet_keeps_the_bot_to_explicit_triggers_until_resume(world: World) -> 
     assert not eventually(lambda: decision_on(world, still), what="a decision")["respond"]
 
     for command in ("/settings", "/mode"):
-        shown, card = world.ask("Alice", command, root_id=question)
-        world.settled(shown)
-        assert "only mentions, because I'm muted" in card
+        card = world.ask_alone("Alice", command)
+        assert "only mentions, because I'm muted" in markdown(card)
 
     resumed, card = world.ask("Alice", "继续", root_id=question)
     assert "留意" in card

@@ -59,6 +59,21 @@ def test_now_of_today_and_of_a_thread_and_of_no_other_chat(group: World) -> None
     assert "medlar" not in of_thread
 
 
+def test_the_lines_are_those_of_people_without_the_day_that_the_heading_names(
+    group: World,
+) -> None:
+    newcomer = group.platform.post("/people", name="Nora")["open_id"]
+    group.platform.post("/join", chat_id=group.group, open_id=newcomer)
+    said = [str(one["content"]) for one in group.platform.messages(group.group)]
+    assert any("Nora" in one for one in said), "the chat shows who joined"
+    group.settled(group.ask("Bob", "remember that the medlar budget is 400 euros")[0])
+    _, card = group.ask("Alice", "/digest")
+
+    assert "- Bob: remember that the medlar budget is 400 euros" in card
+    assert "Nora" not in card
+    assert "without a language model" in card
+
+
 def test_where_nothing_was_said_it_says_so(group: World) -> None:
     _, card = group.ask("陈晨", "/摘要 今天")
     assert "没有摘要" in card

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
+from memory.receipts.receipt import parse
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import click
 from tests.acceptance.test_own_memory import after, buttons
-from tests.acceptance.test_taking_back import where
+from tests.acceptance.test_taking_back import take_back, where
+from tests.acceptance.test_welcome import newcomer
 
 OWN_PROCESSES = True
 
@@ -67,6 +69,8 @@ def test_what_was_kept_and_said_is_shown_and_deleted_with_one_press(
     told = press(world, "Alice", card, "Delete what is chosen")
 
     assert f"Deleted: 1 fact, 2 messages, {shown} answer" in told
+    signed = world.rows("select line from agent_receipts order by number desc limit 1")[0]["line"]
+    assert parse(signed).label in told
     eventually(lambda: not where(world, word), what="it is gone everywhere")
 
     eventually(lambda: not answers_with(world, word), what="no card shows it")
@@ -102,3 +106,25 @@ def test_this_thread_in_the_main_chat_leaves_other_threads(world: World) -> None
     query = "select 1 from agent_messages where turn_id = %s and role = 'user'"
     eventually(lambda: not group.rows(query, in_main), what="the main chat is forgotten")
     assert group.rows(query, in_thread)
+
+
+def test_who_said_the_same_in_another_group_is_told_alone_that_it_stays_there(
+    world: World, word: str
+) -> None:
+    _, chat = newcomer(world, "Sam")
+    here, there = (world.in_a_new_group(name=name) for name in ("Kitchen", "Launch *team*"))
+    asked = [group.ask("Sam", f"the cellar code is {word}")[0] for group in (here, there)]
+    for group, question in zip((here, there), asked, strict=True):
+        group.settled(question)
+        seen = ("select 1 from chat_members where chat_id = %s", group.group)
+        eventually(lambda seen=seen: world.rows(*seen), what="it is known who is in the group")
+    before = len(here.platform.messages(here.group))
+
+    told = markdown(after(world, chat, lambda: take_back(here, "Sam", asked[0])))
+
+    assert "Launch" in told
+    assert "team" in told
+    assert "Kitchen" not in told
+    assert word not in told
+    assert len(here.platform.messages(here.group)) == before, "the group is told nothing"
+    assert world.rows("select 1 from agent_messages where turn_id = %s", asked[1])

@@ -7,7 +7,6 @@ import pytest
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_chat_rules import selects, submitted
-from tests.acceptance.test_commands import card_of
 from tests.acceptance.test_membership import members, people, rejoin
 from tests.support import profiles
 
@@ -34,8 +33,7 @@ def ask(world: World, who: str, text: str, *, chat: str | None = None) -> str:
 
 
 def set_history(world: World, value: str) -> str:
-    question, _ = world.ask("Alice", "/settings")
-    saved = submitted(world, "Alice", card_of(world, question), history=value)
+    saved = submitted(world, "Alice", world.ask_alone("Alice", "/settings"), history=value)
     assert selects(saved)["history"] == value
     return markdown(saved)
 
@@ -48,7 +46,7 @@ def test_what_was_said_before_the_newest_member_joined_is_not_told_where_the_gro
     rejoin(group, "Bob")
     assert "3 March" in ask(group, "Alice", question), "usually the group's members decide"
 
-    assert "no, I leave out what was said before" in set_history(group, "hidden")
+    set_history(group, "hidden")
     rejoin(group, "Bob")
 
     assert "3 March" not in ask(group, "Alice", question)

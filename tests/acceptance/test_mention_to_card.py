@@ -56,7 +56,7 @@ def sent_text(request: dict[str, Any]) -> str:
     return json.dumps([body["tools"], body["messages"]], ensure_ascii=False)
 
 
-def test_people_in_one_thread_and_threads_of_one_person_stay_apart(world: World) -> None:
+def test_a_thread_knows_what_anybody_said_there_and_no_other_thread_does(world: World) -> None:
     first, _ = world.ask("Alice", "my secret word is apricot")
     world.ask("Bob", "what do you know?", root_id=first)
     elsewhere = world.say("Bob", "see you all tomorrow")
@@ -64,7 +64,7 @@ def test_people_in_one_thread_and_threads_of_one_person_stay_apart(world: World)
 
     requests = world.model.requests()
     assert len(requests) == 3
-    assert "apricot" not in json.dumps(requests[1]["body"]), "Bob was given Alice's words"
+    assert "Alice: my secret word is apricot" in json.dumps(requests[1]["body"])
     assert "apricot" not in json.dumps(requests[2]["body"]), "another thread was given them"
 
 

@@ -216,3 +216,29 @@ def test_an_endpoint_that_asks_for_patience_gets_it(world: World, wish: str) -> 
     first, second = (request["at"] for request in world.model.requests())
     wished = then if wish == "date" else first + 0.9
     assert wished <= second < first + 4
+
+
+@pytest.mark.parametrize(
+    ("command", "honest"),
+    [("/digest", "My language model didn't answer"), ("/摘要", "大模型没有响应")],
+)
+def test_a_digest_without_its_model_says_so_and_quotes_people_only(
+    world: World, command: str, honest: str
+) -> None:
+    group = world.in_a_new_group()
+    group.settled(group.ask("陈晨", "the medlar budget is 400 euros")[0])
+    tell(group, status=500, body="upstream")
+    group.settled(group.ask("Bob", "what is the budget of the medlars?")[0])
+    question, card = group.ask("Alice", command)
+
+    assert card.count(honest) == 1
+    assert card.index(honest) < card.index("medlar budget is 400")
+    assert "陈晨: " in card
+    assert "Bot" not in card
+    assert "couldn't answer" not in card
+    recorded = (
+        "select f.record ->> 'model_failed' as reason from agent_turn_records r,"
+        " bot_private.whole_record(r.short) f (record) where r.turn_id = %s"
+    )
+    (row,) = eventually(lambda: group.rows(recorded, question), what="the record")
+    assert row["reason"]

@@ -11,7 +11,8 @@ import pytest
 
 from tests.acceptance.conftest import World, prompt_of
 
-_DRESS = re.compile(r"^(?:> )?(?:(?:Alice|Bob|Memo): )?(?:@\w+ )*")
+_DRESS = re.compile(r"^(?:> )?(?:\[[\d: -]+\] )?(?:(?:Alice|Bob|Memo): )?(?:@\w+ )*")
+_WHEN = re.compile(r"^\[[\d: -]+\] ")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def prompt(world: World) -> str:
 
 def spoken(world: World) -> list[tuple[str, str]]:
     (request,) = world.model.requests()
-    return [(role, text) for role, text in prompt_of(request) if role != "system"]
+    said = ((role, text) for role, text in prompt_of(request) if role != "system")
+    return [(role, _WHEN.sub("", text)) for role, text in said]
 
 
 def test_named_twice_the_second_question_sees_the_first_exchange(
@@ -127,18 +129,19 @@ def test_in_a_thread_the_history_is_the_threads_and_no_line_comes_twice(
     assert words.other_noted not in text
 
 
-def test_what_somebody_else_told_the_bot_is_not_ones_own_exchange(
+def test_what_somebody_else_told_the_bot_in_the_chat_stands_under_their_name(
     world: World, words: Words
 ) -> None:
     told(world, "Alice", words.fact)
-    secret = told(world, "Bob", words.other)
-    told(world, "Bob", words.on, root_id=secret)
+    thread = told(world, "Bob", words.other)
+    told(world, "Bob", words.on, root_id=thread)
     world.ask("Alice", words.again)
 
     text = prompt(world)
     assert text.count(words.fact) == text.count(words.noted) == 1
-    for line in (words.other, words.other_noted, words.on):
-        assert line not in text, line
+    assert text.count(words.other) == text.count(words.other_noted) == text.count(words.on) == 1
+    for line in (words.other, words.on):
+        assert ("user", f"Bob: {line}") in spoken(world)
 
 
 def test_a_fresh_start_also_ends_what_the_next_mention_is_told(world: World, words: Words) -> None:

@@ -134,14 +134,14 @@ def test_a_name_is_remembered(
         (
             "remember that the launch code is quincefruit",
             "no, it is now medlarfruit",
-            "Got it, corrected: the launch code is medlarfruit.",
+            "Got it, corrected: the launch code is quincefruit → the launch code is medlarfruit.",
             "forget that the launch code is medlarfruit",
             "Deleted: 1 fact",
         ),
         (
             "记住启动密码是榅桲果子",
             "不对，现在是枇杷果子",
-            "好的，已更正：启动密码是枇杷果子。",
+            "好的，已更正：启动密码是榅桲果子 → 启动密码是枇杷果子。",
             "忘掉启动密码",
             "已删除：1 条事实",
         ),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
+from memory.receipts.receipt import parse
 from sandbox.cards.forms import tagged
 from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
 from tests.acceptance.test_commands import click
@@ -92,10 +93,11 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     assert "only you can see it" in markdown(listed)
     assert f"client/chat/open?openChatId={chat}" in markdown(listed)
 
-    wanted = press(world, "Nora", chat, listed, "Correct")
-    assert "What should “city” be?" in markdown(wanted)
-    corrected = after(world, chat, lambda: world.say("Nora", f"{word}2", chat=chat))
-    assert f"Corrected: city: {word} → {word}2" in markdown(corrected)
+    messages = len(world.platform.messages(chat))
+    listed = save(world, "Nora", correct(world, "Nora", listed), f" {word}2 ")
+    assert f"Corrected: city: {word} → {word}2" in markdown(listed)
+    assert beside_entries(listed) == [(f"**1.** city: {word}2", ["Correct", "Delete"])]
+    assert len(world.platform.messages(chat)) == messages, "the card changes in place"
     [kept] = world.rows("select content from agent_working_memory where content ? 'city'")
     assert kept["content"]["city"] == f"{word}2"
 
@@ -104,6 +106,7 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     receipt = press(world, "Nora", chat, sure, "Delete")
     assert f"Deleted for good: city: {word}2" in markdown(receipt)
     assert "I don't remember any facts or notes about you." in markdown(receipt)
+    assert buttons(receipt) == ["Receipts of deletions"]
     eventually(lambda: not where(world, word), what="it is gone everywhere")
     assert not world.rows("select 1 from agent_messages where turn_id = %s", told)
 
@@ -112,6 +115,68 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
         return [m for m in left if word in json.dumps(m)]
 
     eventually(lambda: naming() == [receipt], what="only the receipt names it")
+
+
+def now(world: World, chat: str, card: dict[str, Any], words: str) -> dict[str, Any]:
+    """The card as it is once it holds these words."""
+
+    def found() -> list[dict[str, Any]]:
+        same = [m for m in world.platform.messages(chat) if m["message_id"] == card["message_id"]]
+        return [m for m in same if words in markdown(m)]
+
+    return dict(eventually(found, what=f"a card with {words!r}")[0])
+
+
+def correct(world: World, who: str, card: dict[str, Any]) -> dict[str, Any]:
+    """The card with the form in which the first entry is corrected."""
+    click(world, who, card, index=buttons(card).index("Correct"))
+    return now(world, card["chat_id"], card, "Correct:")
+
+
+def save(world: World, who: str, card: dict[str, Any], value: str) -> dict[str, Any]:
+    """The card with the list, once the value was submitted."""
+    submit = {"index": buttons(card).index("Save"), "form": {"new_value": value}}
+    click(world, who, card, **submit)
+    return now(world, card["chat_id"], card, "**1.**")
+
+
+def test_a_correction_shows_the_value_of_now_and_can_be_called_off(world: World, word: str) -> None:
+    _, chat = newcomer(world, "Vera")
+    keep(world, "Vera", {"city": word}, chat=chat)
+    asked = world.say("Vera", "/memory", chat=chat)
+    world.answer(asked, chat=chat)
+    listed = world.answers(asked, chat=chat)[-1]
+
+    form = correct(world, "Vera", listed)
+    assert f"city: {word}" in markdown(form)
+    assert buttons(form) == ["Save", "Cancel"]
+    click(world, "Vera", form, index=1)
+    listed = now(world, chat, form, "**1.**")
+    assert "Corrected" not in markdown(listed)
+    again = save(world, "Vera", correct(world, "Vera", listed), "  ")
+    assert "OK, nothing was changed." in markdown(again)
+    assert beside_entries(again) == [(f"**1.** city: {word}", ["Correct", "Delete"])]
+
+
+def test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once(world: World, word: str) -> None:
+    _, chat = newcomer(world, "Rita")
+    keep(world, "Rita", {"city": word}, chat=chat)
+    asked = world.say("Rita", "/memory", chat=chat)
+    world.answer(asked, chat=chat)
+    listed = world.answers(asked, chat=chat)[-1]
+    assert "Receipts of deletions" not in buttons(listed), "nothing was deleted"
+    sure = press(world, "Rita", chat, listed, "Delete")
+    deleted = press(world, "Rita", chat, sure, "Delete")
+
+    shown = markdown(press(world, "Rita", chat, deleted, "Receipts of deletions"))
+    copy = json.loads(shown.split("```json")[1].split("```")[0])
+    receipt = parse(copy["receipt"])
+    assert f"Receipt {receipt.label}" in markdown(deleted)
+    assert receipt.names_text(copy["salt"], word)
+    eventually(lambda: not where(world, copy["salt"]), what="only Rita has the salt")
+    again = markdown(press(world, "Rita", chat, deleted, "Receipts of deletions"))
+    assert "its salt was given before" in again
+    assert copy["salt"] not in again
 
 
 def test_a_deletion_can_be_called_off(world: World, word: str) -> None:
@@ -197,7 +262,7 @@ def test_in_a_group_it_is_shown_right_there_to_who_asks_alone(world: World, word
     eventually(lambda: not beside(world, "Alice"), what="the list goes with the question")
 
 
-def test_beside_a_group_pages_go_both_ways_and_the_new_value_is_asked_in_p2p(
+def test_beside_a_group_pages_go_both_ways_and_the_list_is_corrected_in_its_place(
     world: World, word: str
 ) -> None:
     chat = private_chat(world, "Bob")
@@ -209,14 +274,12 @@ def test_beside_a_group_pages_go_both_ways_and_the_new_value_is_asked_in_p2p(
     click(world, "Bob", card, index=buttons(card).index("上一页"))
     card = shown(world, "Bob", "第 1–5 项）")
 
-    def correct() -> None:
-        click(world, "Bob", card, index=buttons(card).index("更正"))
-
-    after(world, chat, correct)
-    eventually(lambda: "应该改成什么" in markdown(world.platform.messages(chat)[-1]), what="asked")
-    shown(world, "Bob", "我已在单聊里问你新的内容")
-    corrected = after(world, chat, lambda: world.say("Bob", f"{word}new", chat=chat))
-    assert f"{word}new" in markdown(corrected)
+    alone = len(world.platform.messages(chat))
+    click(world, "Bob", card, index=buttons(card).index("更正"))
+    form = shown(world, "Bob", "更正：")
+    click(world, "Bob", form, index=buttons(form).index("保存"), form={"new_value": f"{word}new"})
+    assert f"→ {word}new" in markdown(shown(world, "Bob", "已更正"))
+    assert len(world.platform.messages(chat)) == alone, "nothing comes in p2p"
     assert word not in json.dumps(
         [m for m in world.platform.messages(world.group) if not m["visible_to"]]
     )
@@ -301,7 +364,7 @@ def test_what_was_called_off_can_be_pressed_again_and_deleting_keeps_the_page(
     sure = press(world, "Again", chat, second, "Delete")
     left = press(world, "Again", chat, sure, "Delete")
     assert "(6–6 of 6)" in markdown(left)
-    assert buttons(left) == ["Correct", "Delete", "Previous page"]
+    assert buttons(left) == ["Correct", "Delete", "Previous page", "Receipts of deletions"]
 
 
 def test_the_buttons_of_a_list_from_before_still_work(world: World, word: str) -> None:

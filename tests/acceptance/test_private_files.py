@@ -59,16 +59,16 @@ def test_the_running_bot_makes_private_files_only(tmp_path: Path, how: str, mode
         stop(process)
 
 
-@pytest.mark.parametrize("module", ["scripts.migrate", "scripts.check_memory"])
-def test_so_do_the_commands(tmp_path: Path, module: str) -> None:
+def test_so_do_the_commands(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
-    subprocess.run(
-        [*OPEN_TO_ALL, sys.executable, "-m", module],
-        cwd=ROOT,
-        env={**clean_environment(), "DATA_DIR": str(data_dir)},
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert (data_dir / "postgres").is_dir()
-    assert opened(data_dir) == {}
+    for module in ("scripts.migrate", "scripts.check_memory"):
+        subprocess.run(
+            [*OPEN_TO_ALL, sys.executable, "-m", module],
+            cwd=ROOT,
+            env={**clean_environment(), "DATA_DIR": str(data_dir)},
+            capture_output=True,
+            timeout=120,
+            check=True,
+        )
+        assert (data_dir / "postgres").is_dir()
+        assert opened(data_dir) == {}

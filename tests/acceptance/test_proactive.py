@@ -176,11 +176,11 @@ def test_only_who_manages_the_group_switches_it_on(world: World) -> None:
     fresh = world.in_a_new_group()
     members = [world.people["Alice"], *world.people.values()]
     fresh.group = world.platform.post("/chats", name="Off", members=members)["chat_id"]
-    assert "so nothing was changed" in fresh.ask("Bob", "/proactive on")[1]
+    assert "so nothing was changed" in markdown(fresh.ask_alone("Bob", "/proactive on"))
     assert "Saved." in fresh.ask("Alice", "/proactive on")[1]
-    assert "/主动 关" in fresh.ask("陈晨", "/设置")[1]
+    assert "主动回答无人回复的问题**：开" in markdown(fresh.ask_alone("陈晨", "/设置"))
     assert "Saved." in fresh.ask("Alice", "/proactive off")[1]
-    assert "`/proactive on` or" in fresh.ask("Alice", "/proactive perhaps")[1]
+    assert "`/proactive on` or" in markdown(fresh.ask_alone("Alice", "/proactive perhaps"))
 
 
 def test_killed_in_between_it_is_answered_once(group: World) -> None:

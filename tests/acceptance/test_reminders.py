@@ -216,6 +216,15 @@ def test_in_words_it_is_changed_and_cancelled_by_its_author(world: World) -> Non
     assert timers(world)[0]["state"] == "cancelled"
 
 
+def test_the_day_of_one_of_several_names_it(world: World) -> None:
+    for question in ("remind me next Friday at 10 to pay Fig", "remind me tomorrow at 9 to call"):
+        world.settled(world.ask("Alice", question)[0])
+    _, gone = world.ask("Alice", "cancel the Friday reminder")
+
+    assert "Reminder cancelled: pay Fig" in gone
+    assert sorted(one["state"] for one in timers(world)) == ["active", "cancelled"]
+
+
 @pytest.mark.parametrize(
     ("words", "back"),
     [

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from lab.doubles.processes import eventually
+from memory.text import columns
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.support import profiles
 
@@ -75,23 +76,22 @@ def test_the_card_grows_in_order_and_ends_with_the_stored_text(live: World) -> N
     assert numbers == sorted(set(numbers))
     assert all(call["status"] == 200 for call in operations(live))
     shown = frames(live)
-    assert len(shown) > 5
+    assert len(shown) > 2
+    assert all(columns(later) - columns(one) >= 20 for one, later in itertools.pairwise(shown))
     assert sent["card_id"]
     assert markdown(sent).startswith(f"<at id={live.people['Alice']}></at> The launch")
     assert "<at id=all>" not in "".join(shown) + markdown(sent)
     assert kept_card(live, question)["streaming"] is False
 
 
-def test_no_card_gets_more_than_ten_operations_a_second(live: World) -> None:
+def test_frames_are_at_least_half_a_second_apart(live: World) -> None:
     answer_with(live, text=WORDS * 3, chunk_delay_s=0.03)
     question, _ = live.ask("Alice", "quickly, please")
     assert_one_finished_card(live, question)
 
-    times = [call["at_ms"] for call in operations(live)]
-    assert len(times) > 8
-    assert all(later - first >= 1000 for first, later in zip(times, times[10:], strict=False))
-    texts = [c["at_ms"] for c in operations(live) if c["path"].endswith("/content")]
-    assert all(later - first >= 100 for first, later in itertools.pairwise(texts))
+    times = [c["at_ms"] for c in operations(live) if c["path"].endswith("/content")]
+    assert len(times) > 1
+    assert all(later - first >= 500 for first, later in itertools.pairwise(times))
 
 
 def test_a_quick_answer_is_one_ordinary_card(live: World) -> None:
@@ -131,7 +131,7 @@ def test_what_a_reasoning_model_thinks_is_never_seen(live: World) -> None:
     question, _ = live.ask("Alice", "think hard")
     sent = assert_one_finished_card(live, question)
 
-    assert len(frames(live)) > 3
+    assert len(frames(live)) > 1
     assert "SECRET" not in json.dumps(operations(live))
     assert "SECRET" not in markdown(sent)
     assert "think" not in markdown(sent)
@@ -213,8 +213,9 @@ def test_a_question_that_is_taken_back_takes_its_card_with_it(live: World) -> No
 
 def test_a_card_that_cardkit_gives_up_is_replaced_by_an_ordinary_one(live: World) -> None:
     answer_with(live, chunk_delay_s=0.05)
-    live.platform.post("/faults", path_prefix="/open-apis/cardkit/v1/cards/", method="PATCH",
-                       code=200750, times=1)  # fmt: skip
+    for method in ("POST", "PATCH"):
+        live.platform.post("/faults", path_prefix="/open-apis/cardkit/v1/cards/", method=method,
+                           code=200750, times=1)  # fmt: skip
     question = live.say("Alice", f"@{live.bot_name} tell me")
     sent = assert_one_finished_card(live, question)
 
@@ -263,3 +264,15 @@ def test_the_buttons_come_with_the_final_text_and_can_be_pressed(live: World) ->
     clicked = live.platform.post("/click", message_id=sent["message_id"], index=0, **{"as": bob})
     assert clicked["toast"]["type"] == "success"
     eventually(lambda: "In April too." in str(live.platform.messages(live.group)), what="an answer")
+
+
+def test_an_answer_of_two_seconds_takes_five_calls(live: World) -> None:
+    live.model.control("script", {"rules": [{"reply": {"text": WORDS, "duration_s": 2}}]})
+    question, _ = live.ask("Alice", "at your usual pace, please")
+    sent = assert_one_finished_card(live, question)
+
+    messages = live.platform.calls("/open-apis/im/v1/messages/")
+    replies = [call for call in messages if call["method"] == "POST"]
+    assert sent["card_id"]
+    calls = [(one["at_ms"], one["method"], one["path"]) for one in operations(live)]
+    assert len(calls) + len(replies) <= 5, calls

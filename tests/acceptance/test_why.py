@@ -42,7 +42,7 @@ def test_each_decision_is_explained_in_both_languages(group: World) -> None:
     asked, _ = group.ask("Bob", "when do we launch?")
     group.settled(asked)
     card = why(group)
-    assert "**answered** Bob's message" in card
+    assert "**answered** Bob's “when do we launch?”" in card
     assert "it mentioned me." in card
     assert "它 @ 了我" in why(group, CHINESE)
 
@@ -137,7 +137,7 @@ def test_in_a_thread_it_is_the_decision_of_that_thread(group: World) -> None:
     group.settled(first)
     second, _ = group.ask("陈晨", "我们什么时候发布？")
     group.settled(second)
-    assert "Bob's message" in why(group, root_id=first)
+    assert "Bob's “" in why(group, root_id=first)
     assert "陈晨" in why(group)
 
 

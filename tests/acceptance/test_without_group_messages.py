@@ -42,12 +42,17 @@ def test_first_words_name_what_is_missing_and_what_it_would_bring(world: World) 
     assert "right after I've answered" not in shown
 
 
-@pytest.mark.parametrize(
-    "command", ["/help", "/settings", "/mode", "/proactive", "/帮助", "/import"]
-)
-def test_help_and_the_settings_that_need_it_say_so(world: World, command: str) -> None:
+@pytest.mark.parametrize("command", ["/help", "/帮助", "/import"])
+def test_help_and_what_needs_it_say_so(world: World, command: str) -> None:
     _, shown = world.ask("Alice", command)
     assert shown.count(SCOPE) == 1
+    _, private = world.ask("Alice", command, chat=p2p(world, "Alice"))
+    assert SCOPE not in private
+
+
+@pytest.mark.parametrize("command", ["/settings", "/mode", "/proactive"])
+def test_the_settings_that_need_it_say_so(world: World, command: str) -> None:
+    assert markdown(world.ask_alone("Alice", command)).count(SCOPE) == 1
     _, private = world.ask("Alice", command, chat=p2p(world, "Alice"))
     assert SCOPE not in private
 

@@ -1,4 +1,4 @@
-"""The backends of the memory port; every contract test runs over each of them."""
+"""The memory port; `tests.support.routes` says which backends a test runs over."""
 
 from __future__ import annotations
 
@@ -7,17 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from memory.store import MemoryStore
-from tests.support.backends import Backend, PostgresBackend, SupabaseBackend, memory_at
+from tests.support.backends import Backend, memory_at
 from tests.support.people import Group
-
-
-@pytest.fixture(params=["postgres", "supabase"])
-def backend(request: pytest.FixtureRequest) -> Backend:
-    """Where the memory lives."""
-    if request.param == "postgres":
-        server = request.getfixturevalue("postgres_server")
-        return PostgresBackend(request.getfixturevalue("shared_database_url"), server.socket_folder)
-    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.feishu.cards import Button, CardFoot, Select, answer_card
+from bot.feishu.cards import Button, CardFoot, Select, answer_card, streaming_card
 from sandbox.cards import card_schema as schema
 from tests.support.documented_cards import COMPONENTS, DOCUMENTED, faults
 
@@ -48,13 +48,11 @@ def whole_card() -> dict[str, Any]:
     """A card with all that the bot's cards may have."""
     press = Button("Again", {"id": "1"}, disabled=True)
     listed = Button("Delete", {"id": "3"}, entry=1)
-    form = Button("Save", {"id": "2"}, selects=(Select("mode", "Mode", "a", (("a", "A"),)),))
+    form = Button("Save", {"id": "2"}, fields=(Select("mode", "Mode", "a", (("a", "A"),)),))
     return answer_card(
         "# Words\n\nan entry\nwith a line below",
         buttons=(press, form, listed),
-        streaming=True,
         note="kept",
-        stage="thinking",
         asked="why?",
         foot=CardFoot("12 s", ("recalled",), (press,)),
     )
@@ -62,6 +60,11 @@ def whole_card() -> dict[str, Any]:
 
 def test_a_card_with_everything_the_bot_uses_is_as_documented():
     assert faults(whole_card()) == set()
+
+
+def test_so_is_a_card_that_is_being_written():
+    stop = Button("Stop", {"id": "1"})
+    assert faults(streaming_card("Wor", element_id="answer", stage="3 s", stop=stop)) == set()
 
 
 def test_what_the_pages_do_not_know_is_found():

@@ -70,6 +70,8 @@ def sdk_requests(lark: Any, domain: str) -> dict[str, Any]:
     content = kit.ContentCardElementRequestBody.builder().content("x").sequence(1).uuid("u")
     settings = kit.SettingsCardRequestBody.builder().settings('{"config":{}}').sequence(2).uuid("u")
     update = kit.UpdateCardRequestBody.builder().card(card).sequence(3).uuid("u").build()
+    actions = kit.BatchUpdateCardRequestBody.builder().actions('[{"action":"a"}]')
+    actions = actions.sequence(4).uuid("u").build()
     created = kit.CreateCardRequestBody.builder().type("card_json").data(CARD_JSON).build()
     batch = contact.BasicBatchUserRequestBody.builder().user_ids(["ou_1"]).build()
     patch = im.PatchMessageRequestBody.builder().content("{}").build()
@@ -137,6 +139,9 @@ def sdk_requests(lark: Any, domain: str) -> dict[str, Any]:
         ),
         "card_settings": lambda: client.cardkit.v1.card.settings(
             kit.SettingsCardRequest.builder().card_id("7").request_body(settings.build()).build()
+        ),
+        "batch_update_card": lambda: client.cardkit.v1.card.batch_update(
+            kit.BatchUpdateCardRequest.builder().card_id("7").request_body(actions).build()
         ),
         "update_card": lambda: client.cardkit.v1.card.update(
             kit.UpdateCardRequest.builder().card_id("7").request_body(update).build()

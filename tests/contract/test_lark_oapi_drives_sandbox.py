@@ -28,7 +28,8 @@ from tests.support.lark_sdk import Findings, event_types, lark_oapi
 # What the platform offers and lark-oapi 1.7.5 has no method for.
 WITHOUT_METHOD = {
     "GET /bot/v3/info": "open.feishu.cn, bot-v3/bot/get",
-    "GET /sheets/v2/spreadsheets/<spreadsheet_token>/values/<cells>": "open.feishu.cn, sheets-v2",
+    "GET /sheets/v2/spreadsheets/<spreadsheet_token>/metainfo": "open.feishu.cn, sheets-v2",
+    "GET /sheets/v2/spreadsheets/<spreadsheet_token>/values/<cells>": "the same section",
     "POST /ephemeral/v1/send": "open.feishu.cn, im-v1/message-card, ephemeral cards",
     "POST /ephemeral/v1/delete": "the same page",
     "POST /interactive/v1/card/update": "open.feishu.cn, im-v1/message-card, delayed updates",
@@ -211,6 +212,7 @@ def documents(drive: Driver, platform: PlatformDouble) -> None:
     of_docx = {"document_id": docx["token"]}
     drive.call("docx.v1", "GetDocument", client.docx.v1.document.get, **of_docx)
     drive.call("docx.v1", "RawContentDocument", client.docx.v1.document.raw_content, **of_docx)
+    drive.call("docx.v1", "ListDocumentBlock", client.docx.v1.document_block.list, **of_docx)
     drive.call("wiki.v2", "GetNodeSpace", client.wiki.v2.space.get_node, token=docx["node_token"])
     drive.call("drive.v1", "ListFileComment", client.drive.v1.file_comment.list,
                file_token=docx["token"], file_type="docx")  # fmt: skip
@@ -269,6 +271,8 @@ def agendas(drive: Driver, platform: PlatformDouble) -> None:
     build = importlib.import_module("lark_oapi.api.calendar.v4.model")
     primary = drive.call("calendar.v4", "PrimaryCalendar", v4.calendar.primary)
     mine = {"calendar_id": primary.calendars[0].calendar.calendar_id}
+    drive.call("calendar.v4", "PrimarysCalendar", v4.calendar.primarys, user_id_type="open_id",
+               body={"user_ids": [people["Bob"]]})  # fmt: skip
     drive.call("calendar.v4", "ListFreebusy", v4.freebusy.list,
                body={"time_min": "2026-12-03T00:00:00Z", "time_max": "2026-12-04T00:00:00Z",
                      "user_id": people["Bob"]})  # fmt: skip

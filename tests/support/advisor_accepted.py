@@ -34,28 +34,29 @@ ADVISOR: Mapping[str, Accepted] = {
     ),
 }
 
-_CONSOLE = (
-    r"(?:feishu_bot|public)\.(\w+)\.\1_console"
+_READERS = (
+    r"(?:bot_private|feishu_bot|public)\.(\w+)\.\1_(?:console|verifier)"
     r"|feishu_bot\.console_audit\.console_audit_(?:select|insert)"
 )
 _OPERATORS = (
-    "for the role of the operators' console alone, which reads everything and changes nothing"
+    "for the roles of the operators' console and of the verification of deletions alone, which "
+    "read everything and change nothing"
 )
 
 PGRLS: Mapping[str, Accepted] = {
     "SEC002": (
         r"\w+\.\w+",
-        55,
+        56,
         "the owner's functions step over policies on purpose; no role of the API owns a table",
     ),
     "SEC005": (
-        _CONSOLE + r"|public\.agent_working_memory_history\.agent_working_memory_history_told",
-        20,
+        _READERS + r"|public\.agent_working_memory_history\.agent_working_memory_history_told",
+        72,
         f"{_OPERATORS}; the last one only takes rows away",
     ),
-    "SEC007": (r"\w+\.\w+", 20, "each policy names a place or a person, and none widens another"),
-    "SEC008": (_CONSOLE, 11, _OPERATORS),
-    "SEC009": (r"(bot_private|feishu_bot)\.\w+", 19, _NOBODY),
+    "SEC007": (r"\w+\.\w+", 36, "each policy names a place or a person, and none widens another"),
+    "SEC008": (_READERS, 63, _OPERATORS),
+    "SEC009": (r"(bot_private|feishu_bot)\.\w+", 4, _NOBODY),
     "SEC013": (
         r"public\.\w+\.\w+",
         17,
@@ -68,7 +69,11 @@ PGRLS: Mapping[str, Accepted] = {
         "path is fixed",
     ),
     "SEC016": (r"service_role", 1, "Supabase's own role"),
-    "SEC022": (r"(public|feishu_bot)\.\w+", 8, "only the service role writes it"),
+    "SEC022": (
+        r"\w+\.\w+",
+        24,
+        "only the owner's functions and the service role write it",
+    ),
     "SEC027": (
         r"public\.agent_(feedback|note_uses)",
         2,
@@ -79,8 +84,8 @@ PGRLS: Mapping[str, Accepted] = {
         1,
         "the console only adds to its log",
     ),
-    "SEC038": (_CONSOLE, 11, _OPERATORS),
-    "PERF003": (r"public\.\w+\.\w+", 90, _FOUND),
+    "SEC038": (_READERS, 63, _OPERATORS),
+    "PERF003": (r"public\.\w+\.\w+", 88, _FOUND),
     "PERF004": (r"public\.agent_note_uses\.\w+", 4, _FOUND),
     "VIEW002": (r"public\.agent_turn_texts", 1, "it has the rights of its caller"),
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from lab.doubles.lite import SupabaseLite
 from memory.backends.postgres import PostgresRpc, connection_pool
@@ -14,10 +14,13 @@ from memory.backends.sessions import has_sessions
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
 from memory.rpc import Rpc
-from memory.scope import Sharing
+from memory.scope import AgentMemoryContext, Sharing
 from memory.store import MemoryStore
 from tests.support.postgres import database_name
 from tests.support.relay import Connect, Streams
+
+# The functions that the running test reached through Supabase's API.
+called_over_the_api: set[str] = set()
 
 
 class Backend(Protocol):
@@ -62,6 +65,15 @@ class PostgresBackend:
         return await asyncio.open_unix_connection(f"{self.socket_folder}/.s.PGSQL.5432")
 
 
+class _RecordedSupabaseRpc(SupabaseRpc):
+    async def call(
+        self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
+    ) -> Any:
+        result = await super().call(function, params, context)
+        called_over_the_api.add(function)
+        return result
+
+
 @dataclass(frozen=True, slots=True)
 class SupabaseBackend:
     """The real client over HTTP."""
@@ -76,7 +88,7 @@ class SupabaseBackend:
     async def rpc(
         self, *, port: int | None = None, timeout_s: float = 10.0, sharing: Sharing = "chat"
     ) -> AsyncIterator[Rpc]:
-        rpc = SupabaseRpc(
+        rpc = _RecordedSupabaseRpc(
             f"http://127.0.0.1:{port or self.server.port}",
             publishable_key=self.server.publishable_key,
             secret_key=self.server.secret_key,

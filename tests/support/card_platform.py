@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bot.feishu.cards import STAGE_ID
@@ -63,6 +63,11 @@ class CardPlatform(FeishuClient):
         self, card_id: str, settings: Mapping[str, Any], sequence: int, uuid: str
     ) -> None:
         await self._call("card_settings", settings=settings, sequence=sequence, uuid=uuid)
+
+    async def batch_update_card(
+        self, card_id: str, actions: Sequence[Mapping[str, Any]], sequence: int, uuid: str
+    ) -> None:
+        await self._call("batch_update_card", actions=actions, sequence=sequence, uuid=uuid)
 
     async def update_card(
         self, card_id: str, card: Mapping[str, Any], sequence: int, uuid: str

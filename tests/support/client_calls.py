@@ -57,6 +57,7 @@ CALLS: dict[str, Callable[[FeishuClient], Awaitable[Any]]] = {
     "create_card": lambda c: c.create_card(CARD),
     "stream_text": lambda c: c.stream_text("7", "answer", "x", 1, "u"),
     "card_settings": lambda c: c.card_settings("7", {"config": {}}, 2, "u"),
+    "batch_update_card": lambda c: c.batch_update_card("7", [{"action": "a"}], 4, "u"),
     "update_card": lambda c: c.update_card("7", CARD, 3, "u"),
     "bot_info": lambda c: c.bot_info(),
     "granted_scopes": lambda c: c.granted_scopes(),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 
+from memory.dates.days import next_date
+from memory.dates.expressions import DATES, DAYS, named_days
 from memory.dates.words import WEEKDAY, number
 
 _LONGEST = 4000
@@ -262,6 +265,14 @@ def same_date(thing: str, words: str) -> bool:
     dates = _DATE.findall(thing) + _DATE_ZH.findall(thing)
     numbers = frozenset().union(*map(_numbers, dates)) - _YEARS
     return bool(numbers) and numbers <= _numbers(words)
+
+
+def names_day(words: str, at: datetime, now: datetime) -> bool:
+    """True if `words` name the day of `at`: “the Friday one”, 3 月 3 日的."""
+    return any(
+        next_date(day, now.date()) == f"{at:%Y-%m-%d}" or day.weekday == at.weekday()
+        for day in named_days(words, (*DATES, *DAYS), now.date())
+    )
 
 
 def is_said(value: str, words: str) -> bool:

@@ -125,11 +125,14 @@ def authorises(
     arguments: Mapping[str, Any],
     target: str = "",
     content: str = "",
+    *,
+    by_day: bool = False,
 ) -> bool:
     """True if the asker's own words request this call of one of our tools, or state what it keeps.
 
     `target` is what the note, fact or reminder is called that the arguments name by id or key, and
-    `content` the whole of it; "" if there is none.
+    `content` the whole of it; "" if there is none. `by_day`: the asker names the day of that
+    reminder.
     """
     own = exchange.own
     if tool in _KEEPING and forbids(own) and _keeps(arguments):
@@ -138,9 +141,9 @@ def authorises(
         case "set_reminder":
             return _authorises_reminder(exchange, arguments)
         case "change_reminder":
-            return _authorises_changed_reminder(exchange, arguments, target)
+            return _authorises_changed_reminder(exchange, arguments, "" if by_day else target)
         case "cancel_reminder" | "delete_note":
-            return wants(own, DELETE, CHANGE) and _names_item(exchange, target)
+            return wants(own, DELETE, CHANGE) and (by_day or _names_item(exchange, target))
         case "forget_fact":
             key = str(arguments.get("key", ""))
             named = _names_item(exchange, f"{key} {target}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Protocol
@@ -242,13 +242,8 @@ def embeddings_name(settings: Settings) -> str:
     return _name(model, dimensions, inputs_of(settings)) if model else ""
 
 
-def build_embedder(
-    settings: Settings,
-    tally: Tally | None = None,
-    *,
-    kind: Callable[..., Embedder] = Embedder,
-) -> Embedder | None:
-    """The embedder of the settings, of another `kind` if wanted; None without EMBEDDING_MODEL."""
+def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder | None:
+    """The embedder of the settings; None without EMBEDDING_MODEL."""
     if not settings.embedding_model:
         return None
     # The key of one endpoint is not given to another.
@@ -261,7 +256,7 @@ def build_embedder(
         timeout_s=_BATCH_WITHIN_S,
         retries=0,
     )
-    return kind(
+    return Embedder(
         endpoint,
         settings.embedding_model,
         inputs=inputs_of(settings),

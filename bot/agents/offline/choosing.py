@@ -1,4 +1,4 @@
-"""Picks items of a numbered list by number, by day or by words. Pure."""
+"""Picks items of a numbered list by number, by day, by time of day or by words. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.text.dates.time_of_day import time_alone
 from memory.dates.days import Day, next_date
-from memory.dates.expressions import COMING_DAYS, DATES, SHORT_WEEKDAYS, TODAY, WEEKDAYS, named_days
+from memory.dates.expressions import DATES, DAYS, named_days
 from memory.tables.notes import search_terms
 
 _NUMBERS_ZH = "一二三四五六七八九十"
@@ -19,14 +20,16 @@ _POSITION = re.compile(
     r"|(?:\bnote|\breminder|\bnumber|\bno\.?|#) ?(\d{1,3})\b|^\s*(\d{1,3})\s*$",
     re.IGNORECASE,
 )
+_NEXT = re.compile(
+    r"^(?:the )?(?:next|soonest)(?: one)?$|^(?:下|最近的?)一?[个条项]$", re.IGNORECASE
+)
 _LAST = re.compile(r"\b(?:last|latest|newest)\b|最后|最新", re.IGNORECASE)
 _POINTING = re.compile(
     r"\b(?:that|this|the|my|our|it|one|ones|note|reminder|about|to|for|on|of|just|now)\b"
-    r"|第[一二三四五六七八九十]|刚才|上一|[那这该它我]|[条个篇份]|的?(?:笔记|便签|提醒)|的",
+    r"|['’]s\b|第[一二三四五六七八九十]|刚才|上一|[那这该它我]|[条个篇份]|的?(?:笔记|便签|提醒)|的",
     re.IGNORECASE,
 )
 LAST = -1
-_DAYS = (TODAY, *COMING_DAYS, *WEEKDAYS, SHORT_WEEKDAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,19 @@ def choose(ref: str, items: Sequence[Listed], now: datetime) -> list[Listed]:
 
     “The 3 March one” is a day, “the 3rd” a number. Words choose among the items of that day.
     """
-    named = next(named_days(ref, (*DATES, *_DAYS), now.date()), None)
+    named = next(named_days(ref, (*DATES, *DAYS), now.date()), None)
     number = 0 if named else position(ref, len(items))
     if number:
         return list(items[number - 1 : number])
+    if _NEXT.search(ref.strip()):
+        dated = [one for one in items if one.at]
+        return sorted(dated, key=lambda one: str(one.at))[:1]
     if named:
         items = _on(named, items, now)
         ref = f"{ref[: named.start]} {ref[named.end :]}"
+    if clock := time_alone(naming(ref)):
+        at = (clock.hour, clock.minute)
+        return [one for one in items if one.at and (one.at.hour, one.at.minute) == at]
     wanted = set(search_terms(naming(ref)))
     if not wanted:
         return list(items)

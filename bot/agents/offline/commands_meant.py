@@ -14,13 +14,16 @@ _MEANT = (
         r"(?:(?:please|can you|could you|give (?:me|us)) )*"
         rf"(?:(?:{_SUM_UP})(?: (?:what (?:we|everyone|people) (?:discussed|said|talked about)"
         r"|(?:the|our|this)(?: day['’]s)? (?:discussion|chat|conversation|talk)"
-        r"|today['’]s (?:discussion|chat|conversation|talk)|the day|here|today|everything|so far)"
+        r"|today['’]s (?:discussion|chat|conversation|talk)|the day|here|today|everything|so far"
+        r"|(?:this|the|our) thread)"
         r"){0,2}"
         r"|what (?:did (?:we|everyone|people) (?:discuss|say|talk about)|was (?:discussed|said))"
-        r" today)"
-        r"(?: today| please)?"
-        r"|(?:请|麻烦|帮我|帮忙|给我|来个)*(?:总结|概括|汇总)(?:一下|下)?(?:一下)?(?:今天|今日|当天|这里|群里|大家)*"
-        r"(?:的)?(?:讨论|聊天|内容|对话|群聊|消息|记录|聊的)?(?:内容|记录)?|摘要"
+        r" today|what (?:did|have) i miss(?:ed)?)"
+        r"(?: here| today| for (?:me|us)| please)*"
+        r"|(?:可以|能不能|可不可以|能)?(?:请|麻烦|帮我|帮忙|给我|来个|你)*(?:总结|概括|汇总)(?:一下|下)?(?:一下)?(?:今天|今日|当天|这里|群里|大家|[本这]个?话题)*"
+        r"(?:的)?(?:都)?(?:讨论|聊天|内容|对话|群聊|消息|记录|聊的)?(?:内容|记录)?(?:[聊说讨论]{1,2}了(?:些|点)?(?:什么|啥))?"
+        r"|(?:给我|来个|生成)?(?:(?:今天|今日|这里|群里)的?)*摘要"
+        r"|我(?:今天)?(?:都)?(?:错过|漏掉|漏看|落下)了?(?:些|点|哪些)?(?:什么|啥|内容|消息)?"
         r"|今天(?:大家|我们|群里)*都?(?:讨论|聊|说)了?(?:些|点)?(?:什么|啥)",
     ),
     (
@@ -45,6 +48,10 @@ def command_meant(text: str) -> Command | None:
     said = " ".join(text.split()).strip(_SIGNS)
     for name, pattern in _PATTERNS:
         if pattern.match(said):
-            argument = "today" if name is CommandName.DIGEST else ""
+            argument = _span(said) if name is CommandName.DIGEST else ""
             return Command(name, argument, language_of([text]), words=argument)
     return None
+
+
+def _span(said: str) -> str:
+    return "thread" if re.search("thread|话题", said, re.IGNORECASE) else "today"

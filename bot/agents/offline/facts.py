@@ -24,14 +24,6 @@ _REMEMBERED_AT_END = re.compile(
     r"(?:这个|这点|它|了|哦|啊|吧)*[\s。.!！]*$",
     re.IGNORECASE | re.DOTALL,
 )
-_FORGET = re.compile(
-    rf"{_POLITE}forget(?:\s+(?:that|about))?\b[\s:,]*(.+)"
-    rf"|{_POLITE_ZH}(?:忘掉|忘了|忘记|别记|不要记住)[，,：:\s]*(.+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_NEVER_MIND = re.compile(
-    r"(?:it|that|this)\b\s*(?:$|[,;.])|(?:它|这个|那个)?(?:吧|$)", re.IGNORECASE
-)
 _WRONG = (
     r"(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
     r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正|说错了"
@@ -149,14 +141,6 @@ def to_remember(text: str) -> str:
     """The fact in “remember that …” or “…, remember that”, or nothing."""
     match = _REMEMBER.match(text) or _REMEMBERED_AT_END.match(text)
     if not match or is_question(_given(match)) or _ASKS_NAME.search(text):
-        return ""
-    return _given(match)
-
-
-def to_forget(text: str) -> str:
-    """What is meant by “forget that I …”, or nothing. “Forget it” means never mind."""
-    match = _FORGET.match(text)
-    if not match or is_question(text) or _NEVER_MIND.match(_given(match)):
         return ""
     return _given(match)
 

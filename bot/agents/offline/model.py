@@ -29,6 +29,7 @@ from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.agents.tool_types.tool import ToolCall
 from bot.documents.links import links_in, without_links
+from bot.text.forget_requests import asked_to_forget
 from bot.text.languages import join_list
 
 __all__ = ["OfflineModel", "Situation", "next_step", "situation_of"]
@@ -103,7 +104,7 @@ def _with_facts(situation: Situation) -> Call | str:
         return last.told(language)
     if fact := facts.to_remember(question):
         return _kept(situation, fact, say("remembered", language, fact=fact))
-    if about := facts.to_forget(question):
+    if about := asked_to_forget(question):
         return _forgotten(situation, about)
     if value := facts.corrected(question):
         return _corrected(situation, value)
@@ -179,32 +180,35 @@ def _forgotten(situation: Situation, about: str) -> Call | str:
 def _corrected(situation: Situation, value: str) -> Call | str:
     """Gives another value to what the bot answered last to the same person."""
     language, last = situation.language, situation.last
-    name, fact = _correction(situation, value)
+    name, old, fact = _correction(situation, value)
     if last:
-        kept = last.outcome.kind == "facts-kept"
-        return say("corrected", language, value=fact or value) if kept else last.told(language)
+        if last.outcome.kind != "facts-kept":
+            return last.told(language)
+        changed = f"{old} → {fact}" if old and old != fact else fact or value
+        return say("corrected", language, value=changed)
     if not fact or "update_working_memory" not in situation.tools:
         return say("correct-what", language)
     return Call("update_working_memory", {"scope": "thread", "patch": {name: fact}})
 
 
-def _correction(situation: Situation, value: str) -> tuple[str, str]:
-    """The key and the whole of the corrected fact; "" where nothing can be meant."""
-    if facts.is_whole(value):
-        return facts.key(value), value
+def _correction(situation: Situation, value: str) -> tuple[str, str, str]:
+    """The key of the corrected fact, what it was, and the whole of what it is now; "" where nothing
+    can be meant."""
     kept = {k: v for k, v in held(situation.instructions).items() if isinstance(v, str)}
+    if facts.is_whole(value):
+        return facts.key(value), kept.get(facts.key(value), ""), value
     answer = _last_answer(situation)
     told = [one.text for one in _statements(situation) if one.text in answer]
     for name, old in reversed(kept.items()):
         if old in answer:
-            return name, facts.replaced(old, value)
+            return name, old, facts.replaced(old, value)
     if told:
         fact = facts.replaced(told[-1], value)
-        return facts.key(fact), fact
+        return facts.key(fact), told[-1], fact
     if not kept:
-        return "", ""
+        return "", "", ""
     name, old = list(kept.items())[-1]
-    return name, facts.replaced(old, value)
+    return name, old, facts.replaced(old, value)
 
 
 def _last_answer(situation: Situation) -> str:

@@ -49,9 +49,12 @@ _LIST = re.compile(
 )
 _CANCEL = re.compile(
     r"\b(?:cancel|delete|remove|stop|drop)\b(?P<before>.{0,60}?)\breminders?\b(?P<en>.*)"
-    r"|\bcancel (?P<one>the \w{1,10} one|number \d{1,3}|#\d{1,3})\W*$"
-    r"|(?:取消|删除|删掉|去掉)(?P<zh>.*?)的?提醒|把(?P<ba>.{0,40}?)的?提醒(?:给|都)?(?:取消|删除|删掉|去掉)"
-    r"|取消(?P<nth>第[一二三四五六七八九十\d]{1,3}[个条项])\W*$",
+    r"|\bcancel (?P<one>(?:the|that) (?:[\w'’-]{1,15} ){0,3}one\b.{0,40}"
+    r"|the (?:\d{1,3}(?:st|nd|rd|th)|first|second|third|fourth|fifth|last|next)"
+    r"|(?:number |#)?\d{1,3})\W*$"
+    r"|(?:取消|删除|删掉|去掉)(?P<zh>.*?)的?提醒(?P<number> ?\d{1,3})?"
+    r"|把(?P<ba>.{0,40}?)的?提醒(?:给|都)?(?:取消|删除|删掉|去掉)"
+    r"|取消(?P<nth>[^，。,.]{1,20}[个条项])\W*$",
     re.IGNORECASE | re.DOTALL,
 )
 _CHANGE = re.compile(
@@ -63,7 +66,7 @@ _CHANGE = re.compile(
 _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 # One of these stands in each of the patterns above, which take longer to try.
 _MAY_WISH = re.compile(
-    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|提醒|叫|喊|通知|呼|取消第"
+    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|提醒|叫|喊|通知|呼|取消"
 )
 _EDGES = re.compile(
     r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b"

@@ -15,6 +15,7 @@ from bot.agents.offline import facts
 from bot.agents.offline.kept import is_named
 from bot.agents.offline.model import OfflineModel, situation_of
 from bot.agents.tool_types.tool import Toolbox, ToolCall
+from bot.text.forget_requests import asked_to_forget
 
 _SEARCHES = frozenset({"recall"})  # the model finds in its prompt what these would find
 _LONGEST_CERTAIN = 200
@@ -49,5 +50,5 @@ def _is_certain(request: Request) -> bool:
         return False
     if facts.corrected(question) and not facts.to_remember(question):
         return False  # “no, it is now …” may be about anything that was said
-    about = facts.to_forget(question)
+    about = asked_to_forget(question)
     return not about or is_named(about, situation.instructions)

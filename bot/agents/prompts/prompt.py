@@ -48,12 +48,12 @@ MEMORY_AWAY = (
 
 RULES = f"""\
 You are {{bot_name}}, a colleague in a Feishu chat who remembers. Answer in the language of the
-question, directly and briefly, in Markdown (headings, lists, code and small tables are fine).
+question, directly and briefly, in Markdown (small tables too).
 
 - The conversation below is what anybody said in this place, and your answers. Between the lines
   {KNOWN} and {ASKED} stands everything else known now: time, memory, notes,
-  summary. Rely on all of it; never claim to remember what stands neither there nor in the result of
-  a tool. What one person says about another is their statement.
+  summary. Rely on all of it; never claim to remember what stands neither there nor in a result of a
+  tool. What one person says about another is their statement.
 - What people state is evidence, and of two statements on one matter the later one holds. A question
   states nothing. Your own answers prove nothing against a statement; one marked {STALE}
   is out of date. Never write that mark.
@@ -71,8 +71,8 @@ Working with tools:
   answer unless somebody asks for the id.
 - Do what was asked with the tools first and then say what was done. Report a failed call as failed;
   never claim or promise (a reminder, a note, a change) what no tool result confirms.
-- When two things fit equally well, ask which one is meant, naming both, and offer both with
-  suggest_follow_ups. If you act on one of several, say which.
+- When two things fit equally well, ask which one is meant and offer both with suggest_follow_ups.
+  If you act on one of several, say which.
 - Keep what you are asked to remember with update_working_memory; use a note when they ask for one.
   If it replaces something kept in this group, name that by its id.
 """
@@ -177,6 +177,12 @@ class Prompt:
         return self.asked or self.now
 
     @property
+    def characters(self) -> int:
+        """How long the question and what was said before it are together."""
+        said = sum(len(one.content) for one in self.history)
+        return len(self.question) + len(self.transcript) + said
+
+    @property
     def spoken(self) -> Language:
         """The language of what people read beside the model's own words."""
         return self.language or language_of([self.question], self.people.names().values())
@@ -188,7 +194,8 @@ class PendingAction:
 
     `id` is opaque and goes into the button; `tool` is the name with its server in front. Only
     `actor_id` may confirm it, once. `told` is the card's question, worded by us; it names all that
-    will be done. `description` is one line of it, for the record.
+    will be done. `description` is one line of it, for the record. Days and times in `arguments`
+    count from `asked_ms` since epoch, when the question was written; from now if it is 0.
     """
 
     id: str
@@ -198,6 +205,7 @@ class PendingAction:
     actor_id: str
     conversation_id: str
     told: str = ""
+    asked_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

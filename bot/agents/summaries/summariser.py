@@ -6,7 +6,9 @@ Where a model fails, hangs or says nothing the rules step in, so that a fold alw
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import structlog
 
@@ -25,6 +27,8 @@ log = structlog.get_logger()
 
 # (the summary so far, the messages to fold into it) → the text of the next version
 Summarise = Callable[[str, Sequence[Line]], Awaitable[str]]
+
+_FAILURES: ContextVar[list[str] | None] = ContextVar("failures", default=None)
 
 TIME_LIMIT_S = 40.0
 _MOST_TOKENS = 4 * SUMMARY_TOKENS  # room for models that think before they write
@@ -50,6 +54,22 @@ def build_summariser(settings: Settings, models: Models) -> Summarise:
     return model_summariser(models.counted(name, "summary"))
 
 
+@contextmanager
+def noting_failures() -> Iterator[list[str]]:
+    """Collects the reasons why rules wrote a summary in place of the model within the block."""
+    failures: list[str] = []
+    token = _FAILURES.set(failures)
+    try:
+        yield failures
+    finally:
+        _FAILURES.reset(token)
+
+
+def note_failure(reason: str) -> None:
+    if (failures := _FAILURES.get()) is not None:
+        failures.append(reason)
+
+
 async def extractive(earlier: str, lines: Sequence[Line]) -> str:
     """The sentences that matter most, without a model."""
     metrics.SUMMARIES.labels(by="rules").inc()
@@ -69,16 +89,24 @@ def model_summariser(model: Model, *, time_limit_s: float = TIME_LIMIT_S) -> Sum
                 response = await model.respond(request)
         except (TimeoutError, ModelFailed, Declined) as exc:
             log.warning("summary.model_failed", error=type(exc).__name__)
+            note_failure(_reason(exc))
             return await extractive(earlier, lines)
         text = cleaner.read(response.text, Manner(rules=_INSTRUCTIONS)).text.strip()
         cut_off = response.cut_off or bool(response.broken)
         if cut_off or not is_sound(text, earlier, lines):
             log.warning("summary.rejected", cut_off=cut_off, characters=len(text))
+            note_failure("unsound")
             return await extractive(earlier, lines)
         metrics.SUMMARIES.labels(by="model").inc()
         return text
 
     return summarise
+
+
+def _reason(exc: Exception) -> str:
+    if isinstance(exc, ModelFailed):
+        return exc.reason
+    return "declined" if isinstance(exc, Declined) else "timeout"
 
 
 def asked(earlier: str, lines: Sequence[Line]) -> str:

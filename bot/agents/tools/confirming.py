@@ -40,6 +40,7 @@ def wait_for_confirmation(
         actor_id=deps.context.actor_id,
         conversation_id=deps.context.conversation_id,
         told=question(tool, arguments, about or {}, deps.prompt),
+        asked_ms=int(deps.prompt.asked_at.timestamp() * 1000),
     )
     _wait(action, deps)
     return _waiting(tool)

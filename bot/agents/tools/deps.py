@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from bot.agenda.turn_agenda import TurnAgenda
@@ -22,9 +23,9 @@ from memory.tables.notes import NoteStore
 from memory.tables.timers import TimerStore
 
 RecallScope = Literal["thread", "chat", "everywhere"]
-Recall = Callable[[AgentMemoryContext, str, RecallScope, int, str], Awaitable[Recalled]]
-"""Finds earlier messages of the turn's person: context, query, scope, how many, and the turn that
-asks, which does not count as earlier.
+Recall = Callable[[AgentMemoryContext, str, RecallScope, int, str, datetime], Awaitable[Recalled]]
+"""Finds earlier messages of the turn's person: context, query, scope, how many, the turn that asks,
+which does not count as earlier, and when it was asked: the query's days count from then.
 
 Raises `StoreError`.
 """

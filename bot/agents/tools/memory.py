@@ -158,7 +158,8 @@ async def recall(deps: ToolDeps, query: str, scope: RecallScope | None = None, k
         raise ToolFailed("Earlier messages cannot be searched here. Say so.", "nothing-to-search")
     passages = min(max(k, 1), _MOST_PASSAGES)
     where = scope or usual_scope(deps.context)
-    found = await deps.recall(deps.context, query, where, passages, deps.prompt.turn_id)
+    prompt = deps.prompt
+    found = await deps.recall(deps.context, query, where, passages, prompt.turn_id, prompt.asked_at)
     deps.passages += found.found
     return found.text or "Nothing that was said earlier matches. Do not guess."
 

@@ -17,6 +17,7 @@ from bot.feishu.markup import verbatim
 from bot.text.addressee_words import means_asker, means_everybody
 from bot.text.catalogues import Catalogue
 from bot.text.dates import spoken
+from bot.text.dates.moments import when
 from bot.text.languages import Language, join_list
 from memory.text import one_line
 
@@ -28,12 +29,14 @@ _OUR_ITEMS = ("note", "reminder", "fact")
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A tool call that waits. `about`: what ids in the arguments stand for, by kind."""
+    """A tool call that waits. `about`: what ids in the arguments stand for, by kind. Words about
+    time count from `asked`."""
 
     tool: str
     arguments: Mapping[str, Any]
     about: Mapping[str, str]
     now: datetime
+    asked: datetime
     language: Language
 
     def say(self, key: str, **fields: object) -> str:
@@ -50,7 +53,7 @@ def question(
 ) -> str:
     """Returns the question in the asker's language, and below it the arguments that it leaves
     out."""
-    call = PendingCall(tool, arguments, about, prompt.now, prompt.spoken)
+    call = PendingCall(tool, arguments, about, prompt.now, prompt.asked_at, prompt.spoken)
     return _QUESTIONS.get(tool, _run)(call)
 
 
@@ -153,9 +156,10 @@ def _when(call: PendingCall) -> str:
     """“tomorrow, Sat 28 Nov at 09:00”, “every Monday at 09:00 (first: 30 Nov)”; the words as they
     are where they name no moment yet."""
     said, repeats = str(call.arguments.get("at") or ""), call.arguments.get("repeats") or "once"
-    try:
-        at = datetime.fromisoformat(said)
-    except ValueError:
+    at = _moment(said)
+    if at is None and (at := _moment((read := when(said, call.asked)).at)):
+        repeats = repeats if read.repeats == "once" else read.repeats
+    if at is None:
         often = "" if repeats == "once" else f" ({call.say(f'repeats-{repeats}')})"
         return f"{_words(said)}{often}".strip()
     if at.tzinfo:
@@ -164,6 +168,13 @@ def _when(call: PendingCall) -> str:
         return _soon(at, call) + spoken.coming(at, call.language, now=call.now)
     often = spoken.often(str(repeats), at, call.language)
     return call.say("often-from", often=often, day=spoken.day(at, call.language, now=call.now))
+
+
+def _moment(said: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(said)
+    except ValueError:
+        return None
 
 
 def _soon(at: datetime, call: PendingCall) -> str:

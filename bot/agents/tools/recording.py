@@ -7,10 +7,12 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from bot.agents.authority.request_words import names_day
 from bot.agents.authority.rules import GUARDED, authorises
 from bot.agents.prompts.drawn_on import noting_sources
 from bot.agents.tool_types.outcomes import ToolOutcome
@@ -25,6 +27,7 @@ from memory.errors import (
     StoreUnavailable,
     WorkingMemoryTooLarge,
 )
+from memory.tables.timers import Plan
 from memory.text import storable
 
 _LONGEST_RESULT = 24_000
@@ -106,11 +109,13 @@ async def hold_up(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Tool
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The note, reminder or fact that a call changes: its `kind`, its `name`, its whole `text`."""
+    """The note, reminder or fact that a call changes: its `kind`, its `name`, its whole `text`.
+    `at` is when a reminder comes."""
 
     kind: str
     name: str
     text: str
+    at: datetime | None = None
 
 
 def _defer(
@@ -134,7 +139,9 @@ def _is_authorised(
         return True
     if target is None:
         return authorises(deps.exchange, tool, arguments)
-    return authorises(deps.exchange, tool, arguments, target.name, target.text)
+    said, now = deps.exchange.named, deps.prompt.now
+    by_day = target.at is not None and names_day(said, target.at, now)
+    return authorises(deps.exchange, tool, arguments, target.name, target.text, by_day=by_day)
 
 
 async def _note_done(tool: str, deps: ToolDeps) -> None:
@@ -150,9 +157,8 @@ async def _target(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> _Tar
         return None
     if "reminder_id" in arguments and deps.timers:
         timers = await deps.timers.list(deps.context)
-        contents = {one.id: one.plan.content for one in timers}
-        content = contents.get(arguments["reminder_id"])
-        return _Target("reminder", content, content) if content else None
+        plan = next((one.plan for one in timers if one.id == arguments["reminder_id"]), None)
+        return _reminder(plan, deps.prompt.now) if plan else None
     if tool.name == "forget_fact":
         memory, key = deps.prompt.working_memory, str(arguments["key"])
         values = [facts[key] for facts in (memory.chat, memory.user) if key in facts]
@@ -165,6 +171,11 @@ async def _target(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> _Tar
     except (NoteNotFound, NoteInvalid, AccessDenied):
         return None
     return _Target("note", note.title, f"{note.title} {note.body} {' '.join(note.tags)}")
+
+
+def _reminder(plan: Plan, now: datetime) -> _Target:
+    at = datetime.fromtimestamp(plan.due_ms / 1000, now.tzinfo)
+    return _Target("reminder", plan.content, plan.content, at)
 
 
 def refused(error: StoreError) -> ToolOutcome:

@@ -5,54 +5,51 @@ What stands in it is kept with its button, so that a choice is checked against w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from bot.features.chat_settings import texts
+from bot.features.chat_settings.texts import DIGEST
 from bot.features.digests import texts as digest_texts
+from bot.features.feature import FeatureTurn
 from bot.listening.chat_rules import RULES, ChatRule, ChatRules
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S
 from bot.text.dates.spoken import often
 from bot.text.languages import Language
-from memory.scope import ChatType
 from memory.tables.buttons import NewButton
 from memory.tables.timers import Timer
 
 DEFAULT = "default"
 AS_IT_IS = "as it is"
-DIGEST = "digest"
 DIGEST_OFF = "off"
 _DIGESTS = ("daily 18:00", "weekdays 18:00", "weekly mon 9:00", "weekly fri 17:00")
 
 Options = Sequence[tuple[str, str]]
 
 
-def settings_form(
-    rules: ChatRules,
-    language: Language,
-    chat_type: ChatType,
-    *,
-    names: Iterable[str],
-    digest: Timer | None = None,
-) -> NewButton:
-    """The button that saves a select for each of `names`: rules with choices, and `DIGEST`."""
+def settings_form(shown: texts.Shown, here: FeatureTurn) -> NewButton:
+    """The button that saves a select for each setting with choices. It stands where only the person
+    reads, so its payload names the group whose settings these are."""
+    language, save = here.language, texts.say("save", here.language)
     selects = []
-    for name in names:
+    for name in shown.names_with_choices():
         if name == DIGEST:
-            initial, options = _digest_now(digest), _digest_options(digest, language)
+            initial, options = _digest_now(shown.digest), _digest_options(shown.digest, language)
         else:
-            initial, options = _now(RULES[name], rules), _options(RULES[name], rules, language)
-        label = texts.say(f"select-{name}", language)
-        shown = [(value, text[:1].upper() + text[1:]) for value, text in options]
-        selects.append({"name": name, "label": label, "initial": initial, "options": shown})
-    save = texts.say("save", language)
+            initial = _now(RULES[name], shown.rules)
+            options = _options(RULES[name], shown.rules, language)
+        label = texts.say(f"rule-{name}", language)
+        offered = [(value, text[:1].upper() + text[1:]) for value, text in options]
+        selects.append({"name": name, "label": label, "initial": initial, "options": offered})
     payload = {
         "tool": "settings.save",
         "text": save,
         "again": True,
         "language": language,
         "form": selects,
+        "group": here.context.chat_id if here.chat_type != "p2p" else "",
+        "beside": here.beside,
     }
-    return NewButton(save, "follow_up", payload, chat_type, FOLLOW_UP_LIVES_S)
+    return NewButton(save, "follow_up", payload, "p2p", FOLLOW_UP_LIVES_S)
 
 
 def changes(values: Mapping[str, str], rules: ChatRules, digest: Timer | None) -> dict[str, str]:

@@ -1,24 +1,29 @@
-"""The commands about a chat's rules: shown to everybody, changed by who manages the chat."""
+"""The commands about a chat's rules: shown to who asks, changed by who manages the chat."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from bot.features.chat_settings import form as settings_form
 from bot.features.chat_settings import texts
+from bot.features.commands import texts as command_texts
 from bot.features.digests.schedules import plan_of
 from bot.features.digests.texts import wanted
 from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
 from bot.features.help.group_access import hears_all, with_limits
 from bot.features.history_import.refusals import reason_against
 from bot.features.managers import explain_refusal, learn_managers
+from bot.features.private_answers.ephemeral_answer import tell_asker
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRules
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply, chosen
 from bot.services import Services
 from bot.text.slash_commands import Command
 from memory.errors import AccessDenied
+from memory.outcomes import apologised
+from memory.scope import MAIN_ROOT, memory_context
 from memory.tables.digests import DigestStore
 
 SAVE = "settings.save"
@@ -26,21 +31,33 @@ _SEPARATOR = re.compile(r"[\s,，:：]+")
 
 
 async def answer_rule_command(services: Services, here: CommandTurn) -> Reply:
-    """Changes a rule, or shows all with a form to change them. Raises `StoreUnavailable`."""
+    """Changes a rule and says so in one line to the chat. Everything else, the settings themselves
+    included, only the sender sees. Raises `StoreUnavailable`."""
+    if here.opened.degraded:
+        away = command_texts.say("memory-away", here.language)
+        return Reply(away, means=apologised("memory_away"))
     rule, said = find_rule(here.command)
-    if rule is None:
-        return await _shown(services, here)
-    if not _is_there(services, here, rule):
-        return Reply(texts.say(f"absent-{rule.name}", here.language))
-    only = rule.name if rule.choices else None
-    if not said:
-        return await _shown(services, here, only=only)
+    if rule is None or not (said or _why_absent(services, here, rule)):
+        show = partial(_shown, services, only=rule.name if rule else None)
+    elif refusal := await _set(services, here, rule, said):
+        show = partial(_said, refusal)
+    else:
+        return await _saved(services, here, rule)
+    return await tell_asker(services, here, show)
+
+
+async def _said(text: str, _: FeatureTurn) -> Reply:
+    return Reply(text)
+
+
+async def _set(services: Services, here: CommandTurn, rule: ChatRule, said: str) -> str:
+    """Sets the rule to what was written; returns why that is not possible, or ""."""
+    if absent := _why_absent(services, here, rule):
+        return absent
     value = rule.read(said)
     if value is None or (not rule.choices and len(value) > MAX_INSTRUCTIONS):
-        return Reply(texts.explain_usage(rule, here.language))
-    if refusal := await _change(services, here, {rule.name: value}):
-        return Reply(refusal)
-    return await _shown(services, here, _changed(here), form=False, only=only)
+        return texts.explain_usage(rule, here.language)
+    return await _change(services, here, {rule.name: value})
 
 
 def find_rule(command: Command) -> tuple[ChatRule | None, str]:
@@ -55,48 +72,66 @@ def find_rule(command: Command) -> tuple[ChatRule | None, str]:
 async def save_settings(services: Services, here: PressTurn) -> Reply:
     """What was chosen in the form becomes the rules, if the sender may; shown with a form again.
     Saving again after a crash finds it saved, and says so. Raises `StoreUnavailable`."""
-    form = here.press.payload["form"]
-    rules = await _rules(services, here)
-    digest = await DigestStore(services.rpc).schedule(here.context)
+    form, of = here.press.payload["form"], _in_their_chat(here)
+    rules = await _rules(services, of)
+    digest = await DigestStore(services.rpc).schedule(of.context)
     changes = settings_form.changes(chosen(form, here.values), rules, digest)
-    if changes and (refusal := await _change(services, here, changes)):
+    if changes and (refusal := await _change(services, of, changes)):
         return Reply(refusal)
-    note = _changed(here) if changes else texts.say("unchanged", here.language)
+    note = texts.say("changed" if changes else "unchanged", here.language)
     only = form[0]["name"] if len(form) == 1 else None
-    return await _shown(services, here, note, only=only)
+    return await _shown(services, of, note, only=only)
+
+
+def _in_their_chat(here: PressTurn) -> FeatureTurn:
+    """The turn in the group whose settings the form shows: the form itself is private."""
+    context = here.context
+    group = memory_context(
+        chat_id=here.press.payload.get("group") or context.chat_id,
+        root=MAIN_ROOT,
+        subject=context.user_id,
+        actor=context.actor_id,
+        tenant_key=context.tenant_key,
+        chat_type="group",
+        actor_tenant=context.actor_tenant,
+    )
+    if group.chat_id == context.chat_id:
+        return here
+    return FeatureTurn(group, "group", here.language, here.turn_id, here.beside)
+
+
+async def _saved(services: Services, here: FeatureTurn, rule: ChatRule) -> Reply:
+    line = texts.line(await _rules(services, here), rule, here.language)
+    text = f"{texts.say('changed', here.language)} {line}"
+    if rule.needs_hearing:
+        text = await with_limits(services, here.chat_type, text, here.language)
+    return Reply(text)
 
 
 async def _shown(
-    services: Services,
-    here: FeatureTurn,
-    note: str = "",
-    *,
-    form: bool = True,
-    only: str | None = None,
+    services: Services, here: FeatureTurn, note: str = "", *, only: str | None = None
 ) -> Reply:
-    """The rules as they are; the form has `only` that one, or all."""
-    rules = await _rules(services, here)
-    usable = [rule for rule in RULES.values() if _is_there(services, here, rule)]
+    """The settings, or `only` one of them: a form for those who can change them, else a list."""
     in_group = here.chat_type != "p2p"
-    shown = texts.shown_rules(
-        rules,
-        usable,
-        here.language,
-        in_group=in_group,
+    conversations = ChatConversations(services.rpc, here.context)
+    if in_group:
+        await learn_managers(services, here.context, here.chat_type)
+    manages = not in_group or await conversations.is_managed()
+    shown = texts.Shown(
+        rules=await _rules(services, here),
+        usable=[rule for rule in RULES.values() if _is_there(services, here, rule)],
+        digest=await DigestStore(services.rpc).schedule(here.context),
         imports=await _imports(services, here, only),
-        muted=in_group and await ChatConversations(services.rpc, here.context).is_quiet(),
+        muted=in_group and await conversations.is_quiet(),
+        only=only,
     )
-    text = "\n\n".join(part for part in (note, shown) if part)
-    if only is None or only == settings_form.DIGEST or RULES[only].needs_hearing:
+    place = "in-p2p" if not in_group else "in-group" if here.beside else "of-group"
+    told = texts.told(shown, here.language, place=place, form=manages)
+    text = "\n\n".join(part for part in (note, told) if part)
+    if only not in RULES or RULES[only].needs_hearing:
         text = await with_limits(services, here.chat_type, text, here.language)
-    if not form:
-        return Reply(text)
-    every = [*(rule.name for rule in usable if rule.choices), settings_form.DIGEST]
-    digest = await DigestStore(services.rpc).schedule(here.context) if not only else None
-    button = settings_form.settings_form(
-        rules, here.language, here.chat_type, names=[only] if only else every, digest=digest
-    )
-    return Reply(text, (button,))
+    has_form = manages and shown.names_with_choices()
+    return Reply(text, (settings_form.settings_form(shown, here),) if has_form else ())
 
 
 async def _imports(services: Services, here: FeatureTurn, only: str | None) -> bool:
@@ -110,12 +145,14 @@ async def _rules(services: Services, here: FeatureTurn) -> ChatRules:
     return await ChatConversations(services.rpc, here.context).rules(services.settings)
 
 
+def _why_absent(services: Services, here: FeatureTurn, rule: ChatRule) -> str:
+    if _is_there(services, here, rule):
+        return ""
+    return texts.say(f"absent-{rule.name}", here.language)
+
+
 def _is_there(services: Services, here: FeatureTurn, rule: ChatRule) -> bool:
     return rule.is_there(services.settings, in_group=here.chat_type != "p2p")
-
-
-def _changed(here: FeatureTurn) -> str:
-    return texts.say("changed", here.language)
 
 
 async def _change(services: Services, here: FeatureTurn, values: Mapping[str, str]) -> str:
@@ -127,7 +164,7 @@ async def _change(services: Services, here: FeatureTurn, values: Mapping[str, st
     store = ChatConversations(services.rpc, context)
     try:
         for name, value in values.items():
-            if name == settings_form.DIGEST:
+            if name == texts.DIGEST:
                 await _schedule_digest(services, here, value)
             else:
                 await store.set_rule(name, value)

@@ -5,12 +5,17 @@ The catalogues have the words of every rule in `RULES`; `keys_of` says under whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, ChatRule, ChatRules
 from bot.text.catalogues import Catalogue
+from bot.text.dates.spoken import often
 from bot.text.languages import Language, join_list
 from bot.text.slash_commands import WORDS
+from memory.tables.timers import Timer
+
+DIGEST = "digest"
 
 say = Catalogue(__file__).say
 
@@ -19,10 +24,10 @@ def keys_of(rule: ChatRule) -> list[str]:
     """The texts that a rule needs, beside those of all rules."""
     absent = [f"absent-{rule.name}"] if rule.only_in_groups else []
     if not rule.choices:
-        return [f"rule-{rule.name}", f"too-long-{rule.name}", *absent]
+        return [f"rule-{rule.name}", f"too-long-{rule.name}", f"how-{rule.name}", *absent]
     choices = () if rule.is_switch else rule.choices
     named = (f"choice-{rule.name}-{choice}" for choice in choices)
-    return [f"rule-{rule.name}", f"select-{rule.name}", *absent, *named]
+    return [f"rule-{rule.name}", *absent, *named]
 
 
 def explain_usage(rule: ChatRule, language: Language) -> str:
@@ -52,34 +57,61 @@ def usual_option(rule: ChatRule, rules: ChatRules, language: Language) -> str:
     return say("default", language, value=option(rule, rules.usual[rule.name], language))
 
 
-def shown_rules(
-    rules: ChatRules,
-    shown: Iterable[ChatRule],
-    language: Language,
-    *,
-    in_group: bool,
-    imports: bool = False,
-    muted: bool = False,
-) -> str:
-    """What holds, where it comes from, and who can change it. `imports`: whether the history of the
-    chat can be imported. `muted`: somebody muted the bot, which counts more than its mode."""
-    where = "in-group" if in_group else "in-p2p"
-    lines = [_line(rules, rule, language, muted=muted) for rule in shown]
-    if imports:
-        lines.append(say(f"import-{where}", language))
-    return "\n".join(
-        (say(f"intro-{where}", language), "", *lines, "", say(f"who-{where}", language))
-    )
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The settings of a chat as they are shown. `usable`: the rules that such a chat can have.
+    `imports`: whether the history of the chat can be imported. `muted`: somebody muted the bot,
+    which counts more than its mode. `only`: the one rule that was asked for."""
+
+    rules: ChatRules
+    usable: Sequence[ChatRule]
+    digest: Timer | None = None
+    imports: bool = False
+    muted: bool = False
+    only: str | None = None
+
+    def names_with_choices(self) -> list[str]:
+        """The settings of which one is chosen from a list."""
+        names = [*(rule.name for rule in self.usable if rule.choices), DIGEST]
+        return [name for name in names if self.only in (None, name)]
 
 
-def _line(rules: ChatRules, rule: ChatRule, language: Language, *, muted: bool) -> str:
-    choice = rules.choice(rule.name)
-    name = say(f"rule-{rule.name}", language)
-    if muted and rule.name == "mode":
-        return say("shown-muted", language, name=name, value=_meaning(rule, choice, language))
-    source = say("own" if rule.name in rules.chosen else "usual", language)
-    meaning = _meaning(rule, choice, language)
-    return say("shown-value", language, name=name, value=meaning, source=source)
+def told(shown: Shown, language: Language, *, place: str, form: bool) -> str:
+    """One line for each setting. `form`: the reader can change them, and a form below shows those
+    that have choices. `place`: `in-group`, `of-group` (shown elsewhere) or `in-p2p`."""
+    lines = [
+        _line_of(shown, rule, language, form=form)
+        for rule in shown.usable
+        if shown.only in (None, rule.name)
+        and not (form and rule.choices and not (shown.muted and rule.name == "mode"))
+    ]
+    if shown.only is None and not form:
+        lines.append(_digest_line(shown.digest, language))
+    if shown.imports:
+        lines.append(say("import-in-p2p" if place == "in-p2p" else "import-in-group", language))
+    if place == "in-p2p":
+        lines += ["", say("who-in-p2p", language)]
+    elif not form:
+        lines += ["", say("who-in-group", language)]
+    return "\n".join((say(f"intro-{place}", language), "", *lines)).strip()
+
+
+def _line_of(shown: Shown, rule: ChatRule, language: Language, *, form: bool) -> str:
+    told = line(shown.rules, rule, language, muted=shown.muted)
+    return told if rule.choices or not form else told + say(f"how-{rule.name}", language)
+
+
+def line(rules: ChatRules, rule: ChatRule, language: Language, *, muted: bool = False) -> str:
+    """What holds of one rule."""
+    key = "shown-muted" if muted and rule.name == "mode" else "shown-value"
+    value = _meaning(rule, rules.choice(rule.name), language)
+    return say(key, language, name=say(f"rule-{rule.name}", language), value=value)
+
+
+def _digest_line(digest: Timer | None, language: Language) -> str:
+    when = often(digest.plan.repeats, digest.plan.local_at, language) if digest else ""
+    value = when or say("now-off", language)
+    return say("shown-value", language, name=say(f"rule-{DIGEST}", language), value=value)
 
 
 def _meaning(rule: ChatRule, value: str, language: Language) -> str:

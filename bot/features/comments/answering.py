@@ -36,6 +36,7 @@ from bot.process.turn_records import TurnRecord
 from bot.process.working_places import room_to_begin, room_to_go_on
 from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
+from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.text.languages import Language, last_language
 from bot.text.roster import Person
@@ -93,7 +94,24 @@ async def handle_comment(
         return
     context = _context(notice)
     structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
-    await room_to_begin()
+    asker = Asker(notice.tenant_key, notice.author_open_id)
+    if lease.job.attempt == 1 and services.rates.knows_refusal(asker, received_ms / 1000):
+        log.info("comment.rate_limited", comment_id=notice.place.comment_id)
+        return
+    async with services.shares.hold(asker):
+        await room_to_begin()
+        await _take(services, notice, context, bot, received_ms, lease)
+
+
+async def _take(
+    services: Services,
+    notice: CommentNotice,
+    context: AgentMemoryContext,
+    bot: Person,
+    received_ms: int,
+    lease: Lease,
+) -> None:
+    """Reads the comment, decides and answers."""
     try:
         thread = await thread_of(services, notice)
         comment = await _comment(services, notice, thread, context, bot, received_ms)

@@ -6,19 +6,16 @@ from functools import partial
 
 import structlog
 
-from bot.answering.question import Turn
 from bot.features.commands import texts as command_texts
 from bot.features.connect import texts
 from bot.features.connect.asking import ask
 from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
-from bot.features.private_answers.ephemeral_answer import show_alone
+from bot.features.private_answers.ephemeral_answer import tell_asker
 from bot.feishu.user_scopes import DOCUMENTS
 from bot.outbox.buttons import Reply, decision
 from bot.people.personal_access import PersonalAccess
 from bot.services import Services
-from bot.text.languages import Language
 from memory.identity import FeishuPerson
-from memory.models import OpenTurn
 from memory.outcomes import ELSEWHERE, apologised
 from memory.scope import AgentMemoryContext
 from memory.tables.buttons import NewButton, new_id
@@ -41,9 +38,7 @@ async def answer_connect_command(services: Services, asked: CommandTurn) -> Repl
         return Reply(command_texts.say("memory-away", language), means=means)
     found = await access.store.get(_person(asked.context))
     if found and _has_all(found):
-        if asked.chat_type == "p2p":
-            return _shown(services, asked, found)
-        return await _show_alone(services, asked.turn, language, found)
+        return await tell_asker(services, asked, partial(_shown, services, found))
     return await _ask(services, access, asked)
 
 
@@ -72,7 +67,7 @@ def _has_all(found: Connection) -> bool:
     return found.granted_ms is not None and set(DOCUMENTS) <= set(found.scopes)
 
 
-def _shown(services: Services, here: FeatureTurn, found: Connection) -> Reply:
+async def _shown(services: Services, found: Connection, here: FeatureTurn) -> Reply:
     since = services.at((found.granted_ms or 0) / 1000)
     text = texts.granted(found.scopes, since, services.now(), here.language)
     return Reply(text, (_disconnect(here),))
@@ -87,36 +82,10 @@ def _disconnect(here: FeatureTurn) -> NewButton:
         payload,
         "confirm",
         group_id=new_id(),
-        chat_type=here.chat_type,
+        chat_type="p2p",
         language=here.language,
         danger=True,
     )
-
-
-async def _show_alone(
-    services: Services, turn: Turn, language: Language, found: Connection
-) -> Reply:
-    """In a group: beside what is said there, or in p2p."""
-    shown = await show_alone(
-        services, turn, lambda beside: partial(_listed, tongue=language, beside=beside, found=found)
-    )
-    if shown.outcome == "failed":
-        return Reply(texts.say("not-sent-privately", language))
-    if shown.in_p2p:
-        return Reply(texts.say("sent-privately", language))
-    return Reply("", unsaid=True, means=ELSEWHERE)
-
-
-async def _listed(
-    services: Services,
-    turn: Turn,
-    opened: OpenTurn,
-    *,
-    tongue: Language,
-    beside: str,
-    found: Connection,
-) -> Reply:
-    return _shown(services, FeatureTurn(turn.context, "p2p", tongue, turn.id, beside), found)
 
 
 def _person(context: AgentMemoryContext) -> FeishuPerson:

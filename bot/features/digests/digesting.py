@@ -1,7 +1,8 @@
 """A digest: what was said in a chat in some time, in short, for those who read the chat anyway.
 
-A model writes it from what is stored of the chat; where there is none, or it fails, the sentences
-that tell most are chosen by rules. What it is made of is noted first, so that it goes with it.
+A model writes it from what is stored of the chat. Where there is none, or it fails, the card says
+so, and rules choose the sentences of people that tell most. What it is made of is noted first, so
+that it goes with it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import asyncio
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
-from bot.agents.summaries.summariser import extractive
+from bot.agents.summaries.summariser import extractive, note_failure, noting_failures
 from bot.features.digests import texts
 from bot.features.digests.sources import DigestSpan, Gathered
 from bot.feishu import markup, splitting
+from bot.process import timing
 from bot.services import Services
 from bot.text.card_names import from_card
 from bot.text.languages import Language, language_of
@@ -42,7 +45,7 @@ async def cards(
     if not said or not await DigestStore(services.rpc).keep_sources(context, turn_id, said):
         return []
     lines = _lines(services, context, said)
-    text = await _written(services, lines)
+    text, without_model = await _written(services, lines)
     tongue = language or language_of(line.text for line in lines if not line.by_bot)
     zone = services.settings.zone
     began = span.since
@@ -62,17 +65,20 @@ async def cards(
         [(line.author, line.text) for line in lines if not line.by_bot], tongue
     )
     foot = [markup.escape(attached)] if attached else []
-    parts = [head, markup.card_markdown(text), *foot, *notes]
+    honest = [texts.say(without_model, tongue)] if without_model else []
+    parts = [head, *honest, markup.card_markdown(text), *foot, *notes]
     return splitting.split_markdown("\n\n".join(parts))
 
 
 def _lines(
     services: Services, context: AgentMemoryContext, said: Sequence[ChatMessage]
 ) -> list[Line]:
+    """Dated, unless all was said on one day, which the heading names."""
     names, zone = services.people.of(context.tenant_key), services.settings.zone
+    days = {_day(one, zone) for one in said}
 
     def line(one: ChatMessage) -> Line:
-        day = f"{datetime.fromtimestamp(one.at_ms / 1000, zone):%Y-%m-%d}"
+        day = _day(one, zone) if len(days) > 1 else ""
         if one.card:
             text = from_card(one.content, names.known, unescape=markup.unescape)
             return Line("Bot", text, day, by_bot=True)
@@ -83,14 +89,33 @@ def _lines(
     return [line(one) for one in worded if not _is_command(one)] or list(map(line, worded))
 
 
+def _day(one: ChatMessage, zone: ZoneInfo) -> str:
+    return f"{datetime.fromtimestamp(one.at_ms / 1000, zone):%Y-%m-%d}"
+
+
 def _is_command(one: ChatMessage) -> bool:
     return not one.card and parse_addressed(one.content) is not None
 
 
-async def _written(services: Services, lines: Sequence[Line]) -> str:
+async def _written(services: Services, lines: Sequence[Line]) -> tuple[str, str]:
+    """The digest, and the key of the text that says why no model wrote it, or ""."""
+    if services.summarise is extractive:
+        return await _chosen(lines), "without-model"
+    with noting_failures() as failures:
+        text = await _by_model(services, lines)
+    if not failures:
+        return text, ""
+    timing.note(model_failed=failures[0])
+    return await _chosen(lines), "model-failed"
+
+
+async def _chosen(lines: Sequence[Line]) -> str:
+    """Rules cannot tell that the bot repeats what people said, or apologises."""
+    return await extractive("", [line for line in lines if not line.by_bot] or lines)
+
+
+async def _by_model(services: Services, lines: Sequence[Line]) -> str:
     """The newest are told where there is too much to read in time."""
-    if services.summarise is extractive:  # rules cannot tell that the bot repeats what people said
-        lines = [line for line in lines if not line.by_bot] or lines
     parts, left, text = [], list(lines), ""
     while left:
         parts.append(batch(left))
@@ -100,5 +125,5 @@ async def _written(services: Services, lines: Sequence[Line]) -> str:
             for part in parts[-_MOST_BATCHES:]:
                 text = await services.summarise(text, part)
     except TimeoutError:
-        return await extractive(text, lines)
+        note_failure("timeout")
     return text

@@ -28,12 +28,13 @@ async def answer_digest(services: Services, here: CommandTurn) -> Reply:
         return Reply(texts.say("usage", language))
     if asked.kind in ("schedule", "off"):
         return await _change(services, here, asked)
-    now, root = services.now(), here.context.root_id
+    asked_at, root = services.asked_at(here.asked_ms), here.context.root_id
     in_thread = root not in (MAIN_ROOT, here.turn_id)
     if asked.kind == "thread" or (asked.kind == "here" and in_thread):
-        span = DigestSpan(_EVER, now, root)
+        span = DigestSpan(_EVER, asked_at, root)
     else:
-        span = DigestSpan(now.replace(hour=0, minute=0, second=0, microsecond=0), now)
+        midnight = asked_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        span = DigestSpan(midnight, asked_at)
     found = await gathered(services, here.context, span)
     shown = await cards(services, here.context, here.turn_id, found, span, language)
     if not shown:

@@ -154,20 +154,19 @@ async def _talk(
         for raw in listed
         if not raw.deleted
         and raw.sender_type == "user"
+        and raw.message_type != "system"  # such as who joined
         and not any(mention.open_id == bot.open_id for mention in raw.mentions)
     }
     people = {raw.sender_id for raw in talk.values()}
     names = services.people.of(context.tenant_key)
     await names.look_up(people)
-    forgotten = await digests.forgotten(people) if people else {}
-    return _said(talk.values(), forgotten, names.known, names.name)
+    said = _said(talk.values(), names.known, names.name)
+    gone = await digests.gone(said)
+    return [one for one in said if one.message_id not in gone]
 
 
 def _said(
-    talk: Iterable[RawMessage],
-    forgotten: Mapping[str, int],
-    known: Mapping[str, str],
-    name: Callable[[str], str],
+    talk: Iterable[RawMessage], known: Mapping[str, str], name: Callable[[str], str]
 ) -> list[ChatMessage]:
     """As stored messages are; without text where there are no words."""
     return [
@@ -180,5 +179,4 @@ def _said(
             card=False,
         )
         for raw in talk
-        if raw.create_time_ms > forgotten.get(raw.sender_id, 0)
     ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from bot.features.help.texts import say
+from bot.feishu import markup
 from bot.listening.bot_budget import PER_PAIR_AND_HOUR, PER_REQUEST
 from bot.listening.conversation_store import PastDecision
 from bot.listening.decisions import AddressedBy, Reason
+from bot.text.dates import spoken
 from bot.text.languages import LANGUAGES, Language, Sentence
 from memory.text import one_line
 
@@ -21,6 +23,7 @@ _NO_HINT = frozenset(
 )
 
 _A_MINUTE_S = 90
+_WORDS_CHARS = 60
 
 
 def in_short(respond: bool, reason: str, cue: str = "") -> Sentence | None:
@@ -30,7 +33,7 @@ def in_short(respond: bool, reason: str, cue: str = "") -> Sentence | None:
         return None
     if reason == Reason.LLM_JUDGE:
         why = "judged-yes" if respond else "judged-no"
-    elif cue in set(AddressedBy):
+    elif reason == Reason.EXPLICIT_TRIGGER and cue in set(AddressedBy):
         why = f"address-{cue}"
     else:
         why = "why-unknown" if reason == Reason.NO_TRIGGER else f"why-{reason}"
@@ -42,16 +45,28 @@ def in_short(respond: bool, reason: str, cue: str = "") -> Sentence | None:
 def explained(
     decided: PastDecision, name: str, at: datetime, window_s: int, language: Language
 ) -> str:
-    """What was decided on whose message, when, and why. `name` is "" when nobody knows it."""
-    who = one_line(name).replace("*", "＊").replace("`", "'")
-    if decided.respond:
-        key = "answered-person" if who else "answered"
-    else:
-        key = "silent-person" if who else "silent"
+    """What was decided on which message, and why. `name` is "" when nobody knows whose it is."""
     why = _reason(_why(decided), decided.since_bot_ms, window_s, language)
-    told = say(key, language, name=who, at=f"{at:%H:%M:%S}", why=why)
+    key = "answered" if decided.respond else "silent"
+    told = say(key, language, what=_message(decided, name, at, language), why=why)
     silent = not decided.respond and decided.reason not in _NO_HINT
     return told + (say("hint", language) if silent else "")
+
+
+def _message(decided: PastDecision, name: str, at: datetime, language: Language) -> str:
+    """The message by its words, or by its time where they are gone."""
+    who = one_line(name).replace("*", "＊").replace("`", "'")
+    words = markup.verbatim(shortened(decided.words))
+    if words:
+        return say("their-words" if who else "words", language, name=who, words=words)
+    when = spoken.moment(at, language, now=at)
+    return say("their-message" if who else "message", language, name=who, at=when)
+
+
+def shortened(words: str) -> str:
+    """The beginning of a message on one line."""
+    line = one_line(words)
+    return line if len(line) <= _WORDS_CHARS else f"{line[: _WORDS_CHARS - 1]}…"
 
 
 def _why(decided: PastDecision) -> str:

@@ -86,14 +86,14 @@ async def _shown(services: Services, here: FeatureTurn) -> Reply:
             now=now,
             page_s=seconds_a_page(services.settings),
         )
-    return Reply(text, import_buttons.of_import(here, found, _ms(services)))
+    return Reply(text, import_buttons.of_import(here, found, _asked_ms(services, here)))
 
 
 async def _offered(services: Services, here: FeatureTurn, found: HistoryImport | None) -> Reply:
     """What an import is, with the choice of how far back it is to go."""
     if reason := await _reason_against(services, here):
         return Reply(reason)
-    offered = import_buttons.spans(found, _ms(services))
+    offered = import_buttons.spans(found, _asked_ms(services, here))
     if not offered:
         return await _shown(services, here)
     rule = await _history_rule(services, here)
@@ -107,7 +107,7 @@ async def _previewed(services: Services, here: PressTurn) -> Reply:
         return Reply(reason)
     form = here.press.payload["form"]
     span = chosen(form, here.values).get(import_buttons.SPAN, form[0]["initial"])
-    until_ms = _ms(services)
+    until_ms = _asked_ms(services, here)
     since_ms = import_buttons.since_ms(span, until_ms)
     try:
         found = await estimate(services, _chat(here), since_ms, until_ms)
@@ -201,5 +201,5 @@ def _in_group(here: FeatureTurn) -> bool:
     return here.chat_type != "p2p"
 
 
-def _ms(services: Services) -> int:
-    return int(services.clock() * 1000)
+def _asked_ms(services: Services, here: FeatureTurn) -> int:
+    return int(services.asked_at(here.asked_ms).timestamp() * 1000)

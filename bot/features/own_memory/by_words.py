@@ -11,8 +11,11 @@ from bot.features.feature import CommandTurn, PressTurn
 from bot.features.own_memory import texts
 from bot.features.own_memory.item_names import line_of, short
 from bot.features.own_memory.meant import Match, match, names_something
+from bot.features.own_memory.receipts import receipt_line
 from bot.feishu import markup
 from bot.outbox.buttons import Reply, chosen, decision
+from bot.outbox.receipts import newest_receipt, receipts_since
+from bot.outbox.same_words import find_same_words, tell_same_words
 from bot.services import Services
 from bot.text.dates import spoken
 from bot.text.languages import join_list
@@ -141,10 +144,14 @@ async def forget_chosen(services: Services, here: PressTurn) -> Reply:
     ]
     if not which:
         return Reply(texts.say("kept-as-it-was", here.language))
+    before = await newest_receipt(services, here.context)
+    messages = [one["message"] for one in which if "message" in one]
+    same = await find_same_words(services, messages)
     gone = await SaidStore(services.rpc).forget(
-        here.context,
-        [one for one in which if "kind" in one],
-        [one["message"] for one in which if "message" in one],
-        turn_id=here.turn_id,
+        here.context, [one for one in which if "kind" in one], messages, turn_id=here.turn_id
     )
-    return Reply(texts.gone(gone, here.language), forgets=True)
+    await tell_same_words(services, same, here.turn_id)
+    signed = await receipts_since(services, here.context, before)
+    line = receipt_line(signed, here.language)
+    said = "\n".join(filter(None, (texts.gone(gone, here.language), line)))
+    return Reply(said, forgets=True)

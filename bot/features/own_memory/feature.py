@@ -11,7 +11,7 @@ from bot.features.own_memory.forgetting import (
     ask_to_forget,
     forget,
 )
-from bot.features.own_memory.items import ASK_DELETE, CORRECT, DELETE, PAGE, press_item
+from bot.features.own_memory.items import PRESSES, press_item
 from bot.text.slash_commands import CommandName
 
 OWN_MEMORY = Feature(
@@ -23,7 +23,7 @@ OWN_MEMORY = Feature(
     },
     personal=frozenset({CommandName.MEMORY, CommandName.NOTES, CommandName.FORGET}),
     presses={
-        **dict.fromkeys((PAGE, ASK_DELETE, DELETE, CORRECT), press_item),
+        **dict.fromkeys(PRESSES, press_item),
         FORGET_CHOSEN: forget_chosen,
     },
     deleting_presses=dict.fromkeys((FORGET_THREAD, FORGET_PERSON), forget),

@@ -12,21 +12,27 @@ from typing import Any
 
 from bot.features.feature import FeatureTurn, PressTurn
 from bot.features.own_memory import texts
+from bot.features.own_memory.receipts import has_receipts, receipt_line, show_receipts
 from bot.feishu.applink import applink
 from bot.outbox import texts as outbox_texts
-from bot.outbox.buttons import Decision, Reply, decision
+from bot.outbox.buttons import Decision, Reply, decision, written
+from bot.outbox.receipts import newest_receipt, receipts_since
 from bot.services import Services
-from memory.errors import NoteInvalid, StoreUnavailable, WorkingMemoryTooLarge
-from memory.models import OpenTurn
+from memory.errors import NoteInvalid, WorkingMemoryTooLarge
 from memory.tables.buttons import NewButton, new_id
 from memory.tables.items import Item, ItemStore
 
-PAGE, ASK_DELETE, DELETE, CORRECT = (
+PAGE, ASK_DELETE, DELETE, CORRECT, SAVE, BACK, RECEIPTS = PRESSES = (
     "memory.page",
     "memory.ask_delete",
     "memory.delete",
     "memory.correct",
+    "memory.save",
+    "memory.back",
+    "memory.receipts",
 )
+_IN_PLACE = frozenset({CORRECT, SAVE, BACK})
+_NEW_VALUE = "new_value"
 
 
 async def show_items(services: Services, here: FeatureTurn, offset: int = 0) -> Reply:
@@ -44,7 +50,8 @@ async def show_items(services: Services, here: FeatureTurn, offset: int = 0) -> 
         for entry, item in zip(range(first, 0, -1), items, strict=False)
         for button in _buttons_of(item, here, entry, offset)
     ]
-    return Reply(text, (*buttons, *turning), forgets=True)
+    below = [_receipts_button(here)] if await has_receipts(services, here) else []
+    return Reply(text, (*buttons, *turning, *below), forgets=True)
 
 
 async def _page(services: Services, here: FeatureTurn, offset: int) -> tuple[int, tuple[Item, ...]]:
@@ -59,7 +66,7 @@ async def press_item(services: Services, here: PressTurn) -> Reply:
     language, payload = here.language, here.press.payload
     which = payload["arguments"]
     match payload["tool"]:
-        case "memory.page":
+        case "memory.page" | "memory.back":
             return await show_items(services, here, int(which["offset"]))
         case "memory.ask_delete":
             group = new_id()
@@ -68,52 +75,86 @@ async def press_item(services: Services, here: PressTurn) -> Reply:
             asked = texts.ask_delete(which["kind"], which["key"], language)
             return Reply(asked, (sure, never))
         case "memory.correct":
-            # the record by which the next message is known for the new value
-            call = {"name": CORRECT, "arguments": which, "result": "", "ok": True, "ms": 0}
-            asked = texts.ask_correct(which["kind"], which["key"], language)
-            return Reply(asked, tool_calls=(call,))
+            return await _ask_correction(services, here, which)
+        case "memory.receipts":
+            return await show_receipts(services, here)
+        case "memory.save":
+            said = await _correct(services, here, which, written(here.values, _NEW_VALUE))
+            return await _list_after(services, here, which, said)
         case _:
-            gone = await ItemStore(services.rpc).forget(
-                here.context, which["kind"], which["id"], which["key"], turn_id=here.turn_id
-            )
-            receipt = texts.deleted(gone, language) if gone else texts.say("gone-already", language)
-            # the list with the item is withdrawn
-            left = await show_items(services, here, which.get("offset", 0))
-            return replace(left, text=f"{receipt}\n\n{left.text}")
+            said = await _delete(services, here, which)
+            return await _list_after(services, here, which, said)  # with the item goes its list
 
 
-def awaited(opened: OpenTurn, actor_id: str) -> Mapping[str, Any] | None:
-    """The item for which the bot has just asked the sender for another value, if it has."""
-    for message in reversed(opened.history[:-1]):
-        calls = [call for call in message.tool_calls if call["name"] == CORRECT]
-        mine = message.role == "assistant" and message.actor_id == actor_id
-        return calls[-1]["arguments"] if mine and calls else None
+async def _delete(services: Services, here: FeatureTurn, which: Mapping[str, Any]) -> str:
+    """Deletes the item; says so, and which receipt that has."""
+    before = await newest_receipt(services, here.context)
+    gone = await ItemStore(services.rpc).forget(
+        here.context, which["kind"], which["id"], which["key"], turn_id=here.turn_id
+    )
+    if gone is None:
+        return texts.say("gone-already", here.language)
+    signed = await receipts_since(services, here.context, before)
+    line = receipt_line(signed, here.language)
+    return "\n".join(filter(None, (texts.deleted(gone, here.language), line)))
+
+
+async def _ask_correction(services: Services, here: FeatureTurn, which: Mapping[str, Any]) -> Reply:
+    """The item as it is, with a form for its new value."""
+    item = await _find(services, here, which)
+    if item is None:
+        return await _list_after(services, here, which, texts.say("gone-already", here.language))
+    group, label = new_id(), texts.say("new-value", here.language)
+    save = _button(texts.say("save", here.language), SAVE, which, here, group)
+    form = [{"name": _NEW_VALUE, "label": label}]
+    back = _button(outbox_texts.say("cancel", here.language), BACK, which, here, group)
+    asked = texts.ask_correct(item, here.language)
+    return Reply(asked, (replace(save, payload={**save.payload, "form": form}), back), forgets=True)
+
+
+async def _find(services: Services, here: FeatureTurn, which: Mapping[str, Any]) -> Item | None:
+    offset, total = 0, 1
+    while offset < total:
+        total, page = await ItemStore(services.rpc).list(
+            here.context, offset=offset, turn_id=here.turn_id
+        )
+        for item in page:
+            if (item.kind, item.id, item.key) == (which["kind"], which["id"], which["key"]):
+                return item
+        offset += len(page) or total
     return None
 
 
-async def correct_item(
+async def _correct(
     services: Services, here: FeatureTurn, which: Mapping[str, Any], value: str
-) -> Reply:
-    """Gives the item the value that the person wrote."""
-    language = here.language
-    if texts.cancels(value):
-        return Reply(texts.say("kept-as-it-was", language))
+) -> str:
+    """Gives the item another value; says what it was and what it is."""
+    if not value:
+        return texts.say("kept-as-it-was", here.language)
     try:
         old = await ItemStore(services.rpc).correct(
             here.context,
             which["kind"],
             which["id"],
             which["key"],
-            value=value.strip(),
+            value=value,
             turn_id=here.turn_id,
         )
     except (NoteInvalid, WorkingMemoryTooLarge) as exc:
-        return Reply(str(exc))
-    except StoreUnavailable:
-        return Reply(texts.say("not-now", language))
-    if old is None:
-        return Reply(texts.say("gone-already", language))
-    return Reply(texts.corrected(old, value.strip(), language))
+        return str(exc)
+    return (
+        texts.corrected(old, value, here.language)
+        if old
+        else texts.say("gone-already", here.language)
+    )
+
+
+async def _list_after(
+    services: Services, here: FeatureTurn, which: Mapping[str, Any], said: str
+) -> Reply:
+    """The list below what came of a press."""
+    left = await show_items(services, here, which.get("offset", 0))
+    return replace(left, text=f"{said}\n\n{left.text}")
 
 
 async def _viewer(services: Services, here: FeatureTurn, items: tuple[Item, ...]) -> texts.Viewer:
@@ -136,6 +177,12 @@ def _buttons_of(item: Item, here: FeatureTurn, entry: int, offset: int) -> tuple
         return (delete,)
     correct = _beside(entry, texts.say("correct", here.language), CORRECT, which, here)
     return (correct, delete)
+
+
+def _receipts_button(here: FeatureTurn) -> NewButton:
+    button = _button(texts.say("receipts", here.language), RECEIPTS, {}, here)
+    again = {} if here.beside else {"again": True}
+    return replace(button, payload={**button.payload, **again})
 
 
 def _page_buttons(offset: int, total: int, here: FeatureTurn) -> list[NewButton]:
@@ -168,9 +215,11 @@ def _button(
     group: str = "",
     choice: Decision = "confirm",
 ) -> NewButton:
-    payload = {"tool": tool, "arguments": dict(arguments), "description": ""}
+    payload: dict[str, Any] = {"tool": tool, "arguments": dict(arguments), "description": ""}
     if here.beside:
         payload["beside"] = here.beside
+    elif tool in _IN_PLACE:
+        payload["in_place"] = True
     return decision(
         label,
         payload,

@@ -7,6 +7,7 @@ words match in any order and in any form of the word. `bot.text.spelling` folds 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -33,6 +34,7 @@ _TOKEN = re.compile(rf"[/\\~#@+]{{0,3}}{ALNUM}(?:[\w.@+/\\:#-]*{ALNUM})?")
 _HAN_IN = re.compile(f"[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(rf"{ALNUM}+")
+_CODE = re.compile(r"\b[a-z]{1,4}\d{1,6}\b")
 _MARKS = re.compile(r"[@/\\_#:.+\-]|\d")
 _NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:[- ][A-Z][a-zà-ÿ]+)+\b")
 _GIVEN_NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+\b")
@@ -45,12 +47,18 @@ _LIKELY_SHARE = 0.6
 @dataclass(frozen=True, slots=True)
 class _Description:
     """What somebody describes: identifiers, each as a pattern; other words, as stems; Chinese
-    phrases; and given names that stand without a surname."""
+    phrases; and given names that stand without a surname.
+
+    `goes_on` tells of words that others follow whether the next one is a stop word. `shapes` are
+    those of identifiers.
+    """
 
     identifiers: tuple[re.Pattern[str], ...]
     words: frozenset[str]
     phrases: tuple[str, ...]
     given_names: tuple[str, ...]
+    goes_on: Mapping[str, bool]
+    shapes: Mapping[str, frozenset[str]]
 
     def __bool__(self) -> bool:
         return bool(self.identifiers or self.words or self.phrases)
@@ -63,7 +71,7 @@ class _Description:
         if not all(one.search(plain) for one in self.identifiers):
             return ""
         share = self._share(plain)
-        if share == 1 and not self._names_another(text):
+        if share == 1 and not (self._names_another(text) or self._is_of_another(plain)):
             return "sure"
         return "likely" if share >= _LIKELY_SHARE else ""
 
@@ -80,6 +88,24 @@ class _Description:
             re.search(rf"\b{name} [A-Z][a-z]", text)
             and not re.search(rf"\b{name}\b(?! [A-Z][a-z])", text)
             for name in self.given_names
+        )
+
+    def _is_of_another(self, plain: str) -> bool:
+        """True if `plain` goes on after one of the words with another thing, as “Otto's intern”
+        does for “Otto sits”, or if it has another identifier of the same shape (Q4, Q3)."""
+        said = _WORD.findall(plain)
+        for word, before_stop in self.goes_on.items():
+            at = [n for n, one in enumerate(said, 1) if stem(one) == word]
+            if at and all(self._is_other(said[n : n + 2], before_stop) for n in at):
+                return True
+        found = _shapes(plain) if self.words else {}
+        return any(found.get(shape, known) - known for shape, known in self.shapes.items())
+
+    def _is_other(self, following: Sequence[str], before_stop: bool) -> bool:
+        of_it = following[:1] == ["s"]
+        next_word = following[int(of_it) :][:1]
+        return (of_it or before_stop) and any(
+            one not in _STOP and stem(one) not in self.words for one in next_word
         )
 
 
@@ -110,7 +136,22 @@ def _described(words: str) -> _Description:
         words=frozenset(others),
         phrases=tuple(one for run in _HAN_RUN.findall(plain) for one in _phrases(run)),
         given_names=tuple(_GIVEN_NAME.findall(alone or words)),
+        goes_on={
+            stem(one): after in _STOP
+            for one, after in pairwise(_WORD.findall(plain))
+            if stem(one) in others and after != "s"
+        },
+        shapes=_shapes(plain),
     )
+
+
+def _shapes(plain: str) -> dict[str, frozenset[str]]:
+    """Codes of letters and digits by their shape, Q3 and Q4 by “a0”."""
+    found: dict[str, frozenset[str]] = {}
+    for code in _CODE.findall(plain):
+        shape = re.sub("[^0]", "a", re.sub(r"\d", "0", code))
+        found[shape] = found.get(shape, frozenset()) | {code}
+    return found
 
 
 def stem(word: str) -> str:

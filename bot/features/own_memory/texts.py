@@ -22,7 +22,6 @@ say = Catalogue(__file__).say
 
 _KINDS = {"user": "lasting-fact", "chat": "fact-of-thread"}
 _CHATS = {"group": "a-group", "p2p": "private-chat"}
-_CANCELS = frozenset({"cancel", "no", "never mind", "stop", "取消", "不改", "不用", "算了"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,8 @@ def ask_delete(kind: Kind, key: str, language: Language) -> str:
     return say("ask-delete", language, name=name_of(kind, key, language))
 
 
-def ask_correct(kind: Kind, key: str, language: Language) -> str:
-    return say("ask-correct", language, name=name_of(kind, key, language))
+def ask_correct(item: Item, language: Language) -> str:
+    return say("ask-correct", language, item=line_of(item.kind, item.key, item.value, language))
 
 
 def deleted(gone: Changed, language: Language) -> str:
@@ -69,7 +68,7 @@ def corrected(old: Changed, new: object, language: Language) -> str:
         "corrected",
         language,
         name=name_of(old.kind, old.key, language),
-        old=value_of(old.kind, old.value, language),
+        old=value_of(old.kind, old.value, language) or "–",
         new=value_of(old.kind, new, language),
     )
 
@@ -87,11 +86,6 @@ def gone(counts: Gone, language: Language) -> str:
 def value_text(value: object) -> str:
     """A value as text, to be searched."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def cancels(text: str) -> bool:
-    """Whether the answer to `ask_correct` is that nothing is to be changed."""
-    return text.strip().strip(".。!！").lower() in _CANCELS
 
 
 def _entry(number: int, item: Item, viewer: Viewer) -> str:

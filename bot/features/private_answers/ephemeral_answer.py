@@ -6,8 +6,9 @@ where only they see it; where Feishu does not do that, in p2p.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -16,6 +17,8 @@ from bot.answering.composing import compose
 from bot.answering.hearing import listen
 from bot.answering.question import Turn, begin, knowing, language
 from bot.answering.texts import say
+from bot.features.feature import CommandTurn, FeatureTurn
+from bot.features.private_answers import texts
 from bot.feishu.errors import FeishuFailure
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply
@@ -29,6 +32,7 @@ from bot.services import Services
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, StoredCard
 from memory.origins import Origin
+from memory.outcomes import BY_COMMAND, ELSEWHERE
 from memory.scope import private_context
 from memory.tables.private import PrivateStore
 
@@ -119,6 +123,28 @@ async def show_alone(
         raise Later(type(exc).__name__) from exc
     structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
     return shown
+
+
+async def tell_asker(
+    services: Services, asked: CommandTurn, show: Callable[[FeatureTurn], Awaitable[Reply]]
+) -> Reply:
+    """Answers a command that concerns only the person who gave it: in a group they alone see the
+    answer. `show` makes it, with the context of where it was asked. Returns the reply to post
+    there. Raises as `show_alone`."""
+    if asked.chat_type == "p2p":
+        return await show(asked)
+
+    async def answering(services: Services, turn: Turn, _: OpenTurn, *, beside: str) -> Reply:
+        del services
+        here = FeatureTurn(asked.context, asked.chat_type, asked.language, turn.id, beside)
+        return replace(await show(here), means=BY_COMMAND)
+
+    shown = await show_alone(services, asked.turn, lambda beside: partial(answering, beside=beside))
+    if shown.outcome == "failed":
+        return Reply(texts.say("not-sent-privately", asked.language))
+    if shown.in_p2p:
+        return Reply(texts.say("sent-privately", asked.language))
+    return Reply("", unsaid=True, means=ELSEWHERE)
 
 
 async def take_away(services: Services, card_id: str) -> None:

@@ -48,7 +48,8 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question of `actor_id` that was answered in a group: the arguments of the job. `document`:
-    they can open one that not everybody there can."""
+    they can open one that not everybody there can. `asked_ms`: when it was written, since epoch; 0
+    is now."""
 
     turn_id: str
     conversation_id: str
@@ -57,6 +58,7 @@ class Asked:
     tenant_key: str
     actor_tenant: str = ""
     document: bool = False
+    asked_ms: int = 0
 
     @classmethod
     def of_job(cls, args: Mapping[str, Any]) -> Asked:
@@ -125,6 +127,7 @@ def asked_of(
         tenant_key=context.tenant_key,
         actor_tenant=context.actor_tenant,
         document=document,
+        asked_ms=turn.request.create_time_ms,
     )
 
 
@@ -189,7 +192,11 @@ async def _says_more(
         asked_in=group.chat_id,
         answer="\n".join(await private.shown(group, asked.turn_id)),
         given=await recalled_in_group(
-            services.store, group, question, but=asked.turn_id, now=services.now()
+            services.store,
+            group,
+            question,
+            but=asked.turn_id,
+            now=services.asked_at(asked.asked_ms),
         ),
     )
 

@@ -133,7 +133,7 @@ def _request(services: Services, timer: Timer, asked: RawMessage) -> TurnRequest
         chat_id=context.chat_id,
         chat_type="group",
         text=timer.plan.content,
-        create_time_ms=int(services.clock() * 1000),
+        create_time_ms=asked.create_time_ms,
         root_id=asked.root_id,
         thread_id=asked.thread_id,
         threaded=context.root_id == asked.root_id,
@@ -147,7 +147,7 @@ def _heard(services: Services, request: TurnRequest) -> Heard:
         author=services.people.of(request.tenant_key).name(request.sender_open_id),
         author_id=request.sender_open_id,
         text=request.text,
-        timestamp=request.create_time_ms,
+        timestamp=int(services.clock() * 1000),
         root_id=request.root_of_thread or None,
     )
     return Heard(message, Decision(True, Reason.PROACTIVE, "heuristic"))

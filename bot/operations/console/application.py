@@ -30,6 +30,7 @@ from bot.operations.console import (
     overview,
     people,
     queue,
+    receipts,
     turns,
     usage,
 )
@@ -59,6 +60,7 @@ _PAGES = (
     ("queue", "queue"),
     ("usage", "usage"),
     ("setup", "setup"),
+    ("receipts", "receipts"),
     ("audit", "audit"),
 )
 _STATIC = "/console/static/"
@@ -112,6 +114,7 @@ def create_console(
         queue,
         usage,
         doctor,
+        receipts,
         audit,
     ):
         page.add(app, desk)

@@ -138,8 +138,11 @@ def _both(key: str, reasons: Sequence[Mapping[str, Any]], **fields: object) -> S
 
 
 def _reasons(reasons: Sequence[Mapping[str, Any]], language: Language) -> str:
+    """The latest first; how often, where there are several."""
     between = "；" if language == "zh" else "; "
-    return between.join(f"{cause(one, language)} × {one['times']}" for one in reasons[:4])
+    return between.join(
+        cause(one, language) + (f" × {one['times']}" if reasons[1:] else "") for one in reasons
+    )
 
 
 def cause(one: Mapping[str, Any], language: Language) -> str:

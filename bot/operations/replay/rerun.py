@@ -110,7 +110,7 @@ async def ask_again(
         store = MemoryStore(rpc)
         manager = Manager(
             models.main(),
-            stores=Stores(store, NoteStore(rpc), _recall(settings, store, dict(known), turn.at)),
+            stores=Stores(store, NoteStore(rpc), _recall(settings, store, dict(known))),
             tools=tools,
             specialists=specialists(settings, ()),
             model_named=models.named,
@@ -125,12 +125,17 @@ async def answered(manager: Manager, prompt: Prompt, settings: Settings) -> Reru
     return Rerun(answer, time.perf_counter() - started)
 
 
-def _recall(settings: Settings, store: MemoryStore, known: dict[str, str], at: datetime) -> Recall:
+def _recall(settings: Settings, store: MemoryStore, known: dict[str, str]) -> Recall:
     def label(open_id: str, name: str) -> str:
         return one_line(known.get(open_id) or name) or open_id
 
     async def recall(
-        context: AgentMemoryContext, query: str, scope: RecallScope, k: int, asking: str
+        context: AgentMemoryContext,
+        query: str,
+        scope: RecallScope,
+        k: int,
+        asking: str,
+        at: datetime,
     ) -> Recalled:
         now = at.astimezone(settings.zone)
         found = await find(store, None, context, query, now=now, scope=scope, k=k + 1)

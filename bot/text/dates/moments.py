@@ -18,11 +18,8 @@ from bot.text.dates.time_normalisation import in_usual_words, without_content
 from bot.text.dates.time_of_day import PERIOD, TIME, TimeOfDay, read_time
 from memory.dates.days import Day, next_date
 from memory.dates.expressions import (
-    COMING_DAYS,
     DATES,
-    SHORT_WEEKDAYS,
-    TODAY,
-    WEEKDAYS,
+    DAYS,
     named_days,
 )
 from memory.dates.words import COUNT, ENGLISH_NUMBER, WEEK_ZH, number, unit
@@ -30,7 +27,6 @@ from memory.tables.timers import Repeats
 
 Problem = Literal["", "missing", "several", "often", "halves"]
 
-_DAYS = (TODAY, *COMING_DAYS, *WEEKDAYS, SHORT_WEEKDAYS)
 _MINUTES = {"minute": 1, "hour": 60, "day": 1440, "week": 10080}
 _A_DAY = 1440
 _COUNT = rf"(?P<half>half an? )?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})? ?"
@@ -108,7 +104,7 @@ def _read(text: str, now: datetime) -> When:
     period = PERIOD.search(_blank(rest, clock))
     rest = _without(rest, *(one for one in (clock, period) if one))
     day, rest, agree = _day(rest, now.date())
-    if not agree or TIME.search(rest) or any(named_days(rest, (*_DAYS, *DATES), now.date())):
+    if not agree or TIME.search(rest) or any(named_days(rest, (*DAYS, *DATES), now.date())):
         return When("", repeats, rest, "several")
     if soon and not clock:
         unclear = bool(day or period)
@@ -132,7 +128,7 @@ def _day(rest: str, today: date) -> tuple[str, str, bool]:
     left = _without(rest, dated) if dated else rest
     if dated and not iso:
         return "", left, False
-    named = next(named_days(left, _DAYS, today), None)
+    named = next(named_days(left, DAYS, today), None)
     if not named:
         return iso, left, True
     if _is_bound(left, named):

@@ -36,24 +36,16 @@ from memory.store import MemoryStore
 from memory.tables.buttons import ButtonStore, Click, NewButton, Press, new_id
 from memory.tables.handles import HandleStore
 from memory.tables.notes import NoteStore
-from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.backends import Backend, PostgresBackend
 from tests.support.models import Acting
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["postgres", "supabase"])
-def buttons_backend(request: pytest.FixtureRequest) -> Backend:
-    if request.param == "postgres":
-        server = request.getfixturevalue("postgres_server")
-        return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
-    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
-
-
 @pytest.fixture
-async def rpc(buttons_backend: Backend) -> AsyncIterator[Rpc]:
-    async with buttons_backend.rpc() as rpc:
+async def rpc(backend: Backend) -> AsyncIterator[Rpc]:
+    async with backend.rpc() as rpc:
         yield rpc
 
 
@@ -284,9 +276,7 @@ async def test_a_follow_up_asks_what_stands_on_it_or_is_not_stored(rpc: Rpc, gro
         await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[hidden])
 
 
-async def test_buttons_go_with_their_conversation(
-    rpc: Rpc, buttons_backend: Backend, group: Group
-) -> None:
+async def test_buttons_go_with_their_conversation(rpc: Rpc, backend: Backend, group: Group) -> None:
     button, alice = follow_up(), group.turn()
     card = await show(rpc, alice, button)
     await ButtonStore(rpc).press(click(button, card, alice))
@@ -298,7 +288,7 @@ async def test_buttons_go_with_their_conversation(
     await rpc.call("forget_conversation", forget, None)
 
     assert await ButtonStore(rpc).press(click(button, card, alice)) == Press("unknown")
-    with psycopg.connect(buttons_backend.database_url) as connection:
+    with psycopg.connect(backend.database_url) as connection:
         left = connection.execute("select 1 from agent_presses where button_id = %s", [button.id])
         assert left.fetchall() == []
 
@@ -319,11 +309,11 @@ async def test_a_fresh_start_hides_what_was_said_before(rpc: Rpc, group: Group) 
 
 
 async def test_the_edge_is_answered_from_a_loop_of_its_own(
-    rpc: Rpc, buttons_backend: Backend, group: Group
+    rpc: Rpc, backend: Backend, group: Group
 ) -> None:
     async def connect() -> Rpc:
         exits = AsyncExitStack()
-        return Opened(await exits.enter_async_context(buttons_backend.rpc()), exits)
+        return Opened(await exits.enter_async_context(backend.rpc()), exits)
 
     button = follow_up()
     card = await show(rpc, group.turn(), button)

@@ -13,31 +13,16 @@ from memory.errors import IdentityMissing, NoteInvalid, NoteNotFound
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import Note, NoteStore, note_id
-from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.backends import Backend
 from tests.support.people import Group
 from tests.support.postgres import waits_for_a_lock
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["postgres", "supabase"])
-def notes_backend(request: pytest.FixtureRequest) -> Backend:
-    if request.param == "postgres":
-        server = request.getfixturevalue("postgres_server")
-        return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
-    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
-
-
 @pytest.fixture
-def notes_url(request: pytest.FixtureRequest, notes_backend: Backend) -> str:
-    """The database behind `notes_backend`."""
-    direct = isinstance(notes_backend, PostgresBackend)
-    return str(request.getfixturevalue("database_url" if direct else "shared_database_url"))
-
-
-@pytest.fixture
-async def memories(notes_backend: Backend) -> AsyncIterator[tuple[NoteStore, MemoryStore]]:
-    async with notes_backend.rpc() as rpc:
+async def memories(backend: Backend) -> AsyncIterator[tuple[NoteStore, MemoryStore]]:
+    async with backend.rpc() as rpc:
         yield NoteStore(rpc), MemoryStore(rpc)
 
 
@@ -488,7 +473,7 @@ async def test_a_fresh_thread_is_told_only_the_senders_own_notes_that_may_be_rea
 
 
 async def test_the_list_shown_last_in_the_chat_counts_in_a_fresh_thread_for_a_day(
-    notes: NoteStore, memory: MemoryStore, group: Group, notes_url: str
+    notes: NoteStore, memory: MemoryStore, group: Group, backend: Backend
 ) -> None:
     listing = await _speak(memory, group.turn(thread="listing"))
     a, b, c = [await notes.create(listing, title=title) for title in "ABC"]
@@ -499,7 +484,7 @@ async def test_the_list_shown_last_in_the_chat_counts_in_a_fresh_thread_for_a_da
     told = [("C", 1, 2), ("B", 2, 1), ("A", 3, 3)]
     assert sorted(await _elsewhere(notes, fresh), key=lambda one: one[1] or 9) == told
     assert await _elsewhere(notes, group.turn("bob", thread="fresh")) == []
-    with psycopg.connect(notes_url, autocommit=True) as db:
+    with psycopg.connect(backend.database_url, autocommit=True) as db:
         db.execute(
             "update agent_note_uses set shown_at = shown_at - interval '25 hours'"
             " where user_id = %s",

@@ -22,7 +22,7 @@ from memory.tables.notes import NoteStore
 from memory.tables.operations import CheckedTurn, Operations
 from memory.tables.withdrawals import Withdrawals
 from scripts.operating import stored_rows
-from tests.support.backends import PostgresBackend, SupabaseBackend
+from tests.support.backends import Backend
 from tests.support.exchanges import exchange
 from tests.support.people import Group
 
@@ -32,14 +32,8 @@ pytestmark = pytest.mark.anyio
 KEPT_FOREVER = {"agent_notes", "agent_working_memory"}
 
 
-@pytest.fixture(params=["postgres", "supabase"])
-async def any_rpc(request: pytest.FixtureRequest) -> AsyncIterator[Rpc]:
-    if request.param == "postgres":
-        server = request.getfixturevalue("postgres_server")
-        url = request.getfixturevalue("database_url")
-        backend: PostgresBackend | SupabaseBackend = PostgresBackend(url, server.socket_folder)
-    else:
-        backend = SupabaseBackend(request.getfixturevalue("supabase_lite"))
+@pytest.fixture
+async def any_rpc(backend: Backend) -> AsyncIterator[Rpc]:
     async with backend.rpc() as opened:
         yield opened
 
@@ -275,13 +269,11 @@ async def test_a_sent_turn_without_its_answer_is_an_orphan_unless_its_words_were
 
 
 async def test_the_probe_finds_nothing_where_policies_hold_and_leaves_nothing(
-    any_rpc: Rpc, request: pytest.FixtureRequest
+    any_rpc: Rpc, backend: Backend
 ) -> None:
     assert await probe_isolation(any_rpc) == []
 
-    name = "database_url" if isinstance(any_rpc, PostgresRpc) else "supabase_lite"
-    place = request.getfixturevalue(name)
-    with psycopg.connect(getattr(place, "database_url", place)) as connection:
+    with psycopg.connect(backend.database_url) as connection:
         assert tables_with(connection, "ou_probe_") == set()
 
 

@@ -122,3 +122,20 @@ async def test_the_chain_and_the_key_that_verifies_it_are_published(desk: Desk) 
     await desk.retract(Group())
     assert len(desk.run("receipts").stdout.splitlines()) == 1
     assert len(bytes.fromhex(desk.run("receipt-key").stdout.strip())) == 32
+
+
+async def test_an_edited_message_leaves_a_receipt_of_what_it_said_before(desk: Desk) -> None:
+    group = Group()
+    alice, said = group.turn(), group.message("said")
+    await desk.memory.open_turn(alice, turn_id=said, content=TEXT)
+    now = "the gym code is Porto 4472"
+    await desk.memory.replace_message(
+        said, alice.chat_id, said=now, heard=now, by_turn="om_noticed"
+    )
+    done = desk.run("receipts", "--person", group.person("alice"), "--tenant", "tenant")
+    copy, before = desk.file("copy.json", done.stdout), desk.file("before.txt", TEXT)
+
+    done = desk.run("verify", copy, "--text", before)
+
+    assert (done.returncode, "the receipt names this text" in done.stdout) == (0, True), done.stdout
+    assert "nothing survived" in done.stdout

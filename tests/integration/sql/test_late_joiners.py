@@ -379,3 +379,17 @@ def test_the_rules_say_since_when_something_is_told(hidden: psycopg.Connection) 
         [FAY],
     ).fetchone() or [0]
     assert (rules["history"], rules["told_since_ms"]) == ("hidden", joined)
+
+
+def test_a_reminder_of_before_is_still_told(hidden: psycopg.Connection) -> None:
+    thread = f"feishu:{GROUP}:om_1"
+    hidden.execute(
+        "insert into agent_timers (id, conversation_id, chat_id, root_id, chat_type, tenant_key,"
+        " user_id, actor_id, turn_id, content, local_at, zone, due_at, created_at)"
+        " values ('t', %s, %s, 'om_1', 'group', %s, %s, %s, 'om_1', 'the lantern parade',"
+        " '2027-01-01T09:00', 'UTC', '2027-01-01', '2026-03-01')",
+        [thread, GROUP, TENANT, ALICE, ALICE],
+    )
+    assert readable(hidden, FAY, GROUP) == {AFTER}
+    listed = readable(hidden, FAY, GROUP, "select content from agent_timers")
+    assert listed == {"the lantern parade"}

@@ -10,6 +10,7 @@ import pytest
 
 from bot.agents.prompts.prompt import circumstances
 from bot.answering.summaries import told
+from bot.process.machine_zone import machine_zone
 from bot.services import Services
 from bot.settings import SettingsError, load
 from memory.recall.dates import date_range
@@ -54,10 +55,31 @@ def test_the_zone_is_the_usual_one_of_the_tenant(tmp_path: Path, domain: str, zo
     assert settings.zone.key == zone
 
 
-def test_the_sandbox_is_in_shanghai_and_a_named_zone_counts_everywhere(tmp_path: Path) -> None:
+def test_the_sandbox_has_the_zone_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    assert load(data_dir=tmp_path).zone.key == "Europe/Berlin"
+    assert load(data_dir=tmp_path, timezone="Asia/Tokyo").zone.key == "Asia/Tokyo"
+
+
+def test_the_zone_of_the_machine_is_read_where_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TZ", raising=False)
+    link, named = tmp_path / "localtime", tmp_path / "timezone"
+    assert machine_zone(link, named) == ""
+    named.write_text("Asia/Tokyo\n", encoding="utf-8")
+    assert machine_zone(link, named) == "Asia/Tokyo"
+    link.symlink_to("/usr/share/zoneinfo/Etc/UTC")
+    assert machine_zone(link, named) == "UTC"
+    monkeypatch.setenv("TZ", "nowhere")
+    assert machine_zone(link, named) == "UTC"
+
+
+def test_a_named_zone_counts_everywhere(tmp_path: Path) -> None:
     lark = "https://open.larksuite.com"
 
-    assert load(data_dir=tmp_path).zone.key == "Asia/Shanghai"
     named = load(data_dir=tmp_path, timezone="Europe/Oslo", feishu_domain=lark, **FEISHU)
     assert named.zone.key == "Europe/Oslo"
 
@@ -107,7 +129,7 @@ def test_prompt_recall_and_summaries_agree_on_what_day_it_is(
 
 
 def test_operators_read_and_give_times_in_the_zone(tmp_path: Path) -> None:
-    settings = load(data_dir=tmp_path)
+    settings = load(data_dir=tmp_path, timezone="Asia/Shanghai")
     desk = OperatorDesk(settings, "", "", cast(Any, None), cast(Any, None))
 
     assert desk.shown(AFTER_MIDNIGHT.isoformat()) == "2026-11-21 00:30"

@@ -1,17 +1,13 @@
-"""How the benchmark tells the bot's parts apart, reads the wire and knows when a reply is there."""
+"""How the benchmark tells the bot's parts apart and knows when a reply is there."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import struct
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lab.benchmark.process_accounting import part_of, serves_client
-from lab.benchmark.wire import Counts, Messages, WireReader
 from lab.doubles.minimal_feishu import StandIn
 from sandbox.model.model_http import read_request
 
@@ -47,48 +43,6 @@ def test_a_process_belongs_to_the_part_its_command_names(command: str, part: str
 )
 def test_only_processes_that_serve_a_connection_are_connections(title: str, serves: bool) -> None:
     assert serves_client(title.split()) is serves
-
-
-def message(kind: bytes, body: bytes = b"") -> bytes:
-    return kind + struct.pack("!I", len(body) + 4) + body
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from([b"Q", b"P", b"E", b"S"]), st.binary(max_size=40))),
-    st.lists(st.integers(1, 30), min_size=1),
-)
-def test_messages_are_the_same_in_pieces_of_any_size(
-    sent: list[tuple[bytes, bytes]], sizes: list[int]
-) -> None:
-    stream = message(b"", b"startup") + b"".join(message(*one) for one in sent)
-    messages, found, number = Messages(of_client=True), [], 0
-    while stream:
-        size = sizes[number % len(sizes)]
-        found += messages.fed(stream[:size])
-        stream, number = stream[size:], number + 1
-    assert found == [(0, b"startup"), *((kind[0], body) for kind, body in sent)]
-
-
-def opened() -> WireReader:
-    conversation = WireReader(Counts())
-    conversation.asked(0)
-    for kind, body in ((b"R", b""), (b"S", b"TimeZone"), (b"Z", b"I")):
-        conversation.answered(kind[0], body)
-    return conversation
-
-
-def test_a_notification_that_nobody_asked_for_makes_no_round_trip() -> None:
-    conversation = opened()
-    conversation.asked(ord("Q"))
-    conversation.answered(ord("A"), b"")
-    conversation.asked(ord("Q"))
-    assert conversation.counts == Counts(statements=2, transactions=0, round_trips=1)
-
-
-def test_leaving_is_not_counted() -> None:
-    conversation = opened()
-    conversation.asked(ord("X"))
-    assert conversation.counts == Counts()
 
 
 pytestmark = pytest.mark.anyio

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lab.evaluation.recall_asking import PromptShare, RecallLatency, RecallReport
 from lab.evaluation.recall_table import (
-    BEFORE,
     BM25,
+    VECTORS,
     WORDS,
     Measured,
     bars_table,
@@ -39,14 +39,13 @@ def test_the_ways_stand_beside_each_other_and_kinds_below_their_set() -> None:
     assert kind.split() == ["Chinese", *"0.0 / 50.0 / 100.0".split()]
 
 
-def test_a_bar_is_kept_or_missed_and_needs_both_versions() -> None:
+def test_a_bar_is_kept_or_missed_where_it_can_be_measured() -> None:
     assert bars_table([measured(WORDS, 0.5)]) == ""
 
-    rows = bars_table([measured(BEFORE, 0.4), measured(WORDS, 0.52, 120)]).splitlines()[1:]
+    rows = bars_table([measured(VECTORS, 0.9)]).splitlines()[1:]
 
-    assert [row.split()[-1] for row in rows] == ["kept", "missed", "missed"]
-    assert "52.0 (40.0 before)" in rows[0]
-    assert "120 (100 before)" in rows[2]
+    assert [row.split()[-1] for row in rows] == ["kept", "missed"]
+    assert "90.0" in rows[0]
 
 
 def test_prompts_are_told_of_with_what_they_cost_elsewhere() -> None:

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from bot.feishu import crypto, events
 from bot.listening.turn_request import TurnRequest
 from lab.benchmark.figures import Figure
-from lab.benchmark.load import Seen
+from lab.benchmark.load import Load, Seen
 from lab.benchmark.processes import NotMeasured
-from lab.benchmark.targets import Load
 from lab.doubles.feishu_events import CREDENTIALS, delivery
 from lab.doubles.minimal_feishu import BOT, StandIn
 from lab.talk.command import parser
@@ -159,7 +158,7 @@ def phase(lines: int, turns: int, mention: dict[str, float], **more: float) -> P
 
 def test_parts_add_up_and_ratios_are_of_bare_flask_in_the_same_round() -> None:
     def load(ms: float) -> Load:
-        return Load(Seen(replies=[0.32] * 100, took=1.0), {"web": ms / 10}, 0.0, 0)
+        return Load(Seen(replies=[0.32] * 100, took=1.0), {"web": ms / 10})
 
     echo, bot = (Crowds(load(ms), load(ms), load(ms)) for ms in (3.0, 15.0))
     cores = {part: ms / 1000 for part, ms in _IDLE.items()}

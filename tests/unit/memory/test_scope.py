@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.scope import conversation_id, memory_context, thread_root
+from memory.scope import (
+    MAIN_ROOT,
+    conversation_id,
+    document_chat,
+    memory_context,
+    place_of,
+    thread_root,
+)
 
 ids = st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=1, max_size=40)
 
@@ -128,3 +135,17 @@ def test_the_claims_of_a_guest_name_their_own_tenant_too() -> None:
 
     claims = context.claims()
     assert (claims["tenant_key"], claims["actor_tenant"]) == ("t", "theirs")
+
+
+def test_whoever_wants_people_kept_apart_has_it_in_the_token() -> None:
+    context = memory_context(
+        chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a", tenant_key="t", chat_type="group"
+    )
+    assert context.claims("person")["sharing"] == "person"
+    assert "sharing" not in context.claims("chat")
+
+
+def test_a_thread_of_comments_is_one_conversation() -> None:
+    chat = document_chat("doxx", "7")
+    assert place_of(conversation_id(chat, MAIN_ROOT)) == (chat, MAIN_ROOT)
+    assert place_of("feishu:oc_1:om_1") == ("oc_1", "om_1")

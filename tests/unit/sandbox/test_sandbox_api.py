@@ -276,6 +276,75 @@ def test_a_post_with_markdown_is_accepted(tenant):
     assert answer.status_code == 200
 
 
+DOCUMENTED_CARD = {
+    "config": {"wide_screen_mode": True},
+    "header": {"title": {"tag": "plain_text", "content": "Title"}, "template": "blue"},
+    "elements": [
+        {"tag": "div", "text": {"tag": "lark_md", "content": "**Hello**"}},
+        {
+            "tag": "action",
+            "actions": [
+                {
+                    "tag": "button",
+                    "text": {"tag": "plain_text", "content": "Go"},
+                    "type": "primary",
+                    "value": {"key": "value"},
+                }
+            ],
+        },
+    ],
+}
+
+
+def answered_with(tenant, card):
+    body = {"msg_type": "interactive", "content": json.dumps(card)}
+    return tenant.call("POST", f"/im/v1/messages/{tenant.say('hello')}/reply", body)
+
+
+def test_a_card_of_version_1_is_shown_and_its_button_pressed(tenant):
+    answer = answered_with(tenant, DOCUMENTED_CARD)
+
+    sent = answer.json["data"]["message_id"]
+    assert tenant.control("GET", f"messages/{sent}")["card"] == DOCUMENTED_CARD
+    pressed = {"as": tenant.people["Alice"], "message_id": sent, "index": 0}
+    assert tenant.control("POST", "click", pressed)["code"] == 0
+    (event,) = tenant.pushed("card.action.trigger")
+    assert event["event"]["action"]["value"] == {"key": "value"}
+
+
+@pytest.mark.parametrize(
+    ("card", "sub_code"),
+    [
+        ({"elements": [{"tag": "markdown", "content": "<at id=ou_nobody></at>"}]}, 100290),
+        ({"i18n_elements": {"zh_cn": [{"tag": "img", "img_key": "img_x"}]}}, 200570),
+        ({"elements": [{"text": "no tag"}]}, 200621),
+        ({"header": {}}, 200621),
+        ({"type": "template", "data": {}}, 200621),
+    ],
+)
+def test_a_wrong_card_of_version_1_is_refused(tenant, card, sub_code):
+    answer = answered_with(tenant, card)
+
+    assert code(answer) == (400, 230099)
+    assert str(sub_code) in answer.json["msg"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "lines"),
+    [
+        ({}, ["[AAqk1]"]),
+        ({"name": "Ann", "rows": [1]}, ["[AAqk1]", "name: Ann", "rows: [1]"]),
+    ],
+)
+def test_a_card_of_a_template_shows_its_variables(tenant, variables, lines):
+    data = {"template_id": "AAqk1", "template_variable": variables}
+
+    sent = answered_with(tenant, {"type": "template", "data": data}).json["data"]["message_id"]
+
+    card = tenant.control("GET", f"messages/{sent}")["card"]
+    assert [one["text"]["content"] for one in card["elements"]] == lines
+
+
 def test_a_card_can_be_patched_five_times_a_second_and_only_by_its_sender(tenant):
     asked = tenant.say("hello")
     sent = tenant.reply_card(asked, "one").json["data"]["message_id"]

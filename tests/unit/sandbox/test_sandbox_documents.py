@@ -253,6 +253,7 @@ def test_the_app_s_own_token_searches_nothing_and_reads_nothing_without_a_scope(
     tenant.token = tenant.fresh_token()
     search = tenant.call("POST", "/search/v2/doc_wiki/search", {"query": "x", "doc_filter": {}})
     assert code(search) == (400, 99991663)
+    assert search.json["msg"] == "tenant access token not support"
     tenant.platform.world.console.granted.discard("docx:document:readonly")
     path = f"/docx/v1/documents/{plan['token']}"
     assert code(tenant.call("GET", path)) == (400, 99991672)

@@ -10,7 +10,15 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from sandbox.config import SandboxConfig
-from sandbox.world.push import Pusher, encrypt, retry_delay_s, seal, signature, signed_headers
+from sandbox.world.push import (
+    Pusher,
+    encrypt,
+    plain_body,
+    retry_delay_s,
+    seal,
+    signature,
+    signed_headers,
+)
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 EVENT = {"schema": "2.0", "header": {"event_id": "e1", "event_type": "t"}, "event": {"名": "字"}}
@@ -72,14 +80,14 @@ def test_the_signature_of_a_known_push_is_reproduced():
 
 def test_a_sealed_event_opens_to_the_same_event():
     config = SandboxConfig(encrypt_key="k")
-    body = seal(config, EVENT)
+    body = seal(config, plain_body(EVENT))
     assert json.loads(decrypt("k", json.loads(body)["encrypt"])) == EVENT
     assert json.loads(decrypt("k", encrypt("k", b"{}"))) == {}
 
 
 def test_without_an_encrypt_key_events_are_plain_and_unsigned():
     config = SandboxConfig(encrypt_key="")
-    assert json.loads(seal(config, EVENT)) == EVENT
+    assert json.loads(seal(config, plain_body(EVENT))) == EVENT
     assert "X-Lark-Signature" not in signed_headers(config, b"{}")
 
 
@@ -160,5 +168,5 @@ def test_nothing_is_pushed_without_a_webhook_url():
 
 
 def test_a_sealed_push_is_compact_json():
-    body = seal(SandboxConfig(encrypt_key="k"), EVENT)
+    body = seal(SandboxConfig(encrypt_key="k"), plain_body(EVENT))
     assert body == json.dumps(json.loads(body), separators=(",", ":")).encode()

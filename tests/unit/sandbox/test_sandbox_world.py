@@ -188,11 +188,48 @@ def test_what_happens_to_a_group_is_pushed(tenant, doing, more, event_type, fixt
     (event,) = tenant.pushed(f"im.chat.{event_type}_v1")
     official = json.loads((FEISHU / f"event_im_chat_{fixture}_v1.json").read_text())
     assert event["event"]["chat_id"] == tenant.group
-    assert set(event["event"]) <= set(official["event"])
+    assert set(event["event"]) == set(official["event"])
     if "users" in event["event"]:
         [user] = event["event"]["users"]
         assert user["user_id"]["open_id"] == bob
         assert set(user) == set(official["event"]["users"][0])
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("@Memo look", ["@_user_1", " look"]),
+        ("hi @Bob and @陈晨", ["hi ", "@_user_1", " and ", "@_user_2"]),
+        ("@all: lunch", ["@_all", ": lunch"]),
+        ("a@bob.example", ["a@bob.example"]),
+    ],
+)
+def test_a_mention_in_a_post_is_an_element(tenant, text, keys):
+    tenant.say(text, message_type="post")
+
+    (event,) = tenant.pushed("im.message.receive_v1")
+    message = event["event"]["message"]
+    (row,) = json.loads(message["content"])["content"]
+    assert [one["user_id" if one["tag"] == "at" else "text"] for one in row] == keys
+    names = {one["key"]: one["name"] for one in message.get("mentions", [])}
+    at = [one for one in row if one["tag"] == "at"]
+    assert all(one["user_name"] == names.get(one["user_id"], "all") for one in at)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [("same", ""), ("another", "the challenge did not come back"), (None, "refused")],
+)
+def test_the_address_is_verified_with_a_challenge(tenant, answer, error):
+    def during():
+        (asked,) = tenant.receiver.events
+        assert asked["type"] == "url_verification"
+        assert asked["token"] == tenant.config.verification_token
+        tenant.receiver.answer = {"challenge": asked["challenge"] if answer == "same" else answer}
+
+    tenant.receiver.status, tenant.receiver.during = 200 if answer else 0, during
+
+    assert tenant.control("POST", "verify", {})["error"] == error
 
 
 def test_a_bot_that_is_removed_hears_of_that_and_of_nothing_after_it(tenant):

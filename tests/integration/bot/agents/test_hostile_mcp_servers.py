@@ -136,10 +136,13 @@ async def test_tools_that_change_at_each_look_are_looked_at_now_and_then() -> No
     async with running("tools that change without end") as mcp:
         used = psutil.Process().cpu_times().user
         for _ in range(3):
+            # A busy machine can take longer than a call may; then the server is connected again.
+            await asyncio.wait_for(mcp.reached("evil"), 60)
             await called(mcp, "evil__harmless")
         await asyncio.sleep(1)
 
         assert psutil.Process().cpu_times().user - used < 4
+        await asyncio.wait_for(mcp.reached("evil"), 60)
         assert "evil__harmless" in mcp.tools()
 
 

@@ -60,9 +60,27 @@ def test_questions_without_an_answer_are_red_with_since_when_how_many_and_why(
 
     assert found.state == "fail"
     assert "The last 3 questions got no answer, since 20" in found.sentence.en
-    assert "took too long × 2; the model refuses its API key × 1" in found.sentence.en
+    assert "the model refuses its API key × 1; the model took too long × 2" in found.sentence.en
     assert "最近 3 个提问没有得到回答" in found.sentence.zh
     assert found.next_step == "scripts/doctor"
+
+
+def test_the_reasons_are_those_of_the_questions_that_are_counted(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, TIMEOUT, TIMEOUT, ANSWERED, ("apologised", "connection"), WRONG_KEY)
+    said = answers(database_url).sentence
+    assert "The last 2 questions got no answer" in said.en
+    assert said.en.endswith(
+        ": the model refuses its API key × 1; the model's endpoint cannot be reached × 1."
+    )
+    ends(database, WRONG_KEY)
+    assert "model took too long" not in answers(database_url).sentence.en
+
+
+def test_one_reason_is_not_counted_again(database: psycopg.Connection, database_url: str) -> None:
+    ends(database, TIMEOUT, TIMEOUT)
+    assert answers(database_url).sentence.en.endswith(": the model took too long.")
 
 
 def test_turns_that_wait_for_the_memory_are_counted_and_are_no_jobs_that_stand_still(
@@ -148,7 +166,7 @@ def test_answers_that_feishu_refuses_are_red_and_the_queue_names_the_code(
     found = answers(database_url)
 
     assert found.state == "fail"
-    assert "Feishu refused it (230001) × 2" in found.sentence.en
+    assert "Feishu refused it (230001)." in found.sentence.en
     assert found.next_step == "scripts/queue list"
 
 

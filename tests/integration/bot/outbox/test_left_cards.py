@@ -23,7 +23,7 @@ from memory.errors import AccessDenied, StoreError, StoreUnavailable, TurnUnknow
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from memory.tables.cards import CardStore, OpenCard
-from tests.support.backends import PostgresBackend, SupabaseBackend
+from tests.support.backends import Backend
 from tests.support.card_platform import CardPlatform
 from tests.support.people import Group
 
@@ -75,16 +75,7 @@ def rows(database_url: str, query: str) -> list[Any]:
         return connection.execute(query.encode()).fetchall()
 
 
-@pytest.mark.parametrize("transport", ["postgres", "supabase"])
-async def test_each_attempt_gets_numbers_above_all_earlier_ones(
-    request: pytest.FixtureRequest, transport: str
-) -> None:
-    backend: PostgresBackend | SupabaseBackend
-    if transport == "postgres":
-        server = request.getfixturevalue("postgres_server")
-        backend = PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
-    else:
-        backend = SupabaseBackend(request.getfixturevalue("supabase_lite"))
+async def test_each_attempt_gets_numbers_above_all_earlier_ones(backend: Backend) -> None:
     async with backend.rpc() as rpc:
         store, card = CardStore(rpc), await opened(rpc, Group())
         await store.sent(card, "om_card")

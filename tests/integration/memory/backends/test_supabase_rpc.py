@@ -141,7 +141,7 @@ async def test_the_gateway_passes_on_what_the_memory_says(
         await memory.close()
 
 
-@pytest.mark.parametrize(("reads", "asked"), [(True, 4), (False, 1)])
+@pytest.mark.parametrize(("reads", "asked"), [(True, 8), (False, 1)])
 async def test_a_call_whose_connection_ends_is_made_again_if_it_only_reads(
     group: Group, reads: bool, asked: int
 ) -> None:

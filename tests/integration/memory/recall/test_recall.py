@@ -20,7 +20,7 @@ from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
-from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.backends import Backend, PostgresBackend
 from tests.support.people import Group
 from tests.support.postgres import Server
 
@@ -74,17 +74,9 @@ def _identity(who: AgentMemoryContext) -> dict[str, object]:
     }
 
 
-@pytest.fixture(params=["postgres", "supabase"])
-def recall_backend(request: pytest.FixtureRequest) -> Backend:
-    if request.param == "postgres":
-        server = request.getfixturevalue("postgres_server")
-        return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
-    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
-
-
 @pytest.fixture
-async def memory(recall_backend: Backend) -> AsyncIterator[Memory]:
-    async with recall_backend.rpc() as rpc:
+async def memory(backend: Backend) -> AsyncIterator[Memory]:
+    async with backend.rpc() as rpc:
         yield Memory(rpc)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.agents.authority.request_words import names_day
 from bot.agents.authority.rules import AskerExchange, authorises, exchange_of
 from memory.models import StoredMessage
 
@@ -330,6 +332,32 @@ def test_the_only_thing_that_can_be_meant_needs_no_name(
     tool: str, words: str, arguments: dict[str, Any], target: str
 ) -> None:
     assert asked_for(tool, arguments, words, target=target)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_named"),
+    [
+        ("cancel the Friday reminder", True),
+        ("cancel the reminder on 4 December", True),
+        ("取消周五的提醒", True),
+        ("取消12月4日的提醒", True),
+        ("cancel the Monday reminder", False),
+        ("取消周一的提醒", False),
+        ("cancel the reminder", False),
+    ],
+)
+def test_a_day_names_the_reminder_of_that_day(words: str, is_named: bool) -> None:
+    now = datetime(2026, 11, 28, 12, tzinfo=UTC)
+    assert names_day(words, datetime(2026, 12, 4, 10, tzinfo=UTC), now) is is_named
+
+
+def test_a_reminder_named_by_its_day_is_cancelled_and_no_note_is() -> None:
+    exchange = exchange_of("cancel the Friday reminder", (), "ou_alice")
+    assert not authorises(exchange, "cancel_reminder", {}, "pay Fig")
+    assert authorises(exchange, "cancel_reminder", {}, "pay Fig", by_day=True)
+    assert not authorises(
+        exchange_of("what is on Friday?", (), "ou_alice"), "cancel_reminder", {}, "x", by_day=True
+    )
 
 
 def named(row: dict[str, Any]) -> tuple[str, str]:

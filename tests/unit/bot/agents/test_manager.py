@@ -216,15 +216,16 @@ async def test_recall_is_a_tool_only_where_something_can_be_searched() -> None:
     asked: list[Any] = []
 
     async def recall(
-        context: AgentMemoryContext, query: str, scope: str, k: int, _: str
+        context: AgentMemoryContext, query: str, scope: str, k: int, _: str, at: datetime
     ) -> Recalled:
-        asked.append((context, query, scope, k))
+        asked.append((context, query, scope, k, at))
         return Recalled()
 
     script = Scripted([("recall", {"query": "tea", "k": 50})], "No.")
-    answer = await _ask(script, recall=recall)
+    late = datetime(2026, 11, 20, tzinfo=UTC)
+    answer = await _ask(script, recall=recall, prompt=_prompt(asked=late))
 
-    assert asked == [(OWN, "tea", "chat", 10)]
+    assert asked == [(OWN, "tea", "chat", 10, late)]
     assert "Do not guess" in answer.tool_calls[0]["result"]
 
 

@@ -56,6 +56,20 @@ def asked(tool: str, language: Language = "en", about: Any = None, **arguments: 
             {"text": "拉伸", "at": "2026-11-28T09:00"},
         ),
         (
+            "Shall I remind you tomorrow, Sat 28 Nov at 09:00: stretch?",
+            "en",
+            "set_reminder",
+            {},
+            {"text": "stretch", "at": "tomorrow at 9 am"},
+        ),
+        (
+            "要我每周一 09:00（从11月30日开始）提醒你“拉伸”吗？",
+            "zh",
+            "set_reminder",
+            {},
+            {"text": "拉伸", "at": "每周一上午9点"},
+        ),
+        (
             "Shall I remind everyone here every Monday at 09:00 (first: 30 Nov): stretch?",
             "en",
             "set_reminder",
@@ -63,7 +77,7 @@ def asked(tool: str, language: Language = "en", about: Any = None, **arguments: 
             {"text": "stretch", "at": "2026-11-30T09:00", "repeats": "weekly", "for_whom": ["us"]},
         ),
         (
-            "Shall I remind Bob, 陈晨 next Friday at 3 pm: stretch?",
+            "Shall I remind Bob, 陈晨 Fri 4 Dec at 15:00: stretch?",
             "en",
             "set_reminder",
             {},

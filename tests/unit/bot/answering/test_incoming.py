@@ -602,12 +602,22 @@ class TestPicturesAndFiles:
         assert "[image 5 of 5 not shown: there are too many]" in many.text
         assert MOST_BYTES == 10_000_000
 
-    @pytest.mark.parametrize("failure", [Unreachable("cut"), b"<html>"])
-    async def test_a_picture_that_does_not_come_is_said_to_be_missing(self, failure: Any) -> None:
+    @pytest.mark.parametrize(
+        ("failure", "reason"),
+        [
+            (Unreachable("cut"), "it could not be loaded"),
+            (ResourceTooLarge(1), "all images together may have 10 MB, and it has more"),
+            (b"<html>", "its format is unknown"),
+            (b"", "it is empty"),
+        ],
+    )
+    async def test_a_picture_that_is_not_shown_is_named_with_the_reason(
+        self, failure: Any, reason: str
+    ) -> None:
         material = await World(pictures={"a": failure, "b": PNG}).gather(self.picture("a", "b"))
 
         assert len(material.images) == 1
-        assert "[image 1 of 2 not shown: " in material.text
+        assert f"[image 1 of 2 not shown: {reason}" in material.text
 
     async def test_of_a_video_the_model_knows_name_and_size(self) -> None:
         film = event(attachments=(Attachment("media", "k", "plan]\n.mp4", 1234),))

@@ -19,7 +19,7 @@ HEIC = (Path(__file__).parents[3] / "data" / "files" / "r21.heic").read_bytes()
         (b"BM6\x00", "format BMP"),
         (b'<?xml version="1.0"?><svg xmlns="x"/>', "format SVG"),
         (b"nothing known", "its format is unknown"),
-        (b"", "could not be loaded"),
+        (b"", "it is empty"),
     ],
 )
 def test_the_true_reason_is_told(data: bytes, says: str) -> None:

@@ -11,6 +11,7 @@ from bot.features.own_memory.meant import match, names_something
 from bot.text.spelling import folded
 
 DATA = Path(__file__).parents[3] / "data" / "forget_in_words.jsonl"
+TWINS = DATA.with_name("survivors.jsonl")
 CASES = [json.loads(line) for line in DATA.read_text("utf-8").splitlines()]
 
 
@@ -68,3 +69,28 @@ def test_half_of_the_words_is_not_sure() -> None:
 @pytest.mark.parametrize("words", ["", "that", "about it", "这个", "关于我的"])
 def test_words_that_name_nothing_find_nothing(words: str) -> None:
     assert not names_something(words)
+
+
+def test_no_near_twin_is_deleted_unless_it_is_chosen() -> None:
+    pairs = [json.loads(line) for line in TWINS.read_text("utf-8").splitlines()]
+    assert [one for one in pairs if match(one["withdrawn"], one["withdrawn"]) != "sure"] == []
+    assert [one for one in pairs if match(one["withdrawn"], one["stays"]) == "sure"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "sure"),
+    [
+        ("Priya works from Lisbon", "Priya's husband works from Lisbon", False),
+        ("Priya works from Lisbon", "Priya works from Lisbon on Fridays", True),
+        ("my brother is a nurse", "my brother's wife is a nurse", False),
+        ("my brother is a nurse", "My brother is a nurse!", True),
+        ("the contract is with Orbis", "the contract draft is with Orbis", False),
+        ("the contract is with Orbis", "By the way, the contract is with Orbis", True),
+        ("release R7 is on Monday", "release R8 is on Monday, a week after release R7", False),
+        ("release R7 is on Monday", "release r7 is on Monday", True),
+        ("that the router password is basil", "the router password is basil", True),
+        ("Mira badge code", "Mira's badge code is 4471", True),
+    ],
+)
+def test_words_about_another_thing_leave_a_doubt(words: str, text: str, sure: bool) -> None:
+    assert (match(words, text) == "sure") == sure

@@ -34,7 +34,27 @@ def test_each_reason_is_told_in_its_own_words(language: Language) -> None:
     for text in told:
         assert "{" not in text
         assert "Bob" in text
-        assert "14:05:06" in text
+        assert "14:05:06" not in text
+        assert "14:05" in text
+
+
+def test_the_message_is_quoted_where_its_words_are_kept() -> None:
+    asked = decided(
+        Reason.EXPLICIT_TRIGGER, respond=True, cue="mention", words="is *it*\nopen? " * 9
+    )
+    english = explained(asked, "Bob", AT, 60, "en")
+    assert english.startswith("I **answered** Bob's “is ")
+    assert "…”: it mentioned me." in english
+    assert "\n" not in english
+    assert "*it*" not in english
+    short = decided(Reason.RATE_LIMITED, cue="mention", words="开放吗？")
+    assert explained(short, "", AT, 60, "zh").startswith("“开放吗？”，我**没有回答**：")
+
+
+def test_a_rate_limited_question_is_not_told_that_it_mentioned_me() -> None:
+    told = in_short(False, Reason.RATE_LIMITED, AddressedBy.MENTION)
+    assert told == in_short(False, Reason.RATE_LIMITED)
+    assert "minute" in told.en if told else ""
 
 
 def test_it_says_whether_it_spoke_and_when_it_had_spoken_before() -> None:

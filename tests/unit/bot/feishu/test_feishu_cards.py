@@ -1,5 +1,6 @@
 """Card JSON 2.0 as Feishu documents it."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,18 @@ from hypothesis import strategies as st
 
 from bot.feishu.cards import (
     Button,
+    CardFoot,
     answer_card,
     card_content,
+    closing_actions,
     entity_content,
     reply_uuid,
+    streaming_card,
     text_content,
 )
 from bot.feishu.markup import at_tag
+from sandbox.cards.card_parts import apply_actions
+from sandbox.world.cardkit import merge_settings
 from tests.support.cards import card_bytes
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
@@ -54,9 +60,36 @@ def test_a_note_is_plain_text():
 
 
 def test_a_streaming_card_has_the_documented_config():
-    config = answer_card("…", streaming=True, summary="")["config"]
+    config = streaming_card("…", element_id="answer")["config"]
     documented = fixture("card_v2_streaming_initial")["config"]
-    assert documented.items() <= config.items()
+    assert {**documented, "summary": {"content": "…"}}.items() <= config.items()
+
+
+@pytest.mark.parametrize("stop", [None, Button("Stop", {"id": "1"})])
+@pytest.mark.parametrize("stage", ["", "3 s"])
+@pytest.mark.parametrize(
+    "final",
+    [
+        {"markdown": "done"},
+        {"markdown": "…"},
+        {"markdown": "done", "asked": "why?", "note": "kept"},
+        {
+            "markdown": "Notes\n\none\nits text\n\ntwo",
+            "buttons": [Button("Delete", {"id": "2"}, entry=1), Button("More", {"id": "3"})],
+            "foot": CardFoot("12 s", ("recalled",), (Button("Good", {"id": "4"}),)),
+        },
+    ],
+)
+def test_one_batch_makes_the_final_card_of_the_one_that_was_written(stop, stage, final):
+    shown = streaming_card("…", element_id="answer", stage=stage, stop=stop)
+    done = answer_card(element_id="answer", **final)
+    card = copy.deepcopy(shown)
+    apply_actions(card, closing_actions(shown, done), merge_settings)
+
+    assert card["body"] == done["body"]
+    assert card["config"].pop("streaming_mode") is False
+    assert card["config"].pop("streaming_config")
+    assert card["config"] == done["config"]
 
 
 @pytest.mark.parametrize("dashes", ["|---|---|", "| :-- | --: |", "--- | ---", "|:-:|"])

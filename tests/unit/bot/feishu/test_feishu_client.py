@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from structlog.testing import capture_logs
 
-from bot.feishu.cards import answer_card, card_content
+from bot.feishu.cards import answer_card, card_content, closing_actions, streaming_card
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError, ResourceTooLarge, Unintelligible, Unreachable
 from bot.feishu.models import BotInfo, ChatInfo, SentMessage
@@ -406,20 +406,25 @@ def test_a_streamed_card_is_created_filled_closed_and_replaced(feishu):
     feishu.answers("PUT", f"{CARDS}/7355372766134157313/elements/answer/content", {"code": 0})
     feishu.answers("PATCH", f"{CARDS}/7355372766134157313/settings", {"code": 0})
     feishu.answers("PUT", f"{CARDS}/7355372766134157313", {"code": 0})
-    card = answer_card("…", streaming=True)
+    feishu.answers("POST", f"{CARDS}/7355372766134157313/batch_update", {"code": 0})
+    card = streaming_card("…", element_id="answer")
+    actions = closing_actions(card, answer_card("Hello.", element_id="answer"))
 
     async def stream(client: FeishuClient) -> None:
         card_id = await client.create_card(card)
         await client.stream_text(card_id, "answer", "Hel", 1, "a")
         await client.card_settings(card_id, {"config": {"streaming_mode": False}}, 2, "b")
         await client.update_card(card_id, card, 3, "c")
+        await client.batch_update_card(card_id, actions, 4, "d")
 
     feishu.run(stream)
-    create, text, settings, update = (r.json for r in feishu.sent("/cardkit/"))
+    create, text, settings, update, batch = (r.json for r in feishu.sent("/cardkit/"))
     assert create == {"type": "card_json", "data": card_content(card)}
     assert text == {"content": "Hel", "sequence": 1, "uuid": "a"}
     assert json.loads(settings["settings"]) == {"config": {"streaming_mode": False}}
     assert update == {"card": create, "sequence": 3, "uuid": "c"}
+    assert json.loads(batch.pop("actions")) == actions
+    assert batch == {"sequence": 4, "uuid": "d"}
 
 
 def test_a_stream_frame_is_dropped_rather_than_repeated(feishu):
@@ -614,3 +619,16 @@ def test_neither_logs_nor_errors_hold_secrets_or_text(feishu):
     assert [entry["attempt"] for entry in logs if entry["event"] == "feishu.retry"] == [1, 2, 3]
     assert all(word not in seen for word in (SECRET, TEXT, "t-1"))
     assert "202409131613579778D691D6E05516DE2D" in seen
+
+
+def test_speech_is_recognised_twenty_times_a_second_at_most(feishu):
+    path = "/open-apis/speech_to_text/v1/speech/file_recognize"
+    for _ in range(45):
+        feishu.answers("POST", path, {"code": 0, "data": {"recognition_text": "yes"}})
+
+    async def many(client: FeishuClient) -> None:
+        for _ in range(45):
+            assert await client.speech.recognise("AAAA") == "yes"
+
+    feishu.run(many)
+    assert feishu.clock.now > 2

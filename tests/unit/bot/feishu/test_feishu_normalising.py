@@ -75,3 +75,17 @@ def test_hostile_text_takes_linear_time(unit: str):
     start = time.process_time()
     normalised(unit * (1_000_000 // len(unit)))
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    "sign", "\x00\x01\x0b\x0c\x1b\x7f\x85\x9f\ufdd0\ufffe\uffff\U0001fffe\U0010ffff"
+)
+def test_what_is_no_character_goes(sign: str) -> None:
+    assert normalised(f"a{sign}b\n```\nc{sign}\n```") == "ab\n```\nc\n```"
+
+
+@pytest.mark.parametrize(
+    "text", ["a\tb", "\u200d\u200c", "👨\u200d👩", "\ufffd", "\ue000", "\u00a0é"]
+)
+def test_what_is_a_character_stays(text: str) -> None:
+    assert normalised(text) == text

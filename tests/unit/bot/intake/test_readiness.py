@@ -12,9 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from bot.intake.readiness import Checks
-from bot.operations.doctor.result import fail, warn
+from bot.operations.doctor.result import Check, State, fail, warn
 from bot.queue.inbox import QueueUnavailable, Unstored
 from bot.settings import Settings
+from bot.text.languages import Sentence
 from memory.errors import NotMigrated
 
 LIST = "/rest/v1/rpc/list_conversations"
@@ -279,6 +280,27 @@ def test_a_model_that_worked_is_asked_again_while_people_get_no_answers(
     checks.clock = lambda: 31.0
     assert "The model's endpoint isn't answering" in checks.run().checks["model"]
     assert (checks.run().ready, checks.run().degraded) == (True, ("answers", "model"))
+
+
+@pytest.mark.parametrize("state", ["warn", "fail"])
+def test_a_model_that_worked_is_asked_at_once_when_a_question_gets_no_answer(
+    checks: Checks, web: Web, state: State
+) -> None:
+    web.post(LIST, [])
+    web.post(MODEL, {"choices": []})
+    _with_model(checks)
+    told: list[Check] = []
+    checks.look = lambda: told
+    checks.clock = lambda: 0.0
+    assert checks.run().checks["model"] == "ok"
+
+    web.post(MODEL)
+    told.append(Check("answers", state, Sentence("1 got no answer.", "1 个没有回答。")))
+    checks.clock = lambda: 1.0
+    assert "The model's endpoint isn't answering" in checks.run().checks["model"]
+    asked = web.asked[MODEL]
+    checks.run()
+    assert web.asked[MODEL] == asked, "once for each news"
 
 
 def test_a_model_that_is_busy_degrades_and_so_does_one_with_another_behind_it(

@@ -37,6 +37,12 @@ def test_a_name_in_small_letters_calls_at_the_beginning_and_at_the_end():
     assert not ends_with_name("lenny has it", ["Lenny"])
 
 
+def test_nobody_is_called_by_a_name_without_end():
+    name = "An" * 10_000
+    assert not names_a_person(f"{name}, when?", [name])
+    assert not speaks_of(f"ask {name}", [name])
+
+
 def test_an_exchange_knows_whom_the_bot_answered_before():
     def said(author: str, at: int, *, answered: bool = False) -> MessageRecord:
         bot = author == "Memo"

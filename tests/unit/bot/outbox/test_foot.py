@@ -59,6 +59,13 @@ def test_a_source_names_who_said_what_and_when_with_a_link_newest_first() -> Non
     assert [button.text for button in shown.handles] == ["👍", "👎", "Again"]
 
 
+def test_below_an_apology_nobody_is_asked_whether_it_helped() -> None:
+    apology = Foot.of_row(replace(FOOT, apology=True).row())
+    assert apology
+
+    assert [button.text for button in card_foot(apology, NOW).handles] == ["Again"]
+
+
 def test_in_chinese_with_a_year_that_is_not_this_one() -> None:
     said = replace(HANDOVER, at="2024-02-29T01:02:00+00:00", words="交接改到3月10号了", author="")
     shown = card_foot(Foot("zh", 0.2, (said,)), NOW, again=False)

@@ -18,7 +18,7 @@ from bot.feishu.errors import FeishuError, Unreachable
 from bot.mentions import ALL_NAMES, Person, Roster, to_card
 from bot.outbox.delivery import Delivered, Target, Undeliverable
 from bot.outbox.live_card import LiveCard
-from bot.outbox.partial_answer import frame_gap_s, showable, stage_gap_s
+from bot.outbox.partial_answer import frame_gap_s, line_gap_s, showable, stage_gap_s
 from bot.outbox.streaming import DENIAL, CardStream, Opening, OpeningTimes, Working
 from bot.outbox.texts import say_both
 from memory.scope import memory_context
@@ -32,6 +32,7 @@ OPENING = Opening(ALICE, "om_question", Target("om_question", "oc_1", in_thread=
 AT_ONCE = OpeningTimes(opens_after_s=0, words_last_s=0)
 NEVER = OpeningTimes(opens_after_s=60, words_last_s=60)
 PEOPLE = Roster((Person("ou_a", "Ann"), Person("ou_l", "Ann Lee"), Person("ou_w", "王小明")))
+FRAMES = ["The", "The launch\nis on", "The launch\nis on\n3 March"]
 NAMES = [*PEOPLE.names().values(), *ALL_NAMES]
 
 
@@ -133,9 +134,26 @@ class TestWhatIsShown:
         assert AnswerReader().read("a <think> b").text == "a <think> b"
 
     async def test_frames_come_slower_for_long_texts_and_when_many_cards_stream(self) -> None:
-        assert frame_gap_s(0, 1) >= 0.1
+        assert frame_gap_s(0, 1) >= 0.6
         assert frame_gap_s(20_000, 1) > frame_gap_s(100, 1)
         assert frame_gap_s(100, 30) * 1000 / 60 >= 30, "1000 a minute on all cards of the app"
+
+    @pytest.mark.parametrize(
+        ("shown", "text", "waits"),
+        [
+            ("Thinking…", "The", False),
+            ("The", "The launch", True),
+            ("The", "The launch is on 3 March,\n", True),
+            ("The", "The launch is on 3 March,\nand", False),
+            ("The", "The " + "x" * 58, True),
+            ("The", "The " + "x" * 59, False),
+            ("发布", "发布" + "日" * 29, True),
+            ("发布", "发布" + "日" * 30, False),
+            ("see\n```\nif a\n```", "see\n```\nif a < b\n```", False),
+        ],
+    )
+    async def test_a_frame_waits_for_a_line(self, shown: str, text: str, waits: bool) -> None:
+        assert (line_gap_s(shown, text) > 0) == waits
 
 
 class TestOneCard:
@@ -177,7 +195,7 @@ class TestOneCard:
 
     async def test_it_is_kept_before_it_is_sent_and_every_frame_is_the_whole_text(self) -> None:
         scene = Scene()
-        await scene.write("The", "The launch", "The launch is on 3 March")
+        await scene.write(*FRAMES)
 
         assert scene.platform.names[:2] == ["create_card", "reply"]
         assert scene.memory.notes == ["kept", "sent om_card"]
@@ -188,7 +206,7 @@ class TestOneCard:
         assert reply["uuid"] == cards.reply_uuid("om_question", 0)
         assert reply["content"] == cards.entity_content("card_1")
         frames = scene.platform.named("stream_text")
-        assert [f["content"] for f in frames] == ["The", "The launch", "The launch is on 3 March"]
+        assert [f["content"] for f in frames] == FRAMES
         assert [f["sequence"] for f in frames] == [1, 2, 3]
         assert len({f["uuid"] for f in frames}) == 3
 
@@ -199,13 +217,14 @@ class TestOneCard:
         sent = await scene.stream.finish("Hello **you**", buttons=[button], names={})
 
         assert sent == Delivered("Hello **you**", "om_card")
-        (settings,) = scene.platform.named("card_settings")
-        assert settings["settings"] == {"config": {"streaming_mode": False}}
-        (update,) = scene.platform.named("update_card")
-        assert update["card"] == cards.answer_card(
+        (created,) = scene.platform.named("create_card")
+        (batch,) = scene.platform.named("batch_update_card")
+        final = cards.answer_card(
             "Hello **you**", element_id=cards.answer_id("om_question", 0), buttons=[button]
         )
-        assert update["sequence"] > settings["sequence"] > 1
+        assert batch["actions"] == cards.closing_actions(created["card"], final)
+        assert scene.platform.names[-1] == "batch_update_card"
+        assert batch["sequence"] > scene.platform.named("stream_text")[-1]["sequence"]
 
     async def test_an_earlier_attempts_card_is_gone_on_with_and_not_sent_again(self) -> None:
         scene = Scene(kept=left_card())
@@ -261,7 +280,7 @@ class TestWhatGoesWrong:
         await scene.stream.finish("done", buttons=(), names={})
 
         assert len({call["uuid"] for call in scene.platform.named("reply")}) == 1
-        assert scene.platform.names[-1] == "update_card"
+        assert scene.platform.names[-1] == "batch_update_card"
 
     async def test_a_card_that_was_never_shown_gives_way_to_an_ordinary_one(self) -> None:
         scene = Scene()
@@ -305,16 +324,16 @@ class TestWhatGoesWrong:
     async def test_a_frame_too_many_is_left_out_and_the_next_one_brings_it(self) -> None:
         scene = Scene()
         scene.platform.refuse("stream_text", refused(99991400))
-        await scene.write("one", "one two")
+        await scene.write(*FRAMES[:2])
 
-        assert [c["content"] for c in scene.platform.named("stream_text")] == ["one", "one two"]
+        assert [c["content"] for c in scene.platform.named("stream_text")] == FRAMES[:2]
 
     async def test_when_somebody_else_writes_the_frames_end_and_the_end_takes_new_numbers(
         self,
     ) -> None:
         scene = Scene()
         scene.platform.refuse("stream_text", refused(300317))
-        scene.platform.refuse("card_settings", refused(300317))
+        scene.platform.refuse("batch_update_card", refused(300317))
         await scene.write("one")
         sent = await scene.stream.finish("done", buttons=(), names={})
 
@@ -338,6 +357,28 @@ class TestWhatGoesWrong:
         )
 
         assert sent == Delivered(shown, "om_card")
+
+    @pytest.mark.parametrize("code", [300301, 300314, 200220, 200860])
+    async def test_a_card_that_cannot_be_finished_in_one_call_is_replaced(self, code: int) -> None:
+        scene = Scene()
+        scene.platform.refuse("batch_update_card", refused(code))
+        await scene.write("one")
+        sent = await scene.stream.finish("done", buttons=(), names={})
+
+        assert sent == Delivered("done", "om_card")
+        assert scene.platform.names[-3:] == ["batch_update_card", "card_settings", "update_card"]
+        numbers = [call["sequence"] for _, call in scene.platform.calls[-3:]]
+        assert numbers == sorted(set(numbers))
+
+    async def test_nothing_is_added_twice_where_nobody_knows_what_became_of_it(self) -> None:
+        scene = Scene()
+        scene.platform.refuse("batch_update_card", Unreachable("cut"))
+        await scene.write("one")
+        with pytest.raises(Unreachable):
+            await scene.stream.finish("done", buttons=(), names={})
+        await scene.stream.finish("done", buttons=(), names={})
+
+        assert scene.platform.names[-2:] == ["card_settings", "update_card"]
 
     async def test_streaming_that_feishu_has_ended_already_does_not_matter(self) -> None:
         scene = Scene(kept=left_card())
@@ -437,9 +478,12 @@ class TestHandles:
         tags = [element["tag"] for element in created["card"]["body"]["elements"]]
         assert tags == ["markdown", "div", "button"]
         assert scene.memory.stop_id == "x" * 22
-        (finished,) = scene.platform.named("update_card")
-        assert [one["tag"] for one in finished["card"]["body"]["elements"]] == ["markdown"]
+        (finished,) = scene.platform.named("batch_update_card")
+        deleted = next(one for one in finished["actions"] if one["action"] == "delete_elements")
+        ids = [element["element_id"] for element in created["card"]["body"]["elements"]]
+        assert deleted["params"]["element_ids"] == ids[1:]
 
     async def test_the_seconds_of_many_cards_leave_room_for_their_words(self) -> None:
         assert stage_gap_s(1) == 1.0
+        assert stage_gap_s(1, with_text=True) == 5.0
         assert stage_gap_s(60) > 5 * 60 / (1000 / 60)

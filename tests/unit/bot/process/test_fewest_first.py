@@ -26,7 +26,7 @@ async def call(queue: FewestFirst, whose: str, order: list[str]) -> None:
 
 
 async def test_somebodys_first_calls_pass_anothers_many() -> None:
-    queue, order = FewestFirst(Clock()), list[str]()
+    queue, order = FewestFirst(), list[str]()
     async with asyncio.TaskGroup() as group:
         for _ in range(60):
             group.create_task(call(queue, "Alice", order))
@@ -56,7 +56,7 @@ async def test_who_had_turns_long_ago_is_like_anybody_else() -> None:
 
 
 async def test_who_gives_up_holds_up_nobody() -> None:
-    queue, order = FewestFirst(Clock()), list[str]()
+    queue, order = FewestFirst(), list[str]()
     await queue.enter("Alice")
     waiting = [asyncio.create_task(call(queue, "Bob", order)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -67,3 +67,21 @@ async def test_who_gives_up_holds_up_nobody() -> None:
     await asyncio.wait(waiting)
     assert order == ["Bob"]
     await asyncio.wait_for(call(queue, "陈晨", order), 1)
+
+
+async def test_who_gives_up_together_with_the_one_before_is_passed_over() -> None:
+    queue = FewestFirst(Clock())
+    everybody = [asyncio.create_task(hold(queue, "Alice")) for _ in range(5)]
+    await asyncio.sleep(0)
+    for one in everybody:
+        one.cancel()
+    await asyncio.wait(everybody)
+    await asyncio.wait_for(queue.enter("Bob"), 1)
+
+
+async def hold(queue: FewestFirst, whose: str) -> None:
+    await queue.enter(whose)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        queue.leave()

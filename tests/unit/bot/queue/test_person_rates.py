@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.process.asker import asker_of_this_task
 from bot.process.working_places import WorkingPlaces, room_to_begin
 from bot.queue.person_rates import Asker, PersonRates
 from bot.queue.person_shares import PersonShares
@@ -169,3 +170,32 @@ async def test_a_person_fills_their_own_places_and_no_others() -> None:
     await asyncio.gather(*turns)
     assert len(running) == 6
     assert places.free == 9
+
+
+def test_who_has_been_told_that_it_is_too_much_is_known_until_there_is_room() -> None:
+    rates = PersonRates(60)
+    assert not rates.knows_refusal(ALICE, 0.0)
+    while rates.take(ALICE, 0.0):
+        assert not rates.knows_refusal(ALICE, 0.0)
+    assert not rates.knows_refusal(ALICE, 0.0), "the next request is told why"
+    assert rates.is_first_refusal(ALICE, 0.0)
+    assert rates.knows_refusal(ALICE, 0.5)
+    assert not rates.knows_refusal(ALICE, 1.1)
+    assert not rates.knows_refusal(BOB, 0.5)
+
+
+@pytest.mark.anyio
+async def test_what_is_done_for_somebody_takes_their_share_of_feishus_limits() -> None:
+    shares, seen = PersonShares(2), dict[str, str]()
+
+    async def work(asker: Asker) -> None:
+        async with shares.hold(asker):
+            await asyncio.sleep(0)
+            seen[asker.open_id] = await asyncio.create_task(told())
+
+    async def told() -> str:
+        return asker_of_this_task()
+
+    await asyncio.gather(work(ALICE), work(BOB))
+    assert seen == {one: one for one in (ALICE.open_id, BOB.open_id)}
+    assert asker_of_this_task() == ""

@@ -1,0 +1,138 @@
+"""Requests in plain words to forget something, in English and Chinese. Pure.
+
+“Forget the gym code” is a request. “Forget it”, “I forgot my keys” and “forget the weather, what is
+next?” are not. When in doubt a sentence is for the model, which can forget things, too.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 200
+_ENDING = ".!?。！？ \t\r"
+
+_ASKING = (
+    r"(?:(?:please|pls|plz|kindly|just|hey|ok|okay|yes|now|also"
+    r"|(?P<asks>(?:can|could|would|will) you)|you (?:can|may|should|must)|i (?:want|need) you to"
+    r"|i(?: woul|['’])d like you to)[,\s]+)*"
+)
+_KNOWN = (
+    r"(?:(?:that )?(?:you|we|i)(?:['’]ve| have)? (?:know|remember|said|told you|stored|kept) )?"
+)
+_ENGLISH = re.compile(
+    rf"{_ASKING}(?:forget:?\s+(?:about\s+|that\s+)?(?P<words>.+)"
+    r"|(?:delete|remove|erase|wipe|drop)\s+(?P<kept>.+?)\s+from (?:your |the )?memory"
+    rf"|(?:delete|remove|erase|wipe|drop) (?:everything|all|what) {_KNOWN}about (?P<about>.+))",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"(?<![,\s])[,\s]{1,3}(?:please|pls|thanks|thank you|ok|okay|now|for good|forever|because .+)$",
+    re.IGNORECASE,
+)
+_DETERMINER = r"(?:the|my|our|his|her|their|an?|all|that i|or)\b"
+_VERB = (
+    r"\b(?:is|are|was|were|am|has|have|had|will|would|can|could|should|do|does|did|let|please)\b"
+)
+_GOES_ON = re.compile(
+    r"[;?？；…]|[.!:。！：]\s|\s[-–—]+\s"  # another sentence
+    # after a comma only more of the same: “the code, my PIN and our address”, “Porto, Portugal”
+    rf"|[,，](?!\s*(?:and\s+|or\s+)?(?:{_DETERMINER}|(?-i:[A-Z](?!['’\s]))|\d|\S+@))"
+    r"|[,，]\s*(?:what|who|when|where|how|why|which|let|tell|show|give)\b"
+    rf"|[,，](?=[^,，]*{_VERB})"
+    r"|\s(?:but|then|instead)\b"
+    r"|\sand\s(?:please|just|tell|give|show|let|answer|use|focus|move|go|start|continue|remember"
+    r"|remind|note|help|do|be|make|get|come|keep|write|send|book|try|look|think|say|explain|sum"
+    r"|summari[sz]e|translate|draft|set|add|call|ask|check|take|find|pick|choose|switch|play|read"
+    r"|put|open|order|buy|i|you|we|it|he|she|they|what|who|when|where|how|why|can|could|will)\b",
+    re.IGNORECASE,
+)
+_NO_SUBJECT = re.compile(
+    r"(?:to|not|why|if|whether|how to)\b.*|.*\bfor (?:now|today|a (?:moment|minute|second|while))"
+    r"|(?:(?:about )?(?:it|this|that|these|those|him|her|them|us|things?|stuff|people|anything|idea"
+    r"|one|thought|password)"
+    r"|(?:the|this|that|my) (?:last )?(?:idea|one|thing|thought|question|rest)"
+    r"|all (?:of )?(?:it|this|that)"
+    r"|i (?:ever |just )?(?:said|asked|mentioned)(?: (?:anything|it|that))?"
+    r"|(?:.*\b)?(?:instructions?|prompts?)\b.*)",
+    re.IGNORECASE,
+)
+
+_ERASE = "删除|删掉|抹掉|清除|移除"
+_MEMORY = "(?:你的?)?记忆(?:里面?|中)?"
+_PLEASE = (
+    "(?P<please>你?(?:请|麻烦|帮我|帮忙|拜托|能不能|可不可以|能否|可否|可以|能"
+    "|我?(?:希望|想让|想要|要)你)+你?)"
+)
+_CHINESE = re.compile(
+    rf"(?:(?:好的?|那|现在)[，,]?)*(?:{_PLEASE}|(?P<you>你))?(?:彻底|永远|马上|立刻)?"
+    r"(?:忘掉(?P<off>[^了过].*)|(?P<open>忘记|忘了)(?:一下)?(?P<of>.+)"
+    rf"|[把将](?P<taken>.+?)(?:忘掉|(?P<done>忘了|忘记)|从{_MEMORY}(?:{_ERASE}))了?"
+    rf"|从{_MEMORY}(?:{_ERASE})掉?(?P<kept>.+)"
+    rf"|(?:{_ERASE})(?:关于|有关)(?P<about>.+?)的(?:一切|全部|所有)(?:内容|记忆|信息|事情?|消息|话)?"
+    rf"|(?:{_ERASE})(?:所有|一切|全部)(?:关于|有关)(?P<all>.+?)的(?:内容|记忆|信息|事情?|消息|话))"
+    r"|(?:请|你)*(?:不用|不要|别|无需)再记[得住着](?P<longer>.+?)了?"
+)
+_TAIL = re.compile(r"(?:(?<![，,\s])[，,\s]{1,3})?(?:谢谢你?|好吗|可以吗|行吗|好不好)$")
+_SOFT = re.compile(r"[吧吗]$")
+_OTHER_MATTER = re.compile(
+    r"[;；。！!?？…]|[，,](?!和|以及|还有|包括|我的|我们的)|怎么|如何|怎样|咋|为什么|为何|吗|是不是"
+)
+# “忘记关灯” says what was not done, “忘记密码” is written on every login page
+_NOT_DONE = re.compile(
+    r"带(?!宽|队)|关(?!于)|锁|交(?!通|易)|提交|提醒|吃|喝|拿|买|还(?!款|有)|回复|告诉|通知|登录|登记|设置|保存|签"
+    r"|打卡$|打电话|打开|发(?!布|票|言|货)|写|做|去|给|叫|问(?!题)|付|穿|洗|充电|拔|插|戴|填|报名|开(?:会|门|灯|机)?$"
+    r"|上班|上传|下载|备份|预订|预约|请假|说|(?:.{0,2}密码)?了|密码$|.*(?:了|在哪里?.*)$"
+)
+_POINTS = re.compile(
+    r"[它他她]们?|[这那](?:[件个条些句])?(?:事情?|想法|问题|主意|话)?|.+(?:别|不要|没|差点|都|又|也|已经)|.*了"
+    "|.*(?:指令|提示词).*"
+)
+
+
+def asked_to_forget(text: str) -> str:
+    """Returns what `text` asks to forget, in its own words, or "" if it asks for no such thing."""
+    words = text.strip()
+    if len(words) > _LONGEST or "\n" in words:
+        return ""
+    asks = words.endswith(("?", "？")) and not words.lower().endswith(("ok?", "okay?"))
+    words = words.rstrip(_ENDING)
+    return _named_in_english(words, asks=asks) or _named_in_chinese(words, asks=asks)
+
+
+def _named_in_english(words: str, *, asks: bool) -> str:
+    found = _ENGLISH.fullmatch(_without(_THANKS, words))
+    if not found or (asks and not found["asks"]):
+        return ""
+    named = (found["words"] or found["kept"] or found["about"]).strip()
+    return "" if _GOES_ON.search(named) or _NO_SUBJECT.fullmatch(named) else named
+
+
+def _named_in_chinese(words: str, *, asks: bool) -> str:
+    polite = _without(_TAIL, words)
+    soft = _SOFT.sub("", polite)
+    found = _CHINESE.fullmatch(soft)
+    if not found or (soft != polite and polite[-1] == "吗" and not found["please"]):
+        return ""
+    groups = ("off", "of", "taken", "kept", "about", "all", "longer")
+    named = next(found[one] for one in groups if found[one]).strip()
+    asked = found["please"] or polite.endswith("吧")
+    if not asked and _tells(found, named):
+        return ""
+    if asks and not found["please"]:
+        return ""
+    return "" if _OTHER_MATTER.search(named) or _POINTS.fullmatch(named) else named
+
+
+def _tells(found: re.Match[str], named: str) -> bool:
+    """True if the sentence, without “please”, tells what somebody forgot: “忘记关灯”."""
+    if found["done"]:
+        return found["you"] is not None
+    told = found["you"] or found["open"] == "忘了" or _NOT_DONE.match(named)
+    return bool(found["open"] and told)
+
+
+def _without(ending: re.Pattern[str], words: str) -> str:
+    """`words` without such endings, however many."""
+    while (shorter := ending.sub("", words)) != words:
+        words = shorter
+    return words

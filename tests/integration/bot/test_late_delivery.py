@@ -1,0 +1,116 @@
+"""Feishu repeats a delivery for hours: days and times count from when something was written or
+pressed, not from when it is answered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.queue.consumer import Lease
+from bot.queue.jobs import EVENT_TASK, Job
+from bot.text.dates.spoken import day
+from bot.worker import handle_event
+from sandbox.world.actors import Speech
+from sandbox.world.clicks import buttons
+from sandbox.world.wire import card_of
+from tests.support.whole_turns import Stage, stage
+
+pytestmark = pytest.mark.anyio
+LATE = timedelta(days=1)
+
+
+@pytest.fixture
+async def late(database_url: str) -> AsyncIterator[Late]:
+    async with stage(database_url) as here:
+        yield Late(here)
+
+
+class Late:
+    """A group in which everything was said and pressed a day before the worker hears of it."""
+
+    def __init__(self, here: Stage) -> None:
+        self.stage = here
+        self.services = replace(here.services, clock=lambda: time.time() + LATE.total_seconds())
+        platform = here.town.platform
+        self.ann = platform.actors.add_person("Ann").open_id
+        self.group = platform.groups.add("Garden", [self.ann]).chat_id
+        self.then = here.services.now()
+
+    async def say(self, text: str, *acts: tuple[str, dict[str, Any]]) -> str:
+        """Returns the card that answers."""
+        self.stage.model.acts = list(acts)
+        told = f"@{self.stage.town.platform.world.bot.name} {text}"
+        self.stage.town.platform.actors.say(Speech(self.ann, self.group, told))
+        return await self._answered()
+
+    async def press(self, label: str) -> str:
+        """Presses a button of the newest card; returns the card that answers."""
+        platform, card = self.stage.town.platform, self._cards()[-1]
+        labels = [one["text"]["content"] for one in buttons(card_of(platform.world, card))]
+        platform.clicks.click(self.ann, card.message_id, value=None, index=labels.index(label))
+        return await self._answered()
+
+    def _cards(self) -> list[Any]:
+        world = self.stage.town.platform.world
+        found = [world.messages[one] for one in world.by_chat[self.group]]
+        return [one for one in found if one.sender == world.bot.open_id]
+
+    async def _answered(self) -> str:
+        events = self.stage.town.events
+        while events:
+            args = {"payload": events.pop(0), "received_ms": int(self.services.clock() * 1000)}
+            await handle_event(
+                self.services, Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
+            )
+        return str(card_of(self.stage.town.platform.world, self._cards()[-1]))
+
+    def row(self, query: str) -> Any:
+        found = self.stage.database.execute(query.encode()).fetchone()
+        assert found is not None
+        return found[0]
+
+
+@pytest.mark.parametrize(
+    ("at", "days", "hour"),
+    [("the day after tomorrow at 9am", 2, 9), ("三天后上午10点", 3, 10)],
+)
+async def test_a_confirmed_reminder_counts_from_its_question(
+    late: Late, at: str, days: int, hour: int
+) -> None:
+    due = (late.then + timedelta(days=days)).replace(hour=hour, minute=0)
+
+    shown = await late.say("what else?", ("set_reminder", {"text": "stretch", "at": at}))
+    assert day(due, "en", now=late.services.now()) in shown
+    await late.press("Confirm")
+
+    assert late.row("select local_at from agent_timers") == f"{due:%Y-%m-%dT%H:%M}"
+
+
+@pytest.mark.parametrize("command", ["/digest today", "/摘要 今天"])
+async def test_a_late_digest_of_today_tells_of_the_day_on_which_it_was_asked(
+    late: Late, command: str
+) -> None:
+    await late.say("remember that the quince launch is on 3 March")
+
+    told = await late.say(command)
+
+    assert "quince launch" in told
+    language = "en" if command.startswith("/d") else "zh"
+    assert day(late.then, language, now=late.services.now()) in told
+
+
+async def test_an_import_ends_when_it_was_asked_for(late: Late) -> None:
+    await late.say("remember that the quince launch is on 3 March")
+    await late.say("/import")
+    await late.press("Preview")
+    await late.press("Import")
+
+    until = late.row("select until from chat_imports")
+
+    assert abs(until - late.then) < timedelta(minutes=5)
