@@ -13,9 +13,9 @@ as $$
         where m.turn_id = t.id and m.role = 'assistant' and m.tool_calls <> '[]'))
 $$;
 
--- The lines of a place by their ids, in the order in which they were said: messages of turns, the cards of one
--- answer as one, and, by negative numbers, lines of the chat's transcript. What tools did is told to the person they
--- did it for, p_actor_id, and to nobody else; of long texts of others the beginning.
+-- The lines of a place by their ids, in the order in which they were said, the last of p_ids last: messages of turns,
+-- the cards of one answer as one, and, by negative numbers, lines of the chat's transcript. What tools did is told to
+-- the person they did it for, p_actor_id, and to nobody else; of long texts of others the beginning.
 create or replace function bot_private.messages_told(
   p_ids bigint[], p_actor_id text, p_chat_id text default null
 ) returns jsonb
@@ -57,7 +57,7 @@ as $$
       || case when t.message_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end
     from heard t, commands c, to_timestamp(t."timestamp" / 1000.0) l (said_at)
   )
-  select coalesce(jsonb_agg(l.line order by l.said_at, l.id), '[]') from lines l
+  select coalesce(jsonb_agg(l.line order by l.id = p_ids[cardinality(p_ids)], l.said_at, l.id), '[]') from lines l
 $$;
 
 -- Characters that a prompt shows of another person's line, or of an answer to one.

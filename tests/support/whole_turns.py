@@ -74,7 +74,9 @@ class Leak(AssertionError):
 class NoWaiting:
     """The stand-in platform sets no limits here."""
 
-    def take(self, key: str, now: float, limit: int, window_s: float) -> float:
+    def take(
+        self, key: str, now: float, limit: int, window_s: float, *, later: bool = True
+    ) -> float:
         return 0.0
 
 
