@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.agents.prompts.shown_notes import with_shown
-from bot.answering.composing import compose
+from bot.answering.composing import cards_of, voice_of
 from bot.answering.question import Turn
 from bot.answering.texts import say
 from bot.files.writing import told_of
 from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply, marked
+from bot.process.long_texts import computed
 from bot.process.timing import stage
 from bot.queue.jobs import Later
 from bot.services import Services
@@ -24,11 +25,12 @@ async def store_reply(
     """Composes the exact card texts and stores them as pending, before anything is sent. Raises
     `Later` when something in the prompt was taken back: then the answer is made without it, and
     what its tools kept is undone."""
+    cards = await _cards(services, turn, answer, spoken)
     with stage("memory_save"):
         state, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
-            cards=_cards(services, turn, answer, spoken),
+            cards=cards,
             tool_calls=with_shown(answer.tool_calls, answer.text),
             buttons=answer.buttons,
             files=[{"content": told_of(file), "file": file} for file in answer.files],
@@ -42,10 +44,11 @@ async def store_reply(
     return marked(stored, answer.buttons)
 
 
-def _cards(services: Services, turn: Turn, answer: Reply, spoken: Language) -> Sequence[str]:
+async def _cards(services: Services, turn: Turn, answer: Reply, spoken: Language) -> Sequence[str]:
     if answer.unsaid or answer.cards:
         return answer.cards
     text, nothing = answer.text, say("nothing-to-say", spoken)
     if turn.heard.decision.reason is Reason.BOT_LAST_ANSWER:
         text = f"{text.strip() or nothing}\n\n{say('last-to-bots', spoken)}"
-    return compose(services, turn, text, nothing=nothing, auto_mention=answer.auto_mention)
+    voice = voice_of(services, turn, answer.auto_mention)
+    return await computed(lambda: cards_of(text, voice, nothing=nothing), len(text))

@@ -39,6 +39,7 @@ from memory.dates.words import (
 _DAY = timedelta(days=1)
 
 Days = tuple[date, date]  # half open
+_LONGEST = 4_000  # characters of a question in which its time is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,9 @@ class DateRange:
 
 
 def date_range(question: str, now: datetime) -> DateRange | None:
-    """The time `question` speaks of, as seen at `now` (aware) by someone in its zone."""
-    return _read(question, now.date(), now.tzinfo)
+    """The time `question` speaks of near its beginning, as seen at `now` (aware) by someone in its
+    zone."""
+    return _read(question[:_LONGEST], now.date(), now.tzinfo)
 
 
 @lru_cache(maxsize=64)  # the steps of a turn ask about one question

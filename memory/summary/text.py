@@ -98,9 +98,10 @@ def references(
 def _at_names(text: str, known: frozenset[str]) -> list[str]:
     """The longest known name behind each "@"."""
     found = []
-    for at in re.finditer("@", text) if known else ():
-        rest = text[at.end() : at.end() + _LONGEST_AT_NAME]
-        fitting = (rest[:length] for length in range(len(rest), 0, -1) if rest[:length] in known)
+    lengths = sorted({len(name) for name in known if len(name) <= _LONGEST_AT_NAME}, reverse=True)
+    for at in re.finditer("@", text) if lengths else ():
+        rest = text[at.end() : at.end() + lengths[0]]
+        fitting = (rest[:length] for length in lengths if rest[:length] in known)
         found += [name for name in [next(fitting, "")] if name]
     return found
 

@@ -24,7 +24,7 @@ from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 
 from sandbox.config import SandboxConfig
-from sandbox.world.frames import CONTROL, DATA, Frame, decode, encode
+from sandbox.world.frames import CONTROL, DATA, GatewayFrame, decode, encode
 
 MOST_CONNECTIONS = 50
 _SERVICE = 33554678
@@ -81,7 +81,7 @@ class LongConnections:
             "seq": "0",
         }
         try:
-            connection.send(encode(Frame(DATA, _SERVICE, told, plain)))
+            connection.send(encode(GatewayFrame(DATA, _SERVICE, told, plain)))
             return _answer(self._acks[message_id].get(timeout=deadline_s))
         except (ConnectionClosed, queue.Empty) as exc:
             raise ConnectionError("no answer in time") from exc
@@ -149,13 +149,13 @@ class LongConnections:
             with self._lock:
                 self._open.remove(connection)
 
-    def _take(self, connection: ServerConnection, frame: Frame) -> None:
+    def _take(self, connection: ServerConnection, frame: GatewayFrame) -> None:
         if frame.method == DATA:
             if waiting := self._acks.get(frame.headers.get("message_id", "")):
                 waiting.put(frame.payload)
         elif frame.headers.get("type") == "ping":
             config = json.dumps(self._client_config).encode()
-            connection.send(encode(Frame(CONTROL, _SERVICE, {"type": "pong"}, config)))
+            connection.send(encode(GatewayFrame(CONTROL, _SERVICE, {"type": "pong"}, config)))
 
 
 def _answer(payload: bytes) -> tuple[int, bytes]:

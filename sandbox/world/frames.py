@@ -12,7 +12,7 @@ _VARINT, _BYTES = 0, 2
 
 
 @dataclass(frozen=True)
-class Frame:
+class GatewayFrame:
     """`method` is CONTROL or DATA; `service` is the connection's."""
 
     method: int
@@ -21,7 +21,7 @@ class Frame:
     payload: bytes = b""
 
 
-def encode(frame: Frame) -> bytes:
+def encode(frame: GatewayFrame) -> bytes:
     """The frame as it travels."""
     parts = [
         _varint(number << 3) + _varint(value)
@@ -32,7 +32,7 @@ def encode(frame: Frame) -> bytes:
     return b"".join([*parts, _sized(8, frame.payload)])
 
 
-def decode(raw: bytes) -> Frame:
+def decode(raw: bytes) -> GatewayFrame:
     """The frame in `raw`. Raises ValueError."""
     numbers: dict[int, int] = {}
     headers: dict[str, str] = {}
@@ -45,7 +45,7 @@ def decode(raw: bytes) -> Frame:
             headers[_text(pair.get(1))] = _text(pair.get(2))
         elif number == 8:
             payload = value
-    return Frame(numbers.get(4, CONTROL), numbers.get(3, 0), headers, payload)
+    return GatewayFrame(numbers.get(4, CONTROL), numbers.get(3, 0), headers, payload)
 
 
 def _fields(raw: bytes) -> Iterator[tuple[int, int | bytes]]:

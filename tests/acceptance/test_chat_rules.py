@@ -16,6 +16,7 @@ from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_commands import card_of, click, decision_on
 from tests.acceptance.test_membership import members, people, rejoin
 from tests.acceptance.test_own_memory import after, private_chat
+from tests.acceptance.test_welcome import newcomer
 
 # What is selected in the form of a chat that changed nothing.
 UNCHANGED = {name: rule.default or "default" for name, rule in RULES.items() if rule.choices}
@@ -109,20 +110,20 @@ def test_in_a_thread_the_settings_of_the_group_come_in_p2p(group: World) -> None
 
 
 def test_in_p2p_the_settings_are_those_of_the_private_chat(world: World) -> None:
-    chats, alice = world.platform.state()["chats"], world.people["Alice"]
+    _, chat = newcomer(world, "Paula")  # with no language yet
     world = copy.copy(world)
-    world.group = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and alice in c["members"])
+    world.group = chat
 
-    question, card = world.ask("Alice", "/settings")
+    question, card = world.ask("Paula", "/settings")
     assert "**My settings in our private chat**" in card
     assert "You can change these" in card
     assert not any(word in card for word in ("owner", "group", "`/mode`", "`/proactive"))
     assert set(selects(card_of(world, question))) == {"language", "digest"}
-    assert "Only groups" in set_rule(world, "Alice", "/mode mention")
+    assert "Only groups" in set_rule(world, "Paula", "/mode mention")
     assert world.rows("select 1 from chat_rules where chat_id = %s", world.group) == []
-    assert "Saved." in set_rule(world, "Alice", "/language en")
-    assert "Saved." in set_rule(world, "Alice", "/language default")
-    chinese = world.ask("Alice", "/设置")[1]
+    assert "Saved." in set_rule(world, "Paula", "/language en")
+    assert "Saved." in set_rule(world, "Paula", "/language default")
+    chinese = world.ask("Paula", "/设置")[1]
     assert "**我在单聊里的设置**" in chinese
     assert "群" not in chinese
 

@@ -206,8 +206,20 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
     "`--also` looks for": (
         "tests/integration/scripts/test_memory_receipts.py::test_words_in_a_file_or_a_log_survived",
     ),
-    "`scripts/memory receipts` gives": (
+    "`scripts/memory receipts` and the console": (
         "tests/integration/scripts/test_memory_receipts.py::test_the_chain_and_the_key_that_verifies_it_are_published",
+        "tests/integration/bot/operations/console/test_receipts_page.py::test_receipts_are_shown_newest_first_and_without_words",
+    ),
+    "a message is edited in Feishu": (
+        "tests/acceptance/test_edits.py::test_the_new_text_replaces_the_old_everywhere",
+        "tests/integration/scripts/test_memory_receipts.py::test_an_edited_message_leaves_a_receipt_of_what_it_said_before",
+    ),
+    "So do the cards that answer": (
+        "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
+    ),
+    "Until then an operator": OUTSIDE,
+    "The turn that shows the copies": (
+        "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
     ),
     "**A receipt proves**": (
         "tests/unit/memory/receipts/test_receipts.py::test_any_changed_byte_is_refused",

@@ -137,14 +137,6 @@ def test_the_claims_of_a_guest_name_their_own_tenant_too() -> None:
     assert (claims["tenant_key"], claims["actor_tenant"]) == ("t", "theirs")
 
 
-def test_whoever_wants_people_kept_apart_has_it_in_the_token() -> None:
-    context = memory_context(
-        chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a", tenant_key="t", chat_type="group"
-    )
-    assert context.claims("person")["sharing"] == "person"
-    assert "sharing" not in context.claims("chat")
-
-
 def test_a_thread_of_comments_is_one_conversation() -> None:
     chat = document_chat("doxx", "7")
     assert place_of(conversation_id(chat, MAIN_ROOT)) == (chat, MAIN_ROOT)
