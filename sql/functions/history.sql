@@ -13,9 +13,9 @@ as $$
         where m.turn_id = t.id and m.role = 'assistant' and m.tool_calls <> '[]'))
 $$;
 
--- The lines of a place by their ids, in the order in which they were said: messages of turns, the cards of one
--- answer as one, and, by negative numbers, lines of the chat's transcript. What tools did is told to the person they
--- did it for, p_actor_id, and to nobody else; of long texts of others the beginning.
+-- The lines of a place by their ids, in the order in which they were said, the last of p_ids last: messages of turns,
+-- the cards of one answer as one, and, by negative numbers, lines of the chat's transcript. What tools did is told to
+-- the person they did it for, p_actor_id, and to nobody else; of long texts of others the beginning.
 create or replace function bot_private.messages_told(
   p_ids bigint[], p_actor_id text, p_chat_id text default null
 ) returns jsonb
@@ -23,35 +23,41 @@ language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   with told as materialized (
     select m.id, m.turn_id, m.role, m.actor_id, m.actor_name, m.created_at, m.message_id, m.tool_calls,
-           m.actor_id = p_actor_id as is_own, case when m.role = 'user' then m.content else (
-             select string_agg(c.content, e'\n\n' order by c.chunk)
-             from public.agent_messages c
-             where c.turn_id = m.turn_id and c.role = m.role and (c.chunk = 0 or c.status <> 'failed')) end as content
+           m.actor_id = p_actor_id as is_own, m.content
     from public.agent_messages m
     where m.id = any (p_ids)
+  ), further as materialized (
+    select c.turn_id, string_agg(e'\n\n' || c.content, '' order by c.chunk) as content
+    from public.agent_messages c
+    where c.turn_id = any (array(select turn_id from told where role = 'assistant')) and c.role = 'assistant'
+      and c.chunk > 0 and c.status <> 'failed'
+    group by c.turn_id
+  ), heard as materialized (
+    select t.number, t.message_id, t.author_id, t.author, t.content, t."timestamp", t.is_bot
+    from public.chat_transcript t
+    where t.chat_id = p_chat_id and t.number = any (array(select -i from unnest(p_ids) i where i < 0))
   ), commands as materialized (
     select bot_private.commands_among(array(
-      select turn_id from told
-      union all select t.message_id from public.chat_transcript t
-      where t.chat_id = p_chat_id and -t.number = any (p_ids))) as ids
+      select turn_id from told union all select message_id from heard)) as ids
   ), lines as (
     select m.id, m.created_at as said_at, jsonb_build_object(
       'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
       'created_at', m.created_at, 'message_id', m.message_id,
       'tool_calls', case when m.is_own then m.tool_calls else '[]' end,
-      'content', case when m.is_own then m.content else left(m.content, bot_private.longest_line(m.role)) end)
+      'content', case when m.is_own then l.content else left(l.content, bot_private.longest_line(m.role)) end)
       || case when m.turn_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end as line
-    from told m, commands c
+    from told m cross join commands c
+    left join further f on f.turn_id = m.turn_id and m.role = 'assistant'
+    cross join lateral (select concat(m.content, f.content) as content) l
     union all
     select -t.number, l.said_at, jsonb_build_object(
       'id', -t.number, 'role', 'user', 'actor_id', t.author_id, 'actor_name', t.author, 'created_at', l.said_at,
       'message_id', t.message_id, 'by_bot', t.is_bot, 'tool_calls', '[]'::jsonb,
       'content', left(t.content, bot_private.longest_line()))
       || case when t.message_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end
-    from public.chat_transcript t, commands c, to_timestamp(t."timestamp" / 1000.0) l (said_at)
-    where t.chat_id = p_chat_id and -t.number = any (p_ids)
+    from heard t, commands c, to_timestamp(t."timestamp" / 1000.0) l (said_at)
   )
-  select coalesce(jsonb_agg(l.line order by l.said_at, l.id), '[]') from lines l
+  select coalesce(jsonb_agg(l.line order by l.id = p_ids[cardinality(p_ids)], l.said_at, l.id), '[]') from lines l
 $$;
 
 -- Characters that a prompt shows of another person's line, or of an answer to one.
@@ -88,6 +94,8 @@ declare
   v_opening public.agent_messages;  -- the mention that opened the thread
   v_from bigint;
   v_since timestamptz;
+  v_talk_since timestamptz;
+  v_stored bigint[];
 begin
   if v_root <> 'main' and v_is_thread then
     v_root_turn := (
@@ -109,28 +117,37 @@ begin
       and case when v_is_thread then c.id = p_conversation_id
           -- a thread's time is that of the hour
           else c.chat_id = p_chat_id and c.updated_at >= v_since - interval '1 hour' end), 0);
+  if v_from > 0 then
+    v_talk_since := (select f.created_at from public.agent_messages f where f.id = v_from);
+  end if;
+  -- one small statement for each place: every table in one has all its policies, and most places are empty
+  v_stored := array(
+    select m.id from public.agent_messages m
+    where m.conversation_id = p_conversation_id and m.id < p_question
+      and m.turn_id is distinct from v_root_turn
+    order by m.id desc limit most);
+  if not v_is_thread or v_opening.id is not null then
+    v_stored := v_stored || array(
+      select m.id from public.agent_messages m
+      where m.chat_id = p_chat_id and m.conversation_id <> p_conversation_id
+        and m.id < coalesce(v_opening.id, p_question) and m.created_at >= v_since
+      order by m.id desc limit most);
+  end if;
+  if v_root_turn is not null then
+    v_stored := v_stored || array(
+      select m.id from public.agent_messages m
+      where m.turn_id = v_root_turn and m.chat_id = p_chat_id and m.id < p_question);
+  end if;
   return array(
     with stored as (
-      (select m.* from public.agent_messages m
-       where m.conversation_id = p_conversation_id and m.id < p_question
-         and m.turn_id is distinct from v_root_turn
-       order by m.id desc limit most)
-      union all
-      (select m.* from public.agent_messages m
-       where (not v_is_thread or v_opening.id is not null) and m.chat_id = p_chat_id
-         and m.conversation_id <> p_conversation_id and m.id < coalesce(v_opening.id, p_question)
-         and m.created_at >= v_since
-       order by m.id desc limit most)
-      union all
-      select m.* from public.agent_messages m
-      where m.turn_id = v_root_turn and m.chat_id = p_chat_id and m.id < p_question
+      select m.* from public.agent_messages m where m.id = any (v_stored)
     ), talk as (
       select t.number, t.message_id, t.root_id, t.content, l.said_at
       from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
       where not v_alone and t.tenant_key = p_tenant_key and t.chat_id = p_chat_id and not t.ours
         and (not v_is_thread or v_root in (t.root_id, t.message_id) or l.said_at < v_opening.created_at)
         and (v_is_thread or l.said_at >= v_since)
-        and l.said_at > coalesce((select f.created_at from public.agent_messages f where f.id = v_from), '-infinity')
+        and l.said_at > coalesce(v_talk_since, '-infinity')
       order by t."timestamp" desc limit most
     ), lines as (
       select s.id, s.created_at as said_at, octet_length(left(s.content, bot_private.longest_line(s.role))) as bytes,

@@ -260,8 +260,7 @@ begin
     'turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
     'history', bot_private.messages_told(bot_private.window_ids(
         p_tenant_key, p_conversation_id, p_chat_id, p_user_id, p_actor_id, v_question, p_recent_s,
-        p_history_limit - 1, bot_private.others_bytes()), p_actor_id, p_chat_id)
-      || bot_private.messages_told(array[v_question], p_actor_id),
+        p_history_limit - 1, bot_private.others_bytes()) || v_question, p_actor_id, p_chat_id),
     'done', to_jsonb(v_turn.done),
     'working_memory',
       bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key, p_content),
