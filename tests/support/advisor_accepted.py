@@ -64,7 +64,7 @@ PGRLS: Mapping[str, Accepted] = {
     ),
     "SEC014": (
         r"bot_private\.\w+",
-        37,
+        39,
         "outside the API's schema, behind functions that check the claims of the token; the search "
         "path is fixed",
     ),
