@@ -47,7 +47,9 @@ from tests.support.store_jobs import Memory
 from tests.support.whole_turns import NoWaiting
 
 MESSAGE = r"POST /open-apis/im/v1/messages(/\w+/reply)?|POST /open-apis/ephemeral/v1/send"
-LAST_WORD = r"PUT /open-apis/cardkit/v1/cards/\w+"
+LAST_WORD = (
+    r"(?:PUT /open-apis/cardkit/v1/cards/\w+|POST /open-apis/cardkit/v1/cards/\w+/batch_update)"
+)
 
 Point = Literal[
     "before", "arriving", "after", "marked", "broken", "refused",
