@@ -64,6 +64,15 @@ def answered_slowly(world: World) -> None:
     world.settled(world.ask("Alice", "and what comes next?", root_id=question)[0])
 
 
+def finished_in_two_calls(world: World) -> None:
+    """Where Feishu refuses to finish a live card in one."""
+    cards = "/open-apis/cardkit/v1/cards/"
+    world.platform.post("/faults", path_prefix=cards, method="POST", code=200220, times=1)
+    text = "The launch is on 3 March, and everything else waits until then. " * 6
+    world.model.control("script", {"rules": [{"reply": {"text": text, "duration_s": 2}}]})
+    world.settled(world.ask("Alice", "when is the launch?")[0])
+
+
 def quoted_and_looked_back(world: World) -> None:
     group = world.in_a_new_group()
     said = group.say("Bob", "the venue is the blue hall")
@@ -119,6 +128,7 @@ def calls(processes: World) -> list[dict[str, Any]]:
     """What the platform recorded of a run through all of it."""
     for feature in (
         answered_slowly,
+        finished_in_two_calls,
         quoted_and_looked_back,
         withdrawn,
         settings_shown,
