@@ -82,7 +82,7 @@ async def _first(services: Services, source: QuestionSource) -> QuotedMessage | 
     """
     request, parent = source.request, source.request.parent_id
     in_talk = next((record for record in source.talk if record.message_id == parent), None)
-    seen = any(message.message_id == parent for message in source.history)
+    seen = _is_seen(source, parent)
     if in_talk and in_talk.content == UNREADABLE_CARD:
         in_talk = None
     told = seen or (in_talk and not holds_attachment(in_talk.content))
@@ -109,7 +109,7 @@ async def _quoted_further(
     from them stays away; None: nothing of it is told."""
     request = source.request
     in_talk = next((record for record in source.talk if record.message_id == message_id), None)
-    seen = any(message.message_id == message_id for message in source.history)
+    seen = _is_seen(source, message_id)
     if seen or (in_talk and not holds_attachment(in_talk.content)):
         return None
     if own := await _own(services, source.context, message_id):
@@ -122,6 +122,15 @@ async def _quoted_further(
     if raw.chat_id not in ("", request.chat_id) or raw.create_time_ms < source.told_since_ms:
         return None
     return await _from_feishu(services, source, messages)
+
+
+def _is_seen(source: QuestionSource, message_id: str) -> bool:
+    """True if the conversation of the prompt has all of the message: of one that was overheard it
+    has no files and pictures."""
+    return any(
+        one.message_id == message_id and (one.id >= 0 or not holds_attachment(one.content))
+        for one in source.history
+    )
 
 
 async def _with_attachments(
