@@ -27,6 +27,7 @@ from memory.scope import AgentMemoryContext
 log = structlog.get_logger()
 
 _MOST_LEVELS = 3
+_LONGEST_OVERHEARD = 1000  # characters; longest_line in SQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ async def _first(services: Services, source: QuestionSource) -> QuotedMessage | 
     seen = _is_seen(source, parent)
     if in_talk and in_talk.content == UNREADABLE_CARD:
         in_talk = None
-    told = seen or (in_talk and not holds_attachment(in_talk.content))
+    told = seen or (in_talk and _is_whole(in_talk.content))
     if not request.quotes and told:
         return None
     if own := await _own(services, source.context, parent):
@@ -110,7 +111,7 @@ async def _quoted_further(
     request = source.request
     in_talk = next((record for record in source.talk if record.message_id == message_id), None)
     seen = _is_seen(source, message_id)
-    if seen or (in_talk and not holds_attachment(in_talk.content)):
+    if seen or (in_talk and _is_whole(in_talk.content)):
         return None
     if own := await _own(services, source.context, message_id):
         known = _from_memory(services.people.of(request.tenant_key), own)
@@ -125,12 +126,16 @@ async def _quoted_further(
 
 
 def _is_seen(source: QuestionSource, message_id: str) -> bool:
-    """True if the conversation of the prompt has all of the message: of one that was overheard it
-    has no files and pictures."""
+    """True if the conversation of the prompt has all of the message."""
     return any(
-        one.message_id == message_id and (one.id >= 0 or not holds_attachment(one.content))
+        one.message_id == message_id and (one.id >= 0 or _is_whole(one.content))
         for one in source.history
     )
+
+
+def _is_whole(overheard: str) -> bool:
+    """True if the prompt has all of it: it has the beginning, and no files and pictures."""
+    return len(overheard) < _LONGEST_OVERHEARD and not holds_attachment(overheard)
 
 
 async def _with_attachments(

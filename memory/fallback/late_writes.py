@@ -39,9 +39,10 @@ def late_write(
     if function == "hear_message" and "p_records" in params:
         # Without the memory the decision is made, and stored, by a call of its own.
         function = "append_to_conversation"
-        params = {name: params[name] for name in _OF_RECORDS}
     if function not in _RECORDS:
         return None
+    if function == "append_to_conversation":  # what was said before is told with the answer
+        params = {name: params[name] for name in _OF_RECORDS}
     records = json.loads(str(params["p_records"]))
     return LateWrite(
         function,

@@ -55,6 +55,7 @@ def test_yesterday_is_the_day_before_in_the_zone(world: World, question: str) ->
     lines = [line for _, text in prompt for line in text.splitlines() if " harvest" in line]
     yesterday = f"[{midnight - timedelta(days=1):%Y-%m-%d} 22:00]"
     assert f"{yesterday} Alice: apricot harvest" in lines
-    answer = lines[lines.index(f"{yesterday} Alice: apricot harvest") + 1]
-    assert answer == "@Alice echo: Alice: apricot harvest"
+    assert f"{yesterday} Alice: apricot harvest" in lines
+    # Within a day it stands in the window, later among what is recalled.
+    assert any(line.endswith("@Alice echo: Alice: apricot harvest") for line in lines)
     assert not any(raw in line for line in lines for raw in ("oc_", "om_", "feishu:", "<at"))

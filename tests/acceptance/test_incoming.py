@@ -72,7 +72,11 @@ def test_a_card_made_for_somebody_else_is_read_from_the_chat(world: World) -> No
 def test_the_first_message_of_a_thread_is_given_unless_it_spoke_to_the_bot(world: World) -> None:
     plan = world.say("Alice", "Plan: ship on Friday")
     world.ask("Bob", "what do you think?", reply_to=plan)
-    assert "Plan: ship on Friday" in asked(world)
+    texts = [text for _, text in prompt_of(world.model.requests()[-1])]
+    assert "\n".join(texts).count("Plan: ship on Friday") == 1
+    long = world.say("Alice", f"Plan B: {'ship ' * 250}on Sunday")
+    world.ask("Bob", "what do you think?", reply_to=long)
+    assert "on Sunday" in asked(world), "the window has the beginning only"
 
     secret, _ = world.ask("Alice", "my secret word is apricot")
     world.ask("Bob", "what do you know?", reply_to=secret)

@@ -62,7 +62,7 @@ def serving(app: Flask) -> Iterator[str]:
 
 @contextmanager
 def running_tenant(gateway: Gateway | None = None) -> Iterator[Tenant]:
-    """With `gateway` the tenant has long connections, too."""
+    """With `gateway` the tenant's long connections lead there."""
     config = SandboxConfig(
         app_id=APP_ID, app_secret=APP_SECRET, encrypt_key=ENCRYPT_KEY, verification_token=TOKEN
     )
@@ -74,7 +74,7 @@ def running_tenant(gateway: Gateway | None = None) -> Iterator[Tenant]:
             status, answer = gateway._endpoint(request.get_json())
             return answer, status
 
-        app.add_url_rule("/callback/ws/endpoint", view_func=endpoint, methods=["POST"])
+        app.view_functions["long_connection.endpoint"] = endpoint
     with serving(app) as url:
         yield Tenant(url, platform)
     platform.close()
