@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 
 DID_NOTHING = re.compile(
@@ -23,6 +25,19 @@ def said(world: World, text: str, root: str = "", chat: str | None = None) -> tu
     more = {"root_id": root} if root else {}
     question, shown = world.ask("Alice", text, chat=chat, **more)
     return question, shown.partition("</at>")[2].strip() or shown
+
+
+def answer_to(world: World, command: str) -> str:
+    """The answer, in the thread or beside the group for Alice alone."""
+    beside = {one["message_id"] for one in world.platform.messages(world.group)}
+    question = world.say("Alice", f"@{world.bot_name} {command}")
+
+    def answers() -> list[dict[str, Any]]:
+        shown = (m for m in world.platform.messages(world.group) if m["visible_to"])
+        alone = [m for m in shown if m["message_id"] not in beside and not m["deleted"]]
+        return world.answers(question) or alone
+
+    return markdown(eventually(answers, what=f"an answer to {command}")[-1])
 
 
 @pytest.mark.parametrize(
@@ -56,10 +71,7 @@ def test_each_command_of_the_help_is_one(world: World, ask: str) -> None:
     for command in commands:
         if command in ("/memory", "/记忆"):
             continue  # only who asks sees its card, see test_own_memory.py
-        if command in ("/settings", "/设置"):
-            answered = markdown(world.ask_alone("Alice", command))
-        else:
-            _, answered = said(world, command)
+        answered = answer_to(world, command)
         assert not DID_NOTHING.search(answered), (command, answered)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,6 +150,15 @@ class Talk:
         return found
 
 
+def _assert_in_time(rows: Sequence[Mapping[str, Any]]) -> None:
+    """A question has the time when it was written, which may be before the answer to the last."""
+    asked, answered = ([row["created_at"] for row in rows if row["role"] == role]
+                       for role in ("user", "assistant"))  # fmt: skip
+    assert asked == sorted(asked)
+    assert answered == sorted(answered)
+    assert all(one <= other for one, other in zip(asked, answered, strict=True))
+
+
 def assert_stored_in_order(talk: Talk, thread: Thread) -> None:
     """The thread as the memory has it: every question and its answer, once, in order, as sent."""
     questions = [one for one in talk.asked if one.thread is thread]
@@ -161,8 +170,7 @@ def assert_stored_in_order(talk: Talk, thread: Thread) -> None:
     assert [(row["role"], row["turn_id"]) for row in rows] == [
         (role, turn) for turn in expected for role in ("user", "assistant")
     ]
-    times = [row["created_at"] for row in rows]
-    assert times == sorted(times)
+    _assert_in_time(rows)
     cards = talk.cards(questions)
     for question, row in zip(questions, rows[3::2], strict=True):
         (card,) = cards[question.message_id]
@@ -221,8 +229,7 @@ def assert_stored_once(talk: Talk, thread: Thread, stay: list[Question]) -> None
         "select * from agent_messages where conversation_id = %s order by id",
         thread.conversation_id,
     )
-    times = [row["created_at"] for row in rows]
-    assert times == sorted(times)
+    _assert_in_time(rows)
     turns = [thread.opening, *(question.message_id for question in questions)]
     assert sorted((row["turn_id"], row["role"]) for row in rows) == sorted(
         (turn, role) for turn in turns for role in ("user", "assistant")
