@@ -408,7 +408,8 @@ def test_an_offer_in_p2p_goes_with_its_question_too(world: World) -> None:
     take_back(world, "Alice", question)
 
     def gone() -> bool:
-        return bool(world.platform.messages(alone)[-1]["deleted"])
+        shown = {one["message_id"]: one for one in world.platform.messages(alone)}
+        return bool(shown[offer["message_id"]]["deleted"])
 
     eventually(gone, what="the offer goes")
 
