@@ -40,7 +40,8 @@ def press(world: World, who: str, card: dict[str, Any], label: str, **values: st
     index = buttons(card).index(label)
 
     def submit() -> None:
-        click(world, who, card, index=index, form=values)
+        shown = click(world, who, card, index=index, form=values)
+        assert shown["code"] == 0, shown
 
     return markdown(after(world, world.group, submit))
 
