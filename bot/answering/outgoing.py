@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bot.answering.hearing import before_answer
 from bot.answering.question import Turn, told
 from bot.feishu import markup
-from bot.outbox.delivery import Delivered
+from bot.outbox.delivery import Delivered, Target
 from bot.outbox.sending import After, Outcome, Outgoing, Told, send
 from bot.outbox.streaming import CardStream
 from bot.queue.consumer import Lease
@@ -16,6 +16,7 @@ from bot.text.card_names import from_card
 from bot.text.slash_commands import quietens
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.rpc import Statement
+from memory.scope import MAIN_ROOT
 
 _OVER = ("sent", "failed", "cancelled")
 
@@ -77,6 +78,7 @@ def _outgoing(
         reply,
         turn.target,
         turn.names.known,
+        instead=_without_card(turn),
         since_ms=lease.job.maybe_sent_ms if lease else 0,
         question=turn.question,
         asked_ms=turn.request.create_time_ms or turn.received_ms,
@@ -85,6 +87,14 @@ def _outgoing(
         plain=_is_plain(opened, reply),
         streamed=stream is not None and stream.may_be_kept,
     )
+
+
+def _without_card(turn: Turn) -> Target | None:
+    """Where a press is answered when its card is gone: what it deletes can take the card along."""
+    if not turn.origin.is_pressed:
+        return None
+    root = turn.context.root_id
+    return Target("" if root == MAIN_ROOT else root, turn.request.chat_id, turn.target.in_thread)
 
 
 def _is_plain(opened: OpenTurn, reply: tuple[StoredCard, ...]) -> bool:

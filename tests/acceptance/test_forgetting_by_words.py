@@ -77,6 +77,26 @@ def test_what_was_kept_and_said_is_shown_and_deleted_with_one_press(
     eventually(lambda: not answers_with(world, word), what="no card shows it")
 
 
+@pytest.mark.parametrize("place", ["group", "p2p"])
+def test_what_was_deleted_is_told_though_the_pressed_card_is_gone_already(
+    world: World, word: str, place: str
+) -> None:
+    chat = world.group if place == "group" else newcomer(world, f"Nina {word}")[1]
+    who = "Alice" if place == "group" else f"Nina {word}"
+    world.settled(world.ask(who, f"the gym code is {word}", chat=chat)[0])
+    question, _ = world.ask(who, "/forget the gym code", chat=chat)
+    world.settled(question)
+    card = world.answers(question, chat=chat)[0]
+    reply = f"/open-apis/im/v1/messages/{card['message_id']}/reply"
+    world.platform.post("/faults", path_prefix=reply, method="POST", code=230011)
+    index = buttons(card).index("Delete what is chosen")
+
+    told = after(world, chat, lambda: click(world, who, card, index=index, form={}))
+
+    assert "Deleted: " in markdown(told)
+    assert told["root_id"] == ("" if place == "p2p" else question)
+
+
 def test_nothing_found_and_the_words_of_others_are_never_said_to_be_deleted(
     world: World, word: str
 ) -> None:
