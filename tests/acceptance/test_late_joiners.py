@@ -60,3 +60,13 @@ def test_what_was_said_before_the_newest_member_joined_is_not_told_where_the_gro
 
     set_history(group, "shown")
     assert "quince launch is on" in ask(group, "Alice", "/digest")
+
+
+def test_nor_is_what_was_said_to_nobody_before_the_first_question(group: World) -> None:
+    set_history(group, "hidden")
+    group.say("Bob", "the quince party is on Friday")
+    rejoin(group, "陈晨")
+    group.say("Bob", "the medlar party is on Sunday")
+
+    assert "Friday" not in ask(group, "Alice", "when is the quince party?")
+    assert "Sunday" in ask(group, "Alice", "when is the medlar party?")

@@ -7,6 +7,7 @@ import requests
 
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, prompt_of
+from tests.acceptance.test_welcome import newcomer
 
 
 def prompt(world: World) -> str:
@@ -65,6 +66,26 @@ def test_what_somebody_said_before_having_it_forgotten_is_not(world: World) -> N
 
     world.settled(world.say("Alice", f"@{world.bot_name} and who is it now?"))
     assert "Plum" not in prompt(world), "the conversation that began with the answer"
+
+
+def test_what_was_corrected_edited_and_taken_back_meanwhile_holds(world: World) -> None:
+    """Three people speak to nobody in particular; a fourth, who read none of it, asks."""
+    gone = world.say("Alice", "the caterer is Plum & Sons")
+    world.say("Bob", "no, the caterer is Fig Brothers")
+    edited = world.say("陈晨", "交接是3月3号")
+    world.platform.post("/recall", message_id=gone, **{"as": world.people["Alice"]})
+    world.platform.post(
+        "/edit", message_id=edited, text="交接是3月10号", **{"as": world.people["陈晨"]}
+    )
+    newcomer(world, "Dana")
+    world.platform.post("/join", chat_id=world.group, open_id=world.people["Dana"])
+    world.ask("Dana", "who is the caterer, and when is the handover?")
+
+    text = prompt(world)
+    assert "Plum" not in text
+    assert text.count("Bob: no, the caterer is Fig Brothers") == 1
+    assert text.count("陈晨: 交接是3月10号") == 1
+    assert "3月3号" not in text
 
 
 def test_feishu_is_asked_once_for_it(world: World) -> None:
