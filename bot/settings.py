@@ -20,7 +20,6 @@ from zoneinfo import ZoneInfo
 
 from bot.process import environment
 from bot.process import settings_rules as rules
-from bot.process.machine_zone import machine_zone
 from bot.process.settings_rules import SettingsError as SettingsError
 from bot.text.address_template import AutoMention, MentionTemplate, auto_mention_of
 from bot.text.languages import Sentence
@@ -252,7 +251,7 @@ def load(**overrides: object) -> Settings:
     if settings.embedded_database or not settings.feishu_app_id:
         _require_folder(settings.data_dir)
     if not settings.feishu_app_id:
-        zone = settings.timezone or machine_zone()
+        zone = settings.timezone or environment.machine_zone()
         return replace(settings, timezone=zone, **_sandbox_credentials(settings))
     _require_app(settings)
     return settings

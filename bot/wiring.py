@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import structlog
 
 from bot.agents.configured_models import Models
-from bot.agents.embeddings.embedder import Embedder, build_embedder, find
+from bot.agents.embeddings.embedder import build_embedder
 from bot.agents.llm.token_metering import Meter
 from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import McpServers
 from bot.agents.operator_files import load_own_servers, specialists
 from bot.agents.summaries.summariser import build_summariser
-from bot.agents.tools.deps import Recall, RecallScope
 from bot.answering.judge import build_judge
-from bot.answering.told_passages import told_passages
+from bot.answering.recall import NamesIn, recall_tool
 from bot.features.registry import TOOLS
 from bot.feishu.authorization import UserAuthorization
 from bot.feishu.client import FeishuClient
@@ -46,9 +44,8 @@ from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.rpc import LateRpc
 from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import StoreJobs
-from memory.recall.reading import Recalled
+from memory.recall.reading import Label
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext
 from memory.sealing import Sealer
 from memory.store import MemoryStore
 from memory.tables.chats import ChatStore
@@ -110,7 +107,7 @@ async def open_services(
                 Stores(
                     store,
                     NoteStore(rpc),
-                    _recall(store, people, embedder),
+                    recall_tool(store, embedder, settings.zone, _names_in(people)),
                     TimerStore(rpc),
                     embedder.likeness if embedder else None,
                 ),
@@ -217,18 +214,9 @@ def _manager(
     )
 
 
-def _recall(store: MemoryStore, people: People, embedder: Embedder | None) -> Recall:
-    async def recall(
-        context: AgentMemoryContext,
-        query: str,
-        scope: RecallScope,
-        k: int,
-        asking: str,
-        at: datetime,
-    ) -> Recalled:
-        found = await find(store, embedder, context, query, now=at, scope=scope, k=k + 1)
-        earlier = [passage for passage in found if passage.turn_id != asking]
-        names = people.of(context.tenant_key)
-        return told_passages(earlier[:k], context, at, names.known, names.label, query)
+def _names_in(people: People) -> NamesIn:
+    def names_in(tenant_key: str) -> tuple[Mapping[str, str], Label]:
+        names = people.of(tenant_key)
+        return names.known, names.label
 
-    return recall
+    return names_in

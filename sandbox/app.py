@@ -10,11 +10,11 @@ from sandbox.config import SandboxConfig
 from sandbox.control import control_api
 from sandbox.extras import Extras
 from sandbox.grants import device_grants
-from sandbox.long_connection import long_connection
 from sandbox.own_origin import keep_to_own_origin
 from sandbox.page import page
 from sandbox.platform import SandboxPlatform
 from sandbox.registration import accounts
+from sandbox.views.authentication import connection_endpoint
 from sandbox.world.push import Post
 
 
@@ -44,7 +44,7 @@ def create_sandbox(
     app.register_blueprint(open_apis())
     app.register_blueprint(accounts())
     app.register_blueprint(device_grants())
-    app.register_blueprint(long_connection())
+    app.add_url_rule("/callback/ws/endpoint", view_func=connection_endpoint, methods=["POST"])
     app.register_blueprint(control_api(inspector, extras or Extras()))
     app.register_blueprint(page())
     return app

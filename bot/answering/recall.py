@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
+from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.agents.embeddings.embedder import COMMANDS_AMONG, QuestionVector, asked_beside, find, said
+from bot.agents.embeddings.embedder import (
+    COMMANDS_AMONG,
+    Embedder,
+    QuestionVector,
+    asked_beside,
+    find,
+    said,
+)
 from bot.agents.prompts.drawn_on import note_sources
+from bot.agents.tools.deps import Recall, RecallScope
 from bot.answering.question import Turn
 from bot.answering.told_passages import told_passages
 from bot.process import timing
@@ -30,8 +39,10 @@ from memory.recall.passages import (
     recall_at_once,
     usual_scope,
 )
-from memory.recall.reading import Recalled
+from memory.recall.reading import Label, Recalled
 from memory.recall.worth_telling import MOST_TOLD, worth_telling
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore
 
 log = structlog.get_logger()
 
@@ -137,6 +148,32 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
     except StoreError as exc:
         _log_missing(turn, exc)
         return ()
+
+
+NamesIn = Callable[[str], tuple[Mapping[str, str], Label]]
+"""tenant_key → the names of people in at-tags, and what a speaker is called."""
+
+
+def recall_tool(
+    store: MemoryStore, embedder: Embedder | None, zone: ZoneInfo, names_in: NamesIn
+) -> Recall:
+    """What the tool `recall` calls; its times are in `zone`."""
+
+    async def recall(
+        context: AgentMemoryContext,
+        query: str,
+        scope: RecallScope,
+        k: int,
+        asking: str,
+        at: datetime,
+    ) -> Recalled:
+        now = at.astimezone(zone)
+        found = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
+        earlier = [passage for passage in found if passage.turn_id != asking]
+        known, label = names_in(context.tenant_key)
+        return told_passages(earlier[:k], context, now, known, label, query)
+
+    return recall
 
 
 def _log_missing(turn: Turn, exc: StoreError) -> None:

@@ -1,16 +1,18 @@
-"""What the environment and `.env` say, and how a text there becomes a value."""
+"""What the environment, `.env` and the machine say, and how a text there becomes a value."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
 FILE = Path(".env")
+_LOCAL_TIME, _NAMED = Path("/etc/localtime"), Path("/etc/timezone")
 _FLAGS = {
     **dict.fromkeys(("true", "yes", "on", "1", "t", "y"), True),
     **dict.fromkeys(("false", "no", "off", "0", "f", "n"), False),
@@ -67,3 +69,22 @@ def _described(kind: Any, limits: Mapping[str, float]) -> str:
     plain = next((one for one in get_args(kind) if one is not NoneType), kind)
     bounds = [f"{word} {limits[name]:g}" for name, word in _BOUNDS.items() if name in limits]
     return ", ".join((_CALLED.get(plain, "a text"), *bounds))
+
+
+def machine_zone(local_time: Path = _LOCAL_TIME, named: Path = _NAMED) -> str:
+    """The IANA name of this machine's time zone, or "" where the machine does not tell."""
+    return next(filter(_is_zone, _candidates(local_time, named)), "").removeprefix("Etc/")
+
+
+def _candidates(local_time: Path, named: Path) -> Iterator[str]:
+    yield os.environ.get("TZ", "").removeprefix(":")
+    yield str(local_time.resolve()).rpartition("/zoneinfo/")[2]
+    if named.is_file():
+        yield named.read_text(encoding="utf-8", errors="replace").strip()
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        return bool(name) and bool(ZoneInfo(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False

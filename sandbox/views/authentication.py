@@ -1,4 +1,5 @@
-"""REST views of people's own tokens (open.feishu.cn, authentication-management; RFC 8628)."""
+"""REST views of people's own tokens (open.feishu.cn, authentication-management; RFC 8628), and of
+the address of an app's long connection."""
 
 from typing import Any
 
@@ -21,6 +22,13 @@ def oauth_token() -> Response:
         _check_app(body)
         issued = _issued(body)
     return json_response(_token_body(issued))
+
+
+def connection_endpoint() -> Response:
+    """POST /callback/ws/endpoint. The app sends its secret, and no token."""
+    body = json_body()
+    connections = current_platform().connections
+    return json_response(connections.endpoint(body.get("AppID"), body.get("AppSecret")))
 
 
 def user_info() -> Response:

@@ -74,7 +74,7 @@ def running_tenant(gateway: Gateway | None = None) -> Iterator[Tenant]:
             status, answer = gateway._endpoint(request.get_json())
             return answer, status
 
-        app.view_functions["long_connection.endpoint"] = endpoint
+        app.view_functions["connection_endpoint"] = endpoint
     with serving(app) as url:
         yield Tenant(url, platform)
     platform.close()

@@ -10,27 +10,23 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
 from bot.agents.configured_models import Models
-from bot.agents.embeddings.embedder import build_embedder, find
+from bot.agents.embeddings.embedder import build_embedder
 from bot.agents.manager import Manager, Stores
 from bot.agents.operator_files import specialists
 from bot.agents.prompts.prompt import AgentAnswer, Prompt
 from bot.agents.tool_types.tool import Tool
-from bot.agents.tools.deps import Recall, RecallScope
-from bot.answering.told_passages import told_passages
+from bot.answering.recall import NamesIn, recall_tool
 from bot.operations.replay.rebuilt_prompt import Rebuilt, rebuild
 from bot.operations.replay.turn_record import FIND, MESSAGES, OF_TURN, RecordedTurn
 from bot.settings import Settings
 from memory.backends.postgres import connection_pool
 from memory.backends.rehearsal import RehearsalRpc
-from memory.recall.reading import Recalled
-from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from memory.text import one_line
@@ -110,7 +106,11 @@ async def ask_again(
         store = MemoryStore(rpc)
         manager = Manager(
             models.main(),
-            stores=Stores(store, NoteStore(rpc), _recall(settings, store, dict(known))),
+            stores=Stores(
+                store,
+                NoteStore(rpc),
+                recall_tool(store, None, settings.zone, _names_in(dict(known))),
+            ),
             tools=tools,
             specialists=specialists(settings, ()),
             model_named=models.named,
@@ -125,21 +125,8 @@ async def answered(manager: Manager, prompt: Prompt, settings: Settings) -> Reru
     return Rerun(answer, time.perf_counter() - started)
 
 
-def _recall(settings: Settings, store: MemoryStore, known: dict[str, str]) -> Recall:
+def _names_in(known: dict[str, str]) -> NamesIn:
     def label(open_id: str, name: str) -> str:
         return one_line(known.get(open_id) or name) or open_id
 
-    async def recall(
-        context: AgentMemoryContext,
-        query: str,
-        scope: RecallScope,
-        k: int,
-        asking: str,
-        at: datetime,
-    ) -> Recalled:
-        now = at.astimezone(settings.zone)
-        found = await find(store, None, context, query, now=now, scope=scope, k=k + 1)
-        earlier = [passage for passage in found if passage.turn_id != asking]
-        return told_passages(earlier[:k], context, now, known, label, query)
-
-    return recall
+    return lambda _: (known, label)

@@ -10,7 +10,7 @@ import pytest
 
 from bot.agents.prompts.prompt import circumstances
 from bot.answering.summaries import told
-from bot.process.machine_zone import machine_zone
+from bot.process.environment import machine_zone
 from bot.services import Services
 from bot.settings import SettingsError, load
 from memory.recall.dates import date_range
