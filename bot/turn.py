@@ -18,7 +18,7 @@ from bot.answering.between_turns import tend_later
 from bot.answering.chat_state import within_topic
 from bot.answering.conversation_metrics import measure
 from bot.answering.foreign_ids import may_be_meant, with_own_ids
-from bot.answering.hearing import Heard, listen, looked_back, opening_args
+from bot.answering.hearing import Heard, listen, opening_args, with_earlier_talk
 from bot.answering.outgoing import send_reply
 from bot.answering.progress_frames import Showing
 from bot.answering.question import Turn, begin, knowing, language
@@ -94,7 +94,7 @@ async def handle_request(
         return
     async with services.shares.hold(asker_of(request)):
         await room_to_begin()
-        heard = await looked_back(services, request, turn.heard, bot)
+        heard = await with_earlier_talk(services, request, turn.heard, bot)
         await _take_turn(services, replace(turn, heard=heard), answering, lease)
 
 

@@ -182,9 +182,11 @@ def opening_args(
     return args
 
 
-async def looked_back(services: Services, request: TurnRequest, heard: Heard, bot: Person) -> Heard:
-    """What was heard, with what was said before it where this worker knows of no conversation in
-    the chat: nothing of it is stored then, and the question may be about it."""
+async def with_earlier_talk(
+    services: Services, request: TurnRequest, heard: Heard, bot: Person
+) -> Heard:
+    """Adds what people said before the message, unless this worker knows of a conversation in the
+    chat. Without a conversation nothing was stored, and the question may be about the last line."""
     if heard.kept or not follows(services, request):
         return heard
     transcripts, now_ms = services.transcripts, heard.message.timestamp

@@ -62,8 +62,8 @@ class HeldTranscript:
 
 
 class EarlierTalk:
-    """What was said before anybody named the bot, by place: looked up once for all who ask there
-    within a time."""
+    """Talk from before the bot was named, by place. Everybody who asks there within a time shares
+    one look-up."""
 
     def __init__(self) -> None:
         self._looks: OrderedDict[tuple[str, ...], tuple[int, asyncio.Task[Records]]] = OrderedDict()
@@ -71,7 +71,8 @@ class EarlierTalk:
     async def within(
         self, since_ms: int, now_ms: int, place: tuple[str, ...], look: Callable[[], Look]
     ) -> Records:
-        """What `look` found in the place, oldest first, if it found anything since."""
+        """Returns what `look` finds in the place, oldest first; of a look-up since `since_ms` (ms
+        since epoch) what that found."""
         known = self._looks.get(place)
         if known is None or known[0] < since_ms:
             known = self._looks[place] = now_ms, asyncio.create_task(look())
