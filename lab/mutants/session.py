@@ -94,6 +94,10 @@ class Running:
     def _run(self, mutant: Changed, items: Sequence[pytest.Item], limit_s: float) -> str:
         """Runs one mutant in a process of its own and writes what came of it. Returns which test
         failed, or "". After `limit_s` no other test begins, and one that runs has as long again."""
+        with _original_kept(mutant["path"]):
+            return self._run_in_a_child(mutant, items, limit_s)
+
+    def _run_in_a_child(self, mutant: Changed, items: Sequence[pytest.Item], limit_s: float) -> str:
         started, (reads, writes) = time.monotonic(), os.pipe()
         child = os.fork()
         if not child:
@@ -104,7 +108,7 @@ class Running:
                 )
             os._exit(0)
         os.close(writes)
-        with _original_kept(mutant["path"]), _ended(child):
+        with _ended(child):
             is_in_time = bool(select.select([reads], [], [], limit_s + self._plan["limit_s"])[0])
             said = os.read(reads, select.PIPE_BUF) if is_in_time else b'{"outcome": "timed out"}'
         os.close(reads)

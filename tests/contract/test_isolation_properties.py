@@ -83,7 +83,7 @@ class Truth:
 
     shared: dict[int, set[str]] = field(default_factory=dict)
     notes: dict[str, Tag] = field(default_factory=dict)
-    words: set[Tag] = field(default_factory=set)
+    words: dict[Tag, AgentMemoryContext] = field(default_factory=dict)
     turns: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     buttons: dict[str, tuple[NewButton, AgentMemoryContext, str]] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Crowd:
         opened = await memory.open_turn(
             turn, turn_id=turn_id, content=f"banana {question}", history_limit=50
         )
-        self.truth.words.add(question)
+        self.truth.words[question] = turn
         self.truth.turns.append(turn_id)
         self.check(opened, turn)
         buttons = [self._button("follow_up"), self._button("confirm")]
@@ -182,7 +182,7 @@ class Crowd:
         reply = await memory.record_reply(
             turn, turn_id=turn_id, cards=[f"banana {answer}"], tool_calls=[call], buttons=buttons
         )
-        self.truth.words.add(answer)
+        self.truth.words[answer] = turn
         self.check(reply, turn)
         sent = self.group.message(f"a{answer.number}")
         await memory.mark_sent(
@@ -417,14 +417,13 @@ async def everybody_at_once(crowd: Crowd, seed: int) -> None:
 
 
 async def assert_nothing_was_lost(crowd: Crowd, seed: int) -> None:
-    """Everybody finds all of their own words in each of their threads."""
+    """Everybody finds all of their own exchanges in each thread. Others' are only there as far as
+    the window has room."""
     threads: dict[AgentMemoryContext, set[Tag]] = {}
-    for tag in crowd.truth.words:
-        who, chat, thread = (id.split("_")[1] for id in (tag.subject, tag.chat, tag.root))
-        own = crowd.group.turn(who, thread=thread, chat=chat, tenant=tag.tenant)
-        threads.setdefault(own, set()).add(tag)
+    for tag, asked in crowd.truth.words.items():
+        threads.setdefault(asked, set()).add(tag)
     for own, said in threads.items():
-        turn_id = crowd.group.message(f"end{own.conversation_id}{own.user_id}")
+        turn_id = crowd.group.message(f"end{own.conversation_id}{own.user_id}{own.actor_id}")
         opened = await crowd.memory().open_turn(
             own, turn_id=turn_id, content="all?", history_limit=1000
         )
