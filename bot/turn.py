@@ -141,10 +141,11 @@ async def _take_turn(
     _report(services, turn, opened, means if means == ELSEWHERE else sent.ended(means))
     if sent.state in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
+    answer_id = sent.sent.message_id if sent.sent and answering is None else ""
     if documents.unconnected:
-        await offer_connection(services, turn, showing.language)
+        await offer_connection(services, turn, showing.language, answer_id)
     elif wanted:
-        await offer_scopes(services, turn, showing.language, wanted)
+        await offer_scopes(services, turn, showing.language, answer_id, wanted)
     await tend_later(services, turn.context, opened)
 
 

@@ -23,7 +23,7 @@ import structlog
 
 from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
-from bot.card_actions.clicks import handle_click
+from bot.card_actions.clicks import ask_again, handle_click
 from bot.card_actions.consent import consent_to_pending
 from bot.card_actions.menu import handle_menu_press
 from bot.card_actions.reactions import handle_reaction
@@ -129,7 +129,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
         elif job.task == IMPORT_TASK:
             await handle_import(services, lease)
         elif job.task == CONNECT_TASK:
-            await handle_connect(services, lease)
+            await handle_connect(services, lease, ask_again)
         elif job.task == STORE_TASK:
             await write_missed(services, job)
     except (Later, Hopeless):

@@ -346,6 +346,10 @@ class MemoryStore:
         params = {"p_turn_id": turn_id, "p_chat_id": context.chat_id}
         await self._rpc.call("undo_kept", params, None)
 
+    async def shared_groups(self, context: AgentMemoryContext, *, most: int) -> tuple[str, ...]:
+        """The chat_ids of groups that the asker is in, where they ask in p2p; elsewhere none."""
+        return tuple(await self._rpc.call("shared_groups", {"p_most": most}, context))
+
     async def working_memory(
         self, context: AgentMemoryContext, question: str = ""
     ) -> WorkingMemory:

@@ -20,7 +20,7 @@ declare
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
     log_decision, hear_message, note_bot_message, last_decision, get_chat_rules, set_chat_rule, manages_chat, has_answered_in,
-    p2p_chat, private_fits, private_sources, compared_terms, offer_private, keep_offer, private_reply, draw_on, note_read_messages, note_document, documents_behind,
+    p2p_chat, private_fits, private_sources, compared_terms, offer_private, keep_offer, private_reply, draw_on, note_read_messages, note_document, documents_behind, shared_groups,
     record_reply_with_buttons, press_button, pending_confirmation, running_turns, press_handle,
     keep_card, resume_card, note_card,
     open_fold, save_summary,

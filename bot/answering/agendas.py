@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from itertools import chain
 
 import structlog
 
@@ -13,11 +15,13 @@ from bot.answering.question import Turn
 from bot.feishu.user_scopes import missing_scopes
 from bot.people.personal_access import NotConnected, UserToken
 from bot.services import Services
-from memory.errors import StoreUnavailable
+from memory.errors import StoreError, StoreUnavailable
 from memory.identity import FeishuPerson
 from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()
+
+_MOST_GROUPS = 10
 
 
 def agenda_of(services: Services, turn: Turn) -> TurnAgenda | None:
@@ -40,8 +44,9 @@ def agenda_for(
 
     async def members() -> Sequence[Colleague]:
         if context.chat_type == "p2p":
-            return ()
-        found = await services.feishu.member_names(context.chat_id)
+            found = await _met_in_groups(services, context)
+        else:
+            found = await services.feishu.member_names(context.chat_id)
         home = asker.tenant_key
         return [Colleague(p.open_id, name, p.tenant_key != home) for p, name in found.items()]
 
@@ -55,6 +60,21 @@ def agenda_for(
         now=services.now,
         members=members,
     )
+
+
+async def _met_in_groups(
+    services: Services, context: AgentMemoryContext
+) -> dict[FeishuPerson, str]:
+    """The members of the groups that the asker shares with the bot, whom they name in private too.
+    A group that Feishu does not tell of is left out."""
+    try:
+        groups = await services.store.shared_groups(context, most=_MOST_GROUPS)
+    except StoreError as exc:
+        log.warning("agenda.groups_unknown", error=type(exc).__name__)
+        return {}
+    asked = map(services.feishu.member_names, groups)
+    lists = await asyncio.gather(*asked, return_exceptions=True)
+    return dict(chain.from_iterable(one.items() for one in lists if isinstance(one, dict)))
 
 
 def _as_person(services: Services, asker: FeishuPerson) -> AsAsker:

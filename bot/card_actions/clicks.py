@@ -18,11 +18,11 @@ from bot.card_actions.confirmation import answering_of, may_be_told
 from bot.card_actions.ephemeral_cards import press_beside, stands_beside
 from bot.card_actions.pressed_message import (
     Place,
+    Saying,
     as_pressed,
     as_said,
     asked_there,
     in_conversation,
-    said_by,
     under_card,
     where_alone,
 )
@@ -49,7 +49,10 @@ async def handle_click(
     asker = Asker(action.tenant_key, action.operator_open_id)
     if touch := touch_of(action):
         services.rates.count(asker, received_ms / 1000)
-        await _again(services, action, touch, received_ms, lease)
+        if touch.handle == "again":  # the edge has kept the others
+            own_tenant = action.operator_tenant
+            at_ms = action.create_time_ms
+            await ask_again(services, touch, received_ms, lease, own_tenant=own_tenant, at_ms=at_ms)
         return
     click = click_of(action)
     if click is None:
@@ -116,17 +119,18 @@ def _place(services: Services, click: Click, press: Press) -> Place:
     return under_card(services, click, press)
 
 
-async def _again(
+async def ask_again(
     services: Services,
-    action: CardAction,
     touch: Touch,
     received_ms: int,
     lease: Lease | None,
+    *,
+    own_tenant: str = "",
+    at_ms: int = 0,
 ) -> None:
-    """Answers the question of the card once more, in a turn of its own. A press that was begun
-    before a crash goes on: then its turn is there already, and `used`."""
-    if touch.handle != "again":
-        return  # the edge has kept it
+    """Answers the question of the card once more, in a turn of its own. One that was begun before a
+    crash goes on: then its turn is there already, and `used`. `at_ms`: when it was pressed, 0:
+    nobody pressed."""
     found = await HandleStore(services.rpc).press(touch)
     log.info("again", verdict=found.verdict, turn_id=found.turn_id)
     if found.verdict not in ("accepted", "used") or not found.question:
@@ -134,7 +138,7 @@ async def _again(
     chat_id, root = place_of(found.conversation_id)
     kind = found.chat_type or "group"
     place = in_conversation(services, chat_id, root, kind, touch.message_id)
-    saying = said_by(action, touch)
+    saying = Saying(touch.operator_id, touch.tenant_key, at_ms or received_ms, own_tenant)
     request = await as_said(
         services, saying, found.origin(), place, found.question, about=found.subject
     )

@@ -15,7 +15,6 @@ from bot.services import Services
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT
 from memory.tables.buttons import Click, Press
-from memory.tables.handles import Touch
 
 log = structlog.get_logger()
 
@@ -74,16 +73,6 @@ class Saying:
     own_tenant: str = ""
 
 
-def said_by(action: CardAction, pressed: Click | Touch) -> Saying:
-    """Whoever pressed."""
-    return Saying(
-        pressed.operator_id,
-        pressed.tenant_key,
-        action.create_time_ms,
-        action.operator_tenant,
-    )
-
-
 async def as_pressed(
     services: Services,
     action: CardAction,
@@ -93,7 +82,10 @@ async def as_pressed(
     text: str,
 ) -> TurnRequest:
     """What the click asks, as a request of whoever clicked."""
-    return await as_said(services, said_by(action, click), press.origin(click), place, text)
+    saying = Saying(
+        click.operator_id, click.tenant_key, action.create_time_ms, action.operator_tenant
+    )
+    return await as_said(services, saying, press.origin(click), place, text)
 
 
 async def as_said(

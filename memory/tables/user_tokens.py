@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from memory.identity import FeishuPerson
@@ -25,6 +25,7 @@ Ended = Literal["lost", "refused", "expired"]
 Outcome = Literal["connected", "denied", "expired", "somebody_else", "failed"]
 Reason = Literal["ask", "ended", "stale", "key"]
 
+_MOST_WAITING = 5
 _LEAST_S = 60  # an access token that is handed out lasts so long
 STALE_S = 40  # longer than a refresh can take
 
@@ -51,12 +52,14 @@ class DeviceCode:
 @dataclass(frozen=True, slots=True)
 class AskPlace:
     """Where a person asked for it: the chat, its kind, and the language. `beside`: the card with
-    the link stands in that group, where only they see it; else in p2p."""
+    the link stands in that group, where only they see it; else in p2p. `waiting` are the
+    message_ids of the answers whose questions are asked again once it is granted."""
 
     chat_id: str = ""
     chat_type: ChatType = "p2p"
     language: Literal["en", "zh"] = "en"
     beside: str = ""
+    waiting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +154,7 @@ class UserTokenStore:
             p_scopes=" ".join(scopes),
             p_life_s=life_s,
             p_interval_s=interval_s,
-            p_place=as_json(
-                {
-                    "chat_id": place.chat_id,
-                    "chat_type": place.chat_type,
-                    "language": place.language,
-                    "beside": place.beside,
-                }
-            ),
+            p_place=as_json(asdict(place)),
             p_key=self._sealer.name,
             p_sealed=sealed,
         )
@@ -174,6 +170,12 @@ class UserTokenStore:
     async def note_card(self, person: FeishuPerson, ask: str, card: str, *, aside: bool) -> None:
         """The card with the link is `card`; `aside`: beside a group."""
         await self._call(person, "note_user_ask", p_ask=ask, p_card=card, p_aside=aside)
+
+    async def note_waiting(self, person: FeishuPerson, ask: Ask, answer_id: str) -> None:
+        """One more question waits for it: that of the answer with the message_id `answer_id`."""
+        waiting = (*ask.place.waiting, answer_id)[-_MOST_WAITING:]
+        place = as_json(asdict(replace(ask.place, waiting=waiting)))
+        await self._call(person, "note_user_ask", p_ask=ask.id, p_place=place)
 
     async def note_interval(self, person: FeishuPerson, ask: str, interval_s: int) -> None:
         """From now on Feishu is asked so seldom."""
@@ -310,6 +312,7 @@ def _connection(row: Mapping[str, Any] | None) -> Connection | None:
         return None
     ask = None
     if row["ask"]:
+        place = row["ask_place"]
         ask = Ask(
             row["ask"],
             _scopes(row["ask_scopes"]),
@@ -318,7 +321,7 @@ def _connection(row: Mapping[str, Any] | None) -> Connection | None:
             row["ask_outcome"],
             row["ask_card"],
             row["ask_aside"],
-            AskPlace(**row["ask_place"]),
+            AskPlace(**{**place, "waiting": tuple(place.get("waiting", ()))}),
             row["ask_sealed_with"],
         )
     return Connection(

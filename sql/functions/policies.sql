@@ -64,6 +64,15 @@ begin
 end
 $$;
 
+-- The groups that the person of the token is in, in p2p; in a group none. At most p_most.
+create or replace function public.shared_groups(p_most integer) returns jsonb
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(g.chat_id), '[]') from (
+    select r.key as chat_id from jsonb_each(public.readable_chats()) r
+    where r.key <> public.claim('chat_id') order by 1 limit p_most) g
+$$;
+
 -- Since when what was said in the token's chat may be told there: where newcomers do not see earlier messages, since
 -- the newest member joined; where nobody knows who is in it, now. Only the time leaves: who is a member is no token's
 -- to read.

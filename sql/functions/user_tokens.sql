@@ -136,20 +136,21 @@ begin
 end
 $$;
 
--- Notes the card with the link, and how often may be looked; null: as before.
+-- Notes the card with the link, how often may be looked, and the place (JSON, at most 4 KB); null: as before.
 create or replace function public.note_user_ask(
-  p_ask text, p_card text default null, p_aside boolean default null, p_interval_s integer default null
+  p_ask text, p_card text default null, p_aside boolean default null, p_interval_s integer default null,
+  p_place text default null
 ) returns void
 language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_ask', p_ask, 200)
-    and bot_private.require_size('p_card', p_card, 200);
+    and bot_private.require_size('p_card', p_card, 200) and bot_private.require_size('p_place', p_place, 4096);
   v_open_id constant text := bot_private.require_own_place();
 begin
   update public.user_tokens t
   set ask_card = coalesce(p_card, t.ask_card), ask_aside = coalesce(p_aside, t.ask_aside),
-      ask_interval_s = coalesce(p_interval_s, t.ask_interval_s),
+      ask_interval_s = coalesce(p_interval_s, t.ask_interval_s), ask_place = coalesce(p_place::jsonb, t.ask_place),
       updated_at = now()
   where t.tenant_key = public.claim('tenant_key') and t.open_id = v_open_id and t.ask = p_ask;
 end

@@ -10,12 +10,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from lab.doubles.processes import eventually
+from memory.origins import Origin
 from memory.sealing import new_key
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import click
 from tests.acceptance.test_connect import LINK, decide
 from tests.acceptance.test_own_memory import after, buttons, press, private_chat
 from tests.acceptance.test_private_answers import shown_to
+from tests.acceptance.test_welcome import newcomer
 
 SECRET = "Quillfeather surgery"
 
@@ -44,8 +46,11 @@ def written(world: World, name: str, kind: str = "events") -> list[str]:
     return [one["summary"] for one in agenda(world, name)[kind] if not one["deleted"]]
 
 
-def allowed(world: World, who: str, question: str, purpose: str, chat: str = "") -> None:
-    """Asks for something that needs a scope, and approves the link that they alone see."""
+def allowed(
+    world: World, who: str, question: str, purpose: str, chat: str = ""
+) -> tuple[str, dict[str, Any]]:
+    """Asks for something that needs a scope, approves the link that they alone see, and gets the
+    answer without asking again: its turn and its card."""
     known = {one["message_id"] for one in shown_to(world, who)}
 
     def fresh() -> list[dict[str, Any]]:
@@ -53,7 +58,9 @@ def allowed(world: World, who: str, question: str, purpose: str, chat: str = "")
         new = [one for one in found if one["message_id"] not in known]
         return [one for one in new if is_from_bot(one) and LINK.search(markdown(one))]
 
-    world.ask(who, question, **({"chat": chat} if chat else {}))
+    place = {"chat": chat} if chat else {}
+    asked, refused = world.ask(who, question, **place)
+    assert ("I go on with this by myself" in refused) or ("之后我会自动继续" in refused)
     (card,) = eventually(fresh, what="the link")
     assert purpose in markdown(card)
     assert "documents" not in markdown(card), "it asks for nothing else"
@@ -63,6 +70,10 @@ def allowed(world: World, who: str, question: str, purpose: str, chat: str = "")
         "select scopes from user_tokens where open_id = %s and granted_at is not null and ask = ''"
     )
     eventually(lambda: world.rows(rows, world.people[who]), what="connected", within_s=60)
+    turn = Origin("again", asked).turn_id
+    world.settled(turn)
+    (answer,) = world.answers(turn, **place)
+    return turn, answer
 
 
 def test_in_a_group_people_are_free_or_busy_and_who_asks_books_with_a_press(world: World) -> None:
@@ -70,20 +81,19 @@ def test_in_a_group_people_are_free_or_busy_and_who_asks_books_with_a_press(worl
     busy = {"as": world.people["Bob"], "summary": SECRET, "location": "Room 9"}
     world.platform.post("/agendas/events", **busy, start=f"{day}T09:00:00", end=f"{day}T10:30:00")
     asked = f"when is Bob free on {day}?"
-    allowed(world, "Alice", asked, "seeing your calendar")
+    question, card = allowed(world, "Alice", asked, "seeing your calendar")
 
-    question, told = world.ask("Alice", asked)
+    told = markdown(card)
     assert "09:00-10:30" in told
     assert SECRET not in told
     assert "Room 9" not in told
     assert SECRET not in json.dumps(world.settled(question), default=str)
 
     wish = f"book an hour with Bob on {day}, call it launch"
-    allowed(world, "Alice", wish, "booking the meetings that you confirm")
-    question, offered = world.ask("Alice", wish)
+    _, card = allowed(world, "Alice", wish, "booking the meetings that you confirm")
+    offered = markdown(card)
     assert "at 10:30–11:30 (Asia/Shanghai)" in offered
     assert "with Bob" in offered
-    (card,) = world.answers(question)
     yes = buttons(card).index("Confirm")
     refused = click(world, "Bob", card, index=yes)
     assert "only the person who asked" in json.dumps(refused, ensure_ascii=False).lower()
@@ -105,22 +115,80 @@ def test_in_private_one_s_own_tasks_are_told_and_a_task_is_made(world: World) ->
     own = {"as": world.people["陈晨"], "summary": SECRET, "due": f"{today()}"}
     world.platform.post("/agendas/tasks", **own)
     asked = "本周有什么任务到期？"
-    allowed(world, "陈晨", asked, "查看你的任务", chat)
-    _, told = world.ask("陈晨", asked, chat=chat)
-    assert SECRET in told
+    _, card = allowed(world, "陈晨", asked, "查看你的任务", chat)
+    assert SECRET in markdown(card)
     _, in_group = world.ask("陈晨", asked)
     assert SECRET not in in_group
     assert "1 个任务" in in_group
 
     wish = f"给 Bob 建个任务，{day.month}月{day.day}日前：交幻灯片"
-    allowed(world, "陈晨", wish, "创建由你确认的任务")
-    question, offered = world.ask("陈晨", wish)
+    _, card = allowed(world, "陈晨", wish, "创建由你确认的任务")
+    offered = markdown(card)
     assert "交幻灯片" in offered
     assert "负责人：Bob" in offered
-    (card,) = world.answers(question)
     made = press(world, "陈晨", world.group, card, "确认")
     assert "已创建任务：交幻灯片" in markdown(made)
     assert written(world, "Bob", "tasks") == ["交幻灯片"]
     gone = after(world, world.group, lambda: click(world, "陈晨", made, index=0))
     assert "已删除：交幻灯片" in markdown(gone)
     assert written(world, "Bob", "tasks") == []
+
+
+def test_every_question_that_waits_for_a_permission_is_answered_once(world: World) -> None:
+    days = (working_day(), working_day() + timedelta(days=1))
+    known = len(shown_to(world, "Bob"))
+    questions = [world.ask("Bob", f"when is Alice free on {day}?")[0] for day in days]
+    gone = world.ask("Bob", f"when is 陈晨 free on {days[0]}?")[0]
+    world.platform.post("/recall", **{"message_id": gone, "as": world.people["Bob"]})
+    (card,) = eventually(lambda: shown_to(world, "Bob")[known:], what="one link for all of them")
+    [link] = LINK.findall(markdown(card))
+    decide(world, "Bob", link)
+
+    turns = [Origin("again", question).turn_id for question in questions]
+    for turn, day in zip(turns, days, strict=True):
+        world.settled(turn)
+        (answer,) = world.answers(turn)
+        assert f"{day.day}" in markdown(answer)
+        assert "permission" not in markdown(answer)
+    eventually(
+        lambda: world.rows("select from user_tokens where open_id = %s and ask = ''",
+                           world.people["Bob"]),
+        what="nothing waits any more",
+    )  # fmt: skip
+    assert not world.rows("select from agent_turns where id = %s", Origin("again", gone).turn_id), (
+        "what was retracted is not asked again"
+    )
+    (told,) = (one for one in shown_to(world, "Bob") if "connected" in markdown(one))
+    assert "answering what you asked now" in markdown(told)
+
+
+def test_a_question_is_not_asked_again_where_the_permission_is_declined(world: World) -> None:
+    _, chat = newcomer(world, "Nora")
+    question, _ = world.ask("Nora", "what tasks are due this week?", chat=chat)
+    found = eventually(
+        lambda: [
+            one
+            for one in world.platform.messages(chat)
+            if is_from_bot(one) and LINK.search(markdown(one))
+        ],
+        what="the link",
+    )
+    [link] = LINK.findall(markdown(found[0]))
+    decide(world, "Nora", link, approve=False)
+    rows = "select from user_tokens where open_id = %s"
+    eventually(lambda: not world.rows(rows, world.people["Nora"]), what="it was told")
+    again = Origin("again", question).turn_id
+    assert not world.rows("select from agent_turns where id = %s", again)
+
+
+def test_in_private_a_colleague_of_a_shared_group_is_known(world: World) -> None:
+    chat, day = private_chat(world, "Alice"), working_day()
+    _, stranger = world.ask("Alice", f"when is Zebedee free on {day}?", chat=chat)
+    assert "Zebedee" in stranger
+    assert "permission" not in stranger, "who is meant is looked up first"
+    wish = f"book an hour with Bob on {day}, call it lunch"
+    question, offered = world.ask("Alice", wish, chat=chat)
+    if "permission" in offered:
+        _, card = allowed(world, "Alice", wish, "booking the meetings", chat)
+        offered = markdown(card)
+    assert "with Bob" in offered, question

@@ -119,39 +119,42 @@ def test_who_declines_is_not_connected(nora: tuple[World, str]) -> None:
 
 def test_what_somebody_else_approves_is_thrown_away(nora: tuple[World, str]) -> None:
     world, chat = nora
+    newcomer(world, "Otto")
     card, link = linked(world, chat, "Nora")
-    decide(world, "Bob", link)
+    decide(world, "Otto", link)
     shows(world, chat, card, "Somebody else approved this link")
     eventually(lambda: row(world) == {}, what="nothing is asked for any more")
-    assert row(world, "Bob") == {}
+    assert row(world, "Otto") == {}
     assert world.rows(SEALS, world.people["Nora"]) == []
 
 
 def test_in_a_group_the_link_is_for_the_asker_alone(world: World) -> None:
-    question = world.say("Alice", f"@{world.bot_name} /connect")
+    newcomer(world, "Olga")
+    world = world.in_a_new_group()
+    question = world.say("Olga", f"@{world.bot_name} /connect")
 
     def beside() -> list[dict[str, Any]]:
         found = world.platform.messages(world.group)
         return [m for m in found if is_from_bot(m) and m["visible_to"] and not m["deleted"]]
 
-    [card] = eventually(beside, what="a card for Alice")
-    assert card["visible_to"] == world.people["Alice"]
+    [card] = eventually(beside, what="a card for Olga")
+    assert card["visible_to"] == world.people["Olga"]
     [link] = LINK.findall(markdown(card))
     assert world.answers(question) == []
-    decide(world, "Alice", link)
+    decide(world, "Olga", link)
 
     def told() -> bool:
         return any("Your account is connected" in markdown(one) for one in beside())
 
-    eventually(told, what="Alice is told", within_s=60)
+    eventually(told, what="Olga is told", within_s=60)
     eventually(
         lambda: not any("user_code" in markdown(one) for one in beside()), what="the link goes"
     )
-    assert row(world, "Alice")["granted_at"] is not None
-    eventually(lambda: row(world, "Alice")["ask"] == "", what="all is told")
+    assert row(world, "Olga")["granted_at"] is not None
+    eventually(lambda: row(world, "Olga")["ask"] == "", what="all is told")
 
     known = {one["message_id"] for one in beside()}
-    again = world.say("Alice", f"@{world.bot_name} /connect")
+    again = world.say("Olga", f"@{world.bot_name} /connect")
 
     def listed() -> list[dict[str, Any]]:
         return [one for one in beside() if one["message_id"] not in known and buttons(one)]
@@ -162,8 +165,8 @@ def test_in_a_group_the_link_is_for_the_asker_alone(world: World) -> None:
     over = f"{query} and not forgets"
     eventually(lambda: world.rows(over, again), what="the question is over")
     assert listed() == [shown], "it stays in the chat"
-    click(world, "Alice", shown, index=0)
-    eventually(lambda: row(world, "Alice") == {}, what="the row goes")
+    click(world, "Olga", shown, index=0)
+    eventually(lambda: row(world, "Olga") == {}, what="the row goes")
     assert world.answers(question) == []
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
+from memory.origins import Origin
 from tests.acceptance.conftest import World, markdown, prompt_of
 from tests.acceptance.test_connect import LINK, connected, decide
 from tests.acceptance.test_private_answers import (
@@ -230,7 +231,7 @@ def test_whoever_is_not_connected_is_told_so_and_nothing_is_read_for_them(alice:
     alice.model.control("mode", {"mode": "rules"})
     rules = [{"reply": read, "after_tool": False}, {"reply": {"text": "Please connect."}}]
     alice.model.control("script", {"rules": rules})
-    alice.ask("Bob", f"what does {plan['url']} say?")
+    question, _ = alice.ask("Bob", f"what does {plan['url']} say?")
     assert "send /connect" in tool_results(alice)[-1]
     eventually(lambda: shown_to(alice, "Bob"), what="Bob alone is shown how to connect")
     (card,) = shown_to(alice, "Bob")
@@ -241,7 +242,8 @@ def test_whoever_is_not_connected_is_told_so_and_nothing_is_read_for_them(alice:
                            alice.people["Bob"]),
         what="Bob is connected",
     )  # fmt: skip
-    assert SECRET in asked(alice, plan["url"], who="Bob")[1]
+    alice.settled(Origin("again", question).turn_id)
+    assert SECRET in tool_results(alice)[-1], "what he asked goes on by itself"
 
 
 def test_answers_go_when_not_everybody_can_open_it_any_more(alice: World) -> None:

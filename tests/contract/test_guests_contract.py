@@ -106,6 +106,17 @@ async def test_what_is_done_later_knows_the_tenant_by_the_p2p_chat(together: Tog
     assert await together.finds(without_an_event)
 
 
+async def test_in_private_the_groups_of_the_asker_are_known(together: Together) -> None:
+    guest = together.alone("gus", AWAY, "gus")
+    assert await together.memory.shared_groups(guest, most=10) == ()
+    await together.joins("gus", AWAY)
+    in_group = together.group.turn("bob", chat_type="group")
+
+    assert await together.memory.shared_groups(guest, most=10) == (in_group.chat_id,)
+    assert await together.memory.shared_groups(guest, most=0) == ()
+    assert await together.memory.shared_groups(in_group, most=10) == ()
+
+
 async def test_a_guest_is_offered_what_they_were_told_elsewhere(together: Together) -> None:
     await together.joins("gus", AWAY)
     said = together.group.turn("gus", thread="gus", chat_type="group")

@@ -104,11 +104,15 @@ class AgendaScene:
             SimpleNamespace(
                 access=self.access,
                 feishu=feishu,
+                store=SimpleNamespace(shared_groups=self._shared_groups),
                 settings=SimpleNamespace(zone=ZoneInfo("Asia/Shanghai")),
                 now=self.now,
                 clock=lambda: self.tenant.clock.now,
             ),
         )
+
+    async def _shared_groups(self, _: AgentMemoryContext, *, most: int) -> tuple[str, ...]:
+        return ("oc_shared",)[:most]
 
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.tenant.clock.now, ZoneInfo("Asia/Shanghai"))

@@ -77,12 +77,12 @@ async def look_at_calendar(
         when: A day or a week, as the person says it (“tomorrow”, “this week”), or 2026-11-27.
     """
     agenda = _agenda(deps)
-    now = await agenda.now()
-    asked = deps.prompt.asked_at.astimezone(now.tzinfo)
-    days = said_days(when, asked.date())
     people = await _meant(deps, agenda, who or ["me"])
     if len(people) > _MOST_LOOKED_AT:
         raise AgendaRefused("too_many", most=_MOST_LOOKED_AT)
+    now = await agenda.now()
+    asked = deps.prompt.asked_at.astimezone(now.tzinfo)
+    days = said_days(when, asked.date())
     span = whole_days(*days, await agenda.zone())
     times = [await _times(agenda, one, span) for one in people]
     return agenda_told(times, days, now, is_alone=agenda.is_alone)
@@ -115,11 +115,11 @@ async def book_meeting(
         minutes: How long.
     """
     agenda = _agenda(deps)
-    await agenda.may(READ_CALENDAR, WRITE_CALENDAR)
-    now = await agenda.now()
     named = title_of(title)
-    people = await _meant(deps, agenda, with_whom or [])
-    others = other_people(people, agenda.asker)
+    others = other_people(await _meant(deps, agenda, with_whom or []), agenda.asker)
+    said_time(at, deps.prompt.asked_at.astimezone(await agenda.clock_zone()))
+    await agenda.may(READ_CALENDAR, WRITE_CALENDAR)  # once it is clear what for
+    now = await agenda.now()
     said = said_time(at, deps.prompt.asked_at.astimezone(now.tzinfo))
     span, busy = await _place(agenda, said, length_s(minutes), others, now)
     plan = MeetingPlan(named, span.start_s, span.end_s, str(await agenda.zone()), others)
@@ -142,7 +142,6 @@ async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str =
         due: Until when, as they say it (“Friday”), or 2026-12-04; "" without an end.
     """
     agenda = _agenda(deps)
-    await agenda.may(WRITE_TASKS)
     zone = await agenda.clock_zone()
     now = deps.prompt.now.astimezone(zone)
     (assignee,) = await _meant(deps, agenda, [for_whom or "me"])
@@ -151,6 +150,7 @@ async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str =
     language = deps.prompt.spoken
     if plan.is_over(now):
         raise AgendaRefused("past", at=texts.due_time(plan, "en", now))
+    await agenda.may(WRITE_TASKS)  # once it is clear what for
     return propose(
         MAKE_TASK,
         plan.row(),

@@ -67,7 +67,9 @@ def _refused(
     here: PressTurn, otherwise: str, refusal: AgendaRefused, wanted: tuple[str, ...] = ()
 ) -> Reply:
     log.info("agenda.refused", reason=refusal.reason)
-    said = texts.say(otherwise, here.language, reason=refusal.told(here.language))
+    withdrawn = refusal.reason in ("not_connected", "not_approved")
+    reason = texts.say("withdrawn", here.language) if withdrawn else refusal.told(here.language)
+    said = texts.say(otherwise, here.language, reason=reason)
     return Reply(said, wanted=wanted)
 
 

@@ -4,6 +4,7 @@ stored: a link belongs into nobody's history.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import structlog
@@ -83,6 +84,8 @@ async def _device(
         left_s = int(known.ask.until_ms / 1000 - services.clock())
         if device := await access.store.device(person, known.ask):
             return device, max(left_s, 0), known.ask.interval_s
+    if known and known.ask and not known.ask.outcome and set(known.ask.scopes) <= set(scopes):
+        place = replace(place, waiting=(*known.ask.place.waiting, *place.waiting))
     link = await access.authorization.begin(scopes)
     device = DeviceCode(link.device_code, link.link)
     await access.store.ask(

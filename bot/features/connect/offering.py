@@ -13,29 +13,34 @@ from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreError
 from memory.identity import FeishuPerson
-from memory.tables.user_tokens import AskPlace, Connection
+from memory.tables.user_tokens import Ask, AskPlace, Connection
 
 log = structlog.get_logger()
 
 
-async def offer_connection(services: Services, turn: Turn, language: Language) -> None:
-    """Shows the link for reading documents, unless they have one that they have not used yet. Never
-    raises: `/connect` does the same."""
-    await _offer(services, turn, language, DOCUMENTS)
+async def offer_connection(
+    services: Services, turn: Turn, language: Language, answer_id: str
+) -> None:
+    """Shows the link for reading documents, unless they have one that they have not used yet. Once
+    it is granted, the question of the answer `answer_id` (a message_id, "": none) is asked again.
+    Never raises: `/connect` does the same."""
+    await _offer(services, turn, language, answer_id, DOCUMENTS)
 
 
 async def offer_scopes(
-    services: Services, turn: Turn, language: Language, scopes: Collection[str]
+    services: Services, turn: Turn, language: Language, answer_id: str, scopes: Collection[str]
 ) -> None:
-    """Shows the link for just these scopes, which Feishu or the bot found missing. Never raises:
-    asking again does the same."""
-    await _offer(services, turn, language, tuple(dict.fromkeys((OFFLINE, *scopes))), more=True)
+    """The same for just these scopes, which Feishu or the bot found missing. Never raises: asking
+    again does the same."""
+    wanted = tuple(dict.fromkeys((OFFLINE, *scopes)))
+    await _offer(services, turn, language, answer_id, wanted, more=True)
 
 
 async def _offer(
     services: Services,
     turn: Turn,
     language: Language,
+    answer_id: str,
     scopes: tuple[str, ...],
     *,
     more: bool = False,
@@ -45,10 +50,15 @@ async def _offer(
         return
     person = FeishuPerson(context.tenant_key, context.actor_id)
     beside = context.chat_id if turn.in_group and not turn.request.in_thread else ""
-    place = AskPlace(context.chat_id, turn.chat_type, language, beside)
+    waiting = (answer_id,) if answer_id else ()
+    place = AskPlace(context.chat_id, turn.chat_type, language, beside, waiting)
     try:
         found = await access.store.get(person)
-        if found and ((found.granted_ms and not more) or _is_asked(found, scopes)):
+        if found and found.granted_ms and not more:
+            return
+        if asked := _waits_for(found, scopes):
+            if answer_id:
+                await access.store.note_waiting(person, asked, answer_id)
             return
         outcome = await ask(services, access, person, turn.id, place, scopes)
     except StoreError as exc:
@@ -57,6 +67,7 @@ async def _offer(
     log.info("connect.offered", outcome=outcome)
 
 
-def _is_asked(found: Connection, scopes: tuple[str, ...]) -> bool:
-    """Whether a link for all of it waits for them already."""
-    return bool(found.ask and not found.ask.outcome and set(scopes) <= set(found.ask.scopes))
+def _waits_for(found: Connection | None, scopes: tuple[str, ...]) -> Ask | None:
+    """The link for all of it that waits for them already."""
+    asked = found.ask if found else None
+    return asked if asked and not asked.outcome and set(scopes) <= set(asked.scopes) else None

@@ -1,5 +1,6 @@
 """The next step for a person's own tokens, as a job that may be killed at any moment: looking
-whether they have approved, telling what came of it, telling that it has ended.
+whether they have approved, telling what came of it, asking again what waited for it, telling that
+it has ended.
 
 What was found is in the table before it is told, and is told until that is noted there.
 """
@@ -7,6 +8,7 @@ What was found is in the table before it is told, and is told until that is note
 from __future__ import annotations
 
 import secrets
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import structlog
@@ -24,6 +26,7 @@ from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.languages import Language
 from memory.identity import FeishuPerson
+from memory.tables.handles import Touch
 from memory.tables.user_tokens import Ask, Connection, Outcome, RefreshTurn, TokenPair
 
 log = structlog.get_logger()
@@ -32,7 +35,11 @@ _SLOWER_BY_S = 5  # RFC 8628, 3.5
 _TRIES = 3
 
 
-async def handle_connect(services: Services, lease: Lease) -> None:
+# Asks the question of an answer again, as who is named in the touch. Doing it twice asks once.
+AskAgain = Callable[[Services, Touch, int, Lease], Awaitable[None]]
+
+
+async def handle_connect(services: Services, lease: Lease, ask_again: AskAgain) -> None:
     """Does what is next. Raises `StoreError` and, where a card could not be sent,
     `FeishuFailure`."""
     access, args = services.access, lease.job.args
@@ -47,9 +54,11 @@ async def handle_connect(services: Services, lease: Lease) -> None:
     if found.ended:
         await _tell_ending(services, access, person, found, lease)
     if found.ask and not found.ask.outcome:
-        await _look(services, access, person, found.ask, lease)
+        outcome = await _look(services, access, person, found.ask)
+        if outcome is not None:
+            await _answered(services, access, person, found.ask, outcome, lease, ask_again)
     elif found.ask and found.ask.outcome:
-        await _tell_answer(services, access, person, found.ask, found.ask.outcome, lease)
+        await _answered(services, access, person, found.ask, found.ask.outcome, lease, ask_again)
     elif found.granted_ms and args.get("why") == "key":
         resealed = await access.store.reseal(person, found)
         log.info("connect.resealed", done=resealed)
@@ -64,9 +73,10 @@ async def _give_up_stale(access: PersonalAccess, person: FeishuPerson) -> None:
 
 
 async def _look(
-    services: Services, access: PersonalAccess, person: FeishuPerson, ask: Ask, lease: Lease
-) -> None:
-    """Asks Feishu whether they have decided, and looks again later where they have not."""
+    services: Services, access: PersonalAccess, person: FeishuPerson, ask: Ask
+) -> Outcome | None:
+    """Asks Feishu whether they have decided, and looks again later where they have not. None:
+    nothing came of it yet, or it is not asked for any more."""
     wait_s = ask.interval_s
     outcome = await _outcome(services, access, person, ask)
     if outcome == "slow_down":
@@ -74,10 +84,10 @@ async def _look(
         await access.store.note_interval(person, ask.id, wait_s)
     if outcome == "pending" or outcome == "slow_down":
         await queue_step(services, person, wait_s)
-        return
+        return None
     if outcome is not None:
         log.info("connect.answered", outcome=outcome)
-        await _tell_answer(services, access, person, ask, outcome, lease)
+    return outcome
 
 
 async def _outcome(
@@ -127,24 +137,38 @@ async def _refuse(
     return outcome if await access.store.answer(person, ask.id, outcome) else None
 
 
-async def _tell_answer(
+async def _answered(
     services: Services,
     access: PersonalAccess,
     person: FeishuPerson,
     ask: Ask,
     outcome: Outcome,
     lease: Lease,
+    ask_again: AskAgain,
 ) -> None:
-    """On the card with the link, which goes; beside a group such a card cannot be changed."""
+    """Tells what came of it. Where they allowed all of it, the questions that waited are asked
+    again."""
     found = await access.store.get(person)
     scopes = found.scopes if found else ()
-    text = texts.answered(outcome, scopes, ask.place.language, ask.scopes)
+    allowed = outcome == "connected" and texts.allows_all(ask.scopes, scopes)
+    waiting = ask.place.waiting if allowed else ()
+    text = texts.answered(outcome, scopes, ask.place.language, ask.scopes, goes_on=bool(waiting))
+    await _tell_answer(services, person, ask, text, lease)
+    for answer_id in waiting:
+        touch = Touch("again", ask.place.chat_id, answer_id, person.open_id, person.tenant_key)
+        await ask_again(services, touch, int(services.clock() * 1000), lease)
+    await access.store.close_ask(person, ask.id)
+
+
+async def _tell_answer(
+    services: Services, person: FeishuPerson, ask: Ask, text: str, lease: Lease
+) -> None:
+    """On the card with the link, which goes; beside a group such a card cannot be changed."""
     if not ask.card or ask.aside or not await _patched(services, ask.card, text):
         beside = ask.place.beside if ask.aside else ""
         await _say(services, person, text, key=f"connected:{ask.id}", lease=lease, beside=beside)
         if ask.card and ask.aside:
             await take_away(services, ask.card)
-    await access.store.close_ask(person, ask.id)
 
 
 async def _patched(services: Services, card: str, text: str) -> bool:

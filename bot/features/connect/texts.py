@@ -39,10 +39,15 @@ def granted(scopes: Collection[str], since: datetime, now: datetime, language: L
 
 
 def answered(
-    outcome: Outcome, scopes: Collection[str], language: Language, asked: Collection[str] = ()
+    outcome: Outcome,
+    scopes: Collection[str],
+    language: Language,
+    asked: Collection[str] = (),
+    *,
+    goes_on: bool = False,
 ) -> str:
     """What came of asking for `asked`. `scopes`: what is granted now, also by what they granted
-    before."""
+    before. `goes_on`: what they asked is answered now."""
     if outcome != "connected":
         return say(f"more-{outcome}" if scopes else f"outcome-{outcome}", language)
     if refused := _refused(asked, scopes):
@@ -54,9 +59,14 @@ def answered(
                 say("use", language),
             )
         )
-    return "\n\n".join(
-        (say("outcome-connected", language), _listed(scopes, language), say("use", language))
-    )
+    now = (say("answers-now", language),) if goes_on else ()
+    told = (say("outcome-connected", language), _listed(scopes, language), say("use", language))
+    return "\n\n".join((*told, *now))
+
+
+def allows_all(asked: Collection[str], granted: Collection[str]) -> bool:
+    """Whether they allowed everything that they were asked for."""
+    return not _refused(asked, granted)
 
 
 def ended(why: Ended | Literal[""], language: Language) -> str:

@@ -39,7 +39,7 @@ OURS = tuple(name.upper() for name in NAMES)
 CHAT = "/v1/chat/completions"
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
 VECTOR = {"data": [{"index": 0, "embedding": [1.0, 0.0]}]}
-LINK = re.compile(r"^http://\S+user_code=\S+", re.MULTILINE)
+LINK = re.compile(r"^http://\S+user_code=\S+(?=\s)", re.MULTILINE)
 KEPT = """# the team's own remark
 export RETENTION_DAYS=90   # as agreed
 FEISHU_ENCRYPT_KEY='old key'
@@ -110,6 +110,10 @@ class Terminal:
     def shows(self, text: str, *, within_s: float = 90) -> None:
         eventually(lambda: text in self.read(), within_s=within_s, what=f"{text}\n{self.output}")
 
+    def shows_link(self) -> None:
+        """Waits for the whole link: a terminal is read in pieces."""
+        eventually(lambda: LINK.search(self.read()), within_s=90, what=f"the link\n{self.output}")
+
     def types(self, line: str) -> None:
         os.write(self.screen, f"{line}\n".encode())
 
@@ -164,7 +168,7 @@ def _p2p_messages(place: Place) -> list[dict[str, Any]]:
 
 def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
     with terminal(place, *place.options("--lang", "en")) as shown:
-        shown.shows("user_code=")
+        shown.shows_link()
         assert "▄" in shown.output or "▀" in shown.output or "█" in shown.output
         console = place.scan(shown.output)
         shown.shows("Which model")
@@ -276,7 +280,7 @@ def _event(kind: str) -> dict[str, Any]:
 
 def test_a_narrow_terminal_gets_the_code_as_a_picture_that_does_not_stay(place: Place) -> None:
     with terminal(place, *place.options("--lang", "en"), columns=60) as shown:
-        shown.shows("user_code=")
+        shown.shows_link()
         picture = place.folder / "data" / "setup-qr.png"
         assert picture.read_bytes().startswith(b"\x89PNG")
         place.scan(shown.output, confirm=False)

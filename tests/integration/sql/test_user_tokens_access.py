@@ -21,7 +21,7 @@ FUNCTIONS = {
     "get_user_seal": "'access'",
     "use_user_token": "'holder'",
     "ask_user": "'a', 's', 600, 5, '{}', 'k', 'new'",
-    "note_user_ask": "'ask', 'om_x', true, 60",
+    "note_user_ask": "'ask', 'om_x', true, 60, '{}'",
     "answer_user_ask": "'ask', 'denied'",
     "connect_user": "'ask', 's', 'k', 'new', 7200, 'new', 7200",
     "close_user_ask": "'ask'",

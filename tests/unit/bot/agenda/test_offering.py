@@ -154,17 +154,38 @@ async def test_another_time_zone_since_the_offer_is_said_and_asked_again(
 async def test_what_is_not_allowed_is_asked_for_by_its_own_scopes(scene: AgendaScene) -> None:
     forget(scene)
     deps = scene.deps()
-    with pytest.raises(ToolFailed, match="may not use your calendar"):
+    with pytest.raises(ToolFailed, match="permission to use your calendar"):
         await scene.call(deps, "look_at_calendar")
     assert deps.agenda
     assert deps.agenda.wanted == scopes_for((READ_CALENDAR,))[1:]
 
     scene.connect("Alice", " ".join(scopes_for((READ_CALENDAR,))))
     deps = scene.deps()
-    with pytest.raises(ToolFailed, match="have not allowed"):
+    with pytest.raises(ToolFailed, match="permission for this"):
         await scene.call(deps, "book_meeting", title="x", at="tomorrow")
     assert deps.agenda
     assert deps.agenda.wanted == scopes_for((WRITE_CALENDAR,))[1:]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "why"),
+    [
+        ("book_meeting", {"title": "x", "at": "tomorrow", "with_whom": ["Zed"]}, "Zed"),
+        ("book_meeting", {"title": " ", "at": "tomorrow"}, "what to call it"),
+        ("book_meeting", {"title": "x", "at": "blurday"}, "Tell me the day"),
+        ("make_task", {"title": "x", "for_whom": "Zed"}, "Zed"),
+        ("look_at_calendar", {"who": ["Zed"]}, "Zed"),
+    ],
+)
+async def test_nobody_is_asked_to_allow_what_cannot_be_done(
+    scene: AgendaScene, tool: str, given: dict[str, Any], why: str
+) -> None:
+    forget(scene)
+    deps = scene.deps()
+    with pytest.raises(ToolFailed, match=why):
+        await scene.call(deps, tool, **given)
+    assert deps.agenda
+    assert deps.agenda.wanted == ()
 
 
 async def test_a_task_for_tomorrow_needs_no_calendar(scene: AgendaScene) -> None:
@@ -188,7 +209,7 @@ async def test_what_was_withdrawn_before_the_press_is_said_and_asked_for(
     forget(scene)
     scene.connect("Alice", " ".join(gone))
     reply = await scene.press(payload)
-    assert reply.text.startswith("Nothing was written: You have not allowed me this")
+    assert reply.text.startswith("Nothing was written: You no longer allow me this")
     assert reply.wanted == scopes_for((WRITE_CALENDAR,))[1:]
     assert scene.written() == []
 
