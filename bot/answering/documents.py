@@ -42,13 +42,21 @@ def audience_of(services: Services, context: AgentMemoryContext) -> GroupAudienc
 
 
 async def note_document(
-    services: Services, context: AgentMemoryContext, turn_id: str, link: DocumentLink, text: str
+    services: Services,
+    context: AgentMemoryContext,
+    turn_id: str,
+    link: DocumentLink,
+    text: str,
+    open_ago_s: float | None = None,
 ) -> bool:
-    """The turn, not answered yet, is given a text of the document, and goes with it. False: it is
-    over. Raises `StoreError`."""
+    """The turn, not answered yet, is given a text of the document, and goes with it. `open_ago_s`:
+    how long ago everybody there could open it, so that what follows need not ask again for a
+    minute. False: the turn is over. Raises `StoreError`."""
     store = ToldDocumentStore(services.rpc)
     source = await store.note(context, turn_id, str(link.kind), link.token, text)
     note_sources([source])
+    if source is not None and open_ago_s is not None:
+        await store.found_open(source, open_ago_s)
     return source is not None
 
 

@@ -101,7 +101,7 @@ class DocumentsBehind:
                 seen = await look(self._services, document, self._asker)
             if seen == "open":
                 self._open[document] = now
-                await self._store.found_open(document, self._clock() - now)
+                await self._store.found_open(document.source, self._clock() - now)
             else:
                 self._closed.add(document)
                 log.info("documents.left_out", chat_id=document.chat_id, seen=seen)

@@ -38,6 +38,6 @@ class CommentedDocument(TurnDocuments):
         return NOT_THERE
 
 
-async def _nothing_to_note(link: DocumentLink, text: str) -> bool:
+async def _nothing_to_note(link: DocumentLink, text: str, open_ago_s: float | None) -> bool:
     """What stands in its comments goes with the document."""
     return True

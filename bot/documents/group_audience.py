@@ -81,6 +81,11 @@ class GroupAudience:
         self._open[link] = asked_at
         return True
 
+    def open_ago_s(self, link: DocumentLink) -> float | None:
+        """How long ago everybody could open it, in seconds; None: that was not found."""
+        found_at = self._open.get(link)
+        return None if found_at is None else self._clock() - found_at
+
     async def all_open(self) -> bool:
         """Whether all that was open still is."""
         return all([await self.is_open(link) for link in list(self._open)])

@@ -21,9 +21,9 @@ NOT_THERE = UnreadDocument("not_found")
 # That it is there, and what is with it, is for those who can open it.
 _OF_A_DOCUMENT: frozenset[Reason] = frozenset({"forbidden", "deleted", "empty", "size", "kind"})
 
-Note = Callable[[DocumentLink, str], Awaitable[bool]]
-"""Notes with the turn that it is given a text of a document. False: the turn is over. Raises
-`StoreError`."""
+Note = Callable[[DocumentLink, str, float | None], Awaitable[bool]]
+"""Notes with the turn that it is given a text of a document, and how many seconds ago everybody in
+the group could open it (None: no group reads it). False: the turn is over. Raises `StoreError`."""
 
 
 class TurnDocuments:
@@ -59,7 +59,7 @@ class TurnDocuments:
         """Notes that the turn is given this text of a document that was read. False: the turn is
         over. Raises `StoreError`."""
         link = document_link(document.url)
-        return link is not None and await self._note(link, text)
+        return link is not None and await self._note(link, text, self._open_ago_s(link))
 
     async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:
         """The best of the documents that may be told of. Raises `StoreError`."""
@@ -71,7 +71,8 @@ class TurnDocuments:
         for one in found[:_MOST_FOUND]:
             link = document_link(one.url)
             if link and await self._may_tell(link):
-                if not await self._note(link, f"{one.title}\n{one.summary}"):
+                text = f"{one.title}\n{one.summary}"
+                if not await self._note(link, text, self._open_ago_s(link)):
                     return UnreadDocument("unavailable")
                 told.append(one)
         self._withheld = self._withheld or bool(found and not told)
@@ -84,6 +85,9 @@ class TurnDocuments:
     def _note_refusal(self, refusal: UnreadDocument) -> None:
         if refusal.reason == "not_connected":
             self._unconnected = True
+
+    def _open_ago_s(self, link: DocumentLink) -> float | None:
+        return self._audience.open_ago_s(link) if self._audience else None
 
     async def _may_tell(self, link: DocumentLink) -> bool:
         return self._audience is None or await self._audience.is_open(link)

@@ -40,7 +40,7 @@ class ToldDocument:
 @dataclass(frozen=True, slots=True)
 class BehindSource:
     """`document` is told of by `source`, an id of what a prompt is made of. `age_s`: how long ago
-    Feishu last said that everybody there can open it; None: not since it was told. `closed`: it
+    Feishu last said that everybody there can open it; None: never. `closed`: it
     said since that they cannot."""
 
     source: str
@@ -101,9 +101,9 @@ class ToldDocumentStore:
             for row in rows
         ]
 
-    async def found_open(self, document: ToldDocument, ago_s: float) -> None:
-        """Feishu said so long ago that everybody there can open it."""
-        params = {"p_id": document.id, "p_ago_s": ago_s}
+    async def found_open(self, source: str, ago_s: float) -> None:
+        """Feishu said so long ago that everybody there can open the document of that `source`."""
+        params = {"p_id": int(source.removeprefix("doc:")), "p_ago_s": ago_s}
         await self._rpc.call("note_document_open", params, None)
 
     async def drop(self, document: ToldDocument) -> None:

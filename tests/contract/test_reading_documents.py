@@ -152,7 +152,8 @@ async def test_a_base_of_10001_records_is_read_to_the_10000th_and_says_so(
     document = await read(reader, base["url"], town.token("Alice"))
     rows = [line for one in document.sections for line in one.text.splitlines()[1:]]
     assert (len(rows), rows[-1], document.cuts) == (MOST_ROWS, "9999", ("rows",))
-    assert len(town.calls()) == 24 + 1  # and the one for the token
+    answered = [one for one in town.calls() if one["status"] == 200]  # fast, the 21st is too many
+    assert len(answered) == 24 + 1  # and the one for the token
     town.change(base, tables=[{**table, "records": records[:-1]}])
     assert (await read(reader, base["url"], town.token("Alice"))).cuts == ()
 
@@ -291,7 +292,7 @@ def deps(reader: DocumentReader | None, token: str | None = None) -> Any:
     async def access_token() -> str | None:
         return token
 
-    async def note(link: DocumentLink, text: str) -> bool:
+    async def note(link: DocumentLink, text: str, open_ago_s: float | None) -> bool:
         noted.append(text)
         return True
 

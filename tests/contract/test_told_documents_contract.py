@@ -82,8 +82,8 @@ async def test_an_answer_that_tells_what_it_was_given_of_a_document_is_known_to_
     assert {one.age_s for one in behind} == {None}
     assert await store.behind_sources("another", asked_about) == []
 
-    await store.found_open(behind[0].document, 5.0)
-    await store.found_open(behind[0].document, 50.0)
+    await store.found_open(behind[0].document.source, 5.0)
+    await store.found_open(behind[0].document.source, 50.0)
     [one] = await store.behind_sources(here.tenant_key, [read])
     assert one.age_s is not None
     assert 5.0 <= one.age_s < 50.0

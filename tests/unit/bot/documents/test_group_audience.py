@@ -251,7 +251,8 @@ PLAN = ReadDocument(LINK.url, LINK.token, "docx", "Plan", (Section("Launch", 1, 
 
 
 def turn(own: Own, feishu: Feishu | None, noted: list[str]) -> TurnDocuments:
-    async def note(link: DocumentLink, text: str) -> bool:
+    async def note(link: DocumentLink, text: str, open_ago_s: float | None) -> bool:
+        assert (open_ago_s is None) == (feishu is None), "when everybody could open it is known"
         noted.append(text)
         return "Friday" not in text or not isinstance(own.document, UnreadDocument)
 
