@@ -50,16 +50,24 @@ class DeviceCode:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingAnswer:
+    """The card of an answer whose question is asked again once what it needs is granted."""
+
+    chat_id: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class AskPlace:
     """Where a person asked for it: the chat, its kind, and the language. `beside`: the card with
-    the link stands in that group, where only they see it; else in p2p. `waiting` are the
-    message_ids of the answers whose questions are asked again once it is granted."""
+    the link stands in that group, where only they see it; else in p2p. `waiting`: what waits for
+    it, in whichever chat."""
 
     chat_id: str = ""
     chat_type: ChatType = "p2p"
     language: Literal["en", "zh"] = "en"
     beside: str = ""
-    waiting: tuple[str, ...] = ()
+    waiting: tuple[WaitingAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +179,9 @@ class UserTokenStore:
         """The card with the link is `card`; `aside`: beside a group."""
         await self._call(person, "note_user_ask", p_ask=ask, p_card=card, p_aside=aside)
 
-    async def note_waiting(self, person: FeishuPerson, ask: Ask, answer_id: str) -> None:
-        """One more question waits for it: that of the answer with the message_id `answer_id`."""
-        waiting = (*ask.place.waiting, answer_id)[-_MOST_WAITING:]
+    async def note_waiting(self, person: FeishuPerson, ask: Ask, answer: WaitingAnswer) -> None:
+        """One more answer waits for it."""
+        waiting = (*ask.place.waiting, answer)[-_MOST_WAITING:]
         place = as_json(asdict(replace(ask.place, waiting=waiting)))
         await self._call(person, "note_user_ask", p_ask=ask.id, p_place=place)
 
@@ -313,6 +321,7 @@ def _connection(row: Mapping[str, Any] | None) -> Connection | None:
     ask = None
     if row["ask"]:
         place = row["ask_place"]
+        waiting = tuple(WaitingAnswer(**one) for one in place.get("waiting", ()))
         ask = Ask(
             row["ask"],
             _scopes(row["ask_scopes"]),
@@ -321,7 +330,7 @@ def _connection(row: Mapping[str, Any] | None) -> Connection | None:
             row["ask_outcome"],
             row["ask_card"],
             row["ask_aside"],
-            AskPlace(**{**place, "waiting": tuple(place.get("waiting", ()))}),
+            AskPlace(**{**place, "waiting": waiting}),
             row["ask_sealed_with"],
         )
     return Connection(

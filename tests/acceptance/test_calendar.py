@@ -17,6 +17,7 @@ from tests.acceptance.test_commands import click
 from tests.acceptance.test_connect import LINK, decide
 from tests.acceptance.test_own_memory import after, buttons, press, private_chat
 from tests.acceptance.test_private_answers import shown_to
+from tests.acceptance.test_seed_scenarios import restart
 from tests.acceptance.test_welcome import newcomer
 
 SECRET = "Quillfeather surgery"
@@ -137,7 +138,10 @@ def test_in_private_one_s_own_tasks_are_told_and_a_task_is_made(world: World) ->
 def test_every_question_that_waits_for_a_permission_is_answered_once(world: World) -> None:
     days = (working_day(), working_day() + timedelta(days=1))
     known = len(shown_to(world, "Bob"))
-    questions = [world.ask("Bob", f"when is Alice free on {day}?")[0] for day in days]
+    elsewhere = world.in_a_new_group()
+    places = (world, elsewhere)
+    asked = [f"when is Alice free on {day}?" for day in days]
+    questions = [one.ask("Bob", text)[0] for one, text in zip(places, asked, strict=True)]
     gone = world.ask("Bob", f"when is 陈晨 free on {days[0]}?")[0]
     world.platform.post("/recall", **{"message_id": gone, "as": world.people["Bob"]})
     (card,) = eventually(lambda: shown_to(world, "Bob")[known:], what="one link for all of them")
@@ -145,9 +149,9 @@ def test_every_question_that_waits_for_a_permission_is_answered_once(world: Worl
     decide(world, "Bob", link)
 
     turns = [Origin("again", question).turn_id for question in questions]
-    for turn, day in zip(turns, days, strict=True):
-        world.settled(turn)
-        (answer,) = world.answers(turn)
+    for place, turn, day in zip(places, turns, days, strict=True):
+        place.settled(turn)
+        (answer,) = place.answers(turn)
         assert f"{day.day}" in markdown(answer)
         assert "permission" not in markdown(answer)
     eventually(
@@ -160,6 +164,30 @@ def test_every_question_that_waits_for_a_permission_is_answered_once(world: Worl
     )
     (told,) = (one for one in shown_to(world, "Bob") if "connected" in markdown(one))
     assert "answering what you asked now" in markdown(told)
+
+
+def test_a_worker_that_is_killed_meanwhile_answers_what_waited_once(world: World) -> None:
+    _, chat = newcomer(world, "Nils")
+    question, _ = world.ask("Nils", "what tasks are due this week?", chat=chat)
+    found = eventually(
+        lambda: [
+            one
+            for one in world.platform.messages(chat)
+            if is_from_bot(one) and LINK.search(markdown(one))
+        ],
+        what="the link",
+    )
+    [link] = LINK.findall(markdown(found[0]))
+    decide(world, "Nils", link)
+    rows = "select from user_tokens where open_id = %s and granted_at is not null"
+    eventually(lambda: world.rows(rows, world.people["Nils"]), what="connected", within_s=60)
+    world.bot.workers[-1].kill()
+    restart(world)
+    turn = Origin("again", question).turn_id
+    world.settled(turn)
+    over = "select from user_tokens where open_id = %s and ask = ''"
+    eventually(lambda: world.rows(over, world.people["Nils"]), what="nothing waits", within_s=60)
+    assert len(world.answers(turn, chat=chat)) == 1
 
 
 def test_a_question_is_not_asked_again_where_the_permission_is_declined(world: World) -> None:

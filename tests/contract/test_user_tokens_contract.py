@@ -20,6 +20,7 @@ from memory.tables.user_tokens import (
     RefreshTurn,
     TokenPair,
     UserTokenStore,
+    WaitingAnswer,
 )
 from tests.support.backends import Backend
 from tests.support.people import Group
@@ -82,11 +83,12 @@ async def test_what_is_asked_for_is_there_until_it_is_answered(
     assert found
     assert found.ask
     assert (found.granted_ms, found.ask.scopes, found.ask.place) == (None, SCOPES, PLACE)
-    await store.note_waiting(ann, found.ask, "om_answer")
+    answer = WaitingAnswer("oc_group", "om_answer")
+    await store.note_waiting(ann, found.ask, answer)
     assert found.ask.place.waiting == ()
     waits = await store.get(ann)
     assert waits
-    assert waits.ask == replace(found.ask, place=replace(PLACE, waiting=("om_answer",)))
+    assert waits.ask == replace(found.ask, place=replace(PLACE, waiting=(answer,)))
     assert (found.ask.card, found.ask.interval_s, found.ask.outcome) == ("om_card", 10, "")
     assert await store.device(ann, found.ask) == DEVICE
     assert await store.device(bob, found.ask) is None

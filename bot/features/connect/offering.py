@@ -13,7 +13,7 @@ from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreError
 from memory.identity import FeishuPerson
-from memory.tables.user_tokens import Ask, AskPlace, Connection
+from memory.tables.user_tokens import Ask, AskPlace, Connection, WaitingAnswer
 
 log = structlog.get_logger()
 
@@ -50,15 +50,15 @@ async def _offer(
         return
     person = FeishuPerson(context.tenant_key, context.actor_id)
     beside = context.chat_id if turn.in_group and not turn.request.in_thread else ""
-    waiting = (answer_id,) if answer_id else ()
+    waiting = (WaitingAnswer(context.chat_id, answer_id),) if answer_id else ()
     place = AskPlace(context.chat_id, turn.chat_type, language, beside, waiting)
     try:
         found = await access.store.get(person)
         if found and found.granted_ms and not more:
             return
         if asked := _waits_for(found, scopes):
-            if answer_id:
-                await access.store.note_waiting(person, asked, answer_id)
+            for answer in waiting:
+                await access.store.note_waiting(person, asked, answer)
             return
         outcome = await ask(services, access, person, turn.id, place, scopes)
     except StoreError as exc:

@@ -154,8 +154,9 @@ async def _answered(
     waiting = ask.place.waiting if allowed else ()
     text = texts.answered(outcome, scopes, ask.place.language, ask.scopes, goes_on=bool(waiting))
     await _tell_answer(services, person, ask, text, lease)
-    for answer_id in waiting:
-        touch = Touch("again", ask.place.chat_id, answer_id, person.open_id, person.tenant_key)
+    for answer in waiting:
+        card = (answer.chat_id, answer.message_id)
+        touch = Touch("again", *card, person.open_id, person.tenant_key)
         await ask_again(services, touch, int(services.clock() * 1000), lease)
     await access.store.close_ask(person, ask.id)
 
