@@ -90,7 +90,8 @@ _POINTS = re.compile(
 
 
 def asked_to_forget(text: str) -> str:
-    """Returns what `text` asks to forget, in its own words, or "" if it asks for no such thing."""
+    """Returns what `text` asks to forget, or "" if it asks for no such thing. The words are those
+    of `text`; “what you know about” becomes “everything about”."""
     words = text.strip()
     if len(words) > _LONGEST or "\n" in words:
         return ""
@@ -104,7 +105,9 @@ def _named_in_english(words: str, *, asks: bool) -> str:
     if not found or (asks and not found["asks"]):
         return ""
     named = (found["words"] or found["kept"] or found["about"]).strip()
-    return "" if _GOES_ON.search(named) or _NO_SUBJECT.fullmatch(named) else named
+    if _GOES_ON.search(named) or _NO_SUBJECT.fullmatch(named):
+        return ""
+    return f"everything about {named}" if found["about"] else named
 
 
 def _named_in_chinese(words: str, *, asks: bool) -> str:

@@ -1,7 +1,8 @@
 """Which of several texts is meant by “forget …”. Pure.
 
 An identifier (an address, a number, a path, a name with a surname) matches as a whole only. Other
-words match in any order and in any form of the word. `bot.text.spelling` folds spellings.
+words match in any order and in any form of the word. `bot.text.spelling` folds spellings. “A / B”
+and “A aka B” are two ways to name it. Of “everything about Frank the engineer” the name counts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal
 
 from bot.text.spelling import ALNUM, folded
@@ -26,6 +27,8 @@ _STOP = frozenset(
     why not no yes please thing things stuff fact facts message messages everything anything
     something said told say tell know remember ever again s ll ve re d m t""".split()
 )
+# What something is called that is kept of a person or a thing: it says nothing of which.
+_GENERIC = frozenset("account data detail entry info information profile record".split())
 _HAN_STOP = re.compile(
     "关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|说过|说"
     "|告诉|记得|记住|的|了|是|吗|吧|呢|啊|那|这|和|跟|与"
@@ -33,6 +36,7 @@ _HAN_STOP = re.compile(
 _TOKEN = re.compile(rf"[/\\~#@+]{{0,3}}{ALNUM}(?:[\w.@+/\\:#-]*{ALNUM})?")
 _HAN_IN = re.compile(f"[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
+_WORDS = re.compile(r"\w+")
 _WORD = re.compile(rf"{ALNUM}+")
 _CODE = re.compile(r"\b[a-z]{1,4}\d{1,6}\b")
 _MARKS = re.compile(r"[@/\\_#:.+\-]|\d")
@@ -40,7 +44,24 @@ _NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:[- ][A-Z][a-zà-ÿ]+)+\b")
 _GIVEN_NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+\b")
 _BEFORE = rf"(?<!{ALNUM})(?<!{ALNUM}[\-_./\\@+:])"
 _AFTER = rf"(?!{ALNUM})(?![\-_/\\@+]{ALNUM})(?!\.{ALNUM})"
+_ASIDE = re.compile(r"[(（][^()（）]{0,200}[)）]")
+_OR = re.compile(
+    r"\s{1,3}(?:/|\||aka|a\.k\.a\.|alias|also known as)\s{1,3}|又名|又叫|也叫", re.IGNORECASE
+)
+_OTHER_LETTER = rf"[^\W\d_a-zA-ZÀ-ɏ{HAN}]"
+_OTHER_LETTERS = re.compile(_OTHER_LETTER)
+_IN_OTHER_LETTERS = re.compile(
+    rf"(?P<name>[A-Z][\w.'-]{{0,40}})\s{{1,3}}(?={_OTHER_LETTER}{{2,40}}(?![a-zA-Z]))"
+)
+_HAN_GENERIC = frozenset("信息 资料 数据 记录 档案".split())
+_EVERYTHING = re.compile(
+    r"(?:everything|anything|all)\s+(?:(?:that\s+)?(?:i|you|we)\s+\w+\s+)?about\s+(.+)",
+    re.IGNORECASE,
+)
+_SAYS_WHO = re.compile(r"(?:\s+(?:the|a|an|this|that|who|on the)\s.*|[\s.!?]*)", re.DOTALL)
+_ORIGIN = re.compile(r"(?:https?://)?(?:www\.)?")
 _LONG_NUMBER = 5
+_LONG_CODE = 6
 _LIKELY_SHARE = 0.6
 
 
@@ -49,11 +70,14 @@ class _Description:
     """What somebody describes: identifiers, each as a pattern; other words, as stems; Chinese
     phrases; and given names that stand without a surname.
 
-    `goes_on` tells of words that others follow whether the next one is a stop word. `shapes` are
-    those of identifiers.
+    `is_unique`: one of the identifiers, or the name, is enough to show what else says it. `name`:
+    it is everything about the person of this name, or about something of theirs. `goes_on` tells of
+    words that others follow whether the next one is a stop word. `shapes` are those of identifiers.
     """
 
     identifiers: tuple[re.Pattern[str], ...]
+    is_unique: bool
+    name: str
     words: frozenset[str]
     phrases: tuple[str, ...]
     given_names: tuple[str, ...]
@@ -70,10 +94,12 @@ class _Description:
         plain = folded(text)
         if not all(one.search(plain) for one in self.identifiers):
             return ""
+        if self.name and not self._is_named(text):
+            return "likely" if text == text.lower() and self._share(plain) == 1 else ""
         share = self._share(plain)
         if share == 1 and not (self._names_another(text) or self._is_of_another(plain)):
             return "sure"
-        return "likely" if share >= _LIKELY_SHARE else ""
+        return "likely" if share >= _LIKELY_SHARE or self.is_unique else ""
 
     def _share(self, plain: str) -> float:
         """The share of words and phrases that `plain` says."""
@@ -81,6 +107,11 @@ class _Description:
         shares = [float(word in said) for word in self.words]
         shares += [_said_share(phrase, plain) for phrase in self.phrases]
         return sum(shares) / len(shares) if shares else 1
+
+    def _is_named(self, text: str) -> bool:
+        """Whether the name stands in `text` as names are written: Will is not “will”."""
+        name = folded(self.name)
+        return any(one[0].isupper() and folded(one) == name for one in _WORDS.findall(text))
 
     def _names_another(self, text: str) -> bool:
         """True if a surname follows a given name wherever it stands: that may be someone else."""
@@ -111,17 +142,29 @@ class _Description:
 
 def match(words: str, text: str) -> Match:
     """Whether `text` says all of `words` ("sure") or most of them ("likely")."""
-    return _described(words).match(text)
+    found = {one.match(text) for one in _described(words)}
+    return "sure" if "sure" in found else "likely" if "likely" in found else ""
 
 
 def names_something(words: str) -> bool:
     """Whether anything can be looked for by these words."""
-    return bool(_described(words))
+    return any(_described(words))
 
 
 @lru_cache(maxsize=8)  # one request is compared with every message
-def _described(words: str) -> _Description:
-    """What `words` describe."""
+def _described(words: str) -> tuple[_Description, ...]:
+    """What `words` describe: one for each way in which they name it."""
+    named = _ASIDE.sub("", words).strip() or words
+    split = (_IN_OTHER_LETTERS.sub("\\g<name>\0", one).split("\0") for one in _OR.split(named))
+    ways = chain.from_iterable(split)
+    return tuple(one for one in map(_description, ways) if one)
+
+
+def _description(words: str) -> _Description:
+    """What `words` describe, which name it in one way."""
+    head = ""
+    if (about := _EVERYTHING.match(words)) and (head := _head(about[1])):
+        words = head if _SAYS_WHO.fullmatch(about[1].partition(head)[2]) else about[1]
     plain = folded(words)
     names = [one for one in _NAME.findall(words) if len(one.split()) > 1]
     full = [_full_name(name) for name in names]
@@ -129,20 +172,44 @@ def _described(words: str) -> _Description:
         plain = plain.replace(folded(name), " ")
     tokens = _TOKEN.findall(re.sub(rf"(?<={ALNUM})['’]s?\b", " ", plain))
     marked = [_bare(token) for token in tokens if _MARKS.search(_bare(token))]
-    others = {stem(one) for one in tokens if not _MARKS.search(_bare(one)) and one not in _STOP}
+    long = [one for one in marked if len(one) >= _LONG_CODE]
+    needed = _without_label(tokens, long[0]) if long else tokens
+    bare = map(_bare, needed)
+    others = {stem(one) for one in bare if not _MARKS.search(one) and one not in _STOP}
+    if marked or names or _OTHER_LETTERS.search(words):
+        others -= {stem(one) for one in _GENERIC}
     alone = " ".join(_NAME.sub(" ", words).split()[1:])
     return _Description(
         identifiers=(*full, *map(_identifier, marked)),
+        is_unique=bool(full or long or head),
+        name=head,
         words=frozenset(others),
         phrases=tuple(one for run in _HAN_RUN.findall(plain) for one in _phrases(run)),
-        given_names=tuple(_GIVEN_NAME.findall(alone or words)),
+        given_names=tuple(_GIVEN_NAME.findall(alone or ("" if names else words))),
         goes_on={
             stem(one): after in _STOP
             for one, after in pairwise(_WORD.findall(plain))
-            if stem(one) in others and after != "s"
+            if stem(one) in others and after != "s" and not about
         },
         shapes=_shapes(plain),
     )
+
+
+def _head(about: str) -> str:
+    """The person whom all of it is about, by a given name, without who they are (“the engineer”);
+    "" where a surname follows."""
+    found = re.match(r"(?:[a-z]+\s+)?([A-Z][a-zà-ÿ]+)\b(?![- ][A-Z])", about)
+    return found[1] if found else ""
+
+
+def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
+    """Without the words just in front of a long identifier, which say what kind it is: “licence
+    key XK7L-9P3Q”."""
+    at = next(n for n, one in enumerate(tokens) if _bare(one) == identifier)
+    first = at
+    while first and (tokens[first - 1] not in _STOP or tokens[first - 1] == "at"):
+        first -= 1
+    return [*tokens[:first], *tokens[at:]] if first in (0, 1) else tokens
 
 
 def _shapes(plain: str) -> dict[str, frozenset[str]]:
@@ -168,7 +235,8 @@ def stem(word: str) -> str:
 
 
 def _phrases(run: str) -> list[str]:
-    return [one for one in _HAN_STOP.split(run) if one]
+    found = [one for one in _HAN_STOP.split(run) if one]
+    return [one for one in found if one not in _HAN_GENERIC] or found
 
 
 def _said_share(phrase: str, plain: str) -> float:
@@ -200,9 +268,13 @@ def _full_name(name: str) -> re.Pattern[str]:
 def _identifier(token: str) -> re.Pattern[str]:
     """The token as a whole; a code or a number however its parts are separated."""
     if re.search(r"[@/\\]", token):
-        return re.compile(rf"{_BEFORE}{re.escape(token)}{_AFTER}")
+        path = r"[/\\]+".join(
+            map(re.escape, re.split(r"[/\\]+", _ORIGIN.sub("", token, count=1).rstrip("/")))
+        )
+        return re.compile(rf"{_BEFORE}(?:https?://)?(?:www\.)?{path}{_AFTER}")
     parts = [part for part in re.split(r"[\s\-_·:]+", token) if part]
-    code = r"[\s\-_·:]{0,3}".join(_spaced(part) for part in parts)
+    between = r"[\s\-_·:.()]{0,3}" if len(parts) > 2 else r"[\s\-_·:()]{0,3}"
+    code = between.join(_spaced(part) for part in parts)
     if sum(char.isdigit() for char in token) >= _LONG_NUMBER:
         return re.compile(rf"(?<!\d\s){_BEFORE}{code}{_AFTER}(?!\s\d)")
     return re.compile(rf"(?<!\d[.,]){_BEFORE}{code}{_AFTER}")
@@ -213,5 +285,5 @@ def _spaced(part: str) -> str:
     pattern = re.escape(part[0])
     for one, two in pairwise(part):
         apart = one.isalnum() and two.isalnum() and (one.isdigit() or two.isdigit())
-        pattern += (r"[\s\-_·]{0,3}" if apart else "") + re.escape(two)
+        pattern += (r"[\s\-_·()]{0,3}" if apart else "") + re.escape(two)
     return pattern
