@@ -36,7 +36,7 @@ _HAN_STOP = re.compile(
 _TOKEN = re.compile(rf"[/\\~#@+]{{0,3}}{ALNUM}(?:[\w.@+/\\:#-]*{ALNUM})?")
 _HAN_IN = re.compile(f"[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
-_WORDS = re.compile(r"\w+")
+_WORDS = re.compile(r"\w+(?:-\w+)*")
 _WORD = re.compile(rf"{ALNUM}+")
 _CODE = re.compile(r"\b[a-z]{1,4}\d{1,6}\b")
 _MARKS = re.compile(r"[@/\\_#:.+\-]|\d")
@@ -53,6 +53,7 @@ _OTHER_LETTERS = re.compile(_OTHER_LETTER)
 _IN_OTHER_LETTERS = re.compile(
     rf"(?P<name>[A-Z][\w.'-]{{0,40}})\s{{1,3}}(?={_OTHER_LETTER}{{2,40}}(?![a-zA-Z]))"
 )
+_IS_NAME = re.compile(r"[^\W\d_a-z]|[\d@]")
 _HAN_GENERIC = frozenset("信息 资料 数据 记录 档案".split())
 _EVERYTHING = re.compile(
     r"(?:everything|anything|all)\s+(?:(?:that\s+)?(?:i|you|we)\s+\w+\s+)?about\s+(.+)",
@@ -116,8 +117,8 @@ class _Description:
     def _names_another(self, text: str) -> bool:
         """True if a surname follows a given name wherever it stands: that may be someone else."""
         return any(
-            re.search(rf"\b{name} [A-Z][a-z]", text)
-            and not re.search(rf"\b{name}\b(?! [A-Z][a-z])", text)
+            re.search(rf"\b{name}[ -][A-Z][a-z]", text)
+            and not re.search(rf"\b{name}\b(?![ -][A-Z][a-z])", text)
             for name in self.given_names
         )
 
@@ -155,8 +156,11 @@ def names_something(words: str) -> bool:
 def _described(words: str) -> tuple[_Description, ...]:
     """What `words` describe: one for each way in which they name it."""
     named = _ASIDE.sub("", words).strip() or words
-    split = (_IN_OTHER_LETTERS.sub("\\g<name>\0", one).split("\0") for one in _OR.split(named))
-    ways = chain.from_iterable(split)
+    ways = _OR.split(named)
+    if not all(map(_IS_NAME.search, ways)):  # “wiki / intranet password” is one thing
+        ways = [named]
+    split = (_IN_OTHER_LETTERS.sub("\\g<name>\0", one).split("\0") for one in ways)
+    ways = list(chain.from_iterable(split))
     return tuple(one for one in map(_description, ways) if one)
 
 
@@ -178,7 +182,8 @@ def _description(words: str) -> _Description:
     others = {stem(one) for one in bare if not _MARKS.search(one) and one not in _STOP}
     if marked or names or _OTHER_LETTERS.search(words):
         others -= {stem(one) for one in _GENERIC}
-    alone = " ".join(_NAME.sub(" ", words).split()[1:])
+    first, _, rest = _NAME.sub(" ", words).strip().partition(" ")
+    alone = f"{first} {rest}" if first.endswith(("'s", "’s")) else rest
     return _Description(
         identifiers=(*full, *map(_identifier, marked)),
         is_unique=bool(full or long or head),
