@@ -90,7 +90,8 @@ def forward(world: World, who: str, chat: str, said: str) -> str:
 def test_second_hand_answers_go_with_a_forward(world: World, word: str) -> None:
     alone = private_chat(world, "Alice")
     tells(world, word)
-    said = world.say("Alice", f"The day rate is {word} euros.", chat=world.kitchen)
+    elsewhere = world.in_a_new_group().group  # where the bot has said nothing, and hears nothing
+    said = world.say("Alice", f"The day rate is {word} euros.", chat=elsewhere)
     message = forward(world, "Alice", alone, said)
     (row,) = world.settled(message)
     told = [str(row["content"])]

@@ -119,9 +119,8 @@ async def test_a_memory_that_comes_back_is_used_again(
         relay.resume()
 
         async with asyncio.timeout(60):
-            while not await _answers(memory):
+            while not await _answers(memory, group):
                 continue
-        await memory.working_memory(group.turn())
 
 
 async def _is_unavailable(memory: MemoryStore, group: Group) -> None:
@@ -131,9 +130,10 @@ async def _is_unavailable(memory: MemoryStore, group: Group) -> None:
         await memory.open_turn(group.turn(), turn_id=group.message("q"), content="Q")
 
 
-async def _answers(memory: MemoryStore) -> bool:
+async def _answers(memory: MemoryStore, group: Group) -> bool:
     try:
         await memory.ping()
+        await memory.working_memory(group.turn())
     except StoreUnavailable:
         return False
     return True

@@ -29,7 +29,7 @@ MADE_WHILE_WORKING = frozenset(
         "bot/agents/offline/prompt_reading.py: without_address",
         "bot/agents/prompts/shown_notes.py: _in_order",
         "bot/features/history_import/memberships.py: _all",
-        "bot/features/own_memory/meant.py: _described",
+        "bot/features/own_memory/meant.py: _description",
         "bot/features/own_memory/meant.py: _full_name",
         "bot/features/own_memory/meant.py: _identifier",
         "bot/features/own_memory/meant.py: _names_another",

@@ -65,7 +65,7 @@ def test_no_more_connections_are_opened_than_a_process_may_have(server, monkeypa
         answers = await asyncio.gather(*(transport.send(ASK) for _ in range(100)))
         return [one.status for one in answers]
 
-    assert using(server.url, calls) == [200] * 100
+    assert using(server.url, calls, Timeouts(60, 60)) == [200] * 100
     assert server.connections <= 8
 
 
