@@ -36,7 +36,9 @@ _BRACKETED_DOT = re.compile(
     r"\s{0,2}[\[({]\s{0,2}dot\s{0,2}[\])}]\s{0,2}|(?<=[a-z0-9])\s{0,2}点\s{0,2}(?=[a-z])"
 )
 _SPOKEN_ADDRESS = re.compile(r"\b([\w.+-]+) at ([\w-]+(?: dot [\w-]+)+)")
-_AROUND_AT = re.compile(r"(?<=\w)\s{0,2}@\s{0,2}(?=\w)")
+_AROUND_AT = re.compile(r"(?<=\w)(?:@\s{0,2}|\s{1,2}@\s{1,2})(?=\w)")  # “ask @dora” is two words
+_ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?!\d)")
+_PADDING = re.compile(r"\b0+(?=\d)")
 _THOUSANDS = re.compile(r"(?<=\d)[,'’](?=\d{3}(?!\d))")
 
 
@@ -51,6 +53,7 @@ def folded(text: str) -> str:
     text = _GROUPED.sub(_together, text)
     text = _BRACKETED_DOT.sub(".", _BRACKETED_AT.sub("@", text))
     text = _SPOKEN_ADDRESS.sub(lambda f: f"{f[1]}@{f[2].replace(' dot ', '.')}", text)
+    text = _ADDRESS.sub(lambda found: _PADDING.sub("", found[0]), text)
     return _THOUSANDS.sub("", _AROUND_AT.sub("@", text))
 
 

@@ -27,8 +27,11 @@ _STOP = frozenset(
     why not no yes please thing things stuff fact facts message messages everything anything
     something said told say tell know remember ever again s ll ve re d m t""".split()
 )
-# What something is called that is kept of a person or a thing: it says nothing of which.
-_GENERIC = frozenset("account data detail entry info information profile record".split())
+# What people, and what is kept of them, are called in general: it does not say which.
+_GENERIC = frozenset(
+    """account client contact customer data detail employee entry info information member person
+    profile record user""".split()
+)
 _HAN_STOP = re.compile(
     "关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|说过|说"
     "|告诉|记得|记住|的|了|是|吗|吧|呢|啊|那|这|和|跟|与"
