@@ -27,6 +27,9 @@ _PLAIN = (
 _SOURCE = r"<day\+0>[^,、<]*<now>[^,、\"]*"
 _SOURCES = re.compile(rf"{_SOURCE}(?:(?P<comma>, |、){_SOURCE})+")
 
+# Ids that are made of random ones are read in no order.
+_READ = re.compile(r'(?<="read_messages":\[)[^\]]*<hex:[^\]]*')
+
 # Times within this distance of the clock are "now".
 _NEAR = timedelta(minutes=4)
 _HOUR_OF_DAY = 12
@@ -75,6 +78,10 @@ def _without_repeats(found: re.Match[str]) -> str:
     return found["comma"].join(dict.fromkeys(found[0].split(found["comma"])))
 
 
+def _in_order(found: re.Match[str]) -> str:
+    return ",".join(sorted(found[0].split(",")))
+
+
 def noon_zone(now: datetime) -> ZoneInfo:
     """The zone in which it is between noon and one o'clock, far from any midnight."""
     ahead = (_HOUR_OF_DAY - now.astimezone(UTC).hour + 12) % 24 - 12
@@ -106,7 +113,7 @@ class Placeholders:
         shown = _SOURCES.sub(_without_repeats, _PATTERN.sub(self._replace, text))
         for name, alias in self._names.items():
             shown = shown.replace(name, alias)
-        return shown
+        return _READ.sub(_in_order, shown)
 
     def _replace(self, found: re.Match[str]) -> str:
         kind, text = str(found.lastgroup), found[0]
