@@ -12,6 +12,7 @@ from bot.agenda.people import Colleague
 from bot.agenda.refusals import AgendaRefused
 from bot.agenda.turn_agenda import AsAsker, TurnAgenda
 from bot.answering.question import Turn
+from bot.feishu.errors import FeishuFailure
 from bot.feishu.user_scopes import missing_scopes
 from bot.people.personal_access import NotConnected, UserToken
 from bot.services import Services
@@ -65,16 +66,23 @@ def agenda_for(
 async def _met_in_groups(
     services: Services, context: AgentMemoryContext
 ) -> dict[FeishuPerson, str]:
-    """The members of the groups that the asker shares with the bot, whom they name in private too.
-    A group that Feishu does not tell of is left out."""
+    """The members of the groups that the asker shares with the bot: in private people name them
+    too. A group whose members Feishu does not list is left out."""
     try:
         groups = await services.store.shared_groups(context, most=_MOST_GROUPS)
     except StoreError as exc:
         log.warning("agenda.groups_unknown", error=type(exc).__name__)
         return {}
-    asked = map(services.feishu.member_names, groups)
-    lists = await asyncio.gather(*asked, return_exceptions=True)
-    return dict(chain.from_iterable(one.items() for one in lists if isinstance(one, dict)))
+
+    async def members(group: str) -> dict[FeishuPerson, str]:
+        try:
+            return await services.feishu.member_names(group)
+        except FeishuFailure as failure:
+            log.info("agenda.members_unknown", error=type(failure).__name__)
+            return {}
+
+    lists = await asyncio.gather(*map(members, groups))
+    return dict(chain.from_iterable(one.items() for one in lists))
 
 
 def _as_person(services: Services, asker: FeishuPerson) -> AsAsker:

@@ -20,7 +20,9 @@ from bot.feishu.mention_keys import Mention
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
 from bot.listening.questions import is_question
+from bot.listening.turn_request import TurnRequest
 from bot.services import Services
+from bot.text.roster import Person
 from memory.errors import StoreError
 from memory.recall.passages import Passage, content_words
 
@@ -74,16 +76,35 @@ async def find_edits(
     return any(found)
 
 
+async def edited_question(services: Services, request: TurnRequest, message_id: str) -> str:
+    """What the question of that message says since its author edited it; "" where nobody did."""
+    raw = await _edited(services, request, message_id)
+    bot = await services.own_person.look_up()
+    return _question(raw, bot) if raw else ""
+
+
+async def _edited(services: Services, request: TurnRequest, message_id: str) -> RawMessage | None:
+    """The message, if a person typed it in this chat and edited it. The audience of another chat is
+    another matter."""
+    if not message_id.startswith("om_"):
+        return None
+    raw = next(iter(await fetched(services, request, message_id)), None)
+    if raw is None or raw.chat_id != request.chat_id or raw.sender_type != "user":
+        return None
+    return raw if raw.edited and not raw.deleted and raw.message_type in _TYPED else None
+
+
+def _question(raw: RawMessage, bot: Person) -> str:
+    said = render_content(raw.message_type, raw.content, raw.mentions).template
+    return question_text(EditedText(raw.mentions, said), bot.open_id)
+
+
 async def _replaced(services: Services, turn: Turn, message_id: str) -> bool:
-    messages = await fetched(services, turn.request, message_id)
-    if not messages or not _is_edited(messages[0], turn.request.chat_id):
+    raw = await _edited(services, turn.request, message_id)
+    if raw is None:
         return False
-    raw, names = messages[0], turn.names.known
-    said = EditedText(
-        raw.mentions, render_content(raw.message_type, raw.content, raw.mentions).template
-    )
-    heard = raw_text(raw, names)
-    asked = question_text(said, turn.bot.open_id) or heard
+    heard = raw_text(raw, turn.names.known)
+    asked = _question(raw, turn.bot) or heard
     try:
         changed = await services.store.replace_message(
             message_id, raw.chat_id, asked, heard, by_turn=turn.id
@@ -94,10 +115,3 @@ async def _replaced(services: Services, turn: Turn, message_id: str) -> bool:
     if changed:
         log.info("edit.stored", message_id=message_id, turn_id=turn.id)
     return changed
-
-
-def _is_edited(raw: RawMessage, chat_id: str) -> bool:
-    """Whether a person's typed message of this chat was edited. The audience of another chat is
-    another matter."""
-    own = raw.chat_id == chat_id and raw.sender_type == "user"
-    return own and raw.edited and not raw.deleted and raw.message_type in _TYPED

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import structlog
 
+from bot.answering.edits import edited_question
 from bot.card_actions.confirmation import answering_of, may_be_told
 from bot.card_actions.ephemeral_cards import press_beside, stands_beside
 from bot.card_actions.pressed_message import (
@@ -142,6 +143,8 @@ async def ask_again(
     request = await as_said(
         services, saying, found.origin(), place, found.question, about=found.subject
     )
+    if edited := await edited_question(services, request, found.turn_id):
+        request = replace(request, text=edited)
     await asyncio.gather(
         handle_request(services, request, received_ms, lease=lease),
         redraw(services, touch.message_id, touch.tenant_key, again=False),

@@ -40,8 +40,8 @@ class ToldDocument:
 @dataclass(frozen=True, slots=True)
 class BehindSource:
     """`document` is told of by `source`, an id of what a prompt is made of. `age_s`: how long ago
-    Feishu last said that everybody there can open it; None: never. `closed`: it
-    said since that they cannot."""
+    Feishu last said that everybody there can open it; None: never. `closed`: it said since that
+    they cannot."""
 
     source: str
     document: ToldDocument

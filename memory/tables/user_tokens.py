@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from memory.identity import FeishuPerson
@@ -25,7 +25,6 @@ Ended = Literal["lost", "refused", "expired"]
 Outcome = Literal["connected", "denied", "expired", "somebody_else", "failed"]
 Reason = Literal["ask", "ended", "stale", "key"]
 
-_MOST_WAITING = 5
 _LEAST_S = 60  # an access token that is handed out lasts so long
 STALE_S = 40  # longer than a refresh can take
 
@@ -179,11 +178,9 @@ class UserTokenStore:
         """The card with the link is `card`; `aside`: beside a group."""
         await self._call(person, "note_user_ask", p_ask=ask, p_card=card, p_aside=aside)
 
-    async def note_waiting(self, person: FeishuPerson, ask: Ask, answer: WaitingAnswer) -> None:
-        """One more answer waits for it."""
-        waiting = (*ask.place.waiting, answer)[-_MOST_WAITING:]
-        place = as_json(asdict(replace(ask.place, waiting=waiting)))
-        await self._call(person, "note_user_ask", p_ask=ask.id, p_place=place)
+    async def note_waiting(self, person: FeishuPerson, ask: str, answer: WaitingAnswer) -> None:
+        """One more answer waits for it; the last five are kept."""
+        await self._call(person, "note_user_ask", p_ask=ask, p_waiting=as_json(asdict(answer)))
 
     async def note_interval(self, person: FeishuPerson, ask: str, interval_s: int) -> None:
         """From now on Feishu is asked so seldom."""

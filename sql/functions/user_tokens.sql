@@ -136,21 +136,27 @@ begin
 end
 $$;
 
--- Notes the card with the link, how often may be looked, and the place (JSON, at most 4 KB); null: as before.
+-- Notes the card with the link, how often may be looked, and one more answer that waits for it (p_waiting: JSON
+-- {chat_id, message_id}), of which the last five are kept; null: as before.
 create or replace function public.note_user_ask(
   p_ask text, p_card text default null, p_aside boolean default null, p_interval_s integer default null,
-  p_place text default null
+  p_waiting text default null
 ) returns void
 language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_ask', p_ask, 200)
-    and bot_private.require_size('p_card', p_card, 200) and bot_private.require_size('p_place', p_place, 4096);
+    and bot_private.require_size('p_card', p_card, 200) and bot_private.require_size('p_waiting', p_waiting, 512);
   v_open_id constant text := bot_private.require_own_place();
 begin
   update public.user_tokens t
   set ask_card = coalesce(p_card, t.ask_card), ask_aside = coalesce(p_aside, t.ask_aside),
-      ask_interval_s = coalesce(p_interval_s, t.ask_interval_s), ask_place = coalesce(p_place::jsonb, t.ask_place),
+      ask_interval_s = coalesce(p_interval_s, t.ask_interval_s),
+      ask_place = case when p_waiting is null then t.ask_place else t.ask_place || jsonb_build_object('waiting', (
+        select jsonb_agg(last.value order by last.n) from (
+          select w.value, w.n
+          from jsonb_array_elements(coalesce(t.ask_place -> 'waiting', '[]') || p_waiting::jsonb) with ordinality w (value, n)
+          order by w.n desc limit 5) last)) end,
       updated_at = now()
   where t.tenant_key = public.claim('tenant_key') and t.open_id = v_open_id and t.ask = p_ask;
 end

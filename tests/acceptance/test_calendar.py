@@ -61,7 +61,7 @@ def allowed(
 
     place = {"chat": chat} if chat else {}
     asked, refused = world.ask(who, question, **place)
-    assert ("I go on with this by myself" in refused) or ("之后我会自动继续" in refused)
+    assert ("carry on with your request" in refused) or ("之后我会自动继续" in refused)
     (card,) = eventually(fresh, what="the link")
     assert purpose in markdown(card)
     assert "documents" not in markdown(card), "it asks for nothing else"
@@ -166,18 +166,21 @@ def test_every_question_that_waits_for_a_permission_is_answered_once(world: Worl
     assert "answering what you asked now" in markdown(told)
 
 
+def asked_for_tasks(world: World, name: str) -> tuple[str, str, str]:
+    """A newcomer asks alone for what needs a permission: the chat, the question and the link."""
+    _, chat = newcomer(world, name)
+    question, _ = world.ask(name, "what tasks are due this week?", chat=chat)
+
+    def links() -> list[str]:
+        said = filter(is_from_bot, world.platform.messages(chat))
+        return [link for one in said for link in LINK.findall(markdown(one))]
+
+    [link] = eventually(links, what="the link")
+    return chat, question, link
+
+
 def test_a_worker_that_is_killed_meanwhile_answers_what_waited_once(world: World) -> None:
-    _, chat = newcomer(world, "Nils")
-    question, _ = world.ask("Nils", "what tasks are due this week?", chat=chat)
-    found = eventually(
-        lambda: [
-            one
-            for one in world.platform.messages(chat)
-            if is_from_bot(one) and LINK.search(markdown(one))
-        ],
-        what="the link",
-    )
-    [link] = LINK.findall(markdown(found[0]))
+    chat, question, link = asked_for_tasks(world, "Nils")
     decide(world, "Nils", link)
     rows = "select from user_tokens where open_id = %s and granted_at is not null"
     eventually(lambda: world.rows(rows, world.people["Nils"]), what="connected", within_s=60)
@@ -190,33 +193,48 @@ def test_a_worker_that_is_killed_meanwhile_answers_what_waited_once(world: World
     assert len(world.answers(turn, chat=chat)) == 1
 
 
-def test_a_question_is_not_asked_again_where_the_permission_is_declined(world: World) -> None:
-    _, chat = newcomer(world, "Nora")
-    question, _ = world.ask("Nora", "what tasks are due this week?", chat=chat)
-    found = eventually(
-        lambda: [
-            one
-            for one in world.platform.messages(chat)
-            if is_from_bot(one) and LINK.search(markdown(one))
-        ],
-        what="the link",
-    )
-    [link] = LINK.findall(markdown(found[0]))
-    decide(world, "Nora", link, approve=False)
+@pytest.mark.parametrize(("who", "approves"), [("Nora", False), ("Bob", True)])
+def test_a_question_is_asked_again_only_where_the_asker_approves(
+    world: World, who: str, approves: bool
+) -> None:
+    asker = f"Nora, whom {who} answers for"
+    _, question, link = asked_for_tasks(world, asker)
+    world.people["Nora"] = world.people[asker]
+    decide(world, who, link, approve=approves)
     rows = "select from user_tokens where open_id = %s"
-    eventually(lambda: not world.rows(rows, world.people["Nora"]), what="it was told")
+    eventually(lambda: not world.rows(rows, world.people[asker]), what="it was told")
     again = Origin("again", question).turn_id
     assert not world.rows("select from agent_turns where id = %s", again)
 
 
 def test_in_private_a_colleague_of_a_shared_group_is_known(world: World) -> None:
-    chat, day = private_chat(world, "Alice"), working_day()
-    _, stranger = world.ask("Alice", f"when is Zebedee free on {day}?", chat=chat)
+    person, chat = newcomer(world, "Nadia")
+    group, day = world.in_a_new_group(told=True).group, working_day()
+    member = "select from chat_members where chat_id = %s and open_id = %s and left_at is null"
+    eventually(lambda: world.rows(member, group, person), what="it is known who is in the group")
+    _, stranger = world.ask("Nadia", f"when is Zebedee free on {day}?", chat=chat)
     assert "Zebedee" in stranger
     assert "permission" not in stranger, "who is meant is looked up first"
     wish = f"book an hour with Bob on {day}, call it lunch"
-    question, offered = world.ask("Alice", wish, chat=chat)
-    if "permission" in offered:
-        _, card = allowed(world, "Alice", wish, "booking the meetings", chat)
-        offered = markdown(card)
-    assert "with Bob" in offered, question
+    _, card = allowed(world, "Nadia", wish, "booking the meetings", chat)
+    assert "with Bob" in markdown(card)
+
+
+def test_a_question_that_is_edited_while_it_waits_is_answered_as_it_stands(world: World) -> None:
+    newcomer(world, "Ivo")
+    here = world.in_a_new_group()
+    first, second = working_day(), working_day() + timedelta(days=1)
+    question, _ = here.ask("Ivo", f"when is Alice free on {first}?")
+    (card,) = eventually(lambda: shown_to(here, "Ivo"), what="the link")
+    corrected = f"@{world.bot_name} when is Alice free on {second}?"
+    here.platform.post(
+        "/edit", **{"message_id": question, "as": world.people["Ivo"], "text": corrected}
+    )
+    here.say("Bob", "I'm curious, too")
+    decide(here, "Ivo", LINK.findall(markdown(card))[0])
+    turn = Origin("again", question).turn_id
+    here.settled(turn)
+    (answer,) = here.answers(turn)
+    shown = markdown(answer).split(">", 1)[1]  # without whom it is for
+    assert f" {second.day} {second:%b}" in shown
+    assert f" {first.day} {first:%b}" not in shown

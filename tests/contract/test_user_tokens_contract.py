@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -83,12 +84,20 @@ async def test_what_is_asked_for_is_there_until_it_is_answered(
     assert found
     assert found.ask
     assert (found.granted_ms, found.ask.scopes, found.ask.place) == (None, SCOPES, PLACE)
-    answer = WaitingAnswer("oc_group", "om_answer")
-    await store.note_waiting(ann, found.ask, answer)
-    assert found.ask.place.waiting == ()
+    answers = [WaitingAnswer("oc_group", f"om_{number}") for number in range(6)]
+    await asyncio.gather(*(store.note_waiting(ann, "ask-1", one) for one in answers[:2]))
     waits = await store.get(ann)
     assert waits
-    assert waits.ask == replace(found.ask, place=replace(PLACE, waiting=(answer,)))
+    assert waits.ask
+    assert set(waits.ask.place.waiting) == set(answers[:2]), "neither takes the other's place"
+    for one in answers[2:]:
+        await store.note_waiting(ann, "ask-1", one)
+    waits = await store.get(ann)
+    assert waits
+    assert waits.ask
+    assert len(waits.ask.place.waiting) == 5
+    assert waits.ask.place.waiting[-4:] == tuple(answers[2:])
+    assert waits.ask == replace(found.ask, place=replace(PLACE, waiting=waits.ask.place.waiting))
     assert (found.ask.card, found.ask.interval_s, found.ask.outcome) == ("om_card", 10, "")
     assert await store.device(ann, found.ask) == DEVICE
     assert await store.device(bob, found.ask) is None

@@ -38,6 +38,7 @@ from bot.features.calendar.outcomes import (
 )
 from bot.feishu.calendars import BusySpan
 from bot.feishu.user_scopes import READ_CALENDAR, WRITE_CALENDAR, WRITE_TASKS
+from bot.text.addressee_words import means_asker
 
 BOOK, MAKE_TASK = "calendar.book", "calendar.task"
 _MOST_LOOKED_AT = 10
@@ -117,8 +118,9 @@ async def book_meeting(
     agenda = _agenda(deps)
     named = title_of(title)
     others = other_people(await _meant(deps, agenda, with_whom or []), agenda.asker)
+    # what is unclear is said before anything is asked for; the zone may change with the permission
     said_time(at, deps.prompt.asked_at.astimezone(await agenda.clock_zone()))
-    await agenda.may(READ_CALENDAR, WRITE_CALENDAR)  # once it is clear what for
+    await agenda.may(READ_CALENDAR, WRITE_CALENDAR)
     now = await agenda.now()
     said = said_time(at, deps.prompt.asked_at.astimezone(now.tzinfo))
     span, busy = await _place(agenda, said, length_s(minutes), others, now)
@@ -150,7 +152,7 @@ async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str =
     language = deps.prompt.spoken
     if plan.is_over(now):
         raise AgendaRefused("past", at=texts.due_time(plan, "en", now))
-    await agenda.may(WRITE_TASKS)  # once it is clear what for
+    await agenda.may(WRITE_TASKS)
     return propose(
         MAKE_TASK,
         plan.row(),
@@ -211,8 +213,8 @@ async def _times(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> Person
 
 
 async def _meant(deps: ToolDeps, agenda: TurnAgenda, names: Sequence[str]) -> list[Attendee]:
-    known = known_people(await agenda.members(), deps.prompt.people, agenda.asker)
-    return meant(names, known, agenda.asker)
+    members = () if all(map(means_asker, names)) else await agenda.members()
+    return meant(names, known_people(members, deps.prompt.people, agenda.asker), agenda.asker)
 
 
 def _until(when: str, today: date) -> tuple[date, date]:

@@ -22,6 +22,8 @@ from memory.tables.user_tokens import AskPlace, DeviceCode
 
 log = structlog.get_logger()
 
+_MOST_WAITING = 5  # as `note_user_ask` keeps
+
 # beside: the link stands where they asked; in_p2p: elsewhere. The others say why there is none.
 Asked = Literal["beside", "in_p2p", "not-now", "app-may-not", "not-sent-privately"]
 
@@ -85,7 +87,7 @@ async def _device(
         if device := await access.store.device(person, known.ask):
             return device, max(left_s, 0), known.ask.interval_s
     if known and known.ask and not known.ask.outcome and set(known.ask.scopes) <= set(scopes):
-        place = replace(place, waiting=(*known.ask.place.waiting, *place.waiting))
+        place = replace(place, waiting=(*known.ask.place.waiting, *place.waiting)[-_MOST_WAITING:])
     link = await access.authorization.begin(scopes)
     device = DeviceCode(link.device_code, link.link)
     await access.store.ask(

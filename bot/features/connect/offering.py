@@ -58,7 +58,7 @@ async def _offer(
             return
         if asked := _waits_for(found, scopes):
             for answer in waiting:
-                await access.store.note_waiting(person, asked, answer)
+                await access.store.note_waiting(person, asked.id, answer)
             return
         outcome = await ask(services, access, person, turn.id, place, scopes)
     except StoreError as exc:

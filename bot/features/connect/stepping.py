@@ -35,7 +35,7 @@ _SLOWER_BY_S = 5  # RFC 8628, 3.5
 _TRIES = 3
 
 
-# Asks the question of an answer again, as who is named in the touch. Doing it twice asks once.
+# Asks the question of an answer again for the person of the touch. Doing it twice asks it once.
 AskAgain = Callable[[Services, Touch, int, Lease], Awaitable[None]]
 
 
@@ -150,6 +150,8 @@ async def _answered(
     again."""
     found = await access.store.get(person)
     scopes = found.scopes if found else ()
+    if found and found.ask and found.ask.id == ask.id:
+        ask = found.ask  # another question may have joined while Feishu was asked
     allowed = outcome == "connected" and texts.allows_all(ask.scopes, scopes)
     waiting = ask.place.waiting if allowed else ()
     text = texts.answered(outcome, scopes, ask.place.language, ask.scopes, goes_on=bool(waiting))

@@ -209,7 +209,7 @@ async def test_what_was_withdrawn_before_the_press_is_said_and_asked_for(
     forget(scene)
     scene.connect("Alice", " ".join(gone))
     reply = await scene.press(payload)
-    assert reply.text.startswith("Nothing was written: You no longer allow me this")
+    assert reply.text.startswith("Nothing was written: I no longer have your permission for this")
     assert reply.wanted == scopes_for((WRITE_CALENDAR,))[1:]
     assert scene.written() == []
 
