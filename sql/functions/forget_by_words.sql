@@ -27,7 +27,7 @@ as $$
       select m.message_id, m.author_id, m.author_name, m.content, m.sent_at
       from public.imported_messages m join public.chat_imports i on i.id = m.import_id
       where m.author_id = p_person and m.tenant_key = p_tenant_key and coalesce(i.chat_id = p_chat_id, true)) u
-    order by u.message_id, u.at) s
+    order by u.message_id, length(u.content), u.at) s  -- what was asked, without the mention in front
 $$;
 
 -- A message without mentions in front and signs around it, in lower case.

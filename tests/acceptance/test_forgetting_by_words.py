@@ -66,6 +66,7 @@ def test_what_was_kept_and_said_is_shown_and_deleted_with_one_press(
 
     card = asked(world, "Alice", "/forget the gym code")
     assert markdown(card).count(word) == 3
+    assert f"@{world.bot_name}" not in markdown(card).replace("&#64;", "@"), "its own words"
 
     told = press(world, "Alice", card, "Delete what is chosen")
 

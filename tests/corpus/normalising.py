@@ -27,8 +27,10 @@ _PLAIN = (
 _SOURCE = r"<day\+0>[^,、<]*<now>[^,、\"]*"
 _SOURCES = re.compile(rf"{_SOURCE}(?:(?P<comma>, |、){_SOURCE})+")
 
-# Ids that are made of random ones are read in no order.
-_READ = re.compile(r'(?<="read_messages":\[)[^\]]*<hex:[^\]]*')
+# Read messages are stored in the order of their ids, which are random.
+_READ = re.compile(r'(?<="read_messages":\[)[^\]]+')
+
+_LOCAL = re.compile(r'(?<="local_at":")<now[^"]*(?=")')  # goes by the hour of the run
 
 # Times within this distance of the clock are "now".
 _NEAR = timedelta(minutes=4)
@@ -113,7 +115,7 @@ class Placeholders:
         shown = _SOURCES.sub(_without_repeats, _PATTERN.sub(self._replace, text))
         for name, alias in self._names.items():
             shown = shown.replace(name, alias)
-        return _READ.sub(_in_order, shown)
+        return _READ.sub(_in_order, _LOCAL.sub("<local>", shown))
 
     def _replace(self, found: re.Match[str]) -> str:
         kind, text = str(found.lastgroup), found[0]
