@@ -66,8 +66,8 @@ def agenda_for(
 async def _met_in_groups(
     services: Services, context: AgentMemoryContext
 ) -> dict[FeishuPerson, str]:
-    """The members of the groups that the asker shares with the bot: in private people name them
-    too. A group whose members Feishu does not list is left out."""
+    """The members of the groups that both the asker and the bot are in: people name them in a p2p
+    chat, too. A group whose members Feishu does not list is left out."""
     try:
         groups = await services.store.shared_groups(context, most=_MOST_GROUPS)
     except StoreError as exc:

@@ -77,7 +77,7 @@ async def find_edits(
 
 
 async def edited_question(services: Services, request: TurnRequest, message_id: str) -> str:
-    """What the question of that message says since its author edited it; "" where nobody did."""
+    """The question of the message after its author's latest edit; "" if it was never edited."""
     raw = await _edited(services, request, message_id)
     bot = await services.own_person.look_up()
     return _question(raw, bot) if raw else ""

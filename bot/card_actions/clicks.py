@@ -129,9 +129,8 @@ async def ask_again(
     own_tenant: str = "",
     at_ms: int = 0,
 ) -> None:
-    """Answers the question of the card once more, in a turn of its own. One that was begun before a
-    crash goes on: then its turn is there already, and `used`. `at_ms`: when it was pressed, 0:
-    nobody pressed."""
+    """Asks the question of the card again, in a turn of its own. After a crash that turn is there
+    already (`used`) and goes on. `at_ms`: when somebody pressed, 0: nobody did."""
     found = await HandleStore(services.rpc).press(touch)
     log.info("again", verdict=found.verdict, turn_id=found.turn_id)
     if found.verdict not in ("accepted", "used") or not found.question:

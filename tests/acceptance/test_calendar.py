@@ -61,7 +61,7 @@ def allowed(
 
     place = {"chat": chat} if chat else {}
     asked, refused = world.ask(who, question, **place)
-    assert ("carry on with your request" in refused) or ("之后我会自动继续" in refused)
+    assert ("continue with your request" in refused) or ("继续处理你的请求" in refused)
     (card,) = eventually(fresh, what="the link")
     assert purpose in markdown(card)
     assert "documents" not in markdown(card), "it asks for nothing else"
@@ -163,7 +163,7 @@ def test_every_question_that_waits_for_a_permission_is_answered_once(world: Worl
         "what was retracted is not asked again"
     )
     (told,) = (one for one in shown_to(world, "Bob") if "connected" in markdown(one))
-    assert "answering what you asked now" in markdown(told)
+    assert "working on what you asked before" in markdown(told)
 
 
 def asked_for_tasks(world: World, name: str) -> tuple[str, str, str]:

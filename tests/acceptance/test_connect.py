@@ -84,7 +84,7 @@ def test_a_person_connects_sees_what_they_granted_and_disconnects(nora: tuple[Wo
     world, chat = nora
     card, link = linked(world, chat, "Nora")
     assert "reading documents, wiki pages, sheets and Bases" in markdown(card)
-    assert "valid for 10 minutes" in markdown(card)
+    assert "expires in 10 minutes" in markdown(card)
     assert row(world)["granted_at"] is None
     decide(world, "Nora", link)
     shows(world, chat, card, "Your account is connected")

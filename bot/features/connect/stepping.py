@@ -146,8 +146,8 @@ async def _answered(
     lease: Lease,
     ask_again: AskAgain,
 ) -> None:
-    """Tells what came of it. Where they allowed all of it, the questions that waited are asked
-    again."""
+    """Tells the person the outcome. If they granted every scope, the bot asks the waiting questions
+    again for them."""
     found = await access.store.get(person)
     scopes = found.scopes if found else ()
     if found and found.ask and found.ask.id == ask.id:

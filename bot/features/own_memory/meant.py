@@ -27,7 +27,7 @@ _STOP = frozenset(
     why not no yes please thing things stuff fact facts message messages everything anything
     something said told say tell know remember ever again s ll ve re d m t""".split()
 )
-# What people, and what is kept of them, are called in general: it does not say which.
+# Generic words for people and for what is stored about them. They identify nobody.
 _GENERIC = frozenset(
     """account client contact customer data detail employee entry info information member person
     profile record user""".split()
@@ -113,7 +113,7 @@ class _Description:
         return sum(shares) / len(shares) if shares else 1
 
     def _is_named(self, text: str) -> bool:
-        """Whether the name stands in `text` as names are written: Will is not “will”."""
+        """Whether `text` has the name as a whole word with a capital: “Will”, but not “will”."""
         name = folded(self.name)
         return any(one[0].isupper() and folded(one) == name for one in _WORDS.findall(text))
 

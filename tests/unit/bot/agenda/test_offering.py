@@ -154,14 +154,14 @@ async def test_another_time_zone_since_the_offer_is_said_and_asked_again(
 async def test_what_is_not_allowed_is_asked_for_by_its_own_scopes(scene: AgendaScene) -> None:
     forget(scene)
     deps = scene.deps()
-    with pytest.raises(ToolFailed, match="permission to use your calendar"):
+    with pytest.raises(ToolFailed, match="need your permission first"):
         await scene.call(deps, "look_at_calendar")
     assert deps.agenda
     assert deps.agenda.wanted == scopes_for((READ_CALENDAR,))[1:]
 
     scene.connect("Alice", " ".join(scopes_for((READ_CALENDAR,))))
     deps = scene.deps()
-    with pytest.raises(ToolFailed, match="permission for this"):
+    with pytest.raises(ToolFailed, match="need your permission first"):
         await scene.call(deps, "book_meeting", title="x", at="tomorrow")
     assert deps.agenda
     assert deps.agenda.wanted == scopes_for((WRITE_CALENDAR,))[1:]
