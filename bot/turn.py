@@ -28,7 +28,7 @@ from bot.answering.stopping import stoppable
 from bot.answering.storing import store_reply
 from bot.answering.voice import AUDIO, SayingWhy, with_words
 from bot.documents.outcome import NO_DOCUMENTS
-from bot.features.connect.offering import offer_connection, offer_scopes
+from bot.features.connect.offering import offer_access
 from bot.features.dispatch import answer as answer_question
 from bot.features.private_answers.looking import Looking
 from bot.features.private_answers.offering import is_offered, queue_look_up
@@ -142,10 +142,10 @@ async def _take_turn(
     if sent.state in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
     answer_id = sent.sent.message_id if sent.sent and answering is None else ""
-    if documents.unconnected:
-        await offer_connection(services, turn, showing.language, answer_id)
-    elif wanted:
-        await offer_scopes(services, turn, showing.language, answer_id, wanted)
+    unconnected = documents.unconnected
+    await offer_access(
+        services, turn, showing.language, answer_id, unconnected=unconnected, wanted=wanted
+    )
     await tend_later(services, turn.context, opened)
 
 

@@ -30,7 +30,7 @@ _SOURCES = re.compile(rf"{_SOURCE}(?:(?P<comma>, |、){_SOURCE})+")
 # Read messages are stored in the order of their ids, which are random.
 _READ = re.compile(r'(?<="read_messages":\[)[^\]]+')
 
-_LOCAL = re.compile(r'(?<="local_at":")<now[^"]*(?=")')  # goes by the hour of the run
+_LOCAL = re.compile(r'(?<="local_at":")<(?:now|day)[^"]*(?=")')  # goes by the hour of the run
 
 # Times within this distance of the clock are "now".
 _NEAR = timedelta(minutes=4)

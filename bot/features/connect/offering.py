@@ -18,43 +18,29 @@ from memory.tables.user_tokens import Ask, AskPlace, Connection, WaitingAnswer
 log = structlog.get_logger()
 
 
-async def offer_connection(
-    services: Services, turn: Turn, language: Language, answer_id: str
-) -> None:
-    """Shows the link for reading documents, unless they have one that they have not used yet. Once
-    it is granted, the question of the answer `answer_id` (a message_id, "": none) is asked again.
-    Never raises: `/connect` does the same."""
-    await _offer(services, turn, language, answer_id, DOCUMENTS)
-
-
-async def offer_scopes(
-    services: Services, turn: Turn, language: Language, answer_id: str, scopes: Collection[str]
-) -> None:
-    """The same for just these scopes, which Feishu or the bot found missing. Never raises: asking
-    again does the same."""
-    wanted = tuple(dict.fromkeys((OFFLINE, *scopes)))
-    await _offer(services, turn, language, answer_id, wanted, more=True)
-
-
-async def _offer(
+async def offer_access(
     services: Services,
     turn: Turn,
     language: Language,
     answer_id: str,
-    scopes: tuple[str, ...],
     *,
-    more: bool = False,
+    unconnected: bool,
+    wanted: Collection[str],
 ) -> None:
+    """Shows the asker the link for what their question needed: reading documents (`unconnected`),
+    or the scopes `wanted`. Once they grant it, the question of the answer `answer_id` (a
+    message_id, "": none) is asked again. Never raises: `/connect` and asking again do the same."""
     access, context = services.access, turn.context
-    if access is None or context.actor_tenant:
+    if access is None or context.actor_tenant or not (unconnected or wanted):
         return
+    scopes = DOCUMENTS if unconnected else tuple(dict.fromkeys((OFFLINE, *wanted)))
     person = FeishuPerson(context.tenant_key, context.actor_id)
     beside = context.chat_id if turn.in_group and not turn.request.in_thread else ""
     waiting = (WaitingAnswer(context.chat_id, answer_id),) if answer_id else ()
     place = AskPlace(context.chat_id, turn.chat_type, language, beside, waiting)
     try:
         found = await access.store.get(person)
-        if found and found.granted_ms and not more:
+        if found and found.granted_ms and unconnected:
             return
         if asked := _waits_for(found, scopes):
             for answer in waiting:
