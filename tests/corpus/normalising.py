@@ -30,7 +30,8 @@ _SOURCES = re.compile(rf"{_SOURCE}(?:(?P<comma>, |、){_SOURCE})+")
 # Read messages are stored in the order of their ids, which are random.
 _READ = re.compile(r'(?<="read_messages":\[)[^\]]+')
 
-_LOCAL = re.compile(r'(?<="local_at":")<(?:now|day)[^"]*(?=")')  # goes by the hour of the run
+# The local time of an offer goes by the hour of the run.
+_LOCAL = re.compile(r'(?<="kind":"proactive",)(?P<before>[^}]*"local_at":")[^"]*')
 
 # Times within this distance of the clock are "now".
 _NEAR = timedelta(minutes=4)
@@ -115,7 +116,7 @@ class Placeholders:
         shown = _SOURCES.sub(_without_repeats, _PATTERN.sub(self._replace, text))
         for name, alias in self._names.items():
             shown = shown.replace(name, alias)
-        return _READ.sub(_in_order, _LOCAL.sub("<local>", shown))
+        return _READ.sub(_in_order, _LOCAL.sub(r"\g<before><local>", shown))
 
     def _replace(self, found: re.Match[str]) -> str:
         kind, text = str(found.lastgroup), found[0]
