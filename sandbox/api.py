@@ -10,9 +10,10 @@ from typing import Any
 
 from flask import Blueprint, Response, current_app, g, request
 
-from sandbox.errors import ApiError, not_played, scope_missing, scope_not_approved
+from sandbox.errors import ApiError, scope_missing, scope_not_approved
 from sandbox.http import (
     check_pace,
+    choose_ids,
     current_platform,
     finish_call,
     json_body,
@@ -91,9 +92,9 @@ def _before() -> Response | None:
         return answer
     if (method := _METHODS.get(str(request.endpoint))) is None:
         return None
-    if (kind := request.args.get("user_id_type", "open_id")) != "open_id":
-        raise not_played(f"user_id_type={kind}")
     platform = current_platform()
+    with platform.world.lock:
+        choose_ids(request.args.get("user_id_type") or "open_id")
     if method.tokens:
         with platform.world.lock:
             _authorise(method, request.headers.get("Authorization", ""))

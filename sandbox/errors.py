@@ -164,6 +164,14 @@ def not_played(what: str) -> "ApiError":
     return ApiError(99991201, f"The sandbox does not play {what}.")
 
 
+def not_an_option(name: str, value: str, options: Collection[str]) -> "ApiError":
+    """99992402: a parameter has a value that is none of its options."""
+    told = f"{name} is optional, options: [{','.join(options)}]"
+    violation = {"field": name, "value": value, "description": told}
+    error = {"field_violations": [violation]}
+    return ApiError(99992402, "field validation failed", extra={"error": error})
+
+
 class ApiError(Exception):
     """A refusal: `code` and `msg` of the body, HTTP status, extra headers and body fields."""
 

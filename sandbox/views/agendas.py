@@ -22,11 +22,26 @@ from sandbox.world.entities import SandboxEvent, SandboxPerson, SandboxTask
 LONGEST_VIEW_S = 40 * 86_400
 LONGEST_FREEBUSY_S = 90 * 86_400
 LONGEST_SUMMARY = 1000
+LONGEST_DESCRIPTION = 40_960
 LONGEST_TASK = 3000
 MOST_MEMBERS = 50
 MOST_CALENDARS = 10
 MOST_TASKS_PER_PAGE = 100
+_DAY_S = 86_400
 _INVALID = 190002
+# Stored and given back as they are; they change nothing else here.
+_KEPT_OF_EVENTS = ("visibility", "attendee_ability", "color", "reminders", "vchat")
+_KEPT_OF_TASKS = ("extra", "mode", "is_milestone", "origin")
+_NOT_PLAYED_OF_EVENTS = ("recurrence", "schemas", "attachments", "event_check_in")
+_NOT_PLAYED_OF_TASKS = (
+    "completed_at",
+    "repeat_rule",
+    "custom_complete",
+    "tasklists",
+    "start",
+    "reminders",
+    "custom_fields",
+)
 _ZONES = zoneinfo.available_timezones()
 
 
@@ -110,21 +125,27 @@ def create_event(calendar_id: str) -> Response:
         raise ApiError(_INVALID)
     if not isinstance(summary, str) or len(summary) > LONGEST_SUMMARY:
         raise ApiError(_INVALID)
-    (start, zone), (end, _) = _time_info(body, "start_time"), _time_info(body, "end_time")
-    if end < start:
+    if not _is_text(body.get("description", ""), LONGEST_DESCRIPTION):
         raise ApiError(_INVALID)
+    (start, zone), (end, _) = _time_info(body, "start_time"), _time_info(body, "end_time")
+    all_day = [isinstance(body[name].get("date"), str) for name in ("start_time", "end_time")]
+    if end < start or any(all_day) != all(all_day):
+        raise ApiError(_INVALID)
+    _refuse(body, _NOT_PLAYED_OF_EVENTS)
     location = body.get("location") or {}
     event = SandboxEvent(
         "",
         caller,
         summary,
         start,
-        end,
+        end + _DAY_S * all(all_day),
         zone,
         location=str(location.get("name", "")),
-        description=str(body.get("description", "")),
+        description=body.get("description", ""),
         free=body.get("free_busy_status", "busy") == "free",
         key=key,
+        all_day=all(all_day),
+        more={name: body[name] for name in _KEPT_OF_EVENTS if name in body},
     )
     with current_platform().world.lock:
         agendas.own_calendar(calendar_id, caller)
@@ -173,6 +194,9 @@ def create_task() -> Response:
         one.get("role") not in ("assignee", "follower") for one in members
     ):
         raise ApiError(1470400, "Invalid Param 'members'")
+    if not _is_text(body.get("description", ""), LONGEST_TASK):
+        raise ApiError(1470400, "Invalid Param 'description'")
+    _refuse(body, _NOT_PLAYED_OF_TASKS)
     due_ms = _milliseconds(due["timestamp"]) if "timestamp" in due else 0
     all_day = bool(due.get("is_all_day"))
     kept = tuple({"id": one.get("id"), "type": "user", "role": one["role"]} for one in members)
@@ -189,7 +213,8 @@ def create_task() -> Response:
                 midnight_ms(due_ms) if all_day else due_ms // 1000 * 1000,
                 all_day,
                 client_token=token,
-                description=str(body.get("description", "")),
+                description=body.get("description", ""),
+                more={name: body[name] for name in _KEPT_OF_TASKS if name in body},
             )
         )
     return done({"task": task_shape(made)})
@@ -225,6 +250,16 @@ def _agendas() -> tuple[Agendas, str]:
     return current_platform().agendas, str(g.user.open_id)
 
 
+def _refuse(body: dict[str, Any], names: tuple[str, ...]) -> None:
+    for name in names:
+        if body.get(name) not in (None, "", "0", []):
+            raise not_played(name)
+
+
+def _is_text(value: object, longest: int) -> bool:
+    return isinstance(value, str) and len(value) <= longest
+
+
 def _bad_page() -> ApiError:
     return ApiError(1470400, "Invalid Param 'page_token'")
 
@@ -244,12 +279,14 @@ def _attendee(open_id: str) -> dict[str, Any]:
 
 
 def _time_info(body: dict[str, Any], name: str) -> tuple[int, str]:
-    """Seconds since the epoch, and the zone."""
+    """Seconds since the epoch, and the zone; of a whole day its midnight in UTC."""
     info = body.get(name)
     if not isinstance(info, dict):
         raise ApiError(_INVALID)
-    if "date" in info:
-        raise not_played("events of whole days")
+    if info.get("date"):
+        if info.get("timestamp"):
+            raise ApiError(_INVALID)
+        return _moment(f"{info['date']}T00:00:00+00:00"), "UTC"
     zone = info.get("timezone", "Asia/Shanghai")
     if zone not in _ZONES:
         raise ApiError(_INVALID)

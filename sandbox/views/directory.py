@@ -4,7 +4,14 @@ from flask import Response, request
 
 from sandbox.config import AVATAR
 from sandbox.errors import ApiError
-from sandbox.http import current_platform, done, json_body, json_response
+from sandbox.http import (
+    PLAYED_IDS,
+    choose_ids,
+    current_platform,
+    done,
+    json_body,
+    json_response,
+)
 from sandbox.world.entities import BOT, P2P, Chat, SandboxPerson
 from sandbox.world.scopes import SCOPES
 from sandbox.world.state import World
@@ -91,8 +98,11 @@ def list_members(chat_id: str) -> Response:
 
     Pages are cut before the bots are left out: one may hold fewer people than were asked for.
     """
-    platform = current_platform()
+    platform, id_type = current_platform(), request.args.get("member_id_type", "open_id")
+    if id_type not in PLAYED_IDS:
+        raise ApiError(232001)
     with platform.world.lock:
+        choose_ids(id_type)
         world = platform.world
         chat = _chat_of_the_bot(world, chat_id)
         if chat.dissolved:
@@ -124,9 +134,8 @@ def _page(total: int) -> tuple[int, int]:
         request.args.get("page_size", str(MEMBERS_PER_PAGE)),
         request.args.get("page_token"),
     )
-    id_type = request.args.get("member_id_type", "open_id")
     start = (token or f"{_PAGE}0").removeprefix(_PAGE)
-    if not (size.isdigit() and 1 <= int(size) <= MOST_MEMBERS_PER_PAGE and id_type == "open_id"):
+    if not (size.isdigit() and 1 <= int(size) <= MOST_MEMBERS_PER_PAGE):
         raise ApiError(232001)
     if not start.isdigit() or (token and (not token.startswith(_PAGE) or int(start) >= total)):
         raise ApiError(232001)

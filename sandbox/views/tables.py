@@ -8,6 +8,7 @@ from flask import Response, request
 from sandbox.errors import ApiError, not_played
 from sandbox.http import current_platform, done, json_body
 from sandbox.views.documents import caller, page_bounds, page_shape, readable
+from sandbox.views.record_search import RecordSearch
 from sandbox.world.entities import SandboxDocument
 from sandbox.world.library import BASE, SHEET
 
@@ -138,25 +139,36 @@ def base_fields(app_token: str, table_id: str) -> Response:
 def base_records(app_token: str, table_id: str) -> Response:
     """POST /bitable/v1/apps/:token/tables/:id/records/search, in pages of at most 500."""
     table, body = _table(app_token, table_id), json_body()
-    for name in ("filter", "sort", "view_id", "automatic_fields"):
-        if body.get(name):
-            raise not_played(name)
-    advanced = _base(app_token).body.get("is_advanced")
+    if body.get("view_id") and not (body.get("filter") or body.get("sort")):
+        raise not_played("view_id")
+    if body.get("automatic_fields"):
+        raise not_played("automatic_fields")
     types = {one["name"]: one["type"] for one in table["fields"]}
     names = body.get("field_names") or list(types)
     if not set(names) <= types.keys():
         raise ApiError(1254024, "InvalidFieldNames", status=200)
+    advanced = _base(app_token).body.get("is_advanced")
+    found = [
+        (f"rec{index:07}", record)
+        for index, record in enumerate(table["records"])
+        if not advanced or caller() in record.get("readers", [caller()])
+    ]
+    platform = current_platform()
+    search = RecordSearch(types, platform.config.timezone, platform.world.now_ms())
+    if body.get("filter"):
+        found = search.matching(found, body["filter"])
+    if body.get("sort"):
+        found = search.ordered(found, body["sort"])
     records = [
         {
-            "record_id": f"rec{index:07}",
+            "record_id": record_id,
             "fields": {
                 name: _value(record[name], types[name])
                 for name in names
                 if record.get(name) is not None
             },
         }
-        for index, record in enumerate(table["records"])
-        if not advanced or caller() in record.get("readers", [caller()])
+        for record_id, record in found
     ]
     return done(_page(records, MOST_RECORDS_PER_PAGE))
 

@@ -123,9 +123,11 @@ def assignees(task: SandboxTask) -> list[str]:
     return [one["id"] for one in task.members if one["role"] == "assignee"]
 
 
-def time_shape(seconds: int, zone: str) -> dict[str, str]:
-    """Feishu's time_info of a moment."""
-    return {"timestamp": str(seconds), "timezone": zone}
+def _time_shape(event: SandboxEvent, seconds: int) -> dict[str, str]:
+    """Feishu's time_info of a moment, or of the day that holds it."""
+    if event.all_day:
+        return {"date": datetime.fromtimestamp(seconds, UTC).date().isoformat()}
+    return {"timestamp": str(seconds), "timezone": event.zone}
 
 
 def event_shape(event: SandboxEvent) -> dict[str, Any]:
@@ -135,8 +137,8 @@ def event_shape(event: SandboxEvent) -> dict[str, Any]:
         "organizer_calendar_id": calendar_of(event.owner),
         "summary": event.summary,
         "description": event.description,
-        "start_time": time_shape(event.start_s, event.zone),
-        "end_time": time_shape(event.end_s, event.zone),
+        "start_time": _time_shape(event, event.start_s),
+        "end_time": _time_shape(event, event.end_s - event.all_day),
         "visibility": "default",
         "attendee_ability": "none",
         "free_busy_status": "free" if event.free else "busy",
@@ -147,26 +149,30 @@ def event_shape(event: SandboxEvent) -> dict[str, Any]:
         "recurring_event_id": "",
         "create_time": str(event.create_ms // 1000),
         "app_link": f"https://applink.feishu.cn/client/calendar/event/detail?key={event.event_id}",
-    }
+    } | event.more
 
 
 def task_shape(task: SandboxTask) -> dict[str, Any]:
     """A task as its members read it."""
     due = {"timestamp": str(task.due_ms), "is_all_day": task.all_day}
-    return {
-        "guid": task.guid,
-        "summary": task.summary,
-        "description": task.description,
-        "creator": {"id": task.creator, "type": "user", "role": "creator"},
-        "members": list(task.members),
-        "completed_at": str(task.completed_ms),
-        "status": "done" if task.completed_ms else "todo",
-        "created_at": str(task.create_ms),
-        "updated_at": str(task.create_ms),
-        "url": f"https://applink.feishu.cn/client/todo/detail?guid={task.guid}",
-        "mode": 2,
-        "source": 7,
-    } | ({"due": due} if task.due_ms else {})
+    return (
+        {
+            "guid": task.guid,
+            "summary": task.summary,
+            "description": task.description,
+            "creator": {"id": task.creator, "type": "user", "role": "creator"},
+            "members": list(task.members),
+            "completed_at": str(task.completed_ms),
+            "status": "done" if task.completed_ms else "todo",
+            "created_at": str(task.create_ms),
+            "updated_at": str(task.create_ms),
+            "url": f"https://applink.feishu.cn/client/todo/detail?guid={task.guid}",
+            "mode": 2,
+            "source": 7,
+        }
+        | ({"due": due} if task.due_ms else {})
+        | task.more
+    )
 
 
 def midnight_ms(due_ms: int) -> int:

@@ -165,7 +165,8 @@ class SandboxDocument:
 class SandboxEvent:
     """An event in the primary calendar of `owner`; times in seconds since the epoch, `zone` as IANA
     names it. `attendees` are open ids besides the owner's. `free`: it keeps nobody busy. `key`: the
-    idempotency key that it was made with."""
+    idempotency key that it was made with. `all_day`: it lasts from the midnight (UTC) `start_s` to
+    the midnight `end_s`. `more`: further fields that are given back as they came."""
 
     event_id: str
     owner: str
@@ -180,11 +181,14 @@ class SandboxEvent:
     key: str = ""
     create_ms: int = 0
     description: str = ""
+    all_day: bool = False
+    more: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SandboxTask:
-    """A task; `due_ms` is 0 without one, `members` as Feishu lists them: `{id, type, role}`."""
+    """A task; `due_ms` is 0 without one, `members` as Feishu lists them: `{id, type, role}`;
+    `more`: further fields that are given back as they came."""
 
     guid: str
     summary: str
@@ -197,6 +201,7 @@ class SandboxTask:
     client_token: str = ""
     create_ms: int = 0
     description: str = ""
+    more: dict[str, Any] = field(default_factory=dict)
 
 
 Entity = (

@@ -50,8 +50,8 @@ class Messenger:
 
     def send(self, receive_id: str, receive_id_type: str, draft: Draft) -> SandboxMessage:
         """Post into a chat, or to a person (`open_id`)."""
-        if receive_id_type not in ("chat_id", "open_id"):
-            raise invalid("receive_id_type must be chat_id or open_id in the sandbox")
+        if receive_id_type not in ("chat_id", "open_id", "union_id"):
+            raise invalid("receive_id_type must be chat_id, open_id or union_id in the sandbox")
         if (first := self._first(draft.uuid)) is not None:
             return first
         chat = self._receiver(receive_id, receive_id_type)
@@ -197,9 +197,11 @@ class Messenger:
             if receive_id not in self._world.chats:
                 raise ApiError(230034)
             return self.open_chat(receive_id)
-        if receive_id not in self._world.people:
+        people = self._world.people.values()
+        found = [one for one in people if getattr(one, receive_id_type) == receive_id]
+        if not found:
             raise ApiError(230034)
-        return self._world.p2p_chat(receive_id)
+        return self._world.p2p_chat(found[0].open_id)
 
     def _post(
         self,

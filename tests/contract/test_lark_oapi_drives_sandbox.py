@@ -260,8 +260,16 @@ def tables(drive: Driver, written: Callable[..., Any]) -> None:
     (table,) = drive.call("bitable.v1", "ListAppTable", v1.app_table.list, **of_base).items
     of_table = {**of_base, "table_id": table.table_id}
     drive.call("bitable.v1", "ListAppTableField", v1.app_table_field.list, **of_table)
-    drive.call("bitable.v1", "SearchAppTableRecord", v1.app_table_record.search, body={},
-               **of_table)  # fmt: skip
+    build = importlib.import_module("lark_oapi.api.bitable.v1.model")
+    condition = (
+        build.Condition.builder().field_name("Task").operator("contains").value(["S"]).build()
+    )
+    wanted = build.FilterInfo.builder().conjunction("and").conditions([condition]).build()
+    order = build.Sort.builder().field_name("Task").desc(True).build()
+    found = drive.call("bitable.v1", "SearchAppTableRecord", v1.app_table_record.search,
+                       body={"filter": wanted, "sort": [order]}, user_id_type="union_id",
+                       **of_table)  # fmt: skip
+    assert found.total == 1
 
 
 def agendas(drive: Driver, platform: PlatformDouble) -> None:
@@ -291,6 +299,11 @@ def agendas(drive: Driver, platform: PlatformDouble) -> None:
                body={"attendees": [bob]}, **one)  # fmt: skip
     drive.call("calendar.v4", "InstanceViewCalendarEvent", v4.calendar_event.instance_view,
                start_time="1796300000", end_time="1796400000", **mine)  # fmt: skip
+    day = build.TimeInfo.builder().date("2026-12-04").build()
+    whole = build.CalendarEvent.builder().summary("fair").start_time(day).end_time(day).build()
+    made = drive.call("calendar.v4", "CreateCalendarEvent", v4.calendar_event.create, body=whole,
+                      **mine)  # fmt: skip
+    assert made.event.end_time.date == "2026-12-04"
     drive.call("calendar.v4", "DeleteCalendarEvent", v4.calendar_event.delete, **one)
 
     v2, build = drive.client.task.v2, importlib.import_module("lark_oapi.api.task.v2.model")

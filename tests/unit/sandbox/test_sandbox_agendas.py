@@ -212,17 +212,62 @@ def test_descriptions_are_kept(diary):
     assert (event["description"], task["description"]) == ("bring slides", "ten pages")
 
 
-def test_an_event_of_a_whole_day_is_refused_by_name(diary):
-    day = {"date": "2026-12-03"}
+def test_an_event_of_whole_days_is_shown_by_its_dates_and_keeps_people_busy(diary):
+    first, last = ({"date": f"2026-02-0{day}"} for day in (4, 5))  # the clock stands on the 2nd
+    made = diary.book(start_time=first, end_time=last).json["data"]["event"]
+    (seen,) = diary.view("Alice", days=20).json["data"]["items"]
+    for event in (made, seen):
+        assert (event["start_time"], event["end_time"]) == (first, last)
+    for start, end, count in (("03", "04", 0), ("04", "05", 1), ("05", "06", 1), ("06", "07", 0)):
+        day = [f"2026-02-{one}T00:00:00Z" for one in (start, end)]
+        assert len(diary.busy("Bob", "Alice", *day).json["data"]["freebusy_list"]) == count
 
-    told = diary.book(start_time=day, end_time=day).json
 
-    assert told["msg"] == "The sandbox does not play events of whole days."
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"date": "2026-02-30"},
+        {"date": "4 February"},
+        {"date": 20260204},
+        {"date": "2026-02-04", "timestamp": "1770000000"},
+        {"date": "2026-02-01"},
+        {"timestamp": "1770200000"},
+    ],
+)
+def test_a_day_that_is_none_or_before_the_start_is_refused(diary, end):
+    assert code(diary.book(start_time={"date": "2026-02-03"}, end_time=end)) == (400, 190002)
 
 
-@pytest.mark.parametrize("kind", ["user_id", "union_id"])
-def test_ids_of_another_kind_are_refused_by_name(diary, kind):
-    told = diary.as_("Alice", "POST", f"{CALENDARS}/primary", {}, user_id_type=kind)
+def test_further_fields_are_given_back_or_refused_by_name(diary):
+    kept = {"visibility": "private", "color": 7, "reminders": [{"minutes": 5}]}
+    assert diary.book(**kept).json["data"]["event"].items() >= kept.items()
+    kept = {"extra": "dGVzdA==", "mode": 1}
+    assert diary.task(**kept).json["data"]["task"].items() >= kept.items()
+    for call, name in ((diary.book, "recurrence"), (diary.task, "repeat_rule")):
+        told = call(**{name: "FREQ=DAILY;INTERVAL=1"})
+        assert code(told) == (400, 99991201)
+        assert told.json["msg"] == f"The sandbox does not play {name}."
 
-    assert told.status_code == 400
-    assert told.json["msg"] == f"The sandbox does not play user_id_type={kind}."
+
+def test_people_are_named_by_union_ids_where_the_call_says_so(diary):
+    world = diary.tenant.platform.world
+    alice, bob = (world.people[diary.tenant.people[name]] for name in ("Alice", "Bob"))
+    union = {"user_id_type": "union_id"}
+    members = [{"id": bob.union_id, "role": "assignee"}]
+    body = {"summary": "slides", "members": members}
+    made = diary.as_("Alice", "POST", "/task/v2/tasks", body, **union).json["data"]["task"]
+    assert (made["creator"]["id"], made["members"][0]["id"]) == (alice.union_id, bob.union_id)
+    (seen,) = diary.as_("Bob", "GET", "/task/v2/tasks").json["data"]["items"]
+    assert seen["creator"]["id"] == alice.open_id
+    mixed = {"user_ids": [bob.open_id]}
+    assert code(diary.as_("Alice", "POST", f"{CALENDARS}/primarys", mixed, **union))[0] == 404
+
+
+def test_ids_of_another_kind_are_refused_by_name(diary):
+    def told(kind):
+        return diary.as_("Alice", "POST", f"{CALENDARS}/primary", {}, user_id_type=kind)
+
+    assert told("user_id").json["msg"] == "The sandbox does not play user_id_type=user_id."
+    assert code(told("email")) == (400, 99992402)
+    (violation,) = told("email").json["error"]["field_violations"]
+    assert (violation["field"], violation["value"]) == ("user_id_type", "email")

@@ -509,6 +509,12 @@ def test_members_come_page_by_page(tenant):
     for wrong in ({"page_size": "101"}, {"page_size": "0"}, {"page_token": "nope"}):
         assert code(tenant.call("GET", path, **wrong)) == (400, 232001)
     assert code(tenant.call("GET", path, member_id_type="user_id")) == (400, 232001)
+    named = tenant.call("GET", path, member_id_type="union_id").json["data"]["items"][0]
+    alice = tenant.platform.world.people[first["items"][0]["member_id"]]
+    assert (named["member_id_type"], named["member_id"]) == ("union_id", alice.union_id)
+    body = {"receive_id": alice.union_id, "msg_type": "text", "content": '{"text": "hi"}'}
+    sent = tenant.call("POST", "/im/v1/messages", body, receive_id_type="union_id")
+    assert sent.json["data"]["chat_id"] == tenant.platform.world.p2p_chat(alice.open_id).chat_id
 
 
 def test_of_a_chat_without_the_bot_nothing_is_said(tenant):

@@ -214,24 +214,43 @@ def test_a_base_is_read_table_by_table_and_page_by_page(tenant, shelf):
     assert code(shelf.as_("Alice", "POST", search, {}, page_size=501)) == (200, 1254001)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("filter", {"conjunction": "and", "conditions": []}),
-        ("sort", [{"field_name": "Task", "desc": True}]),
-        ("automatic_fields", True),
-    ],
-)
-def test_a_search_of_records_that_is_not_played_is_refused_by_name(shelf, name, value):
-    table = {"name": "T", "fields": [{"name": "Task", "type": 1}], "records": [{"Task": "a"}]}
-    base = shelf.add(kind="bitable", tables=[table])
+@pytest.mark.parametrize("name", ["view_id", "automatic_fields"])
+def test_a_search_of_records_that_is_not_played_is_refused_by_name(shelf, name):
+    search = searched(shelf, [{"name": "Task", "type": 1}], [{"Task": "a"}])
+
+    assert search({name: "x"}).json["msg"] == f"The sandbox does not play {name}."
+
+
+def test_records_are_filtered_and_sorted_before_they_are_cut_into_pages(tenant, shelf):
+    fields = [{"name": "N", "type": 2}, {"name": "Who", "type": 11}]
+    records = [{"N": n, "Who": tenant.people["Bob"]} for n in (3, 1, 4, 2)] + [{"N": 9}]
+    search = searched(shelf, fields, records)
+    bob = tenant.platform.world.people[tenant.people["Bob"]].union_id
+    body = {
+        "filter": condition("Who", "is", bob),
+        "sort": [{"field_name": "N", "desc": True}],
+        "field_names": ["N"],
+    }
+    first = search(body, page_size=3, user_id_type="union_id").json["data"]
+    assert [one["fields"] for one in first["items"]] == [{"N": 4}, {"N": 3}, {"N": 2}]
+    assert (first["total"], first["has_more"]) == (4, True)
+    assert search({"filter": condition("Who", "is", bob)}).json["data"]["total"] == 0
+    assert code(search({"filter": condition("Gone", "is", "x")})) == (200, 1254018)
+    assert code(search({"sort": [{"field_name": "Gone"}]})) == (200, 1254016)
+
+
+def condition(name, operator, *value):
+    one = {"field_name": name, "operator": operator, "value": list(value)}
+    return {"conjunction": "and", "conditions": [one]}
+
+
+def searched(shelf, fields, records):
+    """Searches a table of a new Base as Alice."""
+    base = shelf.add(kind="bitable", tables=[{"name": "T", "fields": fields, "records": records}])
     apps = f"/bitable/v1/apps/{base['token']}/tables"
-    (listed,) = shelf.as_("Alice", "GET", apps).json["data"]["items"]
-
-    search = f"{apps}/{listed['table_id']}/records/search"
-    told = shelf.as_("Alice", "POST", search, {name: value})
-
-    assert told.json["msg"] == f"The sandbox does not play {name}."
+    (table,) = shelf.as_("Alice", "GET", apps).json["data"]["items"]
+    path = f"{apps}/{table['table_id']}/records/search"
+    return lambda body, **query: shelf.as_("Alice", "POST", path, body, **query)
 
 
 def test_comments_are_listed_with_what_they_quote(tenant, shelf):
