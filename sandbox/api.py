@@ -15,6 +15,7 @@ from sandbox.http import (
     check_pace,
     choose_ids,
     current_platform,
+    done,
     finish_call,
     json_body,
     json_response,
@@ -30,7 +31,6 @@ from sandbox.views import (
     directory,
     documents,
     messages,
-    permissions,
     speech,
     tables,
 )
@@ -65,17 +65,27 @@ def open_apis() -> Blueprint:
     blueprint.after_request(finish_call)
     blueprint.register_error_handler(ApiError, refused)
     for one in ENDPOINTS:
-        blueprint.add_url_rule(one.rule, one.name, one.view, methods=[one.method])
+        blueprint.add_url_rule(one.rule, one.name, _locked(one.view), methods=[one.method])
     for rule in ("/<path:path>", "/im/v1/chats/search"):
         blueprint.add_url_rule(rule, "not_played", _not_played, methods=_ALL_METHODS)
     return blueprint
 
 
+def _locked(view: Callable[..., Response | dict[str, Any]]) -> Callable[..., Response]:
+    """The view under the world's lock, with what it returns under `data`."""
+
+    def answer(**arguments: Any) -> Response:
+        with current_platform().world.lock:
+            found = view(**arguments)
+        return done(found) if isinstance(found, dict) else found
+
+    return answer
+
+
 def issue_token() -> Response:
     """Token at the top level of the body, not under `data`."""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        token, left_s = platform.tokens.issue(body.get("app_id"), body.get("app_secret"))
+    token, left_s = platform.tokens.issue(body.get("app_id"), body.get("app_secret"))
     return json_response({"code": 0, "msg": "ok", "tenant_access_token": token, "expire": left_s})
 
 
@@ -231,19 +241,19 @@ ENDPOINTS = (
     _document(
         "GET",
         "/drive/v2/permissions/<token>/public",
-        permissions.public_permission,
+        documents.public_permission,
         user_scopes.LINK_SHARING,
     ),
     _document(
         "GET",
         "/drive/v1/permissions/<token>/members",
-        permissions.permission_members,
+        documents.permission_members,
         user_scopes.COLLABORATORS,
     ),
     _document(
         "GET",
         "/drive/v1/permissions/<token>/members/auth",
-        permissions.may_view,
+        documents.may_view,
         user_scopes.OWN_PERMISSION,
     ),
     ApiMethod(

@@ -1,16 +1,18 @@
 """The stand-in platform as one Flask application."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Request, Response, request
 
 from sandbox.api import open_apis
 from sandbox.config import SandboxConfig
 from sandbox.control import control_api
 from sandbox.extras import Extras
 from sandbox.grants import device_grants
-from sandbox.own_origin import keep_to_own_origin
+from sandbox.http import json_response
 from sandbox.page import page
 from sandbox.platform import SandboxPlatform
 from sandbox.registration import accounts
@@ -48,3 +50,46 @@ def create_sandbox(
     app.register_blueprint(control_api(inspector, extras or Extras()))
     app.register_blueprint(page())
     return app
+
+
+PAGES = frozenset({"/", "/oauth/v1/device/verify"})
+_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_OWN_SITE = frozenset({"", "same-origin", "none"})
+
+
+def keep_to_own_origin(app: Flask) -> None:
+    """Refuses with 403 what another page sends, before anything else looks at it, and keeps every
+    answer out of frames.
+
+    The sandbox is reached without any password, so a web page that somebody has open beside it
+    must not use it: neither by a name of its own that leads to 127.0.0.1 (DNS rebinding: the Host
+    is wrong), nor by a request across origins (Origin, Sec-Fetch-Site). Programs send neither.
+    """
+
+    def refuse() -> Response | None:
+        reason = foreign(request)
+        return json_response({"error": reason}, 403) if reason else None
+
+    app.before_request(refuse)
+    app.after_request(_in_no_frame)
+
+
+def _in_no_frame(answer: Response) -> Response:
+    """A page that shows ours in a frame could lead people's clicks."""
+    answer.headers["X-Frame-Options"] = "DENY"
+    return answer
+
+
+def foreign(asking: Request) -> str:
+    """Why this request is not for us; "" when it is."""
+    host = asking.headers.get("Host", "").lower()
+    name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+    if name not in _NAMES:
+        return "the sandbox is for this machine: open it as http://127.0.0.1 or http://localhost"
+    if asking.headers.get("Origin", f"http://{host}").lower() != f"http://{host}":
+        return "another page may not use the sandbox"
+    site = asking.headers.get("Sec-Fetch-Site", "")
+    opened = asking.method == "GET" and asking.path in PAGES  # a link to the page itself
+    if site not in _OWN_SITE and not opened:
+        return "another page may not use the sandbox"
+    return ""

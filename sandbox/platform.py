@@ -18,9 +18,8 @@ from sandbox.world.messaging import Messenger
 from sandbox.world.push import Post, Pusher, http_post
 from sandbox.world.scopes import EVENTS
 from sandbox.world.state import World
-from sandbox.world.tokens import Tokens
 from sandbox.world.user_scopes import USER_EVENTS
-from sandbox.world.user_tokens import UserTokens
+from sandbox.world.user_tokens import Tokens, UserTokens
 
 
 class SandboxPlatform:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.cards import card_schema as schema
-from sandbox.cards import columns, forms
+from sandbox.cards import forms
 from sandbox.cards.card_schema import Shape
+from sandbox.cards.forms import tagged
 
 MAX_CARD_BYTES = 30 * 1024
 MAX_ELEMENTS = 200
@@ -234,7 +235,7 @@ def _component(node: dict[str, Any], tag: str, path: str, facts: CardFacts, dept
         _button(node, path)
     if tag == "form" and (fault := forms.fault(node, depth, facts.names)):
         raise _unreadable(fault, path)
-    if tag == "column_set" and (fault := columns.fault(node)):
+    if tag == "column_set" and (fault := _columns_fault(node)):
         raise _unreadable(fault, path)
 
 
@@ -283,3 +284,40 @@ def _list(node: Any, path: str) -> list[Any]:
 def _unreadable(what: str, path: str = "") -> CardInvalid:
     reason = "parse card json err, please check whether the card json is correct"
     return CardInvalid(200621, reason, what, path)
+
+
+_FLEX_MODES = frozenset({"none", "stretch", "flow", "bisect", "trisect"})
+_DIRECTIONS = frozenset({"horizontal", "vertical"})
+_ALIGNS = frozenset({"top", "center", "bottom"})
+_PIXELS = re.compile(r"([0-9]{1,3})px")
+_WIDTHS = range(16, 601)
+_WEIGHTS = range(1, 6)
+
+
+def _columns_fault(column_set: dict[str, Any]) -> str:
+    """Why the columns are refused, or "" (open.feishu.cn, card-json-v2-components, column set)."""
+    if column_set.get("flex_mode", "none") not in _FLEX_MODES:
+        return f"flex_mode {column_set['flex_mode']!r} is not known"
+    return next(
+        (found for one in column_set.get("columns", []) if (found := _column_fault(one))), ""
+    )
+
+
+def _column_fault(column: dict[str, Any]) -> str:
+    if any(one["tag"] in ("form", "table") for one in tagged(column.get("elements"))):
+        return "a column holds no form and no table"
+    if column.get("direction", "vertical") not in _DIRECTIONS:
+        return f"direction {column['direction']!r} is not known"
+    if column.get("vertical_align", "top") not in _ALIGNS:
+        return f"vertical_align {column['vertical_align']!r} is not known"
+    return _column_width(column)
+
+
+def _column_width(column: dict[str, Any]) -> str:
+    width = column.get("width", "auto")
+    pixels = _PIXELS.fullmatch(str(width))
+    if width not in ("auto", "weighted") and not (pixels and int(pixels[1]) in _WIDTHS):
+        return f"a column cannot be {width!r} wide"
+    if "weight" in column and (width != "weighted" or column["weight"] not in _WEIGHTS):
+        return "weight is 1 to 5, of a column whose width is weighted"
+    return ""

@@ -40,11 +40,16 @@ function ofPerson(one) {
 const local = (seconds, zone, form) => new Date(seconds * 1000).toLocaleString(locale(), { timeZone: zone, ...form });
 
 function event(one) {
-  const zone = one.start_time.timezone;
-  const from = local(Number(one.start_time.timestamp), zone, { dateStyle: "medium", timeStyle: "short" });
-  const until = local(Number(one.end_time.timestamp), zone, { timeStyle: "short" });
   const people = [one.owner, ...one.attendees].join(", ");
-  return row(one, `📅 ${one.summary}`, `${from}–${until} (${zone}) · ${people}`);
+  return row(one, `📅 ${one.summary}`, `${span(one.start_time, one.end_time)} · ${people}`);
+}
+
+function span(start, end) {
+  const day = (date) => local(Date.parse(date) / 1000, "UTC", { dateStyle: "medium" });
+  if (start.date) return [...new Set([start.date, end.date])].map(day).join("–");
+  const from = local(Number(start.timestamp), start.timezone, { dateStyle: "medium", timeStyle: "short" });
+  const until = local(Number(end.timestamp), start.timezone, { timeStyle: "short" });
+  return `${from}–${until} (${start.timezone})`;
 }
 
 function task(one) {

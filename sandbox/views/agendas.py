@@ -5,10 +5,10 @@ import zoneinfo
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Response, g, request
+from flask import g, request
 
 from sandbox.errors import ApiError, not_played
-from sandbox.http import current_platform, done, json_body
+from sandbox.http import current_platform, json_body
 from sandbox.views.documents import page_bounds, page_shape
 from sandbox.world.agendas import (
     Agendas,
@@ -45,23 +45,21 @@ _NOT_PLAYED_OF_TASKS = (
 _ZONES = zoneinfo.available_timezones()
 
 
-def primary_calendar() -> Response:
+def primary_calendar() -> dict[str, Any]:
     """POST /calendar/v4/calendars/primary"""
     agendas, caller = _agendas()
-    with current_platform().world.lock:
-        person = agendas.colleague(caller)
-    return done({"calendars": [_primary(person, caller)]})
+    person = agendas.colleague(caller)
+    return {"calendars": [_primary(person, caller)]}
 
 
-def primary_calendars() -> Response:
+def primary_calendars() -> dict[str, Any]:
     """POST /calendar/v4/calendars/primarys"""
     agendas, caller = _agendas()
     user_ids = json_body().get("user_ids")
     if not isinstance(user_ids, list) or not 0 < len(user_ids) <= MOST_CALENDARS:
         raise ApiError(_INVALID)
-    with current_platform().world.lock:
-        people = [agendas.colleague(str(one)) for one in user_ids]
-    return done({"calendars": [_primary(one, caller) for one in people]})
+    people = [agendas.colleague(str(one)) for one in user_ids]
+    return {"calendars": [_primary(one, caller) for one in people]}
 
 
 def _primary(person: SandboxPerson, caller: str) -> dict[str, Any]:
@@ -80,7 +78,7 @@ def _primary(person: SandboxPerson, caller: str) -> dict[str, Any]:
     return {"calendar": calendar, "user_id": person.open_id}
 
 
-def free_busy() -> Response:
+def free_busy() -> dict[str, Any]:
     """POST /calendar/v4/freebusy/list"""
     agendas, _ = _agendas()
     body = json_body()
@@ -90,33 +88,31 @@ def free_busy() -> Response:
         raise ApiError(_INVALID)
     if end - start > LONGEST_FREEBUSY_S:
         raise ApiError(190014)
-    with current_platform().world.lock:
-        agendas.colleague(user_id)
-        found = agendas.events(user_id, start, end)
-        only_busy = body.get("only_busy", True)
-        times = [
-            {"start_time": _rfc3339(one.start_s), "end_time": _rfc3339(one.end_s)}
-            for one in found
-            if not (one.free and only_busy)
-        ]
-    return done({"freebusy_list": times})
+    agendas.colleague(user_id)
+    found = agendas.events(user_id, start, end)
+    only_busy = body.get("only_busy", True)
+    times = [
+        {"start_time": _rfc3339(one.start_s), "end_time": _rfc3339(one.end_s)}
+        for one in found
+        if not (one.free and only_busy)
+    ]
+    return {"freebusy_list": times}
 
 
-def instance_view(calendar_id: str) -> Response:
+def instance_view(calendar_id: str) -> dict[str, Any]:
     """GET /calendar/v4/calendars/:calendar_id/events/instance_view"""
     agendas, caller = _agendas()
     start, end = _seconds(request.args.get("start_time")), _seconds(request.args.get("end_time"))
     if end - start >= LONGEST_VIEW_S:
         raise ApiError(193103)
-    with current_platform().world.lock:
-        agendas.own_calendar(calendar_id, caller)
-        shapes = [event_shape(one) for one in agendas.events(caller, start, end)]
+    agendas.own_calendar(calendar_id, caller)
+    shapes = [event_shape(one) for one in agendas.events(caller, start, end)]
     unsaid = ("create_time",)
     items = [{k: v for k, v in one.items() if k not in unsaid} for one in shapes]
-    return done({"items": items})
+    return {"items": items}
 
 
-def create_event(calendar_id: str) -> Response:
+def create_event(calendar_id: str) -> dict[str, Any]:
     """POST /calendar/v4/calendars/:calendar_id/events"""
     agendas, caller = _agendas()
     body, key = json_body(), request.args.get("idempotency_key", "")
@@ -147,40 +143,37 @@ def create_event(calendar_id: str) -> Response:
         all_day=all(all_day),
         more={name: body[name] for name in _KEPT_OF_EVENTS if name in body},
     )
-    with current_platform().world.lock:
-        agendas.own_calendar(calendar_id, caller)
-        made = agendas.make_event(event)
-    return done({"event": event_shape(made)})
+    agendas.own_calendar(calendar_id, caller)
+    made = agendas.make_event(event)
+    return {"event": event_shape(made)}
 
 
-def add_attendees(calendar_id: str, event_id: str) -> Response:
+def add_attendees(calendar_id: str, event_id: str) -> dict[str, Any]:
     """POST /calendar/v4/calendars/:calendar_id/events/:event_id/attendees"""
     agendas, caller = _agendas()
     wanted = json_body().get("attendees", [])
     if any(one.get("type") != "user" for one in wanted):
         raise ApiError(194004)
-    with current_platform().world.lock:
-        agendas.own_calendar(calendar_id, caller)
-        event = agendas.event(event_id, caller)
-        new = [agendas.colleague(str(one.get("user_id"))).open_id for one in wanted]
-        everybody = tuple(dict.fromkeys((*event.attendees, *new)))
-        changed = agendas.change_event(event, attendees=everybody)
-        shapes = [_attendee(one) for one in changed.attendees]
-    return done({"attendees": shapes})
+    agendas.own_calendar(calendar_id, caller)
+    event = agendas.event(event_id, caller)
+    new = [agendas.colleague(str(one.get("user_id"))).open_id for one in wanted]
+    everybody = tuple(dict.fromkeys((*event.attendees, *new)))
+    changed = agendas.change_event(event, attendees=everybody)
+    shapes = [_attendee(one) for one in changed.attendees]
+    return {"attendees": shapes}
 
 
-def delete_event(calendar_id: str, event_id: str) -> Response:
+def delete_event(calendar_id: str, event_id: str) -> dict[str, Any]:
     """DELETE /calendar/v4/calendars/:calendar_id/events/:event_id"""
     agendas, caller = _agendas()
     if request.args.get("need_notification", "true") not in ("true", "false"):
         raise ApiError(_INVALID)
-    with current_platform().world.lock:
-        agendas.own_calendar(calendar_id, caller)
-        agendas.change_event(agendas.event(event_id, caller), deleted=True)
-    return done({})
+    agendas.own_calendar(calendar_id, caller)
+    agendas.change_event(agendas.event(event_id, caller), deleted=True)
+    return {}
 
 
-def create_task() -> Response:
+def create_task() -> dict[str, Any]:
     """POST /task/v2/tasks"""
     agendas, caller = _agendas()
     body = json_body()
@@ -200,27 +193,26 @@ def create_task() -> Response:
     due_ms = _milliseconds(due["timestamp"]) if "timestamp" in due else 0
     all_day = bool(due.get("is_all_day"))
     kept = tuple({"id": one.get("id"), "type": "user", "role": one["role"]} for one in members)
-    with current_platform().world.lock:
-        people = current_platform().world.people
-        if any(one["id"] not in people or people[one["id"]].resigned for one in kept):
-            raise ApiError(1470500, status=500)
-        made = agendas.make_task(
-            SandboxTask(
-                "",
-                summary,
-                caller,
-                kept,
-                midnight_ms(due_ms) if all_day else due_ms // 1000 * 1000,
-                all_day,
-                client_token=token,
-                description=body.get("description", ""),
-                more={name: body[name] for name in _KEPT_OF_TASKS if name in body},
-            )
+    people = current_platform().world.people
+    if any(one["id"] not in people or people[one["id"]].resigned for one in kept):
+        raise ApiError(1470500, status=500)
+    made = agendas.make_task(
+        SandboxTask(
+            "",
+            summary,
+            caller,
+            kept,
+            midnight_ms(due_ms) if all_day else due_ms // 1000 * 1000,
+            all_day,
+            client_token=token,
+            description=body.get("description", ""),
+            more={name: body[name] for name in _KEPT_OF_TASKS if name in body},
         )
-    return done({"task": task_shape(made)})
+    )
+    return {"task": task_shape(made)}
 
 
-def list_tasks() -> Response:
+def list_tasks() -> dict[str, Any]:
     """GET /task/v2/tasks"""
     agendas, caller = _agendas()
     query = request.args
@@ -229,21 +221,19 @@ def list_tasks() -> Response:
         raise ApiError(1470400, "Invalid Param 'page_size'")
     if query.get("type", "my_tasks") != "my_tasks" or completed not in (None, "true", "false"):
         raise ApiError(1470400)
-    with current_platform().world.lock:
-        found = agendas.tasks_of(caller)
-        if completed is not None:
-            found = [one for one in found if bool(one.completed_ms) == (completed == "true")]
-        start, end = page_bounds(query.get("page_token", ""), int(size), len(found), _bad_page())
-        items = [task_shape(one) for one in found[start:end]]
-    return done(page_shape(items, end, len(found)))
+    found = agendas.tasks_of(caller)
+    if completed is not None:
+        found = [one for one in found if bool(one.completed_ms) == (completed == "true")]
+    start, end = page_bounds(query.get("page_token", ""), int(size), len(found), _bad_page())
+    items = [task_shape(one) for one in found[start:end]]
+    return page_shape(items, end, len(found))
 
 
-def delete_task(task_guid: str) -> Response:
+def delete_task(task_guid: str) -> dict[str, Any]:
     """DELETE /task/v2/tasks/:task_guid"""
     agendas, caller = _agendas()
-    with current_platform().world.lock:
-        agendas.delete_task(task_guid, caller)
-    return done({})
+    agendas.delete_task(task_guid, caller)
+    return {}
 
 
 def _agendas() -> tuple[Agendas, str]:

@@ -2,57 +2,49 @@
 
 from typing import Any
 
-from flask import Response
-
-from sandbox.http import current_platform, done, json_body
+from sandbox.http import current_platform, json_body
 
 
-def create_card() -> Response:
+def create_card() -> dict[str, Any]:
     """POST /cardkit/v1/cards"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        card = platform.cardkit.create(body.get("type"), body.get("data"))
-    return done({"card_id": card.card_id})
+    card = platform.cardkit.create(body.get("type"), body.get("data"))
+    return {"card_id": card.card_id}
 
 
-def stream_text(card_id: str, element_id: str) -> Response:
+def stream_text(card_id: str, element_id: str) -> dict[str, Any]:
     """PUT /cardkit/v1/cards/:id/elements/:element_id/content"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        platform.cardkit.stream_text(card_id, element_id, body.get("content"), *_order(body))
-    return done({})
+    platform.cardkit.stream_text(card_id, element_id, body.get("content"), *_order(body))
+    return {}
 
 
-def card_settings(card_id: str) -> Response:
+def card_settings(card_id: str) -> dict[str, Any]:
     """PATCH /cardkit/v1/cards/:id/settings"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        platform.cardkit.settings(card_id, body.get("settings"), *_order(body))
-    return done({})
+    platform.cardkit.settings(card_id, body.get("settings"), *_order(body))
+    return {}
 
 
-def update_card(card_id: str) -> Response:
+def update_card(card_id: str) -> dict[str, Any]:
     """PUT /cardkit/v1/cards/:id"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        platform.cardkit.update(card_id, body.get("card"), *_order(body))
-    return done({})
+    platform.cardkit.update(card_id, body.get("card"), *_order(body))
+    return {}
 
 
-def batch_update(card_id: str) -> Response:
+def batch_update(card_id: str) -> dict[str, Any]:
     """POST /cardkit/v1/cards/:id/batch_update"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        platform.cardkit.batch_update(card_id, body.get("actions"), *_order(body))
-    return done({})
+    platform.cardkit.batch_update(card_id, body.get("actions"), *_order(body))
+    return {}
 
 
-def update_after_click() -> Response:
+def update_after_click() -> dict[str, Any]:
     """POST /interactive/v1/card/update with the token of a callback"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        platform.clicks.update_later(body.get("token"), body.get("card"))
-    return done({})
+    platform.clicks.update_later(body.get("token"), body.get("card"))
+    return {}
 
 
 def _order(body: dict[str, Any]) -> tuple[object, object]:

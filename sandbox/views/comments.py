@@ -3,10 +3,10 @@ file-comment-reply). `g.user` is whose token it is; the app's own is None."""
 
 from typing import Any
 
-from flask import Response, request
+from flask import request
 
 from sandbox.errors import ApiError
-from sandbox.http import current_platform, done, json_body
+from sandbox.http import current_platform, json_body
 from sandbox.views.documents import caller, page_bounds, page_shape, readable
 from sandbox.world.comments import COMMENTED, Comment, comment_shape, reply_shape
 from sandbox.world.entities import SandboxDocument
@@ -17,7 +17,7 @@ MOST_IDS = 100
 _READ_TYPES = COMMENTED | {"slides"}
 
 
-def list_comments(file_token: str) -> Response:
+def list_comments(file_token: str) -> dict[str, Any]:
     """GET /drive/v1/files/:token/comments"""
     query, size = request.args, _page_size()
     document = _document(file_token, _READ_TYPES)
@@ -29,68 +29,65 @@ def list_comments(file_token: str) -> Response:
         )
     ]
     start, end = page_bounds(query.get("page_token", ""), size, len(wanted), ApiError(1069302))
-    return done(page_shape([comment_shape(one) for one in wanted[start:end]], end, len(wanted)))
+    return page_shape([comment_shape(one) for one in wanted[start:end]], end, len(wanted))
 
 
-def query_comments(file_token: str) -> Response:
+def query_comments(file_token: str) -> dict[str, Any]:
     """POST /drive/v1/files/:token/comments/batch_query"""
     ids = json_body().get("comment_ids")
     if not isinstance(ids, list) or not 1 <= len(ids) <= MOST_IDS:
         raise ApiError(1069302)
     document = _document(file_token, _READ_TYPES)
     found = [one for one in document.comments if one["comment_id"] in ids]
-    return done({"items": [comment_shape(one) for one in found]})
+    return {"items": [comment_shape(one) for one in found]}
 
 
-def list_replies(file_token: str, comment_id: str) -> Response:
+def list_replies(file_token: str, comment_id: str) -> dict[str, Any]:
     """GET /drive/v1/files/:token/comments/:id/replies"""
     size = _page_size()
     replies = _comment(_document(file_token, _READ_TYPES), comment_id)["replies"]
     token = request.args.get("page_token", "")
     start, end = page_bounds(token, size, len(replies), ApiError(1069302))
-    return done(page_shape([reply_shape(one) for one in replies[start:end]], end, len(replies)))
+    return page_shape([reply_shape(one) for one in replies[start:end]], end, len(replies))
 
 
-def create_reply(file_token: str, comment_id: str) -> Response:
+def create_reply(file_token: str, comment_id: str) -> dict[str, Any]:
     """POST /drive/v1/files/:token/comments/:id/replies. There is no uuid: said twice, it is there
     twice. Comments on a whole document, and solved ones, take no reply."""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        document = _document(file_token, COMMENTED)
-        comment = _comment(document, comment_id)
-        elements = platform.comments.checked(_elements(body))
-        if comment["is_whole"] or comment["is_solved"]:
-            raise ApiError(1069302)
-        said = platform.comments.reply(document, comment, _author(), elements)
-    return done(reply_shape(said))
+    document = _document(file_token, COMMENTED)
+    comment = _comment(document, comment_id)
+    elements = platform.comments.checked(_elements(body))
+    if comment["is_whole"] or comment["is_solved"]:
+        raise ApiError(1069302)
+    said = platform.comments.reply(document, comment, _author(), elements)
+    return reply_shape(said)
 
 
-def create_comment(file_token: str) -> Response:
+def create_comment(file_token: str) -> dict[str, Any]:
     """POST /drive/v1/files/:token/comments, on the whole document."""
     platform, body = current_platform(), json_body()
     replies = body.get("reply_list", {}).get("replies")
     if not isinstance(replies, list) or len(replies) != 1:
         raise ApiError(1069302)
-    with platform.world.lock:
-        document = _document(file_token, frozenset({"docx", "doc"}))
-        elements = platform.comments.checked(_elements(replies[0]))
-        comment = platform.comments.add(document, _author(), elements)
-    return done(comment_shape(comment))
+    document = _document(file_token, frozenset({"docx", "doc"}))
+    elements = platform.comments.checked(_elements(replies[0]))
+    comment = platform.comments.add(document, _author(), elements)
+    return comment_shape(comment)
 
 
-def delete_reply(file_token: str, comment_id: str, reply_id: str) -> Response:
+def delete_reply(file_token: str, comment_id: str, reply_id: str) -> dict[str, Any]:
     """DELETE /drive/v1/files/:token/comments/:id/replies/:reply_id, one's own."""
     platform = current_platform()
-    with platform.world.lock:
-        document = _document(file_token, _READ_TYPES)
-        comment = _comment(document, comment_id)
-        said = next((one for one in comment["replies"] if one["reply_id"] == reply_id), None)
-        if said is None:
-            raise ApiError(1069307, status=404)
-        if said["user_id"] != _author():
-            raise ApiError(1069303, status=403)
-        platform.comments.remove(document, comment, reply_id)
-    return done({})
+    document = _document(file_token, _READ_TYPES)
+    comment = _comment(document, comment_id)
+    said = next((one for one in comment["replies"] if one["reply_id"] == reply_id), None)
+    if said is None:
+        raise ApiError(1069307, status=404)
+    if said["user_id"] != _author():
+        raise ApiError(1069303, status=403)
+    platform.comments.remove(document, comment, reply_id)
+    return {}
 
 
 def _author() -> str:

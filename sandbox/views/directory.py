@@ -1,5 +1,7 @@
 """REST views of the bot, chats, members and names (open.feishu.cn, bot-v3, im-v1, contact-v3)."""
 
+from typing import Any
+
 from flask import Response, request
 
 from sandbox.config import AVATAR
@@ -8,7 +10,6 @@ from sandbox.http import (
     PLAYED_IDS,
     choose_ids,
     current_platform,
-    done,
     json_body,
     json_response,
 )
@@ -35,7 +36,7 @@ def bot_info() -> Response:
     return json_response({"code": 0, "msg": "ok", "bot": shape})
 
 
-def granted_scopes() -> Response:
+def granted_scopes() -> dict[str, Any]:
     """GET /application/v6/scopes: 1 is granted, 2 is not."""
     world = current_platform().world
     with world.lock:
@@ -48,44 +49,42 @@ def granted_scopes() -> Response:
             }
             for name in sorted(SCOPES.keys() | granted)
         ]
-    return done({"scopes": items})
+    return {"scopes": items}
 
 
-def online_connections() -> Response:
+def online_connections() -> dict[str, Any]:
     """GET /event/v1/connection"""
     platform = current_platform()
-    with platform.world.lock:
-        online = platform.world.console.connections + platform.connections.count
-        return done({"online_instance_cnt": online})
+    online = platform.world.console.connections + platform.connections.count
+    return {"online_instance_cnt": online}
 
 
-def get_chat(chat_id: str) -> Response:
+def get_chat(chat_id: str) -> dict[str, Any]:
     """GET /im/v1/chats/:id"""
     platform = current_platform()
-    with platform.world.lock:
-        world = platform.world
-        chat = _chat_of_the_bot(world, chat_id)
-        kinds = [one.kind for one in world.member_names(chat)]
-        shape = {
-            "avatar": "",
-            "name": "" if chat.mode == P2P else chat.name,
-            "description": "",
-            "owner_id_type": "open_id",
-            "owner_id": next(iter(chat.members), ""),
-            "user_manager_id_list": [],
-            "group_message_type": "thread" if chat.has_topics else "chat",
-            "chat_mode": chat.mode,
-            "chat_type": "private",
-            "chat_tag": "inner",
-            "external": world.is_external(chat),
-            "tenant_key": world.config.tenant_key,
-            "user_count": str(kinds.count("user")),
-            "bot_count": str(kinds.count("bot")),
-            "chat_status": "dissolved" if chat.dissolved else "normal",
-        }
-        if chat.mode != P2P:
-            shape["at_all_permission"] = _at_all(world)
-    return done(shape)
+    world = platform.world
+    chat = _chat_of_the_bot(world, chat_id)
+    kinds = [one.kind for one in world.member_names(chat)]
+    shape = {
+        "avatar": "",
+        "name": "" if chat.mode == P2P else chat.name,
+        "description": "",
+        "owner_id_type": "open_id",
+        "owner_id": next(iter(chat.members), ""),
+        "user_manager_id_list": [],
+        "group_message_type": "thread" if chat.has_topics else "chat",
+        "chat_mode": chat.mode,
+        "chat_type": "private",
+        "chat_tag": "inner",
+        "external": world.is_external(chat),
+        "tenant_key": world.config.tenant_key,
+        "user_count": str(kinds.count("user")),
+        "bot_count": str(kinds.count("bot")),
+        "chat_status": "dissolved" if chat.dissolved else "normal",
+    }
+    if chat.mode != P2P:
+        shape["at_all_permission"] = _at_all(world)
+    return shape
 
 
 def _at_all(world: World) -> str:
@@ -93,7 +92,7 @@ def _at_all(world: World) -> str:
     return "only_owner" if world.switches.all_by_owner else "all_members"
 
 
-def list_members(chat_id: str) -> Response:
+def list_members(chat_id: str) -> dict[str, Any]:
     """GET /im/v1/chats/:id/members, page by page.
 
     Pages are cut before the bots are left out: one may hold fewer people than were asked for.
@@ -101,21 +100,20 @@ def list_members(chat_id: str) -> Response:
     platform, id_type = current_platform(), request.args.get("member_id_type", "open_id")
     if id_type not in PLAYED_IDS:
         raise ApiError(232001)
-    with platform.world.lock:
-        choose_ids(id_type)
-        world = platform.world
-        chat = _chat_of_the_bot(world, chat_id)
-        if chat.dissolved:
-            raise ApiError(232009)
-        members = world.member_names(chat)
-        start, end = _page(len(members))
+    choose_ids(id_type)
+    world = platform.world
+    chat = _chat_of_the_bot(world, chat_id)
+    if chat.dissolved:
+        raise ApiError(232009)
+    members = world.member_names(chat)
+    start, end = _page(len(members))
     items = [_member(one, world) for one in members[start:end] if one.kind != BOT]
     data = {
         "items": items,
         "has_more": end < len(members),
         "member_total": sum(one.kind != BOT for one in members),
     }
-    return done(data | ({"page_token": f"{_PAGE}{end}"} if data["has_more"] else {}))
+    return data | ({"page_token": f"{_PAGE}{end}"} if data["has_more"] else {})
 
 
 def _chat_of_the_bot(world: World, chat_id: str) -> Chat:
@@ -151,13 +149,12 @@ def _member(person: SandboxPerson, world: World) -> dict[str, str]:
     }
 
 
-def basic_batch() -> Response:
+def basic_batch() -> dict[str, Any]:
     """POST /contact/v3/users/basic_batch: names of at most ten people; unknown ids are left out."""
     platform, ids = current_platform(), json_body().get("user_ids")
     if not isinstance(ids, list) or not 1 <= len(ids) <= MAX_NAMES:
         raise ApiError(40001)
-    with platform.world.lock:
-        found = [platform.world.people[one] for one in ids if one in platform.world.people]
+    found = [platform.world.people[one] for one in ids if one in platform.world.people]
     users = [
         {
             "user_id": one.open_id,
@@ -167,4 +164,4 @@ def basic_batch() -> Response:
         for one in found
         if one.kind == "user"
     ]
-    return done({"users": users})
+    return {"users": users}

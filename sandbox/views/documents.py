@@ -1,15 +1,17 @@
-"""REST views that read documents and the wiki, and that search (open.feishu.cn, docs-v1,
-docx-v1, wiki-v2, search-v2 doc_wiki). `g.user` is whose token it is."""
+"""REST views that read documents and the wiki, search, and tell who can read what (open.feishu.cn,
+docs-v1, docx-v1, wiki-v2, search-v2 doc_wiki, drive-v2 permission-public, drive-v1
+permission-member). `g.user` is whose token it is."""
 
 import re
 from typing import Any
 
-from flask import Response, g, request
+from flask import g, request
 
-from sandbox.errors import ApiError
-from sandbox.http import current_platform, done, json_body
+from sandbox.errors import ApiError, not_played
+from sandbox.http import current_platform, json_body
 from sandbox.world.entities import SandboxDocument
 from sandbox.world.library import (
+    ACTIONS,
     BASE,
     BLOCK_TYPES,
     BLOCKS_OF_OTHERS,
@@ -18,6 +20,7 @@ from sandbox.world.library import (
     WIKI,
     Library,
     markdown,
+    member_shape,
     plain_text,
 )
 
@@ -25,13 +28,14 @@ MOST_BYTES = 10 * 1024 * 1024
 MOST_RESULTS = 20
 MOST_BLOCKS_PER_PAGE = 500
 MOST_QUERY = 50
+PLAYED_FILTERS = ("doc_types", "creator_ids", "only_title")
 DOC_TYPES = frozenset(
     "DOC SHEET BITABLE MINDNOTE FILE WIKI DOCX FOLDER CATALOG SLIDES SHORTCUT".split()
 )
 _ENTITY = {DOCX: "DOCX", SHEET: "SHEET", BASE: "BITABLE"}
 
 
-def document_content() -> Response:
+def document_content() -> dict[str, Any]:
     """GET /docs/v1/content?doc_token&doc_type=docx&content_type=markdown"""
     token, query = request.args.get("doc_token", ""), request.args
     if (query.get("doc_type"), query.get("content_type")) != ("docx", "markdown"):
@@ -42,10 +46,10 @@ def document_content() -> Response:
     text = markdown(readable(token, DOCX, refusals))
     if len(text.encode()) > MOST_BYTES:
         raise ApiError(2889925, status=500)
-    return done({"content": text})
+    return {"content": text}
 
 
-def get_document(document_id: str) -> Response:
+def get_document(document_id: str) -> dict[str, Any]:
     """GET /docx/v1/documents/:id"""
     document = _docx(document_id)
     shape = {
@@ -53,18 +57,18 @@ def get_document(document_id: str) -> Response:
         "revision_id": document.revision,
         "title": document.title,
     }
-    return done({"document": shape})
+    return {"document": shape}
 
 
-def raw_content(document_id: str) -> Response:
+def raw_content(document_id: str) -> dict[str, Any]:
     """GET /docx/v1/documents/:id/raw_content"""
     text = plain_text(_docx(document_id))
     if len(text.encode()) > MOST_BYTES:
         raise ApiError(1770033)
-    return done({"content": text})
+    return {"content": text}
 
 
-def list_blocks(document_id: str) -> Response:
+def list_blocks(document_id: str) -> dict[str, Any]:
     """GET /docx/v1/documents/:id/blocks, without what the blocks say; the page itself is first."""
     document = _docx(document_id)
     page = {"block_id": document.token, "block_type": 1, "parent_id": "", "page": {}}
@@ -77,7 +81,7 @@ def list_blocks(document_id: str) -> Response:
         raise ApiError(1770001)
     items = [page, *blocks]
     start, end = page_bounds(token, int(size), len(items), ApiError(1770001))
-    return done(page_shape(items[start:end], end, len(items)))
+    return page_shape(items[start:end], end, len(items))
 
 
 def _block(block: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +92,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
     return {"block_type": BLOCK_TYPES.get(kind, 2)}
 
 
-def get_node() -> Response:
+def get_node() -> dict[str, Any]:
     """GET /wiki/v2/spaces/get_node?token&obj_type"""
     token, kind = request.args.get("token", ""), request.args.get("obj_type", WIKI)
     if not token or kind not in (DOCX, SHEET, BASE, WIKI, "doc", "mindnote", "file", "slides"):
@@ -116,10 +120,10 @@ def get_node() -> Response:
         "owner": document.owner,
         "node_creator": document.owner,
     }
-    return done({"node": shape})
+    return {"node": shape}
 
 
-def search_documents() -> Response:
+def search_documents() -> dict[str, Any]:
     """POST /search/v2/doc_wiki/search, as the person whose token it is."""
     body = json_body()
     query, size = body.get("query"), body.get("page_size", 0) or MOST_RESULTS
@@ -130,16 +134,30 @@ def search_documents() -> Response:
         raise ApiError(1274001)
     if any(DOC_TYPES.isdisjoint(one.get("doc_types") or DOC_TYPES) for one in filters):
         raise ApiError(1274002)
+    for name in (name for one in filters for name in one if name not in PLAYED_FILTERS):
+        raise not_played(name)
     platform = current_platform()
-    with platform.world.lock:
-        found = platform.library.search(g.user.open_id, query)
-        found = [
-            one for one in found if ("wiki_filter" if one.node_token else "doc_filter") in body
-        ]
-        start, end = page_bounds(body.get("page_token") or "", size, len(found), ApiError(1274001))
-        units = [_result(platform.library, one, query) for one in found[start:end]]
+    found = platform.library.search(g.user.open_id, query)
+    found = [one for one in found if _passes(one, body, query)]
+    start, end = page_bounds(body.get("page_token") or "", size, len(found), ApiError(1274001))
+    units = [_result(platform.library, one, query) for one in found[start:end]]
     page = page_shape(units, end, len(found), name="res_units")
-    return done({"total": len(found), **page})
+    return {"total": len(found), **page}
+
+
+def _passes(document: SandboxDocument, body: dict[str, Any], query: str) -> bool:
+    """True if the filter for documents of its place lets it through."""
+    wanted = body.get("wiki_filter" if document.node_token else "doc_filter")
+    if wanted is None:
+        return False
+    kinds, creators = wanted.get("doc_types"), wanted.get("creator_ids")
+    kind = {_ENTITY[document.kind], "WIKI" if document.node_token else ""}
+    in_title = all(word in document.title.lower() for word in query.lower().split())
+    return (
+        not (kinds and kind.isdisjoint(kinds))
+        and not (creators and document.owner not in creators)
+        and (in_title or not wanted.get("only_title"))
+    )
 
 
 def readable(
@@ -148,15 +166,14 @@ def readable(
     """The document. Raises the refusal for an unknown one, a deleted one, or one that whoever calls
     cannot view."""
     platform, (unknown, deleted, forbidden) = current_platform(), refusals
-    with platform.world.lock:
-        document = platform.library.find(token, kind)
-        if document is None:
-            raise unknown
-        if document.deleted:
-            raise deleted
-        if not platform.library.may(document, caller()):
-            raise forbidden
-        return document
+    document = platform.library.find(token, kind)
+    if document is None:
+        raise unknown
+    if document.deleted:
+        raise deleted
+    if not platform.library.may(document, caller()):
+        raise forbidden
+    return document
 
 
 def caller() -> str | None:
@@ -211,3 +228,62 @@ def _result(library: Library, document: SandboxDocument, query: str) -> dict[str
 def _highlighted(text: str, query: str) -> str:
     words = "|".join(re.escape(word) for word in query.split())
     return re.sub(f"({words})", r"<h>\1</h>", text, flags=re.IGNORECASE) if words else text
+
+
+def public_permission(token: str) -> dict[str, Any]:
+    """GET /drive/v2/permissions/:token/public?type"""
+    document = _shown(token)
+    outside = document.link.startswith(("anyone_", "partner_"))
+    shape = {
+        "external_access_entity": "open" if outside else "closed",
+        "security_entity": "anyone_can_view",
+        "comment_entity": "anyone_can_view",
+        "share_entity": "anyone",
+        "manage_collaborator_entity": document.manage,
+        "link_share_entity": document.link,
+        "copy_entity": "anyone_can_view",
+        "lock_switch": False,
+    }
+    return {"permission_public": shape}
+
+
+def permission_members(token: str) -> dict[str, Any]:
+    """GET /drive/v1/permissions/:token/members?type; the owner is one of them."""
+    document, fields = _shown(token), request.args.get("fields", "").split(",")
+    owner = {"member_type": "openid", "member_id": document.owner, "perm": "full_access"}
+    items = [member_shape(one, fields) for one in (owner, *document.members)]
+    return {"items": items}
+
+
+def may_view(token: str) -> dict[str, Any]:
+    """GET /drive/v1/permissions/:token/members/auth?type&action, for whoever calls alone."""
+    action, platform = request.args.get("action", ""), current_platform()
+    document, library = _of_type(token), platform.library
+    if action == "share":
+        result = library.may_look_at_permissions(document, caller())
+    elif action in ACTIONS:
+        result = library.may(document, caller(), ACTIONS[action])
+    else:
+        raise ApiError(1063001)
+    return {"auth_result": result}
+
+
+def _shown(token: str) -> SandboxDocument:
+    """The document, for whoever may see with whom it is shared. Raises ApiError 1063004."""
+    platform = current_platform()
+    document = _of_type(token)
+    if not platform.library.may_look_at_permissions(document, caller()):
+        raise ApiError(1063004, status=403)
+    return document
+
+
+def _of_type(token: str) -> SandboxDocument:
+    kind = request.args.get("type", "")
+    if kind not in (DOCX, SHEET, BASE, WIKI):
+        raise ApiError(1063001)
+    document = current_platform().library.find(token, kind)
+    if document is None:
+        raise ApiError(1063001)
+    if document.deleted:
+        raise ApiError(1063005, status=404)
+    return document

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response, request
 
 from sandbox.errors import ApiError
-from sandbox.http import current_platform, done, draft, json_body, part_of_form
+from sandbox.http import current_platform, draft, json_body, part_of_form
 from sandbox.world.entities import P2P, Resource, new_id
 from sandbox.world.wire import rest_message, rest_messages
 
@@ -16,108 +16,97 @@ MOST_IMAGE = 10 * 1024 * 1024
 FILE_TYPES = frozenset({"opus", "mp4", "pdf", "doc", "xls", "ppt", "stream"})
 
 
-def create_message() -> Response:
+def create_message() -> dict[str, Any]:
     """POST /im/v1/messages?receive_id_type="""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        receive_id = str(body.get("receive_id", ""))
-        id_type = request.args.get("receive_id_type", "")
-        message = platform.messenger.send(receive_id, id_type, draft(body))
-        return done(rest_message(platform.world, message))
+    receive_id = str(body.get("receive_id", ""))
+    id_type = request.args.get("receive_id_type", "")
+    message = platform.messenger.send(receive_id, id_type, draft(body))
+    return rest_message(platform.world, message)
 
 
-def reply_message(message_id: str) -> Response:
+def reply_message(message_id: str) -> dict[str, Any]:
     """POST /im/v1/messages/:id/reply"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        message = platform.messenger.reply(
-            message_id, draft(body), reply_in_thread=body.get("reply_in_thread", False)
-        )
-        return done(rest_message(platform.world, message))
+    message = platform.messenger.reply(
+        message_id, draft(body), reply_in_thread=body.get("reply_in_thread", False)
+    )
+    return rest_message(platform.world, message)
 
 
-def patch_message(message_id: str) -> Response:
+def patch_message(message_id: str) -> dict[str, Any]:
     """PATCH /im/v1/messages/:id (cards)"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        size = len(request.get_data())
-        platform.messenger.patch(message_id, body.get("content"), size)
-    return done({})
+    size = len(request.get_data())
+    platform.messenger.patch(message_id, body.get("content"), size)
+    return {}
 
 
-def update_message(message_id: str) -> Response:
+def update_message(message_id: str) -> dict[str, Any]:
     """PUT /im/v1/messages/:id (text, post)"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        size = len(request.get_data())
-        edit = platform.messenger.edit
-        message = edit(message_id, body.get("msg_type"), body.get("content"), size)
-        return done(rest_message(platform.world, message))
+    size = len(request.get_data())
+    edit = platform.messenger.edit
+    message = edit(message_id, body.get("msg_type"), body.get("content"), size)
+    return rest_message(platform.world, message)
 
 
-def delete_message(message_id: str) -> Response:
+def delete_message(message_id: str) -> dict[str, Any]:
     """DELETE /im/v1/messages/:id (own messages)"""
     platform = current_platform()
-    with platform.world.lock:
-        platform.messenger.recall(message_id)
-    return done({})
+    platform.messenger.recall(message_id)
+    return {}
 
 
-def get_message(message_id: str) -> Response:
+def get_message(message_id: str) -> dict[str, Any]:
     """GET /im/v1/messages/:id; a recalled message has `deleted` true."""
     platform = current_platform()
-    with platform.world.lock:
-        message = platform.world.shared(message_id)
-        if message is None:
-            raise ApiError(230001)
-        platform.messenger.readable_chat(message.chat_id, single=True)
-        items = rest_messages(platform.world, message, original_card=_original_cards())
-    return done({"items": items})
+    message = platform.world.shared(message_id)
+    if message is None:
+        raise ApiError(230001)
+    platform.messenger.readable_chat(message.chat_id, single=True)
+    items = rest_messages(platform.world, message, original_card=_original_cards())
+    return {"items": items}
 
 
-def list_messages() -> Response:
+def list_messages() -> dict[str, Any]:
     """GET /im/v1/messages?container_id_type=&container_id="""
     platform = current_platform()
-    with platform.world.lock:
-        page, token = platform.messenger.history(request.args.to_dict())
-        original = _original_cards()
-        items = [rest_message(platform.world, one, original_card=original) for one in page]
+    page, token = platform.messenger.history(request.args.to_dict())
+    original = _original_cards()
+    items = [rest_message(platform.world, one, original_card=original) for one in page]
     more = {"page_token": token} if token else {}
-    return done({"has_more": bool(token), **more, "items": items})
+    return {"has_more": bool(token), **more, "items": items}
 
 
-def send_ephemeral() -> Response:
+def send_ephemeral() -> dict[str, Any]:
     """POST /ephemeral/v1/send"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        message = platform.ephemeral.send(body, len(request.get_data()))
-    return done({"message_id": message.message_id})
+    message = platform.ephemeral.send(body, len(request.get_data()))
+    return {"message_id": message.message_id}
 
 
-def delete_ephemeral() -> Response:
+def delete_ephemeral() -> dict[str, Any]:
     """POST /ephemeral/v1/delete"""
     platform, body = current_platform(), json_body()
-    with platform.world.lock:
-        platform.ephemeral.delete(body.get("message_id"))
-    return done({})
+    platform.ephemeral.delete(body.get("message_id"))
+    return {}
 
 
-def create_reaction(message_id: str) -> Response:
+def create_reaction(message_id: str) -> dict[str, Any]:
     """POST /im/v1/messages/:id/reactions"""
     platform, body = current_platform(), json_body()
     kind = body.get("reaction_type")
-    with platform.world.lock:
-        emoji_type = kind.get("emoji_type") if isinstance(kind, dict) else None
-        reaction = platform.messenger.react(message_id, emoji_type)
-    return done(_reaction_shape(reaction.reaction_id, reaction.action_ms, reaction.emoji_type))
+    emoji_type = kind.get("emoji_type") if isinstance(kind, dict) else None
+    reaction = platform.messenger.react(message_id, emoji_type)
+    return _reaction_shape(reaction.reaction_id, reaction.action_ms, reaction.emoji_type)
 
 
-def delete_reaction(message_id: str, reaction_id: str) -> Response:
+def delete_reaction(message_id: str, reaction_id: str) -> dict[str, Any]:
     """DELETE /im/v1/messages/:id/reactions/:reaction_id"""
     platform = current_platform()
-    with platform.world.lock:
-        reaction = platform.messenger.unreact(message_id, reaction_id)
-    return done(_reaction_shape(reaction_id, reaction.action_ms, reaction.emoji_type))
+    reaction = platform.messenger.unreact(message_id, reaction_id)
+    return _reaction_shape(reaction_id, reaction.action_ms, reaction.emoji_type)
 
 
 def get_resource(message_id: str, file_key: str) -> Response:
@@ -125,22 +114,21 @@ def get_resource(message_id: str, file_key: str) -> Response:
     platform = current_platform()
     if request.args.get("type") not in ("image", "file"):
         raise ApiError(234001)
-    with platform.world.lock:
-        message = platform.messenger.living(message_id)
-        chat = platform.messenger.open_chat(message.chat_id)
-        if chat.mode != P2P and platform.world.switches.secret_chats:
-            raise ApiError(234038)
-        if message.msg_type in ("interactive", "merge_forward", "sticker"):
-            raise ApiError(234043)
-        found = platform.world.resources.get(file_key)
-        if found is None or found.message_id != message_id:
-            raise ApiError(234003)
+    message = platform.messenger.living(message_id)
+    chat = platform.messenger.open_chat(message.chat_id)
+    if chat.mode != P2P and platform.world.switches.secret_chats:
+        raise ApiError(234038)
+    if message.msg_type in ("interactive", "merge_forward", "sticker"):
+        raise ApiError(234043)
+    found = platform.world.resources.get(file_key)
+    if found is None or found.message_id != message_id:
+        raise ApiError(234003)
     answer = Response(base64.b64decode(found.data), content_type=found.mime)
     answer.headers["Content-Disposition"] = "attachment"
     return answer
 
 
-def upload_image() -> Response:
+def upload_image() -> dict[str, Any]:
     """POST /im/v1/images (multipart: image_type, image)"""
     platform = current_platform()
     upload, mime = part_of_form("image")
@@ -148,12 +136,11 @@ def upload_image() -> Response:
         raise ApiError(234001)
     data = _uploaded(upload, MOST_IMAGE)
     resource = Resource(new_id("img_v3_"), mime or "image/png", data)
-    with platform.world.lock:
-        platform.world.put(resource)
-    return done({"image_key": resource.key})
+    platform.world.put(resource)
+    return {"image_key": resource.key}
 
 
-def upload_file() -> Response:
+def upload_file() -> dict[str, Any]:
     """POST /im/v1/files (multipart: file_type, file_name, file)"""
     platform = current_platform()
     (upload, _), name = part_of_form("file"), request.form.get("file_name", "")
@@ -161,9 +148,8 @@ def upload_file() -> Response:
         raise ApiError(234001)
     data = _uploaded(upload, MOST_FILE)
     resource = Resource(new_id("file_v3_"), "application/octet-stream", data, name=name)
-    with platform.world.lock:
-        platform.world.put(resource)
-    return done({"file_key": resource.key})
+    platform.world.put(resource)
+    return {"file_key": resource.key}
 
 
 def _uploaded(data: bytes, most: int) -> str:

@@ -5,17 +5,15 @@ import binascii
 import re
 from typing import Any
 
-from flask import Response
-
 from sandbox.errors import ApiError
-from sandbox.http import done, json_body
+from sandbox.http import json_body
 from sandbox.world.voice import MOST_SECONDS, RATE, heard
 
 _FILE_ID = re.compile(r"[A-Za-z0-9_]{16}\Z")
 _SAMPLE_BYTES = 2
 
 
-def recognise_speech() -> Response:
+def recognise_speech() -> dict[str, Any]:
     """POST /speech_to_text/v1/speech/file_recognize: 60 seconds of 16-bit samples at most."""
     body = json_body()
     config, speech = _part(body, "config"), _part(body, "speech")
@@ -29,7 +27,7 @@ def recognise_speech() -> Response:
         raise ApiError(1040101) from None
     if not pcm or len(pcm) % _SAMPLE_BYTES or len(pcm) > MOST_SECONDS * RATE * _SAMPLE_BYTES:
         raise ApiError(1040101)
-    return done({"recognition_text": heard(pcm)})
+    return {"recognition_text": heard(pcm)}
 
 
 def _part(body: dict[str, Any], name: str) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from flask import Response, request
+from flask import request
 
 from sandbox.errors import ApiError, not_played
-from sandbox.http import current_platform, done, json_body
+from sandbox.http import current_platform, json_body
 from sandbox.views.documents import caller, page_bounds, page_shape, readable
 from sandbox.views.record_search import RecordSearch
 from sandbox.world.entities import SandboxDocument
@@ -23,7 +23,7 @@ _UI_TYPES = {
 }  # fmt: skip
 
 
-def get_spreadsheet(spreadsheet_token: str) -> Response:
+def get_spreadsheet(spreadsheet_token: str) -> dict[str, Any]:
     """GET /sheets/v3/spreadsheets/:token"""
     document, library = _spreadsheet(spreadsheet_token), current_platform().library
     shape = {
@@ -32,10 +32,10 @@ def get_spreadsheet(spreadsheet_token: str) -> Response:
         "token": document.token,
         "url": library.url(document),
     }
-    return done({"spreadsheet": shape})
+    return {"spreadsheet": shape}
 
 
-def list_sheets(spreadsheet_token: str) -> Response:
+def list_sheets(spreadsheet_token: str) -> dict[str, Any]:
     """GET /sheets/v3/spreadsheets/:token/sheets/query"""
     sheets = [
         {
@@ -53,10 +53,10 @@ def list_sheets(spreadsheet_token: str) -> Response:
         }
         for index, one in enumerate(_spreadsheet(spreadsheet_token).body["sheets"])
     ]
-    return done({"sheets": sheets})
+    return {"sheets": sheets}
 
 
-def sheet_meta(spreadsheet_token: str) -> Response:
+def sheet_meta(spreadsheet_token: str) -> dict[str, Any]:
     """GET /sheets/v2/spreadsheets/:token/metainfo?extFields=protectedRange"""
     asked = "protectedRange" in request.args.get("extFields", "")
     document = _spreadsheet(spreadsheet_token)
@@ -76,13 +76,15 @@ def sheet_meta(spreadsheet_token: str) -> Response:
         "sheetCount": len(sheets),
         "revision": document.revision,
     }
-    return done({"spreadsheetToken": document.token, "properties": properties, "sheets": sheets})
+    return {"spreadsheetToken": document.token, "properties": properties, "sheets": sheets}
 
 
-def sheet_values(spreadsheet_token: str, cells: str) -> Response:
+def sheet_values(spreadsheet_token: str, cells: str) -> dict[str, Any]:
     """GET /sheets/v2/spreadsheets/:token/values/:range; empty cells are null."""
     refusals = (ApiError(90214), ApiError(90214), ApiError(90213, status=403))
     document = readable(spreadsheet_token, SHEET, refusals)
+    if request.args.get("valueRenderOption") == "Formula":
+        raise not_played("valueRenderOption=Formula")
     sheet_id, _, span = cells.partition("!")
     sheets = {one["sheet_id"]: one for one in document.body["sheets"]}
     if sheet_id not in sheets:
@@ -94,12 +96,10 @@ def sheet_values(spreadsheet_token: str, cells: str) -> Response:
         "revision": document.revision,
         "values": rows,
     }
-    return done(
-        {"revision": document.revision, "spreadsheetToken": document.token, "valueRange": shape}
-    )
+    return {"revision": document.revision, "spreadsheetToken": document.token, "valueRange": shape}
 
 
-def get_base(app_token: str) -> Response:
+def get_base(app_token: str) -> dict[str, Any]:
     """GET /bitable/v1/apps/:token"""
     document = _base(app_token)
     shape = {
@@ -109,20 +109,23 @@ def get_base(app_token: str) -> Response:
         "is_advanced": bool(document.body.get("is_advanced")),
         "time_zone": current_platform().config.timezone,
     }
-    return done({"app": shape})
+    return {"app": shape}
 
 
-def base_tables(app_token: str) -> Response:
+def base_tables(app_token: str) -> dict[str, Any]:
     """GET /bitable/v1/apps/:token/tables"""
     tables = [
         {"table_id": one["table_id"], "revision": 1, "name": one["name"]}
         for one in _base(app_token).body["tables"]
     ]
-    return done(_page(tables))
+    return _page(tables)
 
 
-def base_fields(app_token: str, table_id: str) -> Response:
+def base_fields(app_token: str, table_id: str) -> dict[str, Any]:
     """GET /bitable/v1/apps/:token/tables/:id/fields"""
+    for name in ("view_id", "text_field_as_array"):
+        if request.args.get(name, "false") != "false":
+            raise not_played(name)
     fields = [
         {
             "field_id": f"fld{index:07}",
@@ -133,10 +136,10 @@ def base_fields(app_token: str, table_id: str) -> Response:
         }
         for index, one in enumerate(_table(app_token, table_id)["fields"])
     ]
-    return done(_page(fields))
+    return _page(fields)
 
 
-def base_records(app_token: str, table_id: str) -> Response:
+def base_records(app_token: str, table_id: str) -> dict[str, Any]:
     """POST /bitable/v1/apps/:token/tables/:id/records/search, in pages of at most 500."""
     table, body = _table(app_token, table_id), json_body()
     if body.get("view_id") and not (body.get("filter") or body.get("sort")):
@@ -170,7 +173,7 @@ def base_records(app_token: str, table_id: str) -> Response:
         }
         for record_id, record in found
     ]
-    return done(_page(records, MOST_RECORDS_PER_PAGE))
+    return _page(records, MOST_RECORDS_PER_PAGE)
 
 
 def _spreadsheet(token: str) -> SandboxDocument:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sandbox.world.user_scopes import USER_SCOPES
+from tests.support.rows import every_row
 from tests.unit.sandbox.test_sandbox_grants import Grants
 
 EVERYTHING = " ".join(USER_SCOPES)
@@ -108,7 +109,7 @@ def test_who_deletes_an_event_made_it_and_does_so_once(diary):
     assert code(diary.as_("Alice", "DELETE", path[:-3] + "x_0")) == (404, 193001)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "wrong",
     [
         {"start_time": {"timestamp": "1602504000", "timezone": "Mars/Base"}},
@@ -163,7 +164,7 @@ def test_a_task_is_deleted_by_who_made_it_or_has_it(diary):
     assert code(diary.as_("Alice", "DELETE", f"/task/v2/tasks/{guid}")) == (404, 1470404)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "wrong",
     [{"summary": ""}, {"client_token": "short"}, {"members": [{"id": "ou_1", "role": "boss"}]}],
 )
@@ -223,7 +224,7 @@ def test_an_event_of_whole_days_is_shown_by_its_dates_and_keeps_people_busy(diar
         assert len(diary.busy("Bob", "Alice", *day).json["data"]["freebusy_list"]) == count
 
 
-@pytest.mark.parametrize(
+@every_row(
     "end",
     [
         {"date": "2026-02-30"},

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.config import SandboxConfig
+from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 FEISHU = DATA.parent / "feishu"
@@ -250,8 +251,8 @@ def test_a_message_can_be_sent_to_a_person(tenant):
     assert code(wrong) == (400, 230034)
 
 
-@pytest.mark.parametrize(
-    ("msg_type", "content"),
+@every_row(
+    "msg_type, content",
     [
         ("text", "not json"),
         ("text", '{"text": ""}'),
@@ -312,8 +313,8 @@ def test_a_card_of_version_1_is_shown_and_its_button_pressed(tenant):
     assert event["event"]["action"]["value"] == {"key": "value"}
 
 
-@pytest.mark.parametrize(
-    ("card", "sub_code"),
+@every_row(
+    "card, sub_code",
     [
         ({"elements": [{"tag": "markdown", "content": "<at id=ou_nobody></at>"}]}, 100290),
         ({"i18n_elements": {"zh_cn": [{"tag": "img", "img_key": "img_x"}]}}, 200570),
@@ -615,8 +616,8 @@ def test_a_card_for_one_person_is_taken_away_once(tenant):
     assert code(tenant.call("POST", "/ephemeral/v1/delete", {"message_id": card}))[1] == 18051
 
 
-@pytest.mark.parametrize(
-    ("changed", "refusal"),
+@every_row(
+    "changed, refusal",
     [
         ({"msg_type": "text"}, 230001),
         ({"card": "{}"}, 230001),
@@ -625,7 +626,6 @@ def test_a_card_for_one_person_is_taken_away_once(tenant):
         ({"open_id": ""}, 230001),
         ({"chat_id": "oc_nowhere"}, 230001),
     ],
-    ids=str,
 )
 def test_what_feishu_refuses_to_show_to_one_person(tenant, changed, refusal):
     assert code(show_to(tenant, "Alice", **changed)) == (400, refusal)
@@ -683,8 +683,8 @@ def test_where_only_the_owner_mentions_everybody_the_app_does_not(tenant):
     assert code(tenant.reply_card(message_id, "<at id=all></at>")) == (400, 11235)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "refusal"),
+@every_row(
+    "method, path, refusal",
     [
         ("GET", "/vc/v1/meetings/1", 99991201),
         ("POST", "/no/such/thing", 99991201),

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rows import every_row
+
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 
 
@@ -85,7 +87,7 @@ def test_the_sequence_must_grow_strictly_over_all_operations(entity):
     assert code(entity.stream("b", sequence=9)) == 0
 
 
-@pytest.mark.parametrize("sequence", [0, -1, 2**31, "7", None, True])
+@every_row("sequence", [0, -1, 2**31, "7", None, True])
 def test_a_sequence_that_is_no_positive_int32_is_invalid(entity, sequence):
     body = {"content": "a", "sequence": sequence}
     url = f"/cardkit/v1/cards/{entity.card_id}/elements/answer/content"
@@ -156,8 +158,8 @@ def test_streamed_text_is_checked_like_a_card(entity):
     assert "100290" in entity.stream("<at id=ou_nobody></at>").json["msg"]
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
+@every_row(
+    "body, expected",
     [
         ({"schema": "1.0"}, 300303),
         ({"schema": "2.0", "config": {"update_multi": False}}, 300302),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.world.user_scopes import USER_SCOPES
+from tests.support.rows import every_row
 from tests.unit.sandbox.test_sandbox_grants import Grants
 
 EVERYTHING = " ".join(USER_SCOPES)
@@ -214,7 +215,7 @@ def test_a_base_is_read_table_by_table_and_page_by_page(tenant, shelf):
     assert code(shelf.as_("Alice", "POST", search, {}, page_size=501)) == (200, 1254001)
 
 
-@pytest.mark.parametrize("name", ["view_id", "automatic_fields"])
+@every_row("name", ["view_id", "automatic_fields"])
 def test_a_search_of_records_that_is_not_played_is_refused_by_name(shelf, name):
     search = searched(shelf, [{"name": "Task", "type": 1}], [{"Task": "a"}])
 
@@ -285,6 +286,37 @@ def test_search_finds_what_the_person_can_view_and_nothing_else(shelf):
     assert code(shelf.as_("Bob", "POST", search, {"query": "x" * 51, **filters})) == (400, 1274001)
     wrong = {"query": "x", "doc_filter": {"doc_types": ["nope"]}}
     assert code(shelf.as_("Bob", "POST", search, wrong)) == (400, 1274002)
+
+
+def test_search_is_narrowed_by_kind_owner_and_title_or_refused_by_name(tenant, shelf):
+    shelf.add("Launch plan", "Alice")
+    shelf.add("Launch stock", "Alice", kind="sheet", sheets=[])
+    shelf.add("Launch wiki", "Bob", wiki=True, link="tenant_readable")
+
+    def found(query="launch", **narrowed):
+        body = {"query": query, "doc_filter": narrowed, "wiki_filter": narrowed}
+        told = shelf.as_("Alice", "POST", "/search/v2/doc_wiki/search", body)
+        if told.status_code != 200:
+            return told.json["msg"]
+        return {one["title_highlighted"].split()[-1] for one in told.json["data"]["res_units"]}
+
+    assert found() == {"plan", "stock", "wiki"}
+    assert found(doc_types=["SHEET"]) == {"stock"}
+    assert found(doc_types=["WIKI", "DOCX"]) == {"plan", "wiki"}
+    assert found(creator_ids=[tenant.people["Bob"]]) == {"wiki"}
+    assert found(query="3 March", only_title=True) == set()
+    assert found(sort_type="EDIT_TIME") == "The sandbox does not play sort_type."
+
+
+def test_what_changes_a_table_and_is_not_played_is_refused_by_name(shelf):
+    sheet = shelf.add(kind="sheet", sheets=[{"title": "S", "rows": [[1]]}])
+    values = f"/sheets/v2/spreadsheets/{sheet['token']}/values/sh0000"
+    told = shelf.as_("Alice", "GET", values, valueRenderOption="Formula")
+    assert told.json["msg"] == "The sandbox does not play valueRenderOption=Formula."
+    base = shelf.add(kind="bitable", tables=[{"name": "T", "fields": [], "records": []}])
+    fields = f"/bitable/v1/apps/{base['token']}/tables/tbl0000000000000/fields"
+    told = shelf.as_("Alice", "GET", fields, view_id="vew1")
+    assert told.json["msg"] == "The sandbox does not play view_id."
 
 
 def test_the_app_s_own_token_searches_nothing_and_reads_nothing_without_a_scope(tenant, shelf):

@@ -8,6 +8,8 @@ import pytest
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 from sandbox.server import SandboxServer
+from sandbox.world.entities import SandboxEvent
+from tests.support.rows import every_row
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
@@ -64,8 +66,8 @@ def test_an_at_tag_shows_the_name_and_an_escaped_one_stays_text(page, tenant):
     assert "<at id=all>" in page.inner_text(".card")
 
 
-@pytest.mark.parametrize(
-    ("markdown", "drawn"),
+@every_row(
+    "markdown, drawn",
     [
         ("# a\n\n- b", ["h1", "ul > li"]),
         ("a\n===\nb", ["h1", "p"]),
@@ -78,12 +80,14 @@ def test_an_at_tag_shows_the_name_and_an_escaped_one_stays_text(page, tenant):
         ("a\n7. b", ["p > br"]),
         ("a\n1. b", ["p", "ol"]),
     ],
-)  # fmt: skip
+)
 def test_blocks_are_drawn_as_commonmark_has_them(page, tenant, markdown, drawn):
-    tenant.reply_card(tenant.say("hi"), markdown)
-    page.wait_for_selector(".card .markdown")
+    tenant.clock.now += 1
+    sent = tenant.reply_card(tenant.say("hi"), markdown).json["data"]["message_id"]
+    card = f"[data-id={sent}] .card .markdown"
+    page.wait_for_selector(card)
     for selector in drawn:
-        assert page.query_selector(f".card .markdown > {selector}"), page.inner_html(".card")
+        assert page.query_selector(f"{card} > {selector}"), page.inner_html(card)
 
 
 def test_a_table_shows_five_rows_at_a_time(page, tenant):
@@ -260,3 +264,8 @@ def test_calendars_and_tasks_are_shown_and_an_event_is_written_in_the_page(page,
     alice = next(one for one in tenant.control("GET", "agendas")["items"] if one["name"] == "Alice")
     start, end = (int(alice["events"][0][name]["timestamp"]) for name in ("start_time", "end_time"))
     assert end - start == 3600
+    fair = SandboxEvent("", alice["open_id"], "fair", 1796342400, 1796515200, all_day=True)
+    tenant.platform.agendas.make_event(fair)
+    page.click("#hide-agendas")
+    page.click("#show-agendas")
+    page.wait_for_selector("#agendas li:has-text('📅 fair 4 Dec 2026–5 Dec 2026 · Alice')")

@@ -1,9 +1,8 @@
 """The stand-in platform opens a call only to an app that has a scope for it, as Feishu does."""
 
-import pytest
-
 from sandbox.api import ENDPOINTS
 from sandbox.world.scopes import EVENTS, SCOPES
+from tests.support.rows import every_row
 
 GROUP_MSG = "im:message.group_msg"
 _IDS = {
@@ -43,7 +42,7 @@ def with_only(tenant, *scopes):
     tenant.platform.world.console.granted |= set(scopes)
 
 
-@pytest.mark.parametrize("endpoint", [one for one in ENDPOINTS if one.scopes], ids=lambda e: e.name)
+@every_row("endpoint", [one for one in ENDPOINTS if one.scopes])
 def test_a_call_needs_any_one_of_its_scopes(tenant, endpoint):
     with_only(tenant)
     refused = tenant.call(endpoint.method, path_of(endpoint), {})

@@ -13,6 +13,7 @@ import pytest
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 from sandbox.server import HOST, SandboxServer
+from tests.support.rows import every_row
 
 
 class Webhook(socketserver.ThreadingTCPServer):
@@ -161,7 +162,7 @@ def test_the_page_is_served_with_a_policy_that_forbids_foreign_scripts(connectio
     assert answer.headers["X-Frame-Options"] == "DENY"
 
 
-@pytest.mark.parametrize("raw", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nbroken\r\n\r\n"])
+@every_row("raw", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nbroken\r\n\r\n"])
 def test_a_request_that_cannot_be_read_closes_the_connection(platform, raw):
     with socket.create_connection((HOST, platform.port), timeout=10) as client:
         client.sendall(raw)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bot.files.voice_samples import samples
+from tests.support.rows import every_row
 
 
 def recognise(tenant, pcm, **config):
@@ -34,7 +35,7 @@ def test_what_was_said_is_recognised(tenant, voice):
     assert answer.json["data"] == {"recognition_text": "ship it on Friday"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "config",
     [{"format": "opus"}, {"engine_type": "8k"}, {"file_id": "short"}, {"file_id": "ü" * 16}],
 )
@@ -44,7 +45,7 @@ def test_another_form_is_refused(tenant, voice, config):
     assert (answer.status_code, answer.json["code"]) == (400, 1040101)
 
 
-@pytest.mark.parametrize("pcm", [b"", b"odd", bytes(60 * 32_000 + 2)])
+@every_row("pcm", [b"", b"odd", bytes(60 * 32_000 + 2)])
 def test_nothing_half_samples_and_more_than_a_minute_are_refused(tenant, pcm):
     assert recognise(tenant, pcm).json["code"] == 1040101
 
