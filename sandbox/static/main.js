@@ -6,7 +6,7 @@ import { Composer } from "./composer.js";
 import { attempt, click, problem, sendFile, spoken, toast } from "./deeds.js";
 import { el, icon } from "./dom.js";
 import { inLanguage, label, locale, say, showTimesIn, switchLanguage } from "./labels.js";
-import { deliveries, sections } from "./panel.js";
+import { sections } from "./panel.js";
 import { draftOf, keepDraft, keepPlace, placeOf } from "./place.js";
 import { listenToPlatform } from "./platform.js";
 import { listenToAgendas } from "./agendas.js";
@@ -19,7 +19,7 @@ import { Timeline } from "./timeline.js";
 const byId = (id) => document.getElementById(id);
 
 const world = {
-  people: new Map(), chats: new Map(), messages: new Map(), pushes: new Map(), open: new Map(),
+  people: new Map(), chats: new Map(), messages: new Map(), open: new Map(),
   bot: null, commands: {}, menu: [], whole: new Set(), chatId: null, speaker: null, target: null, seen: 0, unread: new Map(), arrived: [], epoch: 0,
 };
 
@@ -163,10 +163,6 @@ function inspectSoon() {
   }, 250);
 }
 
-function drawPushes() {
-  byId("push-list").replaceChildren(...deliveries([...world.pushes.values()]));
-}
-
 let drawing = 0;
 function redrawSoon() {
   if (drawing) return;
@@ -282,7 +278,7 @@ function drawLinks(links) {
 }
 
 async function load() {
-  const [state, pushed] = await Promise.all([get("state"), get("deliveries")]);
+  const state = await get("state");
   showTimesIn(state.timezone);
   world.epoch += 1;
   world.bot = state.bot.open_id;
@@ -294,13 +290,11 @@ async function load() {
   world.messages = new Map();
   world.whole = new Set();
   await keepNewest();
-  world.pushes = new Map(pushed.items.map((one) => [one.number, one]));
   byId("offline-model").hidden = !state.offline_model;
   drawLinks(world.links);
   const place = placeOf(location.hash);
   world.speaker = place.speaker;
   openChat(world.chats.has(place.chatId) ? place.chatId : state.chats[0].chat_id);
-  drawPushes();
   return state.feed;
 }
 
@@ -312,7 +306,7 @@ function listen() {
   arrowsLead(byId("chat-list"));
   byId("skip").addEventListener("click", (event) => { event.preventDefault(); composer.focus(); });
   byId("look").addEventListener("click", () => { window.nextLook(); drawLook(); });
-  byId("language").addEventListener("click", () => { switchLanguage(); relabel(); drawLinks(world.links); openChat(world.chatId); drawPushes(); });
+  byId("language").addEventListener("click", () => { switchLanguage(); relabel(); drawLinks(world.links); openChat(world.chatId); });
   byId("speaker").addEventListener("change", (event) => {
     world.speaker = event.target.value;
     if (world.target?.how === "editing") aim(null);
@@ -352,7 +346,7 @@ async function start() {
     message: (view, number) => { world.seen = number; received(view); },
     chat: showNew,
     person: (person) => { world.people.set(person.open_id, person); world.epoch += 1; drawHeader(); redrawSoon(); },
-    delivery: (one) => { world.pushes.set(one.number, one); drawPushes(); inspectSoon(); },
+    delivery: inspectSoon,
   });
   source.addEventListener("error", () => {
     clearTimeout(silence);
