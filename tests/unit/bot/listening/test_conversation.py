@@ -24,8 +24,8 @@ from bot.listening.bot_budget import BotBudget
 from bot.listening.cues import Cue, cue_of, looks_like_followup
 from bot.listening.decisions import decide
 from bot.listening.exchange import LastExchange
-from lab.evaluation.labelled_messages import evaluate
-from lab.evaluation.written_talk import rows_of_talk
+from lab.corpora.talk import rows_of_talk
+from lab.evaluate.listening import evaluate
 from tests.support.rows import every_row
 
 BOT = "ou_bot"
