@@ -36,7 +36,7 @@ from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing
 from bot.text.card_names import from_card
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.console import Screen, print_json, run
-from scripts.operating.questions import script_user
+from scripts.operating.desk import script_user
 
 _ADDRESS = re.compile(r"\A<at id=[^>]*></at>[ \t]*")
 

@@ -284,59 +284,6 @@ def _facts(one: Mapping[str, Any], size: str) -> Corpus:
     return Corpus(f"FactConsolidation {size}", {f"facts_{size}": turns}, tuple(questions))
 
 
-def load_xquad(folder: Path) -> Corpus:
-    """XQuAD's `xquad.en.json` and `xquad.zh.json`, translations of each other: questions in one
-    language about what was said in the other.
-
-    A sentence is a turn, evidence is the sentence in which the answer begins.
-    """
-    english, chinese = (_xquad(folder / f"xquad.{language}.json") for language in ("en", "zh"))
-    return Corpus(
-        "XQuAD, across",
-        {"english": english.turns, "chinese": chinese.turns},
-        tuple(
-            Question(conversation, asked.questions[key], frozenset({told.evidence[key]}), kind)
-            for conversation, asked, told, kind in (
-                ("english", chinese, english, "Chinese about English"),
-                ("chinese", english, chinese, "English about Chinese"),
-            )
-            for key in sorted(asked.questions.keys() & told.evidence.keys())
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Translation:
-    """One language: its sentences, and by the question's id its text and its sentence."""
-
-    turns: tuple[CorpusTurn, ...]
-    questions: Mapping[str, str]
-    evidence: Mapping[str, str]
-
-
-_SENTENCE = re.compile(r".+?(?:[。！？]|[.!?](?=\s|$)|$)\s*", re.DOTALL)
-
-
-def _xquad(file: Path) -> _Translation:
-    turns: list[CorpusTurn] = []
-    questions: dict[str, str] = {}
-    evidence: dict[str, str] = {}
-    start = datetime(2026, 1, 5, 9, tzinfo=UTC)
-    for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
-        for paragraph in article["paragraphs"]:
-            ends: list[tuple[int, str]] = []
-            for sentence in _SENTENCE.finditer(paragraph["context"]):
-                said = f"{len(turns)}"
-                at = start + timedelta(minutes=10 * len(turns))
-                turns.append(CorpusTurn(said, sentence[0].strip(), "", "Ann", at))
-                ends.append((sentence.end(), said))
-            for asked in paragraph["qas"]:
-                begins = asked["answers"][0]["answer_start"]
-                questions[asked["id"]] = asked["question"]
-                evidence[asked["id"]] = next(said for end, said in ends if begins < end)
-    return _Translation(tuple(turns), questions, evidence)
-
-
 _START = datetime(2026, 1, 1, 9, tzinfo=_ZONE)
 _BETWEEN = timedelta(minutes=10)
 _TURN = re.compile(r"(?:\[(\w+)\] )?(.*)")

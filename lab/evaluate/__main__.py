@@ -57,7 +57,6 @@ _PUBLIC: dict[str, tuple[Callable[[Path], Corpus], str]] = {
     "realtalk": (corpora.load_realtalk, "REALTALK's folder data"),
     "memdaily": (corpora.load_memdaily, "MemDaily's questions"),
     "beam": (corpora.load_beam, "BEAM's folder chats/100K"),
-    "xquad": (corpora.load_xquad, "XQuAD: questions across languages"),
 }
 
 

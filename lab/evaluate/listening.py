@@ -34,7 +34,7 @@ def of_labelled(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Figure]:
     found: list[Figure] = []
     for part, its in parts.items():
         report = evaluate(its)
-        wrong = ", ".join(f"{one.id} ({one.reason})" for one in report.mistakes)
+        wrong = ", ".join(f"{name} ({reason})" for name, reason in report.mistakes)
         note = f"{len(its)} messages"
         found.append(Figure(f"{part}: precision", report.precision, note=note))
         found.append(Figure(f"{part}: recall", report.recall, note=f"wrong: {wrong or 'none'}"))
@@ -61,45 +61,28 @@ def of_logs(logs: Sequence[ChatLog]) -> list[Figure]:
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """A labelled message that the rules decided otherwise."""
-
-    id: str
-    expected: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class DecisionReport:
-    """The rules' decisions on labelled messages; `by_reason` counts right and wrong ones."""
+    """The rules' decisions on labelled messages; `mistakes` holds ids with the wrong reasons."""
 
     precision: float
     recall: float
-    by_reason: Mapping[str, tuple[int, int]]
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[tuple[str, str], ...]
 
 
 def evaluate(rows: Iterable[Mapping[str, Any]], *, window_seconds: float = 60) -> DecisionReport:
     """Returns precision and recall of `respond`, without a judge model; 1.0 if undefined."""
-    right: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
     kinds: Counter[tuple[bool, bool]] = Counter()
     mistakes = []
     for row in rows:
         decision = decide(*_labelled(row), _ROW_BOT, int(window_seconds * 1000))
         expected = row["expect"] == "respond"
         kinds[decision.respond, expected] += 1
-        if decision.respond == expected:
-            right[decision.reason] += 1
-        else:
-            wrong[decision.reason] += 1
-            mistakes.append(Mistake(row["id"], row["expect"], decision.reason))
+        if decision.respond != expected:
+            mistakes.append((str(row["id"]), decision.reason))
     hits = kinds[True, True]
+    given, wanted = hits + kinds[True, False], hits + kinds[False, True]
     return DecisionReport(
-        precision=hits / (hits + kinds[True, False]) if hits + kinds[True, False] else 1.0,
-        recall=hits / (hits + kinds[False, True]) if hits + kinds[False, True] else 1.0,
-        by_reason={reason: (right[reason], wrong[reason]) for reason in sorted({*right, *wrong})},
-        mistakes=tuple(mistakes),
+        hits / given if given else 1.0, hits / wanted if wanted else 1.0, tuple(mistakes)
     )
 
 

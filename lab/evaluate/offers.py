@@ -102,19 +102,15 @@ def report(cases: Sequence[OfferCase], offered: Mapping[str, bool]) -> OfferRepo
 
 
 def offer_figures(cases: Sequence[OfferCase], offered: Mapping[str, bool]) -> list[Figure]:
-    """Lists the figures of each half and language; the notes name the mistakes."""
-    parts = {f"{one.split}": one.split for one in cases}
-    parts |= {f"{one.split}, {one.lang}": f"{one.split} {one.lang}" for one in cases}
+    """Lists the figures of each half; the notes name the mistakes."""
     found: list[Figure] = []
-    for name, key in sorted(parts.items()):
-        here = [one for one in cases if key in (one.split, f"{one.split} {one.lang}")]
-        told = report(here, offered)
-        wrong, missed = ", ".join(told.wrong), ", ".join(told.missed)
-        note = f"{told.offered} offers after {told.cases} questions; wrong: {wrong or 'none'}"
-        found.append(Figure(f"offers, {name}: help", 100 * told.precision, "%", 90, at_least=True,
-                            note=note))  # fmt: skip
-        found.append(Figure(f"offers, {name}: missed", 100 * told.missed_share, "%", 20,
-                            note=f"of {told.would_help}: {missed or 'none'}"))  # fmt: skip
+    for split in sorted({one.split for one in cases}):
+        told = report([one for one in cases if one.split == split], offered)
+        helps, missed = 100 * told.precision, 100 * told.missed_share
+        wrong = f"{told.offered} offers after {told.cases} questions; wrong: {told.wrong}"
+        found.append(Figure(f"offers, {split}: help", helps, "%", 90, True, wrong))
+        note = f"of {told.would_help}: {told.missed}"
+        found.append(Figure(f"offers, {split}: missed", missed, "%", 20, note=note))
     return found
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import base64
-import os
-import pty
 import re
 import signal
-import subprocess
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from bot.settings import LOCAL_EMBEDDINGS
 from bot.text.languages import Language
-from lab.doubles.processes import ROOT, clean_environment, free_port
-from lab.doubles.vectors_set_up import TALK, value_of, vectors_set_up
+from lab.doubles.processes import ROOT, eventually, free_port
+from lab.doubles.vectors_set_up import TALK, Terminal, value_of, vectors_set_up
 from lab.pictures.browser import Browser
 
 _READY = "\nReady: "
@@ -73,23 +70,19 @@ def _page_of(shown: str, below: str = "") -> str:
 
 
 def _started(folder: Path, port: str) -> str:
-    """What stands there once the bot is ready."""
-    here, theirs = pty.openpty()
-    environment = {**clean_environment(), "DATA_DIR": str(folder), "PORT": port, "TERM": "xterm"}
-    bot = subprocess.Popen(
-        ["scripts/start"], cwd=ROOT, env=environment, stdout=theirs, stderr=theirs,
-        start_new_session=True,
-    )  # fmt: skip
-    shown = ""
+    """Returns what is there once the bot is ready."""
+    terminal = Terminal()
+    bot = terminal.start(["scripts/start"], ROOT, {"DATA_DIR": str(folder), "PORT": port})
     try:
-        while _READY not in shown or not shown.endswith("\n"):
-            shown += os.read(here, 65536).decode("utf-8", "replace").replace("\r", "")
+        eventually(
+            lambda: _READY in terminal.shown and terminal.shown.endswith("\n"),
+            within_s=600, what="the bot is ready",
+        )  # fmt: skip
+        return terminal.shown
     finally:
         bot.send_signal(signal.SIGTERM)
         bot.wait(60)
-        os.close(theirs)
-        os.close(here)
-    return shown
+        terminal.close()
 
 
 def _drawn(line: str) -> str:

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab.corpora.recall import Corpus, load_beam, load_locomo, load_realtalk, load_xquad
+from lab.corpora.recall import Corpus, load_beam, load_locomo, load_realtalk
 
 LOCOMO = Path(__file__).parents[2] / "data" / "recall" / "locomo_small.json"
 
@@ -104,26 +104,3 @@ def test_a_half_is_of_whole_conversations_and_the_halves_are_the_whole(tmp_path:
 
 def _asked(corpus: Corpus) -> set[str]:
     return {question.conversation for question in corpus.questions}
-
-
-def test_xquad_is_asked_in_the_other_language(tmp_path: Path) -> None:
-    said = {
-        "en": "It rained. The van left at 9.5 km. Then tea.",
-        "zh": "下雨了。车开走了。然后喝茶。",
-    }
-    asked = {"en": ("What left?", 11), "zh": ("什么开走了？", 4)}
-    for language, context in said.items():
-        question, start = asked[language]
-        qa = {"id": "q", "question": question, "answers": [{"answer_start": start, "text": "x"}]}
-        paragraph = {"context": context, "qas": [qa]}
-        text = json.dumps({"data": [{"paragraphs": [paragraph]}]})
-        (tmp_path / f"xquad.{language}.json").write_text(text, encoding="utf-8")
-    corpus = load_xquad(tmp_path)
-
-    [english, chinese] = corpus.questions
-    assert (english.conversation, english.text) == ("english", "什么开走了？")
-    assert (chinese.conversation, chinese.text) == ("chinese", "What left?")
-    said_there = {turn.id: turn.question for turn in corpus.conversations["english"]}
-    assert [said_there[one] for one in english.evidence] == ["The van left at 9.5 km."]
-    said_there = {turn.id: turn.question for turn in corpus.conversations["chinese"]}
-    assert [said_there[one] for one in chinese.evidence] == ["车开走了。"]
