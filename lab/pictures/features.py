@@ -168,8 +168,9 @@ def document_pictures(sandbox: Sandbox, browser: Browser, language: Language) ->
         button = chat.page.locator(f"button:text-is('{words.show}')")
         offer = chat.page.locator(".message:has(.card)", has=button).last
         offer.wait_for(timeout=60_000)
-        offer.locator(button).click()
-        offer.wait_for(state="detached", timeout=60_000)
+        pressed = chat.page.locator(f"[data-id='{offer.get_attribute('data-id')}']")
+        pressed.locator(button).click()
+        pressed.wait_for(state="detached", timeout=60_000)
         chat.resize(720)
         chat.page.evaluate("document.getElementById('messages').scrollTop = 1e6")
         chat.page.wait_for_timeout(_NOTICE_MS)
