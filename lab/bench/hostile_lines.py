@@ -1,4 +1,4 @@
-"""Lines that make a careless parser slow, in every place where people or a model write."""
+"""Lines that slow down a careless parser, in every place where people or a model write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEGINNINGS = ("", "a", "- ", "ok", "remind me tomorrow ", "记住", "forget ")
 
 
 def hostile_line(shape: str, begins: str = "", length: int = LENGTH) -> str:
-    """A line of that length, which ends unlike it goes on."""
+    """Builds a line of that length whose end differs from the rest."""
     return begins + (shape * length)[: length - len(begins) - 2] + "\x01."
 
 
@@ -47,7 +47,7 @@ def _answered(there: Neighbourhood, said: str) -> None:
 
 
 def _named(there: Neighbourhood, said: str) -> None:
-    """Somebody of that name asks, and is mentioned."""
+    """Somebody of that name asks and is mentioned."""
     there.add_person(said)
     there.platform.say(there.people[said], there.group, f"@{there.bot_name} who am I?")
 

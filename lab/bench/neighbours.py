@@ -58,7 +58,7 @@ _RULES = [
 ]
 
 Ask = Callable[[str], float]
-"""Somebody asks one thing and waits for the answer: the seconds it took."""
+"""Asks one thing as somebody and waits for the answer. Returns the seconds."""
 
 
 @dataclass
@@ -84,12 +84,12 @@ class Neighbourhood:
         self.mine, self.own = self.document("Ann"), self.document(_askers(_DOCUMENT)[0])
 
     def add_person(self, name: str) -> None:
-        """Somebody new in the group."""
+        """Adds somebody to the group."""
         self.people[name] = str(self.platform.post("/people", name=name)["open_id"])
         self.platform.post("/join", chat_id=self.group, open_id=self.people[name])
 
     def script(self, text: str) -> int:
-        """The model answers `answer N.` with that text; N."""
+        """Scripts the model to answer `answer N.` with the text. Returns N."""
         number = len(self._scripted)
         rule = {"when": {"regex": rf"answer {number}\."}, "reply": {"text": text}}
         self._scripted.append(rule)
@@ -97,28 +97,28 @@ class Neighbourhood:
         return number
 
     def p2p(self, name: str) -> str:
-        """The person's chat with the bot."""
+        """Returns the person's chat with the bot."""
         chats = (one for one in self.platform.state()["chats"] if one["mode"] == "p2p")
         return str(next(c["chat_id"] for c in chats if self.people[name] in c["members"]))
 
     def document(self, owner: str, title: str = "Plan", text: str = "Friday.") -> dict[str, Any]:
-        """A document that the company can open."""
+        """Makes a document that the company can open."""
         blocks = [{"kind": "text", "text": text}]
         body = {"as": self.people[owner], "title": title, "blocks": blocks}
         return dict(self.platform.post("/documents", link="tenant_readable", **body))
 
     def mention(self, name: str, text: str) -> str:
-        """Somebody asks in the group: the id of the message."""
+        """Asks in the group. Returns the message id."""
         return self.platform.say(self.people[name], self.group, f"@{self.bot_name} {text}")
 
     def comment(self, name: str, document: dict[str, Any], text: str) -> str:
-        """Somebody mentions the bot in a comment: the id of its thread."""
+        """Mentions the bot in a comment. Returns the id of its thread."""
         body = {"as": self.people[name], "token": document["token"], "quote": "Friday"}
         said = self.platform.post("/documents/comment", text=f"@{self.bot_name} {text}", **body)
         return str(said["comment_id"])
 
     def answer_s(self, question: str) -> float:
-        """Waits for the answer to a message of the group; what it took."""
+        """Returns the seconds until the answer to a message of the group."""
 
         def answered() -> float | None:
             said = self.platform.messages(self.group)
@@ -132,7 +132,7 @@ class Neighbourhood:
         return eventually(answered, what="an answer") or 0.0
 
     def reply_s(self, comment_id: str, document: dict[str, Any]) -> float:
-        """The same of a comment."""
+        """Returns the seconds until the reply to a comment."""
 
         def answered() -> float | None:
             items = self.platform.get("/documents")["items"]
@@ -145,7 +145,7 @@ class Neighbourhood:
         return eventually(answered, what="a reply") or 0.0
 
     def asks(self) -> dict[str, Ask]:
-        """What the others ask."""
+        """Lists what the others ask."""
         return {
             "a mention": lambda name: self.answer_s(self.mention(name, "when is it?")),
             _DOCUMENT: lambda name: self.answer_s(self.mention(name, f"when? {self.own['url']}")),
@@ -165,7 +165,7 @@ class Neighbourhood:
 
 
 def _askers(kind: str) -> list[str]:
-    """Those who ask that, each at another time."""
+    """Names those who ask that, each at another time."""
     return [f"{kind} {number}" for number in range(len(_ASKED_AFTER_S))]
 
 
@@ -188,7 +188,7 @@ def measure_neighbours(folder: Path, log: Callable[[str], None]) -> list[Figure]
 def _neighbourhood(
     folder: Path, limit: str
 ) -> Iterator[tuple[Neighbourhood, Callable[[float], list[dict[str, float]]]]]:
-    """The people, and what blocked an event loop since a time."""
+    """Yields the people, and a function that lists the blocks of event loops since a time."""
     folder.mkdir()
     url = embedded.start(folder)
     migrations.apply(url)
@@ -278,7 +278,7 @@ def _mention_often(there: Neighbourhood) -> None:
 
 
 def _ask_of_documents(there: Neighbourhood) -> None:
-    """As one person asks all at once, each time by another link to the same document."""
+    """Asks all at once, each time with another link to the same document."""
     for number in range(_QUESTIONS):
         there.mention("Ann", f"when is the launch? {there.mine['url']}?x={number}")
 

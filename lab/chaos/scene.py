@@ -105,7 +105,7 @@ class FaultScene:
             self.command.wait(60)
 
     def processes(self, words: str) -> list[psutil.Process]:
-        """Those of the bot whose command line holds `words`."""
+        """Lists the bot's processes whose command line holds `words`."""
         if self.command is None:
             return []
         family = psutil.Process(self.command.pid).children(recursive=True)
@@ -117,7 +117,7 @@ class FaultScene:
         return found
 
     def variables(self) -> dict[str, str]:
-        """The environment of the bot, and of its commands."""
+        """Builds the environment of the bot and of its commands."""
         return {
             **os.environ,
             **APP,
@@ -157,7 +157,7 @@ class FaultScene:
 
     @contextmanager
     def frozen_postgres(self) -> Iterator[None]:
-        """The server is there and does nothing: connections open, and nobody answers."""
+        """Suspends the server: connections open, and nobody answers."""
         first = psutil.Process(postmaster(self.folder))
         first.suspend()  # it makes no more of them
         stopped = [first, *first.children(recursive=True)]
@@ -195,7 +195,7 @@ class FaultScene:
     def asking(
         self, asked: list[CountedQuestion], *, per_s: float, text: str = "and this?"
     ) -> Iterator[None]:
-        """People go on asking meanwhile, one question after the other, chat by chat."""
+        """People keep asking meanwhile, one question after the other, chat by chat."""
         over = threading.Event()
 
         def ask() -> None:
@@ -232,7 +232,7 @@ class FaultScene:
         return count
 
     def _accepted(self) -> dict[str, int]:
-        """When the bot acknowledged which message, ms since epoch."""
+        """Returns when the bot acknowledged each message, ms since epoch."""
         found: dict[str, int] = {}
         for delivery in self.platform.get("/deliveries")["items"]:
             for attempt in delivery["attempts"]:
@@ -241,13 +241,13 @@ class FaultScene:
         return found
 
     def attempts(self, asked: Sequence[CountedQuestion]) -> list[dict[str, Any]]:
-        """Every attempt of Feishu to push these questions (see `/deliveries` of the stand-in)."""
+        """Lists every attempt of Feishu to push these questions."""
         ours = {one.message_id for one in asked}
         items = self.platform.get("/deliveries")["items"]
         return [at for one in items if one["message_id"] in ours for at in one["attempts"]]
 
     def answered(self, asked: Sequence[CountedQuestion]) -> list[tuple[float, float]]:
-        """When each question was asked and when its answer came, in seconds since epoch."""
+        """Returns when each question was asked and answered, in seconds since epoch."""
         times: list[tuple[float, float]] = []
         for chat in {one.chat_id for one in asked}:
             said = self.platform.messages(chat)
@@ -259,20 +259,20 @@ class FaultScene:
         return times
 
     def are_in_hand(self, asked: Sequence[CountedQuestion]) -> bool:
-        """Whether workers are busy with all of these questions."""
+        """Returns whether workers are busy with all of these questions."""
         doing = "select args::text from feishu_bot.jobs where status = 'running'"
         rows = [row[0] for row in self.rows(doing)]
         return all(any(one.message_id in row for row in rows) for one in asked)
 
     def is_complete(self) -> bool:
-        """Whether every process of the bot works."""
+        """Returns whether every process of the bot works."""
         with contextlib.suppress(requests.RequestException):
             found = requests.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).json()
             return bool(found["ready"]) and not found["degraded"]
         return False
 
     def is_settled(self, asked: Sequence[CountedQuestion]) -> bool:
-        """Whether everybody has an answer, and nothing of it is under way."""
+        """Returns whether everybody has an answer and nothing is under way."""
         waiting = "select count(*) from feishu_bot.jobs where status in ('waiting','running')"
         if self.rows(f"{waiting} and task = 'feishu.event'")[0][0]:
             return False

@@ -44,6 +44,7 @@ from lab.figures import FailedMeasure, Figure, Results, machine
 from memory import migrations
 from memory.backends import embedded
 from scripts.operating.arguments import run_script
+from scripts.operating.console import quiet
 
 _OWN = ("recall", "past", "truth", "forgetting", "listening", "offers")
 PARTS = (*_OWN, "topics")
@@ -86,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Evaluates and prints; 1 if a part could not be evaluated, 2 for wrong use."""
     options = _options(arguments)
+    quiet()
     results = Results(conditions=machine())
     with tempfile.TemporaryDirectory(prefix="evaluate-", ignore_cleanup_errors=True) as name:
         evaluation = Evaluation(options, Path(name))
