@@ -76,7 +76,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--short", action="store_true", help="a round of each")
-    add("--only", action="append", choices=(*NAMES, *_OF_MACHINES), help="repeatable")
+    names = (*NAMES, *_OF_MACHINES)
+    add("--only", action="append", choices=names, metavar="NAME", help="repeatable")
     add("--machines", action="store_true", help="also three machines")
     add("--rounds", type=int, metavar="N", help="of each experiment")
     add("--minutes", type=float, help="Feishu is away for so long (15)")
