@@ -42,9 +42,8 @@ from scripts.operating.arguments import (
 )
 from scripts.operating.console import Screen, moment, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk
-from scripts.operating.people import person_meant
-from scripts.operating.shown_cards import commented_otherwise, difference, is_verifiable
-from scripts.operating.stored_rows import Finding
+from scripts.operating.names import person_meant
+from scripts.operating.stored_rows import Finding, commented_otherwise, difference, is_verifiable
 
 _MESSAGES_READ = 2000
 _SEQUENCE_SHOWN = 40

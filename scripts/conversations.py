@@ -21,13 +21,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import psycopg
+
+from bot.operations.console.database import ConsoleDatabase, Row
+from bot.queue.inbox import QueueUnavailable
 from bot.settings import load_existing
 from bot.text.languages import Sentence
 from memory.text import one_line
 from scripts.operating.arguments import add_language, add_limit, language, parser, run_script
 from scripts.operating.console import Screen, moment, print_json, run
-from scripts.operating.desk import OperatorDesk, open_desk
-from scripts.operating.questions import list_questions
+from scripts.operating.desk import OperatorDesk, open_desk, script_user
 
 _COLUMNS = (
     "day", "chat", "heard", "people", "conversations", "messages each", "people each",
@@ -38,6 +41,25 @@ _SHOWN = ("day", "chat", "heard", "people", "mentions", "answered", "helpful", "
 _QUESTION = ("last", "conversation", "person", "questions", "first question")
 _QUESTION_CHARS = 80
 _LIMIT = 10_000
+_READ = 300  # characters of a question
+_CONVERSATIONS = """
+select c.id as conversation_id, c.chat_id, c.user_id, c.updated_at, q.question, q.questions
+from public.agent_chats c
+cross join lateral (
+  select (array_agg(left(m.content, %(shown)s) order by m.id))[1] as question,
+         count(distinct m.turn_id) as questions
+  from public.agent_messages m
+  where m.conversation_id = c.id and m.user_id = c.user_id and m.tenant_key = c.tenant_key
+    and m.role = 'user') q
+where (%(chat)s::text is null or c.chat_id = %(chat)s)
+  and c.updated_at >= %(since)s::timestamptz
+  and not exists (
+    select from unnest(%(words)s::text[]) w where not exists (
+      select from public.agent_messages m
+      where m.conversation_id = c.id and m.user_id = c.user_id and m.tenant_key = c.tenant_key
+        and strpos(lower(m.content), lower(w)) > 0))
+order by c.updated_at desc limit %(limit)s
+"""
 
 
 def main() -> int:
@@ -83,7 +105,7 @@ async def _list_days(given: argparse.Namespace) -> int:
 
 async def _list_questions(given: argparse.Namespace) -> int:
     async with open_desk(load_existing()) as desk:
-        rows = list_questions(
+        rows = _questions(
             desk.url,
             words=given.words,
             chat=given.chat,
@@ -100,6 +122,20 @@ async def _list_questions(given: argparse.Namespace) -> int:
     screen.verdict("conversations", told, good=True)
     screen.table("Conversations", _QUESTION, [_question_cells(desk, row) for row in reversed(rows)])
     return 0
+
+
+def _questions(
+    url: str, *, words: str, chat: str | None, since: str | None, limit: int
+) -> Sequence[Row]:
+    """Conversations in which all the words were said, each with its first question: null where its
+    words are gone. Raises `QueueUnavailable`."""
+    action = "search turns" if words else "read turns"
+    asked = {"words": words.split(), "chat": chat, "since": since, "limit": limit, "shown": _READ}
+    try:
+        with ConsoleDatabase(url).looking(script_user(), action, "") as view:
+            return view.rows(_CONVERSATIONS, asked)
+    except psycopg.Error as exc:
+        raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
 
 
 def _question_cells(desk: OperatorDesk, row: Mapping[str, Any]) -> Sequence[object]:

@@ -34,13 +34,20 @@ from bot.settings import EXIT_STATUS, load_existing
 from memory.errors import AuthUsersError
 from memory.scope import own_context
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
-from scripts.operating.auth_users import forget_auth_users, link_users, tell_auth_users
 from scripts.operating.console import Screen, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk
-from scripts.operating.embeddings import NothingToEmbedWith, embed_everything
-from scripts.operating.kept_about import rows_there, show_person
-from scripts.operating.people import person_meant
-from scripts.operating.summarising import NothingToFold, summarise
+from scripts.operating.memory_commands import (
+    NothingToEmbedWith,
+    NothingToFold,
+    embed_everything,
+    forget_auth_users,
+    link_users,
+    rows_there,
+    show_person,
+    summarise,
+    tell_auth_users,
+)
+from scripts.operating.names import person_meant
 from scripts.operating.verifying import (
     add_receipt_commands,
     export_receipts,

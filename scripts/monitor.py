@@ -41,8 +41,16 @@ from memory.tables.operations import RecentTurns
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.console import Screen, print_json, rich_table, run
 from scripts.operating.desk import OperatorDesk, open_desk
-from scripts.operating.log_files import LogFile, LogSource, StandardInput
-from scripts.operating.log_window import LoggedBacklog, MonitorLimits, Window, WindowReport, alarms
+from scripts.operating.logs import (
+    LogFile,
+    LoggedBacklog,
+    LogSource,
+    MonitorLimits,
+    StandardInput,
+    Window,
+    WindowReport,
+    alarms,
+)
 
 Rows = Sequence[tuple[str, ...]]
 

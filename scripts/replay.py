@@ -9,34 +9,36 @@ Examples:
   scripts/replay om_a1b2 --model gpt-4.1            with another model of the same endpoint
   scripts/replay om_a1b2 --instructions new.txt     instead of BOT_INSTRUCTIONS
   scripts/replay om_a1b2 --prompt                   only shows what the model is told
-  scripts/replay om_a1b2 --export cases.jsonl       as a test case for scripts/evaluate
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import difflib
+import re
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
 from bot.agents.prompts.prompt import ModelUnavailable, manager_instructions
 from bot.features.registry import TOOLS
+from bot.feishu import markup
 from bot.operations.replay.rebuilt_prompt import Rebuilt
 from bot.operations.replay.rerun import NoSuchTurn, Rerun, ask_again, read_turn, rebuilt
 from bot.operations.replay.turn_record import RecordedTurn
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
-from bot.settings import EXIT_STATUS, Settings, load_existing
+from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing
+from bot.text.card_names import from_card
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.console import Screen, print_json, run
-from scripts.operating.questions import script_user
-from scripts.replaying.cases import case_of
-from scripts.replaying.difference import lines_of, tools_of, visible
-from scripts.replaying.options import model_name, text_of, with_model
+from scripts.operating.desk import script_user
+
+_ADDRESS = re.compile(r"\A<at id=[^>]*></at>[ \t]*")
 
 
 def main() -> int:
@@ -49,7 +51,6 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--model", metavar="M", help="instead of OPENAI_MODEL")
     options.add_argument("--instructions", type=Path, metavar="FILE", help="for BOT_INSTRUCTIONS")
     options.add_argument("--prompt", action="store_true", help="show the prompt, ask nothing")
-    options.add_argument("--export", type=Path, metavar="FILE", help="append it as a test case")
     options.add_argument("--json", action="store_true", help="one JSON document")
     add_language(options)
     return options.parse_args()
@@ -66,13 +67,8 @@ async def _work(given: argparse.Namespace) -> int:
         return FINDINGS
     except psycopg.Error as exc:
         raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
-    if given.prompt or given.export:
-        again = await rebuilt(settings, url, turn, known)
-        return (
-            _export(given.export, turn, dict(known), again)
-            if given.export
-            else _prompt(given, again)
-        )
+    if given.prompt:
+        return _prompt(given, await rebuilt(settings, url, turn, known))
     try:
         prompt, new = await ask_again(settings, url, turn, known, TOOLS)
     except ModelUnavailable as exc:
@@ -83,10 +79,25 @@ async def _work(given: argparse.Namespace) -> int:
 
 
 def _changed(settings: Settings, given: argparse.Namespace) -> Settings:
-    settings = with_model(settings, given.model)
+    """Raises `SettingsError` if only the offline model would answer under that name."""
+    if given.model and not settings.openai_api_key:
+        raise SettingsError(
+            f"no model {given.model!r} without OPENAI_API_KEY: the offline model would answer.",
+            f"没有 OPENAI_API_KEY 就没有模型 {given.model!r}：回答的会是离线模型。",
+        )
+    settings = replace(settings, openai_model=given.model or settings.openai_model)
     if not given.instructions:
         return settings
-    return replace(settings, bot_instructions=text_of(given.instructions))
+    return replace(settings, bot_instructions=_text_of(given.instructions))
+
+
+def _text_of(file: Path) -> str:
+    """Raises `SettingsError` for what is not a text file."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        why = f"{file} cannot be read: choose a text file."
+        raise SettingsError(why, f"{file} 无法读取：请选择文本文件。") from exc
 
 
 def _prompt(given: argparse.Namespace, again: Rebuilt) -> int:
@@ -102,20 +113,6 @@ def _prompt(given: argparse.Namespace, again: Rebuilt) -> int:
     return 0
 
 
-def _export(file: Path, turn: RecordedTurn, known: dict[str, str], again: Rebuilt) -> int:
-    facts = {"turn": turn.id, "model": turn.record.get("model"), "tools": tools_of(turn.tool_calls)}
-    case = case_of(turn.id, again.prompt, visible(turn.answer, known), facts)
-    try:
-        new = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(new, "a", encoding="utf-8") as out:
-            out.write(json.dumps(case, ensure_ascii=False) + "\n")
-    except OSError as exc:
-        print(f"{file} cannot be written: {exc.strerror}", file=sys.stderr)
-        return EXIT_STATUS
-    print(f"{turn.id}: added to {file}; say in it what you expect, then scripts/evaluate {file}")
-    return 0
-
-
 def _show(
     given: argparse.Namespace,
     settings: Settings,
@@ -125,10 +122,12 @@ def _show(
     new: Rerun,
 ) -> None:
     before, after = turn.record, new.answer
-    changed = lines_of(visible(turn.answer, dict(known)), after.text)
+    shown = _visible(turn.answer, dict(known))
+    changed = _difference(shown, after.text)
+    model = settings.openai_model if settings.openai_api_key else "offline"
     compared = [
-        ("model", before.get("model"), model_name(settings)),
-        ("tools", ", ".join(tools_of(turn.tool_calls)), ", ".join(tools_of(after.tool_calls))),
+        ("model", before.get("model"), model),
+        ("tools", _tools(turn.tool_calls), _tools(after.tool_calls)),
         ("tokens in", before.get("tokens_in"), after.input_tokens),
         ("tokens out", before.get("tokens_out"), after.output_tokens),
         ("model, s", _seconds(before.get("model_ms")), round(new.seconds, 2)),
@@ -136,7 +135,7 @@ def _show(
     if given.json:
         print_json({
             "turn": turn.id, "question": turn.question,
-            "before": visible(turn.answer, dict(known)), "after": after.text,
+            "before": shown, "after": after.text,
             "difference": changed, "missing": [one.en for one in prompt.missing],
             "compared": {name: {"before": was, "after": now} for name, was, now in compared},
         })  # fmt: skip
@@ -146,6 +145,26 @@ def _show(
         screen.say(one.said(language(given.lang)), style="yellow")
     screen.table(f"Turn {turn.id}", ("what", "as it was", "as it would be"), compared)
     print("\n".join(changed) if changed else "the same answer")
+
+
+def _visible(answer: str, names: Mapping[str, str]) -> str:
+    """Returns a stored card nearly as the model wrote it: without its addressee, and with names for
+    at-tags."""
+    return from_card(_ADDRESS.sub("", answer, count=1), names, unescape=markup.unescape)
+
+
+def _difference(before: str, after: str) -> list[str]:
+    """Returns a unified diff; nothing for equal answers."""
+    names = ("as it was", "as it would be")
+    return [
+        *difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="", n=2)
+    ]
+
+
+def _tools(calls: Sequence[Mapping[str, Any]]) -> str:
+    """Names the called tools in order; one that failed has a mark."""
+    named = [f"{call['name']}{'' if call.get('ok', True) else ' (failed)'}" for call in calls]
+    return ", ".join(named)
 
 
 def _seconds(ms: object) -> float | None:

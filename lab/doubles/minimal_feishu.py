@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from bot.feishu.cards import is_answer_id
 from sandbox.model.model_http import (
     Closed,
     HttpError,
@@ -125,6 +126,15 @@ class StandIn:
         waiting = self._replies.get(question)
         if waiting and not waiting.done():
             waiting.set_result(time.perf_counter())
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Returns the answer on a card, or the words of a plain text."""
+    card = message["card"]
+    if not card:
+        return str(message["text"])
+    elements = card["body"]["elements"]
+    return str(next(e["content"] for e in elements if is_answer_id(e.get("element_id", ""))))
 
 
 def _said_before(request: ModelHttpRequest) -> list[dict[str, Any]]:

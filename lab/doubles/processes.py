@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psutil  # type: ignore[import-untyped]
 import requests
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +118,24 @@ def stop(process: Process) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.terminate()
     process.kill()
+
+
+def postmaster(data_dir: Path) -> int:
+    """Returns the process id of the embedded Postgres below `data_dir`, or 0 if it does not run."""
+    file = data_dir / "postgres" / "postmaster.pid"
+    with contextlib.suppress(FileNotFoundError):
+        pid = int(file.read_text(encoding="utf-8").splitlines()[0])
+        return pid if psutil.pid_exists(pid) else 0
+    return 0
+
+
+def stop_server(pid: int) -> None:
+    """Stops a Postgres at once (its “fast” mode); 0 is none."""
+    if pid:
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
+            server = psutil.Process(pid)
+            server.send_signal(signal.SIGINT)
+            server.wait(15)
 
 
 def clean_environment() -> dict[str, str]:

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from bot.listening.addressee_classifier import SURE
 from bot.listening.traits import situation, traits, words
 from bot.listening.weights import AddresseeWeights
-from lab.evaluation.labelled_messages import exchange_of, is_weighed
+from lab.evaluate.listening import exchange_of, is_weighed
 from lab.learning.data_files import data_file
 
 FOLDS = 5
@@ -31,7 +31,7 @@ OFTEN = 6  # a word that is in fewer messages teaches nothing
 _LEAST = 0.05  # a smaller weight says nothing
 _SHARED = -1  # the place of a weight that all situations share
 _ABOUT = (
-    "Weights of bot/listening/addressee_classifier.py, learned by `scripts/eval_listening --learn`"
+    "Weights of bot/listening/addressee_classifier.py, learned by `lab.learning`"
     " from labelled"
     " messages. A trait has one for each situation: the bot answered the author, nobody else has"
     " written since; the same, and others have; it answered somebody else, nobody else has written"

@@ -21,13 +21,13 @@ from bot.listening.reply_links import (
     Words,
     bins,
 )
-from lab.evaluation.annotated_logs import ChatLog
+from lab.corpora.logs import ChatLog
 from lab.learning.data_files import data_file
 
 EPOCHS = 5
 _VIEWS = (FIRST_VIEWS, PAIR_VIEWS)
 _ABOUT = (
-    "Weights of bot/listening/reply_links.py, learned by `scripts/eval_topics --learn` from the"
+    "Weights of bot/listening/reply_links.py, learned by `lab.learning` from the"
     " train part"
     " of the corpus of Kummerfeld et al., “A Large-Scale Corpus for Conversation Disentanglement”"
     " (ACL 2019; the data is CC BY 4.0, github.com/jkkummerfeld/irc-disentanglement). These are"

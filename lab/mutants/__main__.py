@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,7 @@ Outcomes = dict[str, dict[str, Any]]
 def main(arguments: Sequence[str] | None = None) -> int:
     """0; 1 when a mutant is alive that the baseline killed, or when tests fail without any."""
     given = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     baseline = {row["id"]: row for row in rows(FOLDER / "baseline.jsonl")}
     mutants = [one for one in load() if not given.only or one.id in given.only]
     if given.command == "table":
@@ -96,15 +98,19 @@ def _pytest(copy: Path, plan: Mapping[str, Any], modules: Sequence[str]) -> None
     environment = os.environ | {PLAN: str(file), "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     options = ["-p", "lab.mutants.session", "-p", "no:cacheprovider", "-q", "-s", "--tb=native"]
     with log.open("wb") as out:
-        ended = subprocess.run(
+        session = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, *modules],
             cwd=copy,
             env=environment,
             stdout=out,
             stderr=subprocess.STDOUT,
-            check=False,
         )
-    if ended.returncode not in (0, 5):  # 5: that process itself ran no test
+    try:
+        status = session.wait()
+    finally:  # when this process is told to end, the session ends with what it started
+        session.terminate()
+        session.wait()
+    if status not in (0, 5):  # 5: that process itself ran no test
         print(log.read_text(encoding="utf-8", errors="replace")[-3000:], file=sys.stderr)
 
 
@@ -130,10 +136,6 @@ def show(mutants: Sequence[Mutant], outcomes: Outcomes, baseline: Outcomes) -> i
     if (control := outcomes.get(CONTROL)) and control["outcome"] != "survived":
         print(f"not to be relied on: without a mutant a test fails, too: {control}")
     return sum(one.id in killed for one in alive)
-
-
-def _language(mutant: Mutant) -> str:
-    return "Python" if mutant.file.endswith(".py") else "SQL"
 
 
 def _parser() -> argparse.ArgumentParser:

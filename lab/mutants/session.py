@@ -3,11 +3,13 @@
 The child writes the changed file into the copy of the checkout, so that processes started by tests
 have the mutant too, and gives the functions that are loaded already their changed code. It runs the
 mutant's tests until the first one fails. All children share one Postgres and the migrated template
-of their databases; a mutant in SQL has a copy of the template, in which it is executed.
+of their databases; a mutant in SQL has a copy of the template, in which it is executed. Whatever a
+child started ends with it, and the server with the session.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -16,7 +18,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -24,6 +26,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from lab.mutants.offspring import adopt_orphans, end_offspring, offspring
 from memory import migrations
 
 PLAN = "LAB_MUTANTS_PLAN"  # names the file with the plan: a JSON object, see `Running`
@@ -38,8 +41,13 @@ Changed = Mapping[str, Any]
 
 def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # no child is left behind
+    adopt_orphans()
     plan = json.loads(Path(os.environ[PLAN]).read_text(encoding="utf-8"))
     config.pluginmanager.register(Running(plan))
+
+
+def pytest_unconfigure() -> None:
+    atexit.register(end_offspring)  # after the server has stopped by itself
 
 
 class Running:
@@ -53,6 +61,7 @@ class Running:
         self._server: Any = None
         self._template = _TEMPLATE
         self._functions: Functions = {}
+        self._spared: set[int] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -69,6 +78,7 @@ class Running:
         with_database = [one for one in session.items if _TEMPLATE in _fixtures_of(one)]
         if with_database:
             self._prepare_databases(session, with_database[0])
+        self._spared = offspring()
         gc.unfreeze()  # collection freezes what it loads, and frozen functions are not listed
         self._functions = _functions_by_file()
         gc.freeze()  # or every child copies the pages that its collections touch
@@ -108,7 +118,7 @@ class Running:
                 )
             os._exit(0)
         os.close(writes)
-        with _ended(child):
+        with _ended(child, self._spared):
             is_in_time = bool(select.select([reads], [], [], limit_s + self._plan["limit_s"])[0])
             said = os.read(reads, select.PIPE_BUF) if is_in_time else b'{"outcome": "timed out"}'
         os.close(reads)
@@ -219,11 +229,12 @@ def _original_kept(path: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _ended(child: int) -> Iterator[None]:
-    """Ends the child, and what it has started."""
+def _ended(child: int, spared: Set[int]) -> Iterator[None]:
+    """Ends the child and everything it has started."""
     try:
         yield
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        end_offspring(spared)

@@ -21,7 +21,7 @@ from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.transport import Transport
 from bot.text.languages import Sentence
-from scripts.connecting.registering import FEISHU, AppCredentials
+from scripts.connecting.apps import FEISHU, AppCredentials
 from scripts.connecting.talk import Talk
 
 _OPEN_S = 20.0

@@ -19,17 +19,9 @@ from bot.queue.connections import NotConfigured, database_url
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.text.languages import Sentence
-from scripts.connecting import (
-    by_hand,
-    choosing_embeddings,
-    choosing_model,
-    choosing_token_key,
-    env_file,
-    listening,
-    registering,
-)
-from scripts.connecting.choosing_model import Choice
-from scripts.connecting.registering import AppCredentials, NotRegistered
+from scripts.connecting import apps, choosing, env_file, listening
+from scripts.connecting.apps import AppCredentials, NotRegistered
+from scripts.connecting.choosing import Choice
 from scripts.connecting.talk import Talk, Unanswered
 from scripts.operating import checklist
 from scripts.operating.arguments import FINDINGS, language
@@ -72,16 +64,16 @@ def _run(talk: Talk, given: argparse.Namespace) -> int:
         _write(talk, _variables(app, kept))
     talk.title(_MODEL)
     before = Choice(*(kept.get(name, "") for name in Choice().variables()))
-    choice, found = choosing_model.choose(
+    choice, found = choosing.choose_model(
         talk, Choice(given.api_key, given.base_url, given.model), before
     )
     if choice is not None:
         _write(talk, choice.variables())
     if found.state == "ok" or choice is None:
         talk.check(found)
-    if embeddings := choosing_embeddings.choose(talk, given.embeddings, _kept()):
+    if embeddings := choosing.choose_embeddings(talk, given.embeddings, _kept()):
         _write(talk, embeddings)
-    if key := choosing_token_key.choose(talk, given.connect, _kept()):
+    if key := choosing.choose_token_key(talk, given.connect, _kept()):
         _write(talk, key)
     return _first_events(talk, given, app, kept, is_new=is_new)
 
@@ -90,7 +82,7 @@ def _app(
     talk: Talk, given: argparse.Namespace, kept: Mapping[str, str]
 ) -> tuple[AppCredentials, bool]:
     """The app, and whether it has to be written down. Raises `Unanswered`, `NotRegistered`."""
-    domain = given.domain or (registering.LARK if given.lark else "")
+    domain = given.domain or (apps.LARK if given.lark else "")
     if given.app_id:
         secret = given.app_secret or talk.secret(_SECRET, option="--app-secret")
         return AppCredentials(given.app_id, secret, domain), True
@@ -102,8 +94,8 @@ def _app(
     if known.app_id and known.app_secret and not given.new and _keeps(talk, known):
         return _extended(talk, given, known), False
     if given.by_hand:
-        return by_hand.credentials(talk, domain=domain, optional=given.optional), True
-    app = registering.register(
+        return apps.made_by_hand(talk, domain=domain, optional=given.optional), True
+    app = apps.register(
         talk, accounts=given.accounts, optional=given.optional, folder=_folder(kept)
     )
     talk.say(Sentence(f"Created: {app.app_id}", f"已创建：{app.app_id}"), indent="  ✓ ")
@@ -130,7 +122,7 @@ def _extended(talk: Talk, given: argparse.Namespace, known: AppCredentials) -> A
     for line in missing:
         talk.check(line)
     if missing and talk.asks and talk.confirmed(_GRANT):
-        registering.register(
+        apps.register(
             talk, accounts=given.accounts, optional=given.optional, folder=_folder({}),
             app_id=known.app_id,
         )  # fmt: skip
@@ -165,16 +157,16 @@ def _first_events(
             talk,
             app,
             wait_s=wait_s,
-            before=lambda: by_hand.subscribe(talk, app) if given.by_hand else None,
+            before=lambda: apps.subscribe_by_hand(talk, app) if given.by_hand else None,
             after=examined,
         )
     )
     if heard.failure:
         talk.say(_not_open(heard.failure), indent="  ✗ ")
     if given.by_hand and (heard.failure or not wait_s):
-        by_hand.subscribe(talk, app)
+        apps.subscribe_by_hand(talk, app)
     if is_new and not given.by_hand:
-        by_hand.tell_menu(talk)
+        apps.tell_menu(talk)
     print()
     checklist.show(checks, talk.language)
     broken = [check for check in findings(checks) if check.state == "fail"]

@@ -31,8 +31,7 @@ from scripts.operating.arguments import FINDINGS as FINDINGS
 from scripts.operating.arguments import language
 from scripts.operating.arguments import parser as parser
 from scripts.operating.desk import since
-from scripts.operating.id_names import NamedIds, NamesOf
-from scripts.operating.people import NotKnown
+from scripts.operating.names import NamedIds, NamesOf, NotKnown
 from scripts.operating.words import WORDS
 
 T = TypeVar("T")

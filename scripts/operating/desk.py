@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +18,7 @@ from memory.rpc import Rpc
 from memory.store import MemoryStore
 from memory.tables.operations import Operations
 from memory.tables.people import PeopleStore
-from scripts.operating.id_names import NamedIds, names_of
+from scripts.operating.names import NamedIds, names_of
 
 # Operators read whole tables; the message path has limits of its own.
 _TIMEOUT_S = 120.0
@@ -94,3 +96,11 @@ def _backend(settings: Settings) -> str:
     if settings.embedded_database:
         return f"embedded Postgres in {settings.data_dir}"
     return "Postgres at DATABASE_URL"
+
+
+def script_user() -> str:
+    """Who looks, as the audit keeps it."""
+    try:
+        return f"{getpass.getuser()} (script)"
+    except (KeyError, OSError):
+        return f"uid {os.getuid()} (script)"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.faults.counting import Count, CountedQuestion
-from lab.faults.crashes import recovery
-from lab.faults.scene import FaultScene, scene_in
+from lab.chaos.counting import Count, CountedQuestion
+from lab.chaos.databases import recovery
+from lab.chaos.scene import FaultScene, scene_in
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ _AWAY_S = 3.5  # pauses that double each time would last for seconds after it
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[FaultScene]:
-    with scene_in(tmp_path, {}) as made:
+    with scene_in(tmp_path) as made:
         made.model.control("mode", {"mode": "echo", "delay_s": 0.5})
         made.start()
         yield made

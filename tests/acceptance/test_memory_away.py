@@ -22,7 +22,7 @@ from bot.features.commands import texts as command_texts
 from bot.outbox import texts as outbox_texts
 from lab.doubles import lite
 from lab.doubles.processes import eventually, free_port
-from scripts.operating.log_window import percentile
+from scripts.operating.logs import percentile
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import button_on, click, toast
 from tests.support import postgres

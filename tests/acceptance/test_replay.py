@@ -152,55 +152,11 @@ def test_a_look_is_kept(world: World) -> None:
     assert kept["action"] == "replay turn"
 
 
-def test_a_turn_becomes_a_case_that_is_scored(world: World, tmp_path: Path) -> None:
-    _, second = talk(world)
-    record(world, second)
-    file = tmp_path / "cases.jsonl"
-    assert run(world, "replay", second, "--export", str(file)).returncode == 0
-    [case] = [json.loads(line) for line in file.read_text().splitlines()]
-    assert case["told"]["question"].endswith("and who comes?")
-    assert file.stat().st_mode & 0o077 == 0
-
-    exact = {**case, "name": "exact", "expect": {"contains": ["nobody"], "lacks": ["everybody"]}}
-    judged = {**case, "name": "judged", "expect": {"judge": "Is it polite?"}}
-    wrong = {**case, "name": "wrong", "expect": {"matches": "^Everybody"}}
-    file.write_text("".join(json.dumps(one) + "\n" for one in (exact, judged, wrong)))
-    steps = [{"text": "Nobody comes."}, {"text": "Nobody comes."}, {"text": "NO"},
-             {"text": "Nobody comes."}]  # fmt: skip
-    world.model.control("script", {"steps": steps})
-    world.model.control("mode", {"mode": "script"})
-
-    ran = run(world, "evaluate", str(file), "--json")
-
-    assert ran.returncode == 1, ran.stderr
-    found = json.loads(ran.stdout)
-    assert (found["passed"], found["cases"]) == (1, 3)
-    assert {one["case"]: bool(one["problems"]) for one in found["scores"]} == {
-        "exact": False,
-        "judged": True,
-        "wrong": True,
-    }
-
-
 def test_what_cannot_be_done_is_said_in_a_sentence(world: World, tmp_path: Path) -> None:
-    file, empty = tmp_path / "no such file", tmp_path / "empty"
-    empty.write_text("\n")
+    missing = tmp_path / "no such file"
 
-    for ran, said in (
-        (run(world, "evaluate", str(empty)), "no case in it"),
-        (run(world, "evaluate", str(file)), "choose a text file"),
-        (run(world, "replay", "om_1", "--instructions", str(file)), "choose a text file"),
-    ):
-        assert ran.returncode == 2
-        assert said in ran.stderr
-        assert "Errno" not in ran.stderr
+    ran = run(world, "replay", "om_1", "--instructions", str(missing))
 
-
-@pytest.mark.parametrize("line", ["{", "{}", '{"told": {"question": "q", "now": "2026-01-01"}}'])
-def test_what_is_no_case_is_said(world: World, tmp_path: Path, line: str) -> None:
-    file = tmp_path / "cases.jsonl"
-    file.write_text(line)
-
-    ran = run(world, "evaluate", str(file))
     assert ran.returncode == 2
-    assert "line 1" in ran.stderr
+    assert "choose a text file" in ran.stderr
+    assert "Errno" not in ran.stderr

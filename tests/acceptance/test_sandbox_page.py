@@ -11,7 +11,7 @@ import pytest
 
 from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import stop
-from lab.illustrations.documents import comment_on
+from lab.pictures.features import comment_on
 from tests.support.pages import browser, is_wider_than_its_window, looked
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`scripts/bench --talk` from end to end: the real bot, and nothing left of it afterwards."""
+"""`scripts/bench` from end to end: the real bot, and nothing left of it afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from lab.doubles.processes import ROOT, eventually
 
 pytestmark = pytest.mark.slow
-_SHORT = ("--talk", "--seconds", "1", "--history", "5", "--rate", "10", "--model", "0.3")
+_SHORT = ("--seconds", "1", "--history", "5", "--rate", "10", "--model", "0.3")
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def test_a_short_run_answers_every_mention_and_its_parts_add_up(tmp_path: Path) 
     figures = {figure["name"]: figure for figure in measured["figures"]}
     assert measured["failed"] == []
     assert "lifted" in measured["machine"]["FEISHU_CALLS_PER_SECOND"]
-    for name in ("bare Flask", "costs", "10/s, model 0.3 s"):
+    for name in ("20 at a time", "costs", "10/s, model 0.3 s"):
         assert figures[f"{name}: unanswered"]["value"] == 0
     for name in ("a line where the bot has not spoken", "a mention, model 0.3 s"):
         parts = [figures[f"{name}: {part}"]["value"] for part in ("web", "worker", "Postgres")]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.settings import NAMES
-from lab import pictures
+from lab.pictures import __main__ as pictures
 from tests.support.rows import every_row
 
 ROOT = Path(__file__).parents[2]

@@ -23,7 +23,7 @@ from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job
 from bot.services import Services
 from bot.text.roster import Person
-from lab.talk.speech import CHATS, Group, written_discussions
+from lab.bench.speech import CHATS, Group, written_discussions
 from memory.errors import StoreUnavailable
 from memory.origins import MESSAGE
 from tests.support.whole_turns import stage

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from lab.mutants.__main__ import run
@@ -44,6 +45,20 @@ def test_endless():
         pass
 """
 _LATE = "test_after_a_minute_it_is_late"
+_DAEMON = """
+import subprocess
+import sys
+
+from bot.lateness import is_late
+
+
+def test_what_a_daemon_does():
+    sleeps = "import time; time.sleep(600)"
+    begins = "from subprocess import *; import sys; Popen([sys.executable, '-c', *sys.argv[1:]])"
+    again = [sys.executable, "-c", begins, sleeps, {mark!r}]
+    subprocess.run(again, start_new_session=True, check=True)
+    assert is_late(61)
+"""
 
 
 def _mutant(name: str, find: str, replace: str, *tests: str, function: str = "is_late") -> Mutant:
@@ -102,6 +117,22 @@ def test_each_mutant_has_its_outcome_and_the_checkout_stays_as_it_was(
     assert outcomes["boundary"]["by"] == f"tests/test_lateness.py::{_LATE}"
     assert (checkout / "bot" / "lateness.py").read_text() == _PRODUCT
     assert [json.loads(line)["id"] for line in results.read_text().splitlines()] == list(outcomes)
+
+
+def test_what_a_test_started_ends_with_its_mutant(checkout: Path, tmp_path: Path) -> None:
+    mark = str(tmp_path / "daemon")
+    (checkout / "tests" / "test_daemon.py").write_text(_DAEMON.format(mark=mark))
+    mutant = Mutant(
+        "daemon", "area", "bot/lateness.py", "is_late", "seconds > 60", "60 < seconds",
+        tests={"tests/test_daemon.py": ["test_what_a_daemon_does"]},
+    )  # fmt: skip
+
+    outcomes = run([mutant], checkout, tmp_path / "results.jsonl", limit_s=20)
+
+    assert outcomes["daemon"]["outcome"] == "survived"
+    assert not [
+        one for one in psutil.process_iter(["cmdline"]) if mark in (one.info["cmdline"] or ())
+    ]
 
 
 def test_a_snippet_is_found_in_the_file_to_which_its_function_moved(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lab.evaluation.past_recall import evaluate_past, past_questions
+from lab.evaluate.past import evaluate_past, past_questions
 from sandbox.past.script import episodes
 
 pytestmark = pytest.mark.anyio

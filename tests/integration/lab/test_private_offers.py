@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.evaluation.private_offers import load_offer_cases, offers_made, report
+from lab.evaluate.offers import load_offer_cases, offers_made, report
 
 pytestmark = pytest.mark.anyio
 

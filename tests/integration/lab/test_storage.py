@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from lab.talk.storage import disk_use
+from lab.bench.storage import disk_use
 
 
 def test_rows_indexes_and_long_values_add_up_to_the_whole_database(database_url: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bot.listening.traits import traits
 from bot.listening.weights import ADDRESSEE, AddresseeWeights
-from lab.evaluation.labelled_messages import exchange_of
-from lab.evaluation.written_talk import rows_of_talk
+from lab.corpora.talk import rows_of_talk
+from lab.evaluate.listening import exchange_of
 
 DATA = Path(__file__).parents[2] / "data"
 

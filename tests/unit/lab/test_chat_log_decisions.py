@@ -1,6 +1,7 @@
 """Annotated chat logs as decisions of the people in them."""
 
-from lab.evaluation.chat_log_decisions import DecisionScore, rows_of, rule_answers, score
+from lab.corpora.logs import ChatLog, links_of, spoken
+from lab.evaluate.listening import DecisionScore, rows_of, rule_answers, score
 
 LOG = """[10:00] <ann> how do I mount a disk?
 === zed has joined #ubuntu
@@ -9,10 +10,11 @@ LOG = """[10:00] <ann> how do I mount a disk?
 [10:02] <cyd> bob: are you there
 [10:02] <bob> the same""".split("\n")
 LINKS = ("0 0 -", "0 2 -", "2 3 -", "4 4 -", "3 5 -")
+CHAT = ChatLog("log", spoken(LOG), links_of(LINKS))
 
 
 def test_a_row_is_a_line_that_names_nobody_and_one_person_who_spoke_lately():
-    rows = list(rows_of(LOG, LINKS))
+    rows = list(rows_of(CHAT))
     seen = [(row.message.text, row.person, row.spoke_last, row.answered) for row in rows]
     assert seen == [
         ("and for a stick?", "bob", True, True),
@@ -22,7 +24,7 @@ def test_a_row_is_a_line_that_names_nobody_and_one_person_who_spoke_lately():
 
 
 def test_the_rules_decide_as_that_person():
-    rows = list(rows_of(LOG, LINKS))
+    rows = list(rows_of(CHAT))
     assert [rule_answers(row, 60_000) for row in rows] == [True, False, False]
 
 

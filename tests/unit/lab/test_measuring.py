@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from lab.benchmark.process_accounting import part_of, serves_client
+from lab.bench.accounting import part_of, serves_client
 from lab.doubles.minimal_feishu import StandIn
 from sandbox.model.model_http import read_request
 from tests.support.rows import every_row

@@ -11,8 +11,7 @@ import zlib
 import pytest
 
 from lab.doubles.processes import ROOT
-from lab.illustrations.browser import NoBrowser, running_browser
-from lab.illustrations.indexed_png import indexed_png
+from lab.pictures.browser import NoBrowser, indexed_png, running_browser
 
 RED, WHITE = (255, 0, 0), (255, 255, 255)
 PAGE = """<body style="margin: 0; background: #fff">

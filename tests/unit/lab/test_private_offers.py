@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from lab.evaluation.private_offers import OfferCase, load_offer_cases, report
+from lab.evaluate.offers import OfferCase, load_offer_cases, report
 
 CASES = load_offer_cases(Path(__file__).parents[2] / "data" / "private_offers.jsonl")
 

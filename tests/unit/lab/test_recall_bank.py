@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.evaluation.recall_bank import load_bank
-from lab.evaluation.recall_corpora import Corpus, Question
+from lab.corpora.recall import Corpus, Question, load_bank
 
 OTHER_WORDS, ACROSS = load_bank()
 # Words that say nothing about the matter.

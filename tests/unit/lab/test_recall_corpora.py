@@ -1,4 +1,4 @@
-"""Reading evaluation data."""
+"""Evaluation data for recall is read as it is published."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab.evaluation.recall_corpora import Question, load_locomo, load_memory_bank
+from lab.corpora.recall import Corpus, load_beam, load_locomo, load_realtalk
 
 LOCOMO = Path(__file__).parents[2] / "data" / "recall" / "locomo_small.json"
 
@@ -26,20 +26,81 @@ def test_locomo_questions_keep_the_evidence_that_exists() -> None:
     assert [question.evidence for question in questions] == [{"D1:1"}, {"D1:3"}, {"D1:1", "D2:1"}]
 
 
-def test_a_memory_bank_exchange_is_a_turn_named_by_its_day_and_index(tmp_path: Path) -> None:
-    history = {
-        "2023-05-02": [{"query": "Q3", "response": "A3"}],
-        "2023-05-01": [{"query": "Q1", "response": "A1"}, {"query": "Q2", "response": "A2"}],
+def test_a_realtalk_utterance_is_a_turn_and_evidence_that_is_not_there_is_left_out(
+    tmp_path: Path,
+) -> None:
+    said = {"speaker": "Ann", "date_time": "29.12.2023, 22:42:04"}
+    chat = {
+        "session_2": [{**said, "clean_text": "Later", "dia_id": "D2:1"}],
+        "session_1": [
+            {**said, "clean_text": "I row", "dia_id": "D1:1"},
+            {**said, "clean_text": " ", "dia_id": "D1:2"},
+        ],
+        "session_1_date_time": "29.12.2023, 22:42:04",
+        "qa": [
+            {"question": "What sport?", "evidence": ["D1:1", "D9:9"]},
+            {"question": "Nothing?", "evidence": ["D1:2"]},
+        ],
     }
-    (tmp_path / "memory_bank_cn.json").write_text(json.dumps({"王峰": {"history": history}}))
-    (tmp_path / "memory_bank_cn_evidence.json").write_text(
-        json.dumps([{"user": "王峰", "q": "?", "ev": ["2023-05-01.1"]}])
-    )
+    (tmp_path / "Chat_1_Ann_Bo.json").write_text(json.dumps(chat))
 
-    corpus = load_memory_bank(tmp_path)
+    corpus = load_realtalk(tmp_path)
 
-    turns = corpus.conversations["王峰"]
-    assert [turn.id for turn in turns] == ["2023-05-01.0", "2023-05-01.1", "2023-05-02.0"]
-    assert (turns[1].question, turns[1].answer) == ("Q2", "A2")
-    assert corpus.questions == (Question("王峰", "?", frozenset({"2023-05-01.1"})),)
-    assert corpus.asked_at("王峰").date().isoformat() == "2023-05-03"
+    [(name, turns)] = corpus.conversations.items()
+    assert [(turn.id, turn.question, turn.speaker) for turn in turns] == [
+        ("D1:1", "I row", "Ann"),
+        ("D2:1", "Later", "Ann"),
+    ]
+    assert turns[0].at.isoformat() == "2023-12-29T22:42:04+00:00"
+    assert [(q.conversation, q.text, q.evidence) for q in corpus.questions] == [
+        (name, "What sport?", {"D1:1"})
+    ]
+
+
+def _beam(folder: Path, number: int) -> None:
+    batch = [
+        {"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "Sprint? ->-> 1,1"},
+        {"role": "assistant", "id": 1, "content": "Two weeks"},
+        {"role": "user", "id": 2, "content": "Budget?"},
+        {"role": "assistant", "id": 3, "content": "Ten"},
+    ]
+    asked = {
+        "knowledge_update": [{"question": "How long?", "source_chat_ids": {"new": [1, 2]}}],
+        "abstention": [{"question": "Never said?"}],
+        "summarization": [{"question": "All?", "source_chat_ids": [0]}],
+    }
+    chat = folder / str(number)
+    (chat / "probing_questions").mkdir(parents=True)
+    (chat / "chat.json").write_text(json.dumps([{"turns": [batch[:2], batch[2:]]}]))
+    (chat / "probing_questions" / "probing_questions.json").write_text(json.dumps(asked))
+
+
+def test_a_beam_exchange_is_a_turn_and_its_messages_are_evidence_for_it(tmp_path: Path) -> None:
+    _beam(tmp_path, 1)
+
+    corpus = load_beam(tmp_path)
+
+    turns = corpus.conversations["beam_1"]
+    assert [(turn.id, turn.question, turn.answer) for turn in turns] == [
+        ("0", "Sprint?", "Two weeks"),
+        ("2", "Budget?", "Ten"),
+    ]
+    assert turns[0].at.date().isoformat() == "2024-03-15"
+    assert [(q.text, q.evidence) for q in corpus.questions] == [("How long?", {"0", "2"})]
+
+
+def test_a_half_is_of_whole_conversations_and_the_halves_are_the_whole(tmp_path: Path) -> None:
+    for number in range(1, 5):
+        _beam(tmp_path, number)
+    corpus = load_beam(tmp_path)
+
+    tuned, rest = (corpus.half("half", kept_back=kept) for kept in (False, True))
+
+    assert sorted(tuned.conversations) == ["beam_1", "beam_3"]
+    assert sorted(rest.conversations) == ["beam_2", "beam_4"]
+    assert _asked(tuned) | _asked(rest) == _asked(corpus)
+    assert not _asked(tuned) & _asked(rest)
+
+
+def _asked(corpus: Corpus) -> set[str]:
+    return {question.conversation for question in corpus.questions}

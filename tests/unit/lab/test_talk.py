@@ -15,20 +15,17 @@ from hypothesis import strategies as st
 
 from bot.feishu import crypto, events
 from bot.listening.turn_request import TurnRequest
-from lab.benchmark.figures import Figure
-from lab.benchmark.load import Load, Seen
-from lab.benchmark.processes import NotMeasured
+from lab.bench.people import GroupPeople, TalkHeard
+from lab.bench.phases import Bot, Phase
+from lab.bench.processes import NotMeasured
+from lab.bench.runs import TalkRun
+from lab.bench.soak import Look, Soaked
+from lab.bench.solving import Counted, cost_of_a_line, costs
+from lab.bench.speech import CHATS, PEOPLE, Utterance, arrivals, groups, written_discussions
+from lab.bench.storage import DiskUse, storage_figures
+from lab.bench.targets import figures
 from lab.doubles.feishu_events import CREDENTIALS, delivery
 from lab.doubles.minimal_feishu import BOT, StandIn
-from lab.talk.command import parser
-from lab.talk.people import OpenLoop, TalkOutcome
-from lab.talk.phases import Phase
-from lab.talk.runs import Crowds, TalkRun
-from lab.talk.schedule import Utterance, arrivals
-from lab.talk.solving import Counted, cost_of_a_line, costs
-from lab.talk.speech import CHATS, PEOPLE, groups, written_discussions
-from lab.talk.storage import DiskUse, storage_figures
-from lab.talk.targets import figures
 from sandbox.model.model_http import Closed, read_request, response_head
 
 
@@ -143,43 +140,39 @@ def test_lines_alone_are_divided_by_their_number_without_what_rest_takes() -> No
 
 
 def test_what_has_no_answer_counts_with_the_time_that_it_waited() -> None:
-    heard = TalkOutcome(2.0, answers=[2.1] * 6, missing=[40.0] * 4)
+    heard = TalkHeard(2.0, answers=[2.1] * 6, missing=[40.0] * 4)
     assert heard.over_model_ms(0.5) == pytest.approx(100)
     assert heard.over_model_ms(0.95) == pytest.approx(38_000)
 
 
-def phase(lines: int, turns: int, mention: dict[str, float], **more: float) -> Phase:
+def phase(lines: int, turns: int, mention: dict[str, float]) -> Phase:
     taken = spent(lines, turns, mention)
-    heard = TalkOutcome(0.3, turns, lines, answers=[0.4] * turns, acks=[0.005] * (lines + turns))
+    heard = TalkHeard(0.3, turns, lines, answers=[0.4] * turns, acks=[0.005] * (lines + turns))
     around = {"driver": 0.1, "model": 0.05, "other programs": 0.0}
     cpu = {part: ms / 1000 for part, ms in taken.spent.items()}
-    return Phase(heard, cpu, taken.took_s, 8.0, 0.5, around, {"worker": 60.0}, 3, taken.spent)
+    return Phase(heard, cpu, taken.took_s, 8.0, 0.5, around, {"worker": 60.0}, 3)
 
 
-def test_parts_add_up_and_ratios_are_of_bare_flask_in_the_same_round() -> None:
-    def load(ms: float) -> Load:
-        return Load(Seen(replies=[0.32] * 100, took=1.0), {"web": ms / 10})
-
-    echo, bot = (Crowds(load(ms), load(ms), load(ms)) for ms in (3.0, 15.0))
+def test_parts_add_up_to_the_whole() -> None:
     cores = {part: ms / 1000 for part, ms in _IDLE.items()}
-    run = TalkRun({"worker": 120.0}, cores, phase(250, 0, _QUICK), bot, woken=_IDLE)
+    bot = Bot(None, None, 0, cores, {"worker": 60.0, "Postgres": 40.0})  # type: ignore[arg-type]
+    run = TalkRun(bot, phase(250, 0, _QUICK), {20: phase(0, 100, _QUICK)})
     run.counting = {
         0.3: [phase(40, 80, _QUICK), phase(320, 20, _QUICK)],
         2.0: [phase(40, 80, _SLOW)],
     }
     run.loads[2.0, 25.0] = phase(400, 200, _SLOW)
-    found = {figure.name: figure for figure in figures(run, echo)}
+    found = {figure.name: figure for figure in figures(run, ["memory"])}
 
     for name in ("a line where the bot takes part", "a mention, model 2 s"):
         parts = [found[f"{name}: {part}"].value for part in _LINE]
         assert sum(parts) == pytest.approx(found[name].value)
-        assert found[f"{name}: wake-ups"].value == pytest.approx(found[name].value)
     assert found["a mention, model 2 s ÷ 0.3 s"].value == pytest.approx(28 / 21)
     assert found["a mention, model 2 s ÷ 0.3 s"].verdict == "miss"
-    assert found["a line where the bot takes part ÷ bare Flask"].value == pytest.approx(13.5 / 3)
-    assert found["the same ÷ bare Flask"].value == pytest.approx(5)
+    assert found["20 at a time: overhead, p50"].value == pytest.approx(100)
     assert found["25/s, model 2 s: overhead, p50"].bar == 100
-    assert all(isinstance(figure, Figure) for figure in found.values())
+    assert found["memory at rest, PSS"].value == 100
+    assert found["memory at rest: Postgres"].value == 40
 
 
 @asynccontextmanager
@@ -214,7 +207,7 @@ async def answering_bot(platform: StandIn, *, silent: bool = False) -> AsyncIter
 async def test_every_mention_and_line_is_sent_and_every_answer_noted() -> None:
     platform = StandIn()
     async with answering_bot(platform) as port:
-        loop = OpenLoop(platform, port, groups("a"), 0.0)
+        loop = GroupPeople(platform, port, groups("a"), 0.0)
         await loop.speak(arrivals(60, 120, 0.5, CHATS))
         await loop.finish(60)
         heard = loop.close()
@@ -228,7 +221,7 @@ async def test_every_mention_and_line_is_sent_and_every_answer_noted() -> None:
 async def test_the_next_does_not_wait_for_an_answer_and_none_is_told_as_missing() -> None:
     platform = StandIn()
     async with answering_bot(platform, silent=True) as port:
-        loop = OpenLoop(platform, port, groups("a"), 0.0)
+        loop = GroupPeople(platform, port, groups("a"), 0.0)
         await loop.speak(arrivals(40, 0, 0.5, CHATS))
         assert loop.waiting == 20
         await loop.finish(0.1)
@@ -241,7 +234,7 @@ async def test_the_next_does_not_wait_for_an_answer_and_none_is_told_as_missing(
 async def test_an_arrival_that_was_sent_late_is_counted_with_its_lateness() -> None:
     platform = StandIn()
     async with answering_bot(platform) as port:
-        loop = OpenLoop(platform, port, groups("a"), 0.0)
+        loop = GroupPeople(platform, port, groups("a"), 0.0)
         asyncio.get_running_loop().call_later(0.1, time.sleep, 0.3)  # the driver is held up
         await loop.speak([Utterance(0.15, 0, True), Utterance(1.0, 1, False)])
         await loop.finish(60)
@@ -250,15 +243,14 @@ async def test_an_arrival_that_was_sent_late_is_counted_with_its_lateness() -> N
     assert heard.answers[0] > 0.2  # since it was due, not since it was sent
 
 
-def test_the_command_line_refuses_what_would_never_end(capsys: pytest.CaptureFixture[str]) -> None:
-    options = parser().parse_args(
-        ["--talk", "--model", "0.3", "30", "--rate", "5", "--only", "loads"]
-    )
-    assert (options.model, options.rate, options.only) == ([0.3, 30], [5], ["loads"])
-    for wrong in (["--rate", "0"], ["--model", "900"], ["--seconds", "1e6"], ["--only", "all"]):
-        with pytest.raises(SystemExit):
-            parser().parse_args(["--talk", *wrong])
-    assert "give 0.5 to 200" in capsys.readouterr().err
+@pytest.mark.anyio
+async def test_people_who_take_turns_ask_again_after_each_answer() -> None:
+    platform = StandIn()
+    async with answering_bot(platform) as port:
+        people = GroupPeople(platform, port, groups("a"), 0.0)
+        await people.ask_in_turn(5, 0.3)
+        heard = people.close()
+    assert heard.mentions == len(heard.answers) > 5
 
 
 def test_storage_is_what_grew_for_each_new_message_without_its_text() -> None:
@@ -279,3 +271,30 @@ def test_storage_is_what_grew_for_each_new_message_without_its_text() -> None:
     assert found[0].verdict == "miss"
     with pytest.raises(NotMeasured, match="no message was stored"):
         storage_figures(before, before)
+
+
+def soaked(*looks: Look) -> Soaked:
+    return Soaked(TalkHeard(2.0), TalkHeard(2.0), list(looks))
+
+
+def test_growth_is_of_the_last_third_over_the_second() -> None:
+    looks = [Look(100 * n, {"worker": 100.0 + (n >= 6) * 3}, 10, 90_000 * n) for n in range(9)]
+    grown = {figure.name: figure.value for figure in soaked(*looks).growth()}
+    assert grown == {
+        "growth: worker": pytest.approx(3.0),
+        "growth: connections": 0,
+        "growth: log": 0,
+    }
+
+
+def test_what_people_saw_twice_or_otherwise_than_stored_is_counted() -> None:
+    answer, other = ("om_1", "hello"), ("om_2", "hello")
+    seen = soaked()
+    seen.compare({"q": [answer]}, {"q": [answer]})
+    assert (seen.doubled, seen.mismatched) == (0, 0)
+    seen.compare({"q": [answer, other]}, {"q": [answer]})
+    assert (seen.doubled, seen.mismatched) == (1, 1)
+    seen.compare({"q": [answer]}, {"q": [("om_1", "hello, you")]})
+    assert (seen.doubled, seen.mismatched) == (1, 2)
+    missed = [figure.name for figure in seen.figures() if figure.verdict == "miss"]
+    assert missed == ["doubled", "other than stored"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.evaluation.written_talk import rows_of_talk
+from lab.corpora.talk import rows_of_talk
 from tests.support.rows import every_row
 
 TALK = """\

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.feishu.cards import answer_card, card_content, text_content
 from bot.feishu.models import RawMessage
-from scripts.operating.shown_cards import difference, is_verifiable, shown_text
+from scripts.operating.stored_rows import difference, is_verifiable, shown_text
 from tests.support.rows import every_row
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from bot.text.languages import Sentence
 from scripts.operating.console import short_ids
-from scripts.operating.id_names import NamedIds
+from scripts.operating.names import NamedIds
 from tests.support.rows import every_row
 
 KNOWN = {

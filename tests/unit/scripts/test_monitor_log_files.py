@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.operating.log_files import LogFile, StandardInput
+from scripts.operating.logs import LogFile, StandardInput
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.operating.log_window import (
+from scripts.operating.logs import (
     LoggedBacklog,
     LoggedLatency,
     MonitorLimits,

@@ -10,7 +10,7 @@ import pytest
 import requests
 import responses
 
-from scripts.connecting.registering import AppCredentials, NotRegistered, register
+from scripts.connecting.apps import AppCredentials, NotRegistered, register
 from scripts.connecting.talk import Talk
 
 FEISHU = "https://accounts.feishu.cn/oauth/v1/app/registration"

