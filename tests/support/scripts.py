@@ -1,7 +1,8 @@
 """Runs the operators' scripts, each in a process of its own that has nothing to import.
 
 Most of the time of a script goes into its imports. A helper process, started with the first script
-of a test process, has them done and forks: the child runs the module as `python -m` would.
+of a test process, has them done and forks: the child runs the module as `python -m` would. Setup
+has a helper of its own, since it alone needs the platform's whole client.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _IMPORTED = (
     "scripts.replay",
     "scripts.timers",
     "bot.operations.doctor.checks",
+    "memory.accounts.users",
 )
+_IMPORTED_FOR = {"setup": ("scripts.connecting.steps", "lark_oapi.scene.registration")}
 _FDS = 3
 _LONGEST_REQUEST = 1 << 20
 
@@ -65,7 +68,7 @@ def run_script(
         given.write(stdin.encode())
         given.seek(0)
         connection.settimeout(timeout)
-        connection.connect(_forking_process())
+        connection.connect(_forking_process(_IMPORTED_FOR.get(script, ())))
         fds = [file.fileno() for file in (given, out, err)]
         socket.send_fds(connection, [json.dumps(request).encode()], fds)
         connection.shutdown(socket.SHUT_WR)
@@ -81,12 +84,12 @@ def _text_of(file: Any) -> str:
 
 
 @functools.cache
-def _forking_process() -> str:
-    """The address of the helper process, which ends with this one."""
+def _forking_process(more: tuple[str, ...]) -> str:
+    """The address of the helper process that has `more` imported; it ends with this one."""
     folder = tempfile.mkdtemp(prefix="scripts-")
     address = f"{folder}/socket"
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.scripts", address],
+        [sys.executable, "-m", "tests.support.scripts", address, *more],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout
@@ -95,8 +98,8 @@ def _forking_process() -> str:
     return address
 
 
-def _serve(address: str) -> NoReturn:
-    for module in _IMPORTED:
+def _serve(address: str, *more: str) -> NoReturn:
+    for module in (*_IMPORTED, *more):
         importlib.import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(socket.AF_UNIX)
@@ -157,4 +160,4 @@ def _run(request: Mapping[str, Any], fds: array.array[int]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(*sys.argv[1:])

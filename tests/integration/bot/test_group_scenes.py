@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 SCENES = scenes(Path(os.environ.get("GROUP_SCENES", DATA)))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def quiet() -> Iterator[None]:
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
@@ -29,7 +29,7 @@ def quiet() -> Iterator[None]:
     structlog.configure(**before)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def on(shared_database_url: str) -> AsyncIterator[Stage]:
     usual = {"summary_after_messages": 10, "history_messages": 10, "requests_per_minute": 0}
     async with stage(shared_database_url, **usual) as here:

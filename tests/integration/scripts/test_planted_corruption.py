@@ -123,19 +123,28 @@ async def memory(database_url: str) -> AsyncIterator[MemoryStore]:
         yield MemoryStore(PostgresRpc(pool))
 
 
+@pytest.fixture
+async def talk(memory: MemoryStore) -> None:
+    """Two turns, the first with two cards."""
+    context = Group().turn("alice")
+    await exchange(memory, context, "What about the zebra?", "Yes.", "And more.")
+    await exchange(memory, context, "Tea?", "Yes.")
+
+
+@pytest.mark.usefixtures("talk")
+async def test_nothing_is_found_before_anything_is_planted(database_url: str) -> None:
+    assert await _found(database_url) == []
+
+
+@pytest.mark.usefixtures("talk")
 @pytest.mark.parametrize(("plant", "check", "said"), PLANTED.values(), ids=PLANTED)
 async def test_what_is_planted_is_found(
     database_url: str,
-    memory: MemoryStore,
     connection: psycopg.Connection,
     plant: str,
     check: str,
     said: str,
 ) -> None:
-    context = Group().turn("alice")
-    await exchange(memory, context, "What about the zebra?", "Yes.", "And more.")
-    await exchange(memory, context, "Tea?", "Yes.")
-    assert await _found(database_url) == []
     connection.execute("set session_replication_role = replica")
     for statement in plant.split("; "):
         connection.execute(statement.encode())

@@ -128,8 +128,14 @@ def _call(
         except psycopg.Error as exc:
             return str(exc), []
         connection.execute("reset role")
-        changed = sorted(before ^ _elsewhere(connection, actor))
-    return given, changed
+        changed = before ^ _elsewhere(connection, actor) if _has_written(connection) else ()
+    return given, sorted(changed)
+
+
+def _has_written(connection: psycopg.Connection) -> bool:
+    """Postgres gives a transaction an id when it first writes; most calls here write nothing."""
+    [written] = connection.execute("select pg_current_xact_id_if_assigned() is not null").fetchall()
+    return bool(written[0])
 
 
 def _elsewhere(connection: psycopg.Connection, actor: Actor) -> set[str]:

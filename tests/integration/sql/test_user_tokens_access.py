@@ -93,16 +93,17 @@ def test_nobody_but_the_person_at_their_own_place_reaches_the_row(
 
 
 @pytest.mark.parametrize("left_out", CONDITIONS)
-@pytest.mark.parametrize("policy", ["select", "insert", "update", "delete"])
+@pytest.mark.parametrize("policy", ["select", "insert"])
 def test_each_condition_of_each_policy_keeps_somebody_out(
     world: psycopg.Connection, policy: str, left_out: str
 ) -> None:
-    """An update or a deletion reaches no row that is not read: there the policy of reading does."""
+    """Updates and deletions reach only rows that the policy for reading lets through, so a
+    condition left out of their own policies opens nothing."""
     left = " and ".join(text for name, text in CONDITIONS.items() if name != left_out)
     clause = {"insert": f"with check ({left})"}.get(policy, f"using ({left})")
     with world.transaction(force_rollback=True):
         world.execute(f"alter policy user_tokens_{policy} on user_tokens {clause}".encode())
-        assert _doors(world) or policy in ("update", "delete")
+        assert _doors(world)
 
 
 @pytest.mark.parametrize("verb", ["select", "insert", "update", "delete"])

@@ -105,6 +105,13 @@ def _servers(board: Path) -> list[psutil.Process]:
     return found
 
 
+@pytest.fixture(scope="module")
+async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[McpServers]:
+    """A server over stdio, for the tests that leave it as they find it."""
+    async with _running(_stdio(tmp_path_factory.mktemp("desk") / "board")) as mcp:
+        yield mcp
+
+
 async def _until(condition: Callable[[], bool]) -> None:
     """Waits for what a server does by itself and tells nobody."""
     async with asyncio.timeout(60):
@@ -130,11 +137,10 @@ def _prompt(question: str = "go") -> Prompt:
     )
 
 
-async def test_a_tool_of_a_stdio_server_is_called_and_recorded(tmp_path: Path) -> None:
-    async with _running(_stdio(tmp_path / "board")) as mcp:
-        answer = await _manager(_calling(("desk__add", {"a": 2, "b": 3})), mcp).answer(
-            _prompt(), timeout_s=20
-        )
+async def test_a_tool_of_a_stdio_server_is_called_and_recorded(desk: McpServers) -> None:
+    answer = await _manager(_calling(("desk__add", {"a": 2, "b": 3})), desk).answer(
+        _prompt(), timeout_s=20
+    )
 
     assert answer.text == "5"
     [call] = answer.tool_calls
@@ -217,12 +223,11 @@ async def test_a_tool_that_a_server_has_learned_is_there_later(tmp_path: Path) -
     assert answer.text == "I know"
 
 
-async def test_a_call_that_the_server_does_not_take_leaves_it_connected(tmp_path: Path) -> None:
-    async with _running(_stdio(tmp_path / "board")) as mcp:
-        answer = await _manager(
-            _calling(("desk__add", {"a": "x"}), ("desk__add", {"a": 1, "b": 1})), mcp
-        ).answer(_prompt(), timeout_s=20)
-        assert mcp.connected() == {"desk": True}
+async def test_a_call_that_the_server_does_not_take_leaves_it_connected(desk: McpServers) -> None:
+    answer = await _manager(
+        _calling(("desk__add", {"a": "x"}), ("desk__add", {"a": 1, "b": 1})), desk
+    ).answer(_prompt(), timeout_s=20)
+    assert desk.connected() == {"desk": True}
 
     assert [call["ok"] for call in answer.tool_calls] == [False, True]
 
@@ -247,9 +252,8 @@ async def test_a_call_that_hangs_ends_at_its_time_limit(tmp_path: Path) -> None:
     assert "did not answer within 3 s" in answer.text
 
 
-async def test_a_tool_that_refuses_is_told_to_the_model(tmp_path: Path) -> None:
-    async with _running(_stdio(tmp_path / "board")) as mcp:
-        answer = await _manager(_calling(("desk__refuse", {})), mcp).answer(_prompt(), timeout_s=20)
+async def test_a_tool_that_refuses_is_told_to_the_model(desk: McpServers) -> None:
+    answer = await _manager(_calling(("desk__refuse", {})), desk).answer(_prompt(), timeout_s=20)
 
     assert "closed" in answer.text
     assert answer.tool_calls[0]["ok"] is False
@@ -325,12 +329,11 @@ async def test_a_confirmed_action_on_a_server_that_is_gone_is_not_used_up(tmp_pa
             await down.run_pending(replace(action, tool="other__publish"))
 
 
-async def test_a_specialist_sees_only_the_tools_it_lists(tmp_path: Path) -> None:
+async def test_a_specialist_sees_only_the_tools_it_lists(desk: McpServers) -> None:
     seen: list[list[str]] = []
     helper = Specialist("helper", "helps", "Help.", tools=("desk__add", "current_time"))
     model = _calling(("ask_specialist", {"name": "helper", "task": "t"}), seen=seen)
-    async with _running(_stdio(tmp_path / "board")) as mcp:
-        await _manager(model, mcp, [helper]).answer(_prompt(), timeout_s=20)
+    await _manager(model, desk, [helper]).answer(_prompt(), timeout_s=20)
 
     assert ["current_time", "desk__add"] in [sorted(names) for names in seen]
     assert {"desk__add", "desk__publish"} <= set(seen[0])
