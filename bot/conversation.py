@@ -224,7 +224,7 @@ class ResponseDecider:
         conversation: ChannelConversation,
         so_far: Decision,
     ) -> Decision:
-        started = self._monotonic()
+        start_s = self._monotonic()
         try:
             async with asyncio.timeout(self._judge_seconds):
                 answer = await judge(before(message, conversation.messages), message)
@@ -239,5 +239,5 @@ class ResponseDecider:
             reason=Reason.LLM_JUDGE,
             tier="judge",
             verdict=verdict,
-            judge_ms=int((self._monotonic() - started) * 1000),
+            judge_ms=int((self._monotonic() - start_s) * 1000),
         )

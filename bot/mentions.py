@@ -63,9 +63,9 @@ def extract_paragraph_beginning_mentions(text: str, *, names: Collection[str] = 
     `names` are the people of the conversation; without them only rule 2 of the module applies, so
     `@王小明你好` is one name.
     """
-    known = NameIndex.of(names, complete=bool(names))
+    index = NameIndex.of(names, complete=bool(names))
     beginnings = (line.lstrip() for line in text.split("\n"))
-    ends = ((line, known.end(line, 1)) for line in beginnings if line.startswith("@"))
+    ends = ((line, index.end(line, 1)) for line in beginnings if line.startswith("@"))
     return [line[1:end].lower() for line, end in ends if end is not None]
 
 
@@ -74,8 +74,8 @@ def remove_self_mentions(response: str, agent_id: str, *, names: Collection[str]
 
     A response that does not start with one comes back unchanged.
     """
-    known = NameIndex.of((agent_id, *names), complete=bool(names))
-    return _without_front(response, known, lambda name: _same(name, agent_id))
+    index = NameIndex.of((agent_id, *names), complete=bool(names))
+    return _without_front(response, index, lambda name: _same(name, agent_id))
 
 
 def add_auto_mention(
@@ -85,11 +85,11 @@ def add_auto_mention(
 
     Nothing is added to an empty response or for an empty sender.
     """
-    known = NameIndex.of((sender, *names), complete=bool(names))
+    index = NameIndex.of((sender, *names), complete=bool(names))
     text = _bare(response)
     if not sender.strip():
         return text
-    return _with_address(text, sender, known, template, lambda name: _same(name, sender))
+    return _with_address(text, sender, index, template, lambda name: _same(name, sender))
 
 
 def compose_reply(
@@ -134,24 +134,26 @@ def address_reply(
     in front when absent, unless `auto_mention` is off. In a p2p chat nobody is added and an address
     of the sender is dropped; give `to_card` the empty roster there. An empty response gives `""`.
     """
-    known = roster.including(agent, *([sender] if sender else []))
-    index = known.index()
+    known_roster = roster.including(agent, *([sender] if sender else []))
+    index = known_roster.index()
     private = chat_type == "p2p"
     addressee = sender if sender and sender.open_id != agent.open_id else None
 
     def means(person: Person | None, name: str) -> bool:
-        return person is not None and any(p.open_id == person.open_id for p in known.named(name))
+        return person is not None and any(
+            p.open_id == person.open_id for p in known_roster.named(name)
+        )
 
     def tidy(text: str) -> str:
-        seen: set[str] = set()
+        seen_names: set[str] = set()
 
         def superfluous(address: Address) -> bool:
             is_sender = means(addressee, address.name)
             if (means(agent, address.name) and not is_sender) or (private and is_sender):
                 return True
             key = addressee.open_id if addressee and is_sender else address.name.casefold()
-            again = key in seen
-            seen.add(key)
+            again = key in seen_names
+            seen_names.add(key)
             return again
 
         return _cut(text, index, superfluous)
@@ -186,24 +188,24 @@ def to_card(
     plain unless `allow_all`. Code, fenced, indented or inline, is left alone. `lead` is the
     template's, before the first address.
     """
-    known = roster.escaped(escape)
-    index = known.index(*(ALL_NAMES if allow_all else ()))
+    escaped_roster = roster.escaped(escape)
+    index = escaped_roster.index(*(ALL_NAMES if allow_all else ()))
 
     def tagged(line: str) -> str:
-        parts, done = [], 0
+        parts, position = [], 0
         for address in index.opening(line):
-            people = known.named(address.name)
+            people = escaped_roster.named(address.name)
             tag = _tag_of(people, preferred)
             if not people and allow_all and address.name.casefold() in ALL_NAMES:
                 tag = "<at id=all></at>"
-            parts += [line[done : address.start], tag or line[address.start : address.end]]
-            done = address.end
-        return "".join(parts) + line[done:]
+            parts += [line[position : address.start], tag or line[address.start : address.end]]
+            position = address.end
+        return "".join(parts) + line[position:]
 
     lines = escape(text).split("\n")
-    led = escape(lead)
-    if led and lines[0].startswith(f"{led}@"):
-        lines[0] = led + tagged(lines[0][len(led) :])
+    escaped_lead = escape(lead)
+    if escaped_lead and lines[0].startswith(f"{escaped_lead}@"):
+        lines[0] = escaped_lead + tagged(lines[0][len(escaped_lead) :])
     return "\n".join(
         tagged(line) if not code and _LINE_INDENT.match(line) else line
         for line, code in zip(lines, code_starts(lines), strict=True)
@@ -228,9 +230,9 @@ def _trimmed(response: str | None, index: NameIndex, mine: Meant) -> str:
 
 def _bare(text: str) -> str:
     """Without white space around; code that begins the text stays indented."""
-    stripped = text.strip()
+    bare_text = text.strip()
     indent = text[: len(text) - len(text.lstrip())].rpartition("\n")[2]
-    return indent + stripped if stripped and is_code_indent(indent) else stripped
+    return indent + bare_text if bare_text and is_code_indent(indent) else bare_text
 
 
 def _opening(text: str, index: NameIndex) -> Iterator[Address]:
@@ -238,25 +240,25 @@ def _opening(text: str, index: NameIndex) -> Iterator[Address]:
     return iter(()) if text[:1].isspace() else index.opening(text)
 
 
-def _without_front(text: str, index: NameIndex, unwanted: Meant) -> str:
+def _without_front(text: str, index: NameIndex, is_unwanted: Meant) -> str:
     cut = 0
     for address in index.opening(text):
-        if not unwanted(address.name):
+        if not is_unwanted(address.name):
             break
         cut = address.after
     return text[cut:]
 
 
-def _cut(text: str, index: NameIndex, unwanted: Callable[[Address], bool]) -> str:
+def _cut(text: str, index: NameIndex, is_unwanted: Callable[[Address], bool]) -> str:
     """`text` without the unwanted addresses of its opening."""
-    kept, done = "", 0
+    kept_text, position = "", 0
     for address in _opening(text, index):
-        if not unwanted(address):
-            kept += text[done : address.end]
-            done = address.end
+        if not is_unwanted(address):
+            kept_text += text[position : address.end]
+            position = address.end
         else:
-            done = address.end if kept else address.after
-    return _bare(kept + text[done:])
+            position = address.end if kept_text else address.after
+    return _bare(kept_text + text[position:])
 
 
 def _with_address(
@@ -271,11 +273,11 @@ def _with_address(
         tails = [f"{template.tail.rstrip()}\n\n", "\n\n"]
     # “Ann” before “Lee is right” must not address Ann Lee; a line's end always ends a name.
     for tail in tails:
-        addressed = f"@{name}{tail}{text}"
-        first = next(index.opening(addressed), None)
+        addressed_text = f"@{name}{tail}{text}"
+        first = next(index.opening(addressed_text), None)
         if first and mine(first.name):
             break
-    return template.lead + _set_apart(addressed, index)
+    return template.lead + _set_apart(addressed_text, index)
 
 
 def _set_apart(text: str, index: NameIndex) -> str:
@@ -296,10 +298,10 @@ def _starts_with(text: str, lead: str, index: NameIndex, mine: Meant) -> bool:
     return first is not None and mine(first.name)
 
 
-def _tag_of(people: tuple[Person, ...], preferred: str | None) -> str | None:
+def _tag_of(people: tuple[Person, ...], preferred_id: str | None) -> str | None:
     ids = {person.open_id for person in people}
-    chosen = [p for p in people if len(ids) == 1 or p.open_id == preferred]
-    return chosen[0].at_tag if chosen else None
+    candidates = [p for p in people if len(ids) == 1 or p.open_id == preferred_id]
+    return candidates[0].at_tag if candidates else None
 
 
 def _named(name: str) -> Person:

@@ -185,8 +185,8 @@ class Settings:
     @property
     def admins(self) -> tuple[str, ...]:
         """Who may sign in to /console; nobody: there is none. The sandbox has an operator."""
-        named = tuple(name.strip() for name in self.console_admins.split(",") if name.strip())
-        return named or (("operator",) if self.sandbox else ())
+        names = tuple(name.strip() for name in self.console_admins.split(",") if name.strip())
+        return names or (("operator",) if self.sandbox else ())
 
     @cached_property
     def near_networks(self) -> tuple[rules.Network, ...]:
@@ -233,8 +233,8 @@ _LIMITS = {one.name: one.metadata for one in fields(Settings)}
 
 def read(**overrides: object) -> Settings:
     """What the environment says, each value by itself. Raises `SettingsError`."""
-    given = {**_environment(), **overrides}
-    values = {name: _value_of(name, given[name]) for name in NAMES if name in given}
+    variables = {**_environment(), **overrides}
+    values = {name: _value_of(name, variables[name]) for name in NAMES if name in variables}
     settings = Settings(**values)
     rules.require_time_zone("TIMEZONE", settings.timezone)
     rules.hours_of("PROACTIVE_HOURS", settings.proactive_hours)
@@ -287,17 +287,17 @@ def _environment() -> dict[str, str]:
         ) from exc
 
 
-def _value_of(name: str, said: object) -> Any:
+def _value_of(name: str, value: object) -> Any:
     try:
         if name == "auto_mention":
-            return auto_mention_of(said)
+            return auto_mention_of(value)
         if name == "mention_template":
-            MentionTemplate.parse(str(said))
-        return environment.value_of(said, _kinds()[name], **_LIMITS[name])
+            MentionTemplate.parse(str(value))
+        return environment.value_of(value, _kinds()[name], **_LIMITS[name])
     except ValueError as exc:
         raise SettingsError(
-            f"{name.upper()} is not valid: {exc} (got {said!r}). See .env.example.",
-            f"{name.upper()} 的值无效：{said!r}（{exc}）。参见 .env.example。",
+            f"{name.upper()} is not valid: {exc} (got {value!r}). See .env.example.",
+            f"{name.upper()} 的值无效：{value!r}（{exc}）。参见 .env.example。",
         ) from exc
 
 
@@ -333,9 +333,9 @@ def _require_form(settings: Settings) -> None:
 
 
 def _require_app(settings: Settings) -> None:
-    needed = {"FEISHU_APP_SECRET": settings.feishu_app_secret}
+    requirements = {"FEISHU_APP_SECRET": settings.feishu_app_secret}
     if not settings.long_connection:
-        needed |= {
+        requirements |= {
             "FEISHU_ENCRYPT_KEY": settings.feishu_encrypt_key,
             "FEISHU_VERIFICATION_TOKEN": settings.feishu_verification_token,
         }
@@ -343,7 +343,7 @@ def _require_app(settings: Settings) -> None:
         "it is in the Feishu developer console (Credentials, and Events & Callbacks)",
         "它在飞书开发者后台（“凭证与基础信息”和“事件与回调”）",
     )
-    rules.require(needed, where, given=_given())
+    rules.require(requirements, where, typed_names=_given())
 
 
 def _require_room_for_instructions(settings: Settings) -> None:
@@ -365,16 +365,16 @@ def _require_memory(settings: Settings) -> None:
             "SUPABASE_AUTH_USERS makes users in your Supabase project and needs it",
             "SUPABASE_AUTH_USERS 要在你的 Supabase 项目中创建用户，需要它",
         )
-        needed = {"SUPABASE_URL": url, "SUPABASE_SECRET_KEY": secret}
-        rules.require(needed, where, given=_given())
+        requirements = {"SUPABASE_URL": url, "SUPABASE_SECRET_KEY": secret}
+        rules.require(requirements, where, typed_names=_given())
     if url:
         where = Sentence(
             "it is in the Supabase dashboard (Project Settings, API keys)",
             "它在 Supabase 控制台（Project Settings, API keys）",
         )
         publishable = settings.supabase_publishable_key
-        needed = {"SUPABASE_PUBLISHABLE_KEY": publishable, "SUPABASE_SECRET_KEY": secret}
-        rules.require(needed, where, given=_given())
+        requirements = {"SUPABASE_PUBLISHABLE_KEY": publishable, "SUPABASE_SECRET_KEY": secret}
+        rules.require(requirements, where, typed_names=_given())
         _require_signing_key(settings)
 
 
@@ -388,7 +388,9 @@ def _require_signing_key(settings: Settings) -> None:
         "其中一个用来签发个人令牌；两者都在 Supabase 控制台（Project Settings, JWT keys："
         "自己导入的签名密钥，或旧版 secret）",
     )
-    rules.require_one(dict(zip(names, (private_key, secret), strict=True)), where, given=_given())
+    rules.require_one(
+        dict(zip(names, (private_key, secret), strict=True)), where, typed_names=_given()
+    )
     rules.require_private_key(names[0], private_key)
 
 
@@ -442,7 +444,7 @@ def _sandbox_credentials(settings: Settings) -> dict[str, Any]:
 
 def _make_credentials(file: Path) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = {
+    credentials = {
         "feishu_app_id": _SANDBOX_APP + secrets.token_hex(6),
         "feishu_app_secret": secrets.token_urlsafe(24),
         "feishu_encrypt_key": secrets.token_urlsafe(24),
@@ -451,4 +453,4 @@ def _make_credentials(file: Path) -> None:
     }
     only_ours = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(only_ours, "w", encoding="utf-8") as out:
-        json.dump(made, out)
+        json.dump(credentials, out)

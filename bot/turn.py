@@ -109,56 +109,61 @@ async def _take_turn(
     ):
         if vector:
             turn = replace(turn, vector=vector)
-        held = services.transcripts.of(turn.request.tenant_key, turn.request.chat_id)
-        opened = await _open(services, turn, held)
-        turn = knowing(turn, opened, _conversation(services, turn, held, opened))
+        transcript = services.transcripts.of(turn.request.tenant_key, turn.request.chat_id)
+        open_turn = await _open(services, turn, transcript)
+        turn = knowing(turn, open_turn, _conversation(services, turn, transcript, open_turn))
         if not turn.unasked:
-            looking.begin(turn, opened)
-        reply, foot = opened.reply, Foot.of_row(opened.shown)
-        forgets, means, documents = False, opened.means, NO_DOCUMENTS
-        wanted: tuple[str, ...] = ()
-        showing = Showing(services, turn, language(services, turn, opened))
-        stream = await _stream(services, turn, opened, showing)
-        if opened.state == "open":
-            answer = await _made(services, turn, opened, showing, stream, answering)
+            looking.begin(turn, open_turn)
+        reply, foot = open_turn.reply, Foot.of_row(open_turn.shown)
+        forgets, means, documents = False, open_turn.means, NO_DOCUMENTS
+        wanted_scopes: tuple[str, ...] = ()
+        showing = Showing(services, turn, language(services, turn, open_turn))
+        stream = await _stream(services, turn, open_turn, showing)
+        if open_turn.state == "open":
+            answer = await _made(services, turn, open_turn, showing, stream, answering)
             await room_to_go_on()
             forgets, foot, means = answer.forgets, answer.foot, answer.means
-            documents, wanted = answer.documents, answer.wanted
+            documents, wanted_scopes = answer.documents, answer.wanted
             looking.found(withheld=documents.withheld)
             reply = await store_reply(services, turn, answer, showing.language)
-        pressed = answering is None and turn.by_click and turn.reply_to  # not in the menu
-        pressed_question = turn.question if pressed else None
+        is_press = answering is None and turn.by_click and turn.reply_to  # not in the menu
+        pressed_question = turn.question if is_press else None
         turn = replace(turn, foot=foot, asked=pressed_question)
         looking.ends(means)
-        sent = await send_reply(services, turn, opened, reply, stream, lease, looking.after)
+        delivery = await send_reply(services, turn, open_turn, reply, stream, lease, looking.after)
         look_up = looking.after()
-    if forgets or sent.state == "cancelled":
+    if forgets or delivery.state == "cancelled":
         await withdraw_cards(services)
-    if sent.state == "sent":
+    if delivery.state == "sent":
         measure(turn)
-    if sent.state == "failed":
+    if delivery.state == "failed":
         await show_to_asker(services, turn, reply)
-    _report(services, turn, opened, means if means == ELSEWHERE else sent.ended(means))
-    if sent.state in ("sent", "duplicate"):
+    _report(services, turn, open_turn, means if means == ELSEWHERE else delivery.ended(means))
+    if delivery.state in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
-    answer_id = sent.sent.message_id if sent.sent and answering is None else ""
-    unconnected = documents.unconnected
+    answer_id = delivery.sent.message_id if delivery.sent and answering is None else ""
+    unconnected_links = documents.unconnected
     await offer_access(
-        services, turn, showing.language, answer_id, unconnected=unconnected, wanted=wanted
+        services,
+        turn,
+        showing.language,
+        answer_id,
+        is_unconnected=unconnected_links,
+        wanted_scopes=wanted_scopes,
     )
-    await tend_later(services, turn.context, opened)
+    await tend_later(services, turn.context, open_turn)
 
 
 async def _made(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     showing: Showing,
     stream: CardStream | None,
     answering: Answering | None,
 ) -> Reply:
     """Makes the answer. People can watch its progress and stop it."""
-    async with stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
+    async with stoppable(services, turn, open_turn) as stop, _at_work(services, turn, stream):
         turn = replace(
             turn,
             spoken=showing.language,
@@ -166,7 +171,7 @@ async def _made(
             on_progress=stream.progress if stream else None,
             settle=showing.settled if stream else str,
         )
-        return await (answering or answer_question)(services, turn, opened)
+        return await (answering or answer_question)(services, turn, open_turn)
 
 
 def _at_work(
@@ -182,20 +187,22 @@ def _at_work(
 
 def _unreadable_in_group(request: TurnRequest, bot: Person) -> bool:
     """True if the message has no text, is in a group, and does not mention the bot."""
-    mentioned = request.is_for(bot.open_id)
-    return request.chat_type != "p2p" and not request.text.strip() and not mentioned
+    is_mentioned = request.is_for(bot.open_id)
+    return request.chat_type != "p2p" and not request.text.strip() and not is_mentioned
 
 
 def _conversation(
-    services: Services, turn: Turn, held: HeldTranscript, opened: OpenTurn
+    services: Services, turn: Turn, transcript: HeldTranscript, open_turn: OpenTurn
 ) -> ChannelConversation | None:
     """The chat's conversation, of which the worker held that much; None where none is on."""
-    if opened.conversation is None:
+    if open_turn.conversation is None:
         return None
-    return services.transcripts.conversation(turn.request.tenant_key, held, opened.conversation)
+    return services.transcripts.conversation(
+        turn.request.tenant_key, transcript, open_turn.conversation
+    )
 
 
-async def _open(services: Services, turn: Turn, held: HeldTranscript) -> OpenTurn:
+async def _open(services: Services, turn: Turn, transcript: HeldTranscript) -> OpenTurn:
     with stage("memory_load"):
         return await services.store.begin_turn(
             turn.context,
@@ -209,12 +216,12 @@ async def _open(services: Services, turn: Turn, held: HeldTranscript) -> OpenTur
             recall=at_once(services, turn),
             elsewhere=is_offered(services, turn),
             origin=turn.origin,
-            **opening_args(services, turn.request, turn.heard, held),
+            **opening_args(services, turn.request, turn.heard, transcript),
         )
 
 
 async def _stream(
-    services: Services, turn: Turn, opened: OpenTurn, showing: Showing
+    services: Services, turn: Turn, open_turn: OpenTurn, showing: Showing
 ) -> CardStream | None:
     """The card that shows the answer while it is written. None: only the finished one is shown."""
     if turn.unasked or not turn.reply_to:
@@ -223,10 +230,12 @@ async def _stream(
     button = new_id()
     stop = stop_button(button, showing.language)
     working = Working(showing.stage, stop, button)
-    return await begin_stream(services, opening, opened, showing, working)
+    return await begin_stream(services, opening, open_turn, showing, working)
 
 
-def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: TurnOutcome | None) -> None:
+def _report(
+    services: Services, turn: Turn, open_turn: OpenTurn, outcome: TurnOutcome | None
+) -> None:
     """Logs and counts the turn. `outcome` None: an earlier attempt had ended it."""
     seconds = services.clock() - turn.received_ms / 1000
     kind, reason = (outcome.kind, outcome.reason) if outcome else ("duplicate", "")
@@ -237,12 +246,12 @@ def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: TurnOutco
         turn_id=turn.id,
         outcome=kind,
         reason=reason,
-        attempt=opened.attempts,
-        history=len(opened.history),
-        degraded=opened.degraded,
+        attempt=open_turn.attempts,
+        history=len(open_turn.history),
+        degraded=open_turn.degraded,
         seconds=round(seconds, 3),
         **timing.fields(),
     )
-    fields = {"outcome": kind, "attempt": opened.attempts, "seconds": round(seconds, 3)}
+    fields = {"outcome": kind, "attempt": open_turn.attempts, "seconds": round(seconds, 3)}
     fields |= {**timing.fields(), **timing.kept()}
     services.records.add(TurnRecord(turn.id, services.now(), fields))

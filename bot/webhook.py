@@ -55,9 +55,9 @@ def register(app: Flask, edge: Edge) -> None:
     blueprint = Blueprint("webhook", __name__, url_prefix="/webhook")
 
     def receive() -> tuple[Response, int]:
-        started = time.perf_counter()
+        start_s = time.perf_counter()
         body, status, outcome = _answer(edge, request)
-        metrics.ACK_SECONDS.observe(time.perf_counter() - started)
+        metrics.ACK_SECONDS.observe(time.perf_counter() - start_s)
         metrics.EVENTS.labels(outcome=outcome).inc()
         return Response(orjson.dumps(body), mimetype="application/json"), status
 
@@ -79,10 +79,10 @@ def _message(edge: Edge, headers: Mapping[str, str], body: bytes) -> Arrived | N
 
 def _taken(edge: Edge, message: Arrived, fresh: bool, stored_s: float, seconds: float) -> bytes:
     """The answer to a message that was stored, with what `receive` does besides."""
-    accepted = edge.intake.took(message, fresh=fresh, seconds=stored_s)
+    outcome = edge.intake.took(message, fresh=fresh, seconds=stored_s)
     metrics.ACK_SECONDS.observe(seconds)
-    metrics.EVENTS.labels(outcome=accepted.outcome).inc()
-    return orjson.dumps(accepted.answer)
+    metrics.EVENTS.labels(outcome=outcome.outcome).inc()
+    return orjson.dumps(outcome.answer)
 
 
 def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
@@ -90,7 +90,7 @@ def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
         payload = _verified_payload(edge, incoming.headers, _body(incoming))
         if events.is_url_verification(payload):
             return {"challenge": str(payload.get("challenge", ""))}, 200, "challenge"
-        accepted = edge.intake.accept(payload)
+        outcome = edge.intake.accept(payload)
     except (Refused, events.MalformedEvent) as exc:
         if isinstance(exc, Refused) and _SIGNATURE in incoming.headers:
             edge.intake.arrived(f"{REFUSED}{exc}")
@@ -99,7 +99,7 @@ def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
     except QueueUnavailable as exc:
         log.error("webhook.queue_unavailable", error=str(exc))
         return {"code": 503, "msg": "try again"}, 503, "unavailable"
-    return accepted.answer, 200, accepted.outcome
+    return outcome.answer, 200, outcome.outcome
 
 
 def _body(incoming: Request) -> bytes:
@@ -119,11 +119,11 @@ def _verified_payload(
     A delivery is signed over its raw bytes. Only url_verification comes unsigned; it is believed
     for its token, and changes nothing.
     """
-    signed = _SIGNATURE in headers
-    if signed:
+    is_signed = _SIGNATURE in headers
+    if is_signed:
         _check_signature(edge, headers, body)
     payload = _decrypted(edge, body)
-    if not signed and not events.is_url_verification(payload):
+    if not is_signed and not events.is_url_verification(payload):
         raise Refused("not signed")
     if not crypto.verify_token(edge.verification_token, _token(payload)):
         raise Refused("wrong token")

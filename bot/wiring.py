@@ -153,8 +153,8 @@ async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, Memory
         return direct, MemoryStore(direct)
     rpc = await open_rpc(settings, url)
     watch, jobs = CountedMemory(), StoreJobs(pool)
-    guarded = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
-    return LateRpc(guarded, jobs), OutageStore(guarded, jobs, watch=watch)
+    guarded_rpc = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
+    return LateRpc(guarded_rpc, jobs), OutageStore(guarded_rpc, jobs, watch=watch)
 
 
 async def _people(

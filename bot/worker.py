@@ -296,9 +296,9 @@ async def _work(
         concurrency=places,
         in_hand=max(in_hand, places),
         grace_s=_GRACE_S,
-        fallen=standing.fallen,
+        fallen_event=standing.fallen,
     )
-    begun = begin_one_by_one(
+    tasks = begin_one_by_one(
         [standing.keep, partial(prepare, services), partial(rehearse, settings, pool)],
         _tending(services, table, stop),
     )
@@ -309,7 +309,7 @@ async def _work(
     try:
         await consumer.work(stop)
     finally:
-        await ended(begun)
+        await ended(tasks)
     log.info("worker.stopped")
 
 
@@ -340,9 +340,9 @@ def begin_one_by_one(first: Sequence[Work], then: Sequence[Work]) -> list[asynci
 
     One after the other they need one connection, and a rehearsal has it for half a second.
     """
-    begun = [asyncio.create_task(_after(_APART_S * n, work)) for n, work in enumerate(first)]
-    later = [_after(_APART_S * n, work, begun[-1]) for n, work in enumerate(then)]
-    return begun + [asyncio.create_task(work) for work in later]
+    tasks = [asyncio.create_task(_after(_APART_S * n, work)) for n, work in enumerate(first)]
+    later = [_after(_APART_S * n, work, tasks[-1]) for n, work in enumerate(then)]
+    return tasks + [asyncio.create_task(work) for work in later]
 
 
 async def _after(pause_s: float, work: Work, earlier: asyncio.Task[None] | None = None) -> None:
@@ -379,13 +379,13 @@ def start() -> None:
     plan.tie_to_supervisor()
     remarks = [] if plan.supervised() else [*look_at_names(), *look_at_proxies()]
     with one_sentence():
-        configured = load()
-        require_files(configured)
-        require_port("METRICS_PORT", configured.metrics_port, host="127.0.0.1")
-        remarks += [] if plan.supervised() else look_at_database(configured)
-    logs.configure(configured.log_level, configured.log_format)
+        settings = load()
+        require_files(settings)
+        require_port("METRICS_PORT", settings.metrics_port, host="127.0.0.1")
+        remarks += [] if plan.supervised() else look_at_database(settings)
+    logs.configure(settings.log_level, settings.log_format)
     say(remarks)
-    asyncio.run(main(configured))
+    asyncio.run(main(settings))
 
 
 if __name__ == "__main__":

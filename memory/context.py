@@ -135,11 +135,11 @@ def assemble(
         free -= cost
     history, cost = _newest(sections.history, free)
     free -= cost
-    estimated = question_cost + max(0, room) - free
+    estimated_tokens = question_cost + max(0, room) - free
     return Assembly(
         sections=Sections(question=sections.question, history=history, **texts),
-        tokens=calibration.reported(estimated),
-        estimated=estimated,
+        tokens=calibration.reported(estimated_tokens),
+        estimated=estimated_tokens,
         cut=tuple(name for name, text in texts.items() if text != getattr(sections, name)),
         dropped_messages=len(sections.history) - len(history),
         over_budget=room < 0,
@@ -211,17 +211,17 @@ def _message_cost(message: Message) -> int:
 
 def _newest(history: tuple[Message, ...], room: int) -> tuple[tuple[Message, ...], int]:
     """The newest messages that fit, first of those that stay, and their cost."""
-    kept: set[int] = set()
-    spent = 0
+    kept_indexes: set[int] = set()
+    spent_tokens = 0
     for stays in (True, False):
         for place in range(len(history) - 1, -1, -1):
             if history[place].stays is stays:
                 cost = _message_cost(history[place])
-                if spent + cost > room:
+                if spent_tokens + cost > room:
                     break
-                spent += cost
-                kept.add(place)
-    return tuple(one for place, one in enumerate(history) if place in kept), spent
+                spent_tokens += cost
+                kept_indexes.add(place)
+    return tuple(one for place, one in enumerate(history) if place in kept_indexes), spent_tokens
 
 
 def _shorten(
@@ -238,23 +238,23 @@ def _shorten(
         return text, cost
     limit = room - SECTION_OVERHEAD - _OMISSION_COST
     if worth:
-        kept = _worthiest(text, limit, worth)
+        kept_text = _worthiest(text, limit, worth)
     else:
-        kept = _lines_within(text, limit, newest_last=newest_last)
-    if not kept:
+        kept_text = _lines_within(text, limit, newest_last=newest_last)
+    if not kept_text:
         return "", 0
-    shortened = f"{OMISSION}\n{kept}" if newest_last else f"{kept}\n{OMISSION}"
-    return shortened, price(shortened)
+    short_text = f"{OMISSION}\n{kept_text}" if newest_last else f"{kept_text}\n{OMISSION}"
+    return short_text, price(short_text)
 
 
 def _lines_within(text: str, limit: int, *, newest_last: bool) -> str:
     """As many whole lines as cost at most `limit`; of a first line that is too long, a part."""
     lines = text.splitlines(keepends=True)
     order = lines[::-1] if newest_last else lines
-    spent = accumulate(map(token_cost, order))
-    fitting = sum(1 for _ in takewhile(lambda cost: cost <= limit, spent))
-    kept = lines[len(lines) - fitting :] if newest_last else lines[:fitting]
-    return "".join(kept).strip("\r\n") or _clip(order[0].strip("\r\n"), limit, newest_last)
+    running_costs = accumulate(map(token_cost, order))
+    fitting = sum(1 for _ in takewhile(lambda cost: cost <= limit, running_costs))
+    kept_lines = lines[len(lines) - fitting :] if newest_last else lines[:fitting]
+    return "".join(kept_lines).strip("\r\n") or _clip(order[0].strip("\r\n"), limit, newest_last)
 
 
 def _worthiest(text: str, limit: int, worth: Sequence[float]) -> str:
@@ -262,8 +262,8 @@ def _worthiest(text: str, limit: int, worth: Sequence[float]) -> str:
     one if it is too long. Of two of one worth the first is kept."""
     lines = text.splitlines(keepends=True)
     best = sorted(range(len(lines)), key=lambda place: (-worth[place], place))
-    spent = accumulate(token_cost(lines[place]) for place in best)
-    fitting = sum(1 for _ in takewhile(lambda cost: cost <= limit, spent))
+    running_costs = accumulate(token_cost(lines[place]) for place in best)
+    fitting = sum(1 for _ in takewhile(lambda cost: cost <= limit, running_costs))
     if not fitting:
         return _clip(lines[best[0]].strip("\r\n"), limit, keep_end=False)
     return "".join(lines[place] for place in sorted(best[:fitting])).strip("\r\n")

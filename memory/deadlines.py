@@ -54,8 +54,8 @@ class DeadlineConnection(psycopg.Connection[TupleRow]):
         values belong into `values`. Raises `psycopg.Error`.
         """
         with self.lock:
-            found: list[bytes | None] = self.wait(self.asking(query, values))
-        return found
+            values_found: list[bytes | None] = self.wait(self.asking(query, values))
+        return values_found
 
     def asking(
         self, query: bytes, values: Sequence[bytes]

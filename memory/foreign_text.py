@@ -54,9 +54,9 @@ def unlabelled(text: str) -> str:
     )
 
 
-def as_written(shown: str) -> str:
+def as_written(visible_text: str) -> str:
     """The text that `continued` or `unlabelled` shows."""
-    return "\n".join(line.removeprefix(MARGIN) for line in shown.splitlines())
+    return "\n".join(line.removeprefix(MARGIN) for line in visible_text.splitlines())
 
 
 def quoted(text: str) -> str:
@@ -70,5 +70,5 @@ def json_line(value: object) -> str:
 
 
 def _visible(character: str) -> str:
-    hidden = unicodedata.category(character) in ("Cc", "Cf") and character not in _JOINERS
-    return "" if hidden else character
+    is_hidden = unicodedata.category(character) in ("Cc", "Cf") and character not in _JOINERS
+    return "" if is_hidden else character

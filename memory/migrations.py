@@ -107,15 +107,17 @@ def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
 
 def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the numbered files that a newer version has applied to this database."""
-    known = {step.name for step in read_numbered(folder)}
-    recorded = _read_ledger(database_url)
-    return sorted(name for name in recorded if re.match(r"\d+_", name) and name not in known)
+    known_steps = {step.name for step in read_numbered(folder)}
+    recorded_steps = _read_ledger(database_url)
+    return sorted(
+        name for name in recorded_steps if re.match(r"\d+_", name) and name not in known_steps
+    )
 
 
 def read_schema(folder: Path = FOLDER) -> Step:
     """`schema.sql` with all that it includes; it stands for the numbered files, too."""
-    covered = (read_functions(folder).name, *(step.name for step in read_numbered(folder)))
-    return Step(WHOLE, tuple(_expand(folder, WHOLE)), covers=covered)
+    covered_steps = (read_functions(folder).name, *(step.name for step in read_numbered(folder)))
+    return Step(WHOLE, tuple(_expand(folder, WHOLE)), covers=covered_steps)
 
 
 def read_functions(folder: Path = FOLDER) -> Step:
@@ -144,20 +146,20 @@ def _expand(folder: Path, name: str) -> Iterator[File]:
             yield name, part
 
 
-def _missing(recorded: set[str], folder: Path) -> list[Step]:
-    if not recorded:
+def _missing(recorded_steps: set[str], folder: Path) -> list[Step]:
+    if not recorded_steps:
         return [read_schema(folder)]
-    if WHOLE not in recorded:
+    if WHOLE not in recorded_steps:
         raise TrialDatabase
     steps = [*read_numbered(folder), read_functions(folder)]
-    return [step for step in steps if step.name not in recorded]
+    return [step for step in steps if step.name not in recorded_steps]
 
 
 def _patiently(
     what: str, holder: Callable[[], str], attempt: Callable[[], object], *, report: Report
 ) -> None:
     """Tries again while somebody else holds a lock. Raises `MigrationFailed` after two minutes."""
-    began, told = time.monotonic(), False
+    began, was_announced = time.monotonic(), False
     while True:
         try:
             attempt()
@@ -167,9 +169,9 @@ def _patiently(
                 raise MigrationFailed(f"{waits}: end that, and run scripts/migrate again") from exc
         else:
             return
-        if waited_s > _QUIET_S and not told:
+        if waited_s > _QUIET_S and not was_announced:
             report(waits)
-            told = True
+            was_announced = True
         time.sleep(_PAUSE_S)
 
 
@@ -209,8 +211,8 @@ def _enable_vectors(connection: psycopg.Connection) -> str:
 
 def _require_service_rights(connection: psycopg.Connection) -> None:
     """Raises `MigrationFailed` if policies apply to the service: it would silently find nothing."""
-    asked = "select rolsuper or rolbypassrls from pg_roles where rolname = 'service_role'"
-    if connection.execute(asked).fetchone() != (True,):
+    query = "select rolsuper or rolbypassrls from pg_roles where rolname = 'service_role'"
+    if connection.execute(query).fetchone() != (True,):
         raise MigrationFailed(
             "service_role may not step over row-level security, so the bot could not see what it "
             "has to tend: a superuser has to run once: alter role service_role bypassrls"

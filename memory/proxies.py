@@ -31,8 +31,8 @@ def proxy_for(url: str, environment: Mapping[str, str] | None = None) -> str | N
     parts = urlsplit(url)
     if _is_direct(parts.hostname or "", parts.port, variables):
         return None
-    found = (_set(name, variables) for name in _BY_SCHEME.get(parts.scheme, ()))
-    usable = (_usable(value) for _, value in filter(None, found))
+    candidates = (_set(name, variables) for name in _BY_SCHEME.get(parts.scheme, ()))
+    usable = (_usable(value) for _, value in filter(None, candidates))
     return next(filter(None, usable), None)
 
 
@@ -44,41 +44,41 @@ def ignored_proxies(environment: Mapping[str, str] | None = None) -> tuple[Ignor
 
 def _ignored(variables: Mapping[str, str]) -> Iterator[IgnoredProxy]:
     for name in ("https_proxy", "all_proxy", "http_proxy"):
-        found = _set(name, variables)
-        if found and not _usable(found[1]):
-            scheme = found[1].partition("://")[0].lower()
+        value = _set(name, variables)
+        if value and not _usable(value[1]):
+            scheme = value[1].partition("://")[0].lower()
             is_socks = scheme.startswith("socks")
             why = "SOCKS proxies are not supported" if is_socks else "it is no address of a proxy"
-            yield IgnoredProxy(found[0], why)
+            yield IgnoredProxy(value[0], why)
 
 
 def _set(name: str, variables: Mapping[str, str]) -> tuple[str, str] | None:
     """The variable, in lower case first, and its value."""
-    found = ((one, variables.get(one, "").strip()) for one in (name, name.upper()))
-    return next(((one, value) for one, value in found if value), None)
+    candidates = ((one, variables.get(one, "").strip()) for one in (name, name.upper()))
+    return next(((one, value) for one, value in candidates if value), None)
 
 
 def _usable(value: str) -> str | None:
     url = value if "://" in value else f"http://{value}"
     try:
         parts = urlsplit(url)
-        named = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         return None
-    return url if named and parts.scheme.lower() in ("http", "https") else None
+    return url if has_host and parts.scheme.lower() in ("http", "https") else None
 
 
 def _is_direct(host: str, port: int | None, variables: Mapping[str, str]) -> bool:
-    found = _set("no_proxy", variables)
-    entries = _SEPARATORS.split(found[1]) if found else []
+    no_proxy = _set("no_proxy", variables)
+    entries = _SEPARATORS.split(no_proxy[1]) if no_proxy else []
     return any(_matches(entry.lower(), host.lower(), port) for entry in entries if entry)
 
 
 def _matches(entry: str, host: str, port: int | None) -> bool:
     if entry == "*":
         return True
-    name, wanted = _parted(entry)
-    if wanted is not None and wanted != port:
+    name, wanted_port = _parted(entry)
+    if wanted_port is not None and wanted_port != port:
         return False
     if (address := _address(host)) is not None:
         network = _network(name)

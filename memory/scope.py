@@ -53,14 +53,14 @@ class AgentMemoryContext:
     def claims(self, sharing: Sharing = "chat") -> dict[str, str]:
         """The claims of this turn's token; the policies in `sql/` read exactly these."""
         kind = {"chat_type": self.chat_type} if self.chat_type else {}
-        narrowed = {"sharing": sharing} if sharing == "person" else {}
+        sharing_claim = {"sharing": sharing} if sharing == "person" else {}
         guest = {"actor_tenant": self.actor_tenant} if self.actor_tenant else {}
         return {
             "sub": self.user_id,
             "actor": self.actor_id,
             "chat_id": self.chat_id,
             **kind,
-            **narrowed,
+            **sharing_claim,
             **guest,
             "tenant_key": self.tenant_key,
             "role": "authenticated",

@@ -53,17 +53,17 @@ class Sealer:
     def seal(self, person: FeishuPerson, kind: SealedKind, text: str) -> str:
         """The text as only `open` with the same arguments gives it back, in base64."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        sealed = self.keys[self.name].encrypt(nonce, text.encode(), _bound(person, kind))
-        return base64.b64encode(nonce + sealed).decode()
+        ciphertext = self.keys[self.name].encrypt(nonce, text.encode(), _bound(person, kind))
+        return base64.b64encode(nonce + ciphertext).decode()
 
-    def open(self, person: FeishuPerson, kind: SealedKind, key: str, sealed: str) -> str:
+    def open(self, person: FeishuPerson, kind: SealedKind, key: str, ciphertext: str) -> str:
         """What was sealed. `key` is the name of the one it was sealed with. Raises `SealBroken`."""
         from cryptography.exceptions import InvalidTag
 
         if key not in self.keys:
             raise SealBroken(f"it was sealed with the key {key!r}, which is not given")
         try:
-            data = base64.b64decode(sealed, validate=True)
+            data = base64.b64decode(ciphertext, validate=True)
             bound = _bound(person, kind)
             text = self.keys[key].decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], bound)
         except (InvalidTag, ValueError) as exc:

@@ -142,35 +142,35 @@ class MemoryStore:
         tool_calls: Sequence[Mapping[str, Any]] = (),
         buttons: Sequence[NewButton] = (),
         files: Sequence[Mapping[str, Any]] = (),
-        shown: Mapping[str, Any] | None = None,
-        given: Sequence[str] = (),
+        visible_card: Mapping[str, Any] | None = None,
+        source_ids: Sequence[str] = (),
         means: TurnOutcome = ANSWERED,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """Stores the exact card texts as pending, before anything is sent.
 
         `buttons` belong to the last card. `files` ({content, file} as in `StoredCard`) follow the
-        cards. `shown` is the note below the last card, which is no part of the answer. `given` are
-        the ids of the messages, besides the question, that the answer was made from. `means` is how
-        the turn ends once the reply is delivered.
+        cards. `visible_card` is the note below the last card, which is no part of the answer.
+        `source_ids` are the ids of the messages, besides the question, that the answer was made
+        from. `means` is how the turn ends once the reply is delivered.
 
-        The first writer wins. Returns the turn's state and the stored cards. If one of `given` was
-        taken back in the meantime, nothing is stored and the turn stays open.
+        The first writer wins. Returns the turn's state and the stored cards. If one of
+        `source_ids` was taken back in the meantime, nothing is stored and the turn stays open.
         """
         with_buttons = (
             {"p_buttons": as_json([button.row() for button in buttons])} if buttons else {}
         )
-        kept = await self._call(
+        reply_row = await self._call(
             "record_reply_with_buttons" if buttons else "record_reply",
             context,
             p_turn_id=turn_id,
             p_cards=as_json([*cards, *files]),
             p_tool_calls=as_json(list(tool_calls)),
             **with_buttons,
-            **({"p_shown": as_json(shown)} if shown else {}),
-            **({"p_given": as_json(list(given))} if given else {}),
+            **({"p_shown": as_json(visible_card)} if visible_card else {}),
+            **({"p_given": as_json(list(source_ids))} if source_ids else {}),
             **({"p_intended": as_json(row)} if (row := means.row()) else {}),
         )
-        return kept["state"], _cards(kept["reply"])
+        return reply_row["state"], _cards(reply_row["reply"])
 
     async def preface_reply(
         self, context: AgentMemoryContext, *, turn_id: str, note: str
@@ -209,17 +209,18 @@ class MemoryStore:
         chunk: int,
         content: str,
         message_id: str,
-        told: Mapping[str, object] | None = None,
+        telling: Mapping[str, object] | None = None,
         then: Statement | None = None,
         plain: bool = False,
-        streamed: bool = True,
+        was_streamed: bool = True,
     ) -> tuple[TurnState, Json]:
         """Does `mark_sent` and the other writes of a delivered card in one transaction.
 
-        `told` are the arguments of the SQL function `tell_conversation`, which records the answer
-        in the chat's conversation. `then` runs in the same transaction if the transport can do that
-        (`joins`). Returns the turn's state and the result of `then`. `plain`: the card is the whole
-        answer and has no buttons; unless `streamed`, no card of it was kept while it was written.
+        `telling` are the arguments of the SQL function `tell_conversation`, which records the
+        answer in the chat's conversation. `then` runs in the same transaction if the transport can
+        do that (`joins`). Returns the turn's state and the result of `then`. `plain`: the card is
+        the whole answer and has no buttons; unless `was_streamed`, no card of it was kept while it
+        was written.
         """
         params = {
             **context.identity(),
@@ -229,8 +230,8 @@ class MemoryStore:
             "p_message_id": message_id,
             "p_chat_id": context.chat_id,
             "p_tenant_key": context.tenant_key,
-            "p_told": as_json(told) if told else None,
-            **({"p_plain": True, "p_streamed": streamed} if plain else {}),
+            "p_told": as_json(telling) if telling else None,
+            **({"p_plain": True, "p_streamed": was_streamed} if plain else {}),
         }
         result = None
         if then and joins(self._rpc):
@@ -302,8 +303,8 @@ class MemoryStore:
             likeness=likeness,
             newest_too=newest_too,
         )
-        found = in_order(passages(await self._call("recall", context, **params)), query, k)
-        return tuple(found if likeness else fitting(found, query))
+        passages_found = in_order(passages(await self._call("recall", context, **params)), query, k)
+        return tuple(passages_found if likeness else fitting(passages_found, query))
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
         """What a person or the bot said in this Feishu message of the chat; None if unknown."""
@@ -328,16 +329,17 @@ class MemoryStore:
         return state
 
     async def replace_message(
-        self, message_id: str, chat_id: str, said: str, heard: str, *, by_turn: str
+        self, message_id: str, chat_id: str, question: str, raw_words: str, *, by_turn: str
     ) -> bool:
         """Stores the new text of a message that its author edited in Feishu.
 
-        `said` is the text without the bot's own mention, `heard` the whole of it. Everything made
-        from the old text goes, as in `recall_message`. `by_turn` is the turn that noticed, which
-        stays. The call has the rights of the service. Returns whether the stored text was another.
+        `question` is the text without the bot's own mention, `raw_words` the whole of it.
+        Everything made from the old text goes, as in `recall_message`. `by_turn` is the turn that
+        noticed, which stays. The call has the rights of the service. Returns whether the stored
+        text was another.
         """
-        params = {"p_message_id": message_id, "p_chat_id": chat_id, "p_said": said}
-        params |= {"p_heard": heard, "p_by_turn": by_turn}
+        params = {"p_message_id": message_id, "p_chat_id": chat_id, "p_said": question}
+        params |= {"p_heard": raw_words, "p_by_turn": by_turn}
         return bool(await self._rpc.call("replace_message", params, None))
 
     async def undo_kept(self, context: AgentMemoryContext, turn_id: str) -> None:

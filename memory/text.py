@@ -53,8 +53,10 @@ def one_line(text: str) -> str:
 def readable(text: str) -> str:
     """`text` as one line without characters that nobody sees, such as those that turn the direction
     of writing around. What joins emoji stays."""
-    seen = (one for one in one_line(text) if one in _JOINERS or category(one) not in ("Cc", "Cf"))
-    return one_line("".join(seen))
+    visible_characters = (
+        one for one in one_line(text) if one in _JOINERS or category(one) not in ("Cc", "Cf")
+    )
+    return one_line("".join(visible_characters))
 
 
 def has_han(text: str) -> bool:

@@ -110,26 +110,30 @@ class Calibration:
     scale: float = 1.0
     requests: int = 0
 
-    def observe(self, estimated: int, reported: int) -> Calibration:
+    def observe(self, estimated_tokens: int, reported_tokens: int) -> Calibration:
         """Learn from one request: our raw estimate of all it carried, and its `prompt_tokens`.
 
-        `estimated` has to include what is sent beside the messages (tool schemas). Pairs that say
-        nothing, such as an endpoint that reports no usage, change nothing.
+        `estimated_tokens` has to include what is sent beside the messages (tool schemas). Pairs
+        that say nothing, such as an endpoint that reports no usage, change nothing.
         """
-        if estimated <= 0 or reported <= 0:
+        if estimated_tokens <= 0 or reported_tokens <= 0:
             return self
         weight = max(0.1, 1 / (self.requests + 2))
-        scale = self.scale + weight * (_bounded(reported / estimated) - self.scale)
+        scale = self.scale + weight * (_bounded(reported_tokens / estimated_tokens) - self.scale)
         return Calibration(_bounded(scale), self.requests + 1)
 
-    def reported(self, estimated: int) -> int:
-        """The tokens the endpoint will probably report for `estimated` tokens of ours."""
-        return math.ceil(round(estimated * self.scale, 6))
+    def reported(self, estimated_tokens: int) -> int:
+        """The tokens the endpoint will probably report for `estimated_tokens` tokens of ours."""
+        return math.ceil(round(estimated_tokens * self.scale, 6))
 
-    def affordable(self, reported: int) -> int:
-        """The most of our tokens that stay within `reported` tokens of the endpoint."""
-        estimated = max(0, math.floor(reported / self.scale))
-        return estimated if self.reported(estimated) <= reported else estimated - 1
+    def affordable(self, reported_tokens: int) -> int:
+        """The most of our tokens that stay within `reported_tokens` tokens of the endpoint."""
+        estimated_tokens = max(0, math.floor(reported_tokens / self.scale))
+        return (
+            estimated_tokens
+            if self.reported(estimated_tokens) <= reported_tokens
+            else estimated_tokens - 1
+        )
 
 
 def _bounded(scale: float) -> float:

@@ -24,39 +24,39 @@ def known_people(
     members: Iterable[Colleague], roster: Roster, asker: str
 ) -> Mapping[str, Colleague]:
     """By open id: of the roster, under the names that it has, and the members."""
-    found = {
+    names_by_id = {
         one.open_id: Colleague(one.open_id, one.name)
         for one in roster.people
         if not one.is_bot or one.open_id == asker
     }
     for one in members:
-        known = found.get(one.open_id)
-        found[one.open_id] = Colleague(
-            one.open_id, one.name or (known.name if known else ""), one.is_outside
+        colleague = names_by_id.get(one.open_id)
+        names_by_id[one.open_id] = Colleague(
+            one.open_id, one.name or (colleague.name if colleague else ""), one.is_outside
         )
-    return found
+    return names_by_id
 
 
-def meant(names: Iterable[str], known: Mapping[str, Colleague], asker: str) -> list[Attendee]:
+def meant(names: Iterable[str], colleagues: Mapping[str, Colleague], asker: str) -> list[Attendee]:
     """Those who are named; a first or last name is enough where one person has it. Raises
     `AgendaRefused`."""
-    return [_meant(bare_name(name), known, asker) for name in names if bare_name(name)]
+    return [_meant(bare_name(name), colleagues, asker) for name in names if bare_name(name)]
 
 
-def _meant(name: str, known: Mapping[str, Colleague], asker: str) -> Attendee:
+def _meant(name: str, colleagues: Mapping[str, Colleague], asker: str) -> Attendee:
     if means_asker(name) or name == asker:
-        return Attendee(asker, known[asker].name if asker in known else name)
-    if name in known:
-        found = [known[name]]
+        return Attendee(asker, colleagues[asker].name if asker in colleagues else name)
+    if name in colleagues:
+        candidates = [colleagues[name]]
     else:
-        said = name.casefold()
-        found = [one for one in known.values() if one.name.casefold() == said] or [
-            one for one in known.values() if said in one.name.casefold().split()
+        folded_name = name.casefold()
+        candidates = [one for one in colleagues.values() if one.name.casefold() == folded_name] or [
+            one for one in colleagues.values() if folded_name in one.name.casefold().split()
         ]
-    if not found:
+    if not candidates:
         raise AgendaRefused("unknown_person", name=name)
-    if len(found) > 1:
+    if len(candidates) > 1:
         raise AgendaRefused("several_people", name=name)
-    if found[0].is_outside:
-        raise AgendaRefused("outside", name=found[0].name)
-    return Attendee(found[0].open_id, found[0].name)
+    if candidates[0].is_outside:
+        raise AgendaRefused("outside", name=candidates[0].name)
+    return Attendee(candidates[0].open_id, candidates[0].name)

@@ -122,13 +122,13 @@ def length_s(minutes: int) -> int:
     return minutes * 60
 
 
-def due_of(said: SaidTime | None, zone: ZoneInfo) -> tuple[int | None, bool]:
+def due_of(due_time: SaidTime | None, zone: ZoneInfo) -> tuple[int | None, bool]:
     """`TaskPlan.due_s` and whether it is a whole day."""
-    if said is None:
+    if due_time is None:
         return None, False
-    if said.at is None:
-        return int(datetime.combine(said.day, time(0), UTC).timestamp()), True
-    return moment_s(said.at.date(), said.at.time(), zone), False
+    if due_time.at is None:
+        return int(datetime.combine(due_time.day, time(0), UTC).timestamp()), True
+    return moment_s(due_time.at.date(), due_time.at.time(), zone), False
 
 
 def due_day(due_s: int) -> date:

@@ -42,13 +42,15 @@ def moment_s(day: date, at: time, zone: ZoneInfo) -> int:
 
 def merged(spans: Iterable[BusySpan]) -> tuple[BusySpan, ...]:
     """The same times in order, with none that touch."""
-    found: list[BusySpan] = []
+    merged_spans: list[BusySpan] = []
     for span in sorted(spans, key=lambda one: (one.start_s, one.end_s)):
-        if found and span.start_s <= found[-1].end_s:
-            found[-1] = BusySpan(found[-1].start_s, max(found[-1].end_s, span.end_s))
+        if merged_spans and span.start_s <= merged_spans[-1].end_s:
+            merged_spans[-1] = BusySpan(
+                merged_spans[-1].start_s, max(merged_spans[-1].end_s, span.end_s)
+            )
         elif span.end_s > span.start_s:
-            found.append(span)
-    return tuple(found)
+            merged_spans.append(span)
+    return tuple(merged_spans)
 
 
 def within(window: BusySpan, spans: Iterable[BusySpan]) -> tuple[BusySpan, ...]:

@@ -118,11 +118,11 @@ class TurnAgenda:
     async def clock_zone(self) -> ZoneInfo:
         """As `zone`; the usual one where the asker's calendar may not be read, which is not asked
         for."""
-        wanted = list(self._wanted)
+        wanted_scopes = list(self._wanted)
         try:
             return await self.zone()
         except AgendaRefused:
-            self._wanted = wanted
+            self._wanted = wanted_scopes
             return self._usual
 
     async def busy(self, person: Attendee, span: BusySpan) -> tuple[BusySpan, ...]:
@@ -174,16 +174,16 @@ class TurnAgenda:
         async def made(token: str) -> str:
             return await self._calls.create_event(calendar_id, key, plan.event(), token)
 
-        written = WrittenEvent(calendar_id, await self._call((WRITE_CALENDAR,), made, writes=True))
+        event = WrittenEvent(calendar_id, await self._call((WRITE_CALENDAR,), made, writes=True))
         if plan.attendees:
-            await self._invite(plan, written)
-        return written
+            await self._invite(plan, event)
+        return event
 
-    async def unbook(self, written: WrittenEvent) -> bool:
+    async def unbook(self, event: WrittenEvent) -> bool:
         """Deletes it; False: it was gone already. Raises as `book`."""
 
         async def gone(token: str) -> None:
-            await self._calls.delete_event(written.calendar_id, written.event_id, token)
+            await self._calls.delete_event(event.calendar_id, event.event_id, token)
 
         return await self._deleted((WRITE_CALENDAR,), gone)
 
@@ -205,17 +205,17 @@ class TurnAgenda:
 
         return await self._deleted((WRITE_TASKS,), gone)
 
-    async def _invite(self, plan: MeetingPlan, written: WrittenEvent) -> None:
+    async def _invite(self, plan: MeetingPlan, event: WrittenEvent) -> None:
         """Where somebody cannot be invited nothing stays."""
         ids = [one.open_id for one in plan.attendees]
 
         async def invited(token: str) -> None:
-            await self._calls.invite(written.calendar_id, written.event_id, ids, token)
+            await self._calls.invite(event.calendar_id, event.event_id, ids, token)
 
         try:
             await self._call((WRITE_CALENDAR,), invited, writes=True)
         except AgendaRefused as refusal:
-            await self.unbook(written)
+            await self.unbook(event)
             for one in plan.attendees if refusal.reason == "left" else ():
                 await self.busy(one, plan.span)  # refuses whoever it is, by name
             raise

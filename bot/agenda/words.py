@@ -45,10 +45,10 @@ class SaidTime:
 def said_time(words: str, now: datetime) -> SaidTime:
     """When something is to be, as said at `now` (aware, in the zone of who says it). Raises
     `AgendaRefused`: no_day, unclear_time, far."""
-    said = _said(words.strip()[:_LONGEST], now)
-    if said.day - now.date() > _FARTHEST:
+    moment = _said(words.strip()[:_LONGEST], now)
+    if moment.day - now.date() > _FARTHEST:
         raise AgendaRefused("far")
-    return said
+    return moment
 
 
 def said_end(words: str, now: datetime) -> SaidTime | None:
@@ -63,10 +63,10 @@ def said_days(words: str, today: date) -> tuple[date, date]:
     if _NEXT_WEEK.search(words):
         monday = today + timedelta(days=_A_WEEK - today.weekday())
         return monday, monday + timedelta(days=6)
-    found = [day for day in map(_existing, _named(words, today)) if day]
-    if not found:
+    days = [day for day in map(_existing, _named(words, today)) if day]
+    if not days:
         return today, today
-    first, last = min(found), max(found)
+    first, last = min(days), max(days)
     return first, min(last, first + timedelta(days=MOST_DAYS - 1))
 
 
@@ -75,15 +75,15 @@ def _said(words: str, now: datetime) -> SaidTime:
         return exact
     if past := next(named_days(words, PAST_DAYS, now.date()), None):
         raise AgendaRefused("past", at=words[past.start : past.end])
-    said = when(words, now)
-    if said.at and not said.problem:
+    moment = when(words, now)
+    if moment.at and not moment.problem:
         try:
-            at = datetime.fromisoformat(said.at)
+            at = datetime.fromisoformat(moment.at)
         except ValueError:
             raise AgendaRefused("unclear_time") from None
         return SaidTime(at.date(), at)
     days = _named(words, now.date())
-    if said.problem != "missing" or len(days) > 1:
+    if moment.problem != "missing" or len(days) > 1:
         raise AgendaRefused("unclear_time")
     if not days or not (day := _existing(days[0])):
         raise AgendaRefused("no_day" if not days else "unclear_time")

@@ -72,9 +72,9 @@ class Models:
         settings = self._settings
         if not settings.openai_api_key:
             return VisionProbe(settings.openai_vision)
-        asked = ChatModel(self._endpoint, settings.openai_model, first_s=self._first_s)
+        chat_model = ChatModel(self._endpoint, settings.openai_model, first_s=self._first_s)
         abilities = self._endpoint.abilities(settings.openai_model)
-        return VisionProbe(settings.openai_vision, asked, abilities)
+        return VisionProbe(settings.openai_vision, chat_model, abilities)
 
     async def close(self) -> None:
         await self._endpoint.close()

@@ -51,13 +51,15 @@ class Delegation:
         listing = "\n".join(
             f"- {one.name}: {one.description}" for one in self._specialists.values()
         )
-        told = _ABOUT + listing
+        description = _ABOUT + listing
         # What a specialist calls for is called, and held up, like the manager's own calls.
-        return tool(self.ask, name="ask_specialist", description=told, sequential=True, reads=True)
+        return tool(
+            self.ask, name="ask_specialist", description=description, sequential=True, reads=True
+        )
 
-    def auto_mention(self, consulted: Sequence[str]) -> AutoMention | None:
+    def auto_mention(self, consulted_names: Sequence[str]) -> AutoMention | None:
         """Whom the answer addresses: as the specialist asked last has it; None: as usual."""
-        return self._specialists[consulted[-1]].auto_mention if consulted else None
+        return self._specialists[consulted_names[-1]].auto_mention if consulted_names else None
 
     async def ask(
         self, deps: ToolDeps, name: str, task: str, answers_the_person: bool = True
@@ -71,11 +73,11 @@ class Delegation:
                 to you.
         """
         if name not in self._specialists:
-            known = ", ".join(self._specialists)
-            raise ToolFailed(f"There is no specialist {name!r}; ask {known}.")
+            known_names = ", ".join(self._specialists)
+            raise ToolFailed(f"There is no specialist {name!r}; ask {known_names}.")
         on_progress = deps.on_progress if answers_the_person else None
         try:
-            said = await self._run(deps, name, task, on_progress)
+            answer = await self._run(deps, name, task, on_progress)
         except Declined as exc:
             raise ToolFailed(f"The specialist {name} declined to do this. Say so.") from exc
         except ModelFailed as exc:
@@ -84,9 +86,9 @@ class Delegation:
             ) from exc
         deps.consulted.append(name)
         if not answers_the_person:
-            return said.text
-        deps.ended = said.ended
-        return FinalAnswer(said.text)
+            return answer.text
+        deps.ended = answer.ended
+        return FinalAnswer(answer.text)
 
     async def _run(
         self, deps: ToolDeps, name: str, task: str, on_progress: OnProgress | None
@@ -99,7 +101,7 @@ class Delegation:
             return await run(
                 self._models[name],
                 specialist_messages(own, task, deps.prompt, with_tools=with_tools),
-                spent=deps.spent,
+                usage=deps.spent,
                 hands=hands,
                 on_progress=on_progress,
                 offers_tools=with_tools,

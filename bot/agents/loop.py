@@ -48,7 +48,7 @@ async def run(
     model: Model,
     messages: Sequence[Message],
     *,
-    spent: Spent,
+    usage: Spent,
     hands: Hands | None = None,
     on_progress: OnProgress | None = None,
     offers_tools: bool = True,
@@ -61,20 +61,20 @@ async def run(
     Raises `ModelFailed`, `ToolsRefused`, `Declined` and `LimitReached`.
     """
     reader = reader or AnswerReader()
-    said, on_text, failures = list(messages), _on_text(on_progress, reader), 0
+    dialogue, on_text, failures = list(messages), _on_text(on_progress, reader), 0
     outcomes: dict[str, ToolOutcome] = {}
     tools = hands.offered if hands and offers_tools else NO_TOOLS
     while True:
-        spent.ask()
-        response = await model.respond(Request(said, tools, outcomes=outcomes), on_text)
-        spent.count(response.input_tokens, response.output_tokens)
+        usage.ask()
+        response = await model.respond(Request(dialogue, tools, outcomes=outcomes), on_text)
+        usage.count(response.input_tokens, response.output_tokens)
         if response.calls:
-            step = await _called(response, hands, spent)
+            step = await _called(response, hands, usage)
         else:
-            step = await _written(response, hands, spent, reader)
+            step = await _written(response, hands, usage, reader)
         if isinstance(step, AgentWords):
             return step
-        said += step.messages
+        dialogue += step.messages
         outcomes |= step.outcomes
         failures = failures + 1 if step.failed else 0
         if failures > RETRIES:
@@ -97,9 +97,9 @@ class _Step:
     outcomes: Mapping[str, ToolOutcome] = field(default_factory=dict)
 
 
-async def _called(response: Response, hands: Hands | None, spent: Spent) -> AgentWords | _Step:
+async def _called(response: Response, hands: Hands | None, usage: Spent) -> AgentWords | _Step:
     """Does what the model calls for."""
-    spent.call(len(response.calls))
+    usage.call(len(response.calls))
     results = await performed(response.calls, hands)
     if final := _final(results, hands):
         return final
@@ -109,23 +109,23 @@ async def _called(response: Response, hands: Hands | None, spent: Spent) -> Agen
 
 
 async def _written(
-    response: Response, hands: Hands | None, spent: Spent, reader: AnswerReader
+    response: Response, hands: Hands | None, usage: Spent, reader: AnswerReader
 ) -> AgentWords | _Step:
     """The model's words. Calls among them are made where they only read, else offered."""
-    ended: Ended = response.broken or ("length" if response.cut_off else "")
-    written = reader.read(response.text, complete=not ended)
-    reading = readable(written.calls, hands) if hands else []
+    ending: Ended = response.broken or ("length" if response.cut_off else "")
+    answer = reader.read(response.text, complete=not ending)
+    reading = readable(answer.calls, hands) if hands else []
     if hands and reading:
-        spent.call(len(reading))
+        usage.call(len(reading))
         results = await performed(reading, hands)
         return _final(results, hands) or _Step(
             as_text(response.text, reading, results), failed=False
         )
-    has_offered = bool(hands and await offered(written.calls, hands))
-    said = words_of(written.text)
-    if hands and has_offered and not said:
-        said = confirm_below(hands.deps.prompt.spoken)
-    return AgentWords(said, ended) if said else _Step()
+    has_offered = bool(hands and await offered(answer.calls, hands))
+    words = words_of(answer.text)
+    if hands and has_offered and not words:
+        words = confirm_below(hands.deps.prompt.spoken)
+    return AgentWords(words, ending) if words else _Step()
 
 
 def _final(results: Sequence[Result], hands: Hands | None) -> AgentWords | None:

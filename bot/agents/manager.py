@@ -131,7 +131,7 @@ class Manager:
         stop: Stop | None = None,
         documents: TurnDocuments | None = None,
         may_be_told: MayBeTold | None = None,
-        allowed: frozenset[str] | None = None,
+        allowed_tools: frozenset[str] | None = None,
         agenda: TurnAgenda | None = None,
     ) -> AgentAnswer:
         """The reply to `prompt`. Raises `ModelUnavailable` when nothing has begun after
@@ -142,33 +142,33 @@ class Manager:
         honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
         each step; the model streams without it too. `stop` ends it at any moment. `documents` and
         `agenda` are what its tools may read; `may_be_told` says whether what they give may be told.
-        `allowed`: only these of our tools, and of outside ones those that read.
+        `allowed_tools`: only these of our tools, and of outside ones those that read.
         """
         turn = self._turn(prompt, WrittenSoFar(on_progress), documents, may_be_told, agenda=agenda)
-        turn.allowed = allowed
+        turn.allowed = allowed_tools
         try:
             async with time_limit(timeout_s) as limit:
                 with _ended_by(stop, limit), _flowing(turn.written, stop, limit, flows_for_s):
-                    said = await self._run(turn)
+                    answer = await self._run(turn)
         except (TimeoutError, Declined, ModelFailed, LimitReached) as exc:
             if stop and stop.asked:
-                return self._answer(turn.text, turn, ended=STOPPED)
+                return self._answer(turn.text, turn, ending=STOPPED)
             return self._cut_short(turn, exc)
-        return self._answer(said.text, turn, ended=said.ended)
+        return self._answer(answer.text, turn, ending=answer.ended)
 
     def _cut_short(self, turn: _Turn, exc: Exception) -> AgentAnswer:
         """What was said so far, else an honest sentence. Raises `ModelUnavailable` when nothing was
         done."""
-        spoken, calls = turn.prompt.spoken, turn.deps.calls if turn.deps else []
+        reply_language, calls = turn.prompt.spoken, turn.deps.calls if turn.deps else []
         if isinstance(exc, Declined):
-            return self._answer(declined(str(exc), spoken), turn, cut_short="declined")
+            return self._answer(declined(str(exc), reply_language), turn, cut_short="declined")
         reason = exc.reason if isinstance(exc, ModelFailed | LimitReached) else "timeout"
         if text := turn.text:
-            ended: Ended = "time" if reason == "timeout" else "connection"
-            return self._answer(text, turn, ended=ended)
+            ending: Ended = "time" if reason == "timeout" else "connection"
+            return self._answer(text, turn, ending=ending)
         if not isinstance(exc, LimitReached) and not calls:
             raise ModelUnavailable(reason) from exc
-        return self._answer(cut_short(calls, spoken), turn, cut_short=reason)
+        return self._answer(cut_short(calls, reply_language), turn, cut_short=reason)
 
     async def perform(
         self, action: PendingAction, prompt: Prompt, language: Language
@@ -191,8 +191,8 @@ class Manager:
         if turn.allowed is not None:
             tools = tools.part(tuple(_within(tools, turn.allowed, turn.deps.outside)))
         prompt, names = turn.prompt, self._delegation.names
-        sent = await computed(lambda: choose(tools, prompt, names), prompt.characters)
-        hands = Hands(tools, turn.deps, sent)
+        offered_tools = await computed(lambda: choose(tools, prompt, names), prompt.characters)
+        hands = Hands(tools, turn.deps, offered_tools)
         try:
             return await self._ask(turn, hands, offers_tools=True)
         except ToolsRefused:
@@ -204,9 +204,9 @@ class Manager:
         return await run(
             self._model,
             manager_messages(
-                turn.prompt, with_tools=offers_tools, done=hands.deps.calls if hands else ()
+                turn.prompt, with_tools=offers_tools, done_calls=hands.deps.calls if hands else ()
             ),
-            spent=turn.spent,
+            usage=turn.spent,
             hands=hands,
             on_progress=turn.written,
             offers_tools=offers_tools,
@@ -221,7 +221,7 @@ class Manager:
         messages = manager_messages(turn.prompt, with_tools=True)
         wish = await wish_of(messages, hands.tools)
         if wish and wish.certain:
-            return await run(OfflineModel(), messages, spent=turn.spent, hands=hands)
+            return await run(OfflineModel(), messages, usage=turn.spent, hands=hands)
         if wish:
             await offered(wish.calls, hands)
         return None
@@ -229,14 +229,14 @@ class Manager:
     def _turn(
         self,
         prompt: Prompt,
-        written: WrittenSoFar,
+        text_so_far: WrittenSoFar,
         documents: TurnDocuments | None = None,
         may_be_told: MayBeTold | None = None,
         agenda: TurnAgenda | None = None,
     ) -> _Turn:
-        spent = Spent(self._limits)
+        usage = Spent(self._limits)
         if self._stores is None or prompt.context is None:
-            return _Turn(prompt, spent, None, written)
+            return _Turn(prompt, usage, None, text_so_far)
         deps = ToolDeps(
             context=prompt.context,
             notes=self._stores.notes,
@@ -255,22 +255,22 @@ class Manager:
             documents=documents,
             may_be_told=may_be_told,
             agenda=agenda,
-            spent=spent,
-            on_progress=written,
+            spent=usage,
+            on_progress=text_so_far,
         )
-        return _Turn(prompt, spent, deps, written)
+        return _Turn(prompt, usage, deps, text_so_far)
 
     def _answer(
-        self, text: str, turn: _Turn, *, cut_short: str = "", ended: Ended = ""
+        self, text: str, turn: _Turn, *, cut_short: str = "", ending: Ended = ""
     ) -> AgentAnswer:
         deps, tokens = turn.deps, turn.spent
-        means = STOPPED_TURN if ended == STOPPED else TurnOutcome("answered", ended)
+        means = STOPPED_TURN if ending == STOPPED else TurnOutcome("answered", ending)
         answer = AgentAnswer(
             text=text,
             input_tokens=tokens.input_tokens,
             output_tokens=tokens.output_tokens,
-            cut_short=cut_short or ended,
-            ended=ended,
+            cut_short=cut_short or ending,
+            ended=ending,
             means=apologised(cut_short) if cut_short else means,
         )
         if deps is None:
@@ -287,8 +287,8 @@ class Manager:
         )
 
 
-def _within(tools: Toolbox, allowed: frozenset[str], outside: Toolbox) -> Iterator[str]:
-    return (one for one in tools if one in allowed or (one in outside and tools[one].reads))
+def _within(tools: Toolbox, allowed_tools: frozenset[str], outside: Toolbox) -> Iterator[str]:
+    return (one for one in tools if one in allowed_tools or (one in outside and tools[one].reads))
 
 
 def _ended_by(stop: Stop | None, limit: asyncio.Timeout) -> contextlib.AbstractContextManager[None]:
@@ -298,7 +298,7 @@ def _ended_by(stop: Stop | None, limit: asyncio.Timeout) -> contextlib.AbstractC
 
 @contextlib.contextmanager
 def _flowing(
-    written: WrittenSoFar, stop: Stop | None, limit: asyncio.Timeout, flows_for_s: float
+    text_so_far: WrittenSoFar, stop: Stop | None, limit: asyncio.Timeout, flows_for_s: float
 ) -> Iterator[None]:
     """While it is entered, the first sign of an answer gives it `flows_for_s` in all."""
     until = asyncio.get_running_loop().time() + flows_for_s
@@ -308,7 +308,7 @@ def _flowing(
             limit.reschedule(max(until, limit.when() or 0.0))
 
     if flows_for_s:
-        written.begun = begun
+        text_so_far.begun = begun
     yield
 
 

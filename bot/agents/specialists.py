@@ -52,14 +52,14 @@ def load_specialists(folder: Path, known_tools: Collection[str]) -> tuple[Specia
 
     `known_tools` may hold `server__*` for the tools of a server that need not be running now.
     """
-    found: dict[str, Specialist] = {}
+    specialists: dict[str, Specialist] = {}
     for file in sorted(folder.glob("*.md")):
         source = _Source(file)
         specialist = source.specialist(known_tools)
-        if specialist.name in found:
+        if specialist.name in specialists:
             raise source.invalid("name", f"another specialist is named {specialist.name!r} already")
-        found[specialist.name] = specialist
-    return tuple(found.values())
+        specialists[specialist.name] = specialist
+    return tuple(specialists.values())
 
 
 def listed(tool: str, names: Collection[str]) -> bool:
@@ -130,8 +130,10 @@ class _Source:
         if key in self._lines:
             raise SpecialistInvalid(self._file, line, f"the key {key!r} stands here twice")
         if key not in _KEYS:
-            allowed = ", ".join(_KEYS)
-            raise SpecialistInvalid(self._file, line, f"unknown key {key!r}; allowed: {allowed}")
+            allowed_keys = ", ".join(_KEYS)
+            raise SpecialistInvalid(
+                self._file, line, f"unknown key {key!r}; allowed: {allowed_keys}"
+            )
         self._lines[key] = line
 
     def _text(self, key: str) -> str:
@@ -155,6 +157,6 @@ class _Source:
             raise self.invalid("tools", "tools must be a list of tool names")
         for tool in value:
             if not listed(tool, known_tools):
-                known = ", ".join(sorted(known_tools))
-                raise self.invalid("tools", f"unknown tool {tool!r}; known: {known}")
+                tool_names = ", ".join(sorted(known_tools))
+                raise self.invalid("tools", f"unknown tool {tool!r}; known: {tool_names}")
         return tuple(value)

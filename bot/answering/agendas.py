@@ -45,11 +45,13 @@ def agenda_for(
 
     async def members() -> Sequence[Colleague]:
         if context.chat_type == "p2p":
-            found = await _met_in_groups(services, context)
+            member_names = await _met_in_groups(services, context)
         else:
-            found = await services.feishu.member_names(context.chat_id)
+            member_names = await services.feishu.member_names(context.chat_id)
         home = asker.tenant_key
-        return [Colleague(p.open_id, name, p.tenant_key != home) for p, name in found.items()]
+        return [
+            Colleague(p.open_id, name, p.tenant_key != home) for p, name in member_names.items()
+        ]
 
     return TurnAgenda(
         services.feishu.calendars,

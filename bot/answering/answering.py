@@ -78,18 +78,18 @@ _UNASKED = (
 )
 
 
-async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+async def answer(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
     """The model's answer, or a refusal when the person has sent too many requests."""
     if turn.heard.decision.reason is Reason.RATE_LIMITED:
-        refusal = too_many(services, language(services, turn, opened))
+        refusal = too_many(services, language(services, turn, open_turn))
         return Reply(refusal, means=refused("rate_limited"))
-    agent_answer, earlier, given = await _answer(services, turn, opened)
-    spoken = language(services, turn, opened)
-    reply = reply_of(agent_answer, given, chat_type=turn.chat_type, language=spoken)
+    agent_answer, earlier, source_ids = await _answer(services, turn, open_turn)
+    reply_language = language(services, turn, open_turn)
+    reply = reply_of(agent_answer, source_ids, chat_type=turn.chat_type, language=reply_language)
     seconds = services.clock() - turn.received_ms / 1000
     made_with = await _made_with(turn, agent_answer, earlier)
-    foot = _foot(turn, agent_answer, made_with, seconds, spoken)
-    if opened.degraded:  # no button would work without the memory
+    foot = _foot(turn, agent_answer, made_with, seconds, reply_language)
+    if open_turn.degraded:  # no button would work without the memory
         return replace(reply, foot=replace(foot, bare=True, without_memory=True))
     return replace(reply, foot=foot)
 
@@ -103,9 +103,9 @@ def _foot(
 ) -> Foot:
     """The note below the answer that says how it was made."""
     sources = tuple(cited(turn, made_with))
-    heard = turn.question if turn.request.message_type == AUDIO else ""
+    transcription = turn.question if turn.request.message_type == AUDIO else ""
     is_apology = answer.means.kind in ("apologised", "refused")
-    return Foot(language, seconds, sources, answer.ended, heard=heard, apology=is_apology)
+    return Foot(language, seconds, sources, answer.ended, heard=transcription, apology=is_apology)
 
 
 async def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
@@ -119,7 +119,7 @@ async def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]
 
 
 async def _answer(
-    services: Services, turn: Turn, opened: OpenTurn
+    services: Services, turn: Turn, open_turn: OpenTurn
 ) -> tuple[AgentAnswer, tuple[Passage, ...], tuple[str, ...]]:
     """The model's answer, the earlier passages in its prompt, and the ids of the messages it read.
 
@@ -127,30 +127,30 @@ async def _answer(
     """
     if not turn.question.strip():
         return AgentAnswer(say_both("unsupported"), means=refused("unreadable")), (), ()
-    if refusal := used_up(services, turn, opened):
+    if refusal := used_up(services, turn, open_turn):
         return AgentAnswer(refusal, means=refused("used_up")), (), ()
-    came = await material.gather(services, _source(turn, opened))
+    came = await material.gather(services, _source(turn, open_turn))
     services.rates.count(asker_of(turn.request), services.clock(), came.files)
-    behind = _behind(services, turn, opened)
+    behind = _behind(services, turn, open_turn)
     if behind and not await behind.may_be_told([*came.read, *came.texts]):
         came = material.TAKEN_BACK
-    if not await _may_tell(services, turn, opened, came):
+    if not await _may_tell(services, turn, open_turn, came):
         came = material.TAKEN_BACK
-    if refusal := _only_unread(services, turn, opened, came):
+    if refusal := _only_unread(services, turn, open_turn, came):
         return AgentAnswer(refusal, means=refused("unreadable")), (), ()
     with noting_sources() as source_ids:
-        if opened.degraded:
+        if open_turn.degraded:
             note_sources(map(read_source, {*came.read, *came.texts}))
-        prompt, earlier = await _prompt(services, turn, opened, came)
+        prompt, earlier = await _prompt(services, turn, open_turn, came)
         if behind:
             prompt, earlier = await _tellable(
-                services, turn, opened, came, behind, source_ids, (prompt, earlier)
+                services, turn, open_turn, came, behind, source_ids, (prompt, earlier)
             )
-        documents = None if opened.degraded else documents_of(services, turn)
-        agenda = None if opened.degraded else agenda_of(services, turn)
-        quoted = came.quoted.message_id if came.quoted else ""
-        asked = _asked(services, turn, opened, prompt, documents, behind, agenda)
-        answer = await _unless_edited(services, turn, opened, asked, earlier, quoted)
+        documents = None if open_turn.degraded else documents_of(services, turn)
+        agenda = None if open_turn.degraded else agenda_of(services, turn)
+        quoted_id = came.quoted.message_id if came.quoted else ""
+        model_call = _asked(services, turn, open_turn, prompt, documents, behind, agenda)
+        answer = await _unless_edited(services, turn, open_turn, model_call, earlier, quoted_id)
         note_sources(behind.sources if behind else ())
     if documents:
         if not await documents.may_still_be_told():
@@ -166,29 +166,29 @@ async def _answer(
 async def _unless_edited(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
-    asked: Awaitable[AgentAnswer],
+    open_turn: OpenTurn,
+    model_call: Awaitable[AgentAnswer],
     earlier: Sequence[Passage],
-    quoted: str,
+    quoted_id: str,
 ) -> AgentAnswer:
     """The answer. Raises `Later` if a message that it rests on was edited: then it is made again,
     from the new text."""
-    if opened.degraded:
-        return await asked
-    looking = asyncio.create_task(find_edits(services, turn, earlier, quoted))
+    if open_turn.degraded:
+        return await model_call
+    looking = asyncio.create_task(find_edits(services, turn, earlier, quoted_id))
     try:
-        answer = await asked
-        edited = await looking or await find_edits(services, turn, answer.passages, "")
+        answer = await model_call
+        any_edited = await looking or await find_edits(services, turn, answer.passages, "")
     finally:
         looking.cancel()
-    if edited:
+    if any_edited:
         raise Later("a message that the answer rests on was edited")
     return answer
 
 
-def _behind(services: Services, turn: Turn, opened: OpenTurn) -> DocumentsBehind | None:
+def _behind(services: Services, turn: Turn, open_turn: OpenTurn) -> DocumentsBehind | None:
     """None: answers told of no document, as far as is known."""
-    if services.access is None or opened.degraded or not opened.documents:
+    if services.access is None or open_turn.degraded or not open_turn.documents:
         return None
     own = {turn.id, turn.request.message_id}
     return DocumentsBehind(services, turn.context, asker(turn.context), own=own)
@@ -197,30 +197,30 @@ def _behind(services: Services, turn: Turn, opened: OpenTurn) -> DocumentsBehind
 async def _tellable(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     came: Material,
     behind: DocumentsBehind,
     source_ids: set[str],
-    made: tuple[Prompt, tuple[Passage, ...]],
+    prompt_and_passages: tuple[Prompt, tuple[Passage, ...]],
 ) -> tuple[Prompt, tuple[Passage, ...]]:
-    """The prompt `made` of `source_ids`, or one without what tells of a document that not everybody
-    there can open; `source_ids` are then those that it is made of."""
-    hidden: frozenset[str] = frozenset()
-    while more := await behind.untellable(source_ids) - hidden:
-        hidden |= more
+    """The prompt `prompt_and_passages` of `source_ids`, or one without what tells of a document
+    that not everybody there can open; `source_ids` are then those that it is made of."""
+    hidden_ids: frozenset[str] = frozenset()
+    while more := await behind.untellable(source_ids) - hidden_ids:
+        hidden_ids |= more
         source_ids.clear()
-        told = without_sources(opened, hidden)
-        made = await _prompt(services, turn, told, came, hidden)
-    return made
+        shortened_turn = without_sources(open_turn, hidden_ids)
+        prompt_and_passages = await _prompt(services, turn, shortened_turn, came, hidden_ids)
+    return prompt_and_passages
 
 
-async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> bool:
+async def _may_tell(services: Services, turn: Turn, open_turn: OpenTurn, came: Material) -> bool:
     """Whether the model may see what came with other messages: no, if one of them was taken back.
 
     If one is taken back later, the answer is removed. While the memory is away the check waits
     until the memory is back.
     """
-    if not (came.read or came.texts) or opened.degraded:
+    if not (came.read or came.texts) or open_turn.degraded:
         return True
     try:
         return await note_read_messages(services.rpc, turn.context, turn.id, came.read, came.texts)
@@ -232,14 +232,14 @@ async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Mate
 async def _asked(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     prompt: Prompt,
     documents: TurnDocuments | None,
     behind: DocumentsBehind | None,
     agenda: TurnAgenda | None,
 ) -> AgentAnswer:
     """The model's answer, or an apology when it fails or takes too long."""
-    begins_s, flows_for_s = _times(services, turn, opened)
+    begins_s, flows_for_s = _times(services, turn, open_turn)
     try:
         with stage("model"):
             answer = await services.manager.answer(
@@ -253,28 +253,28 @@ async def _asked(
                 agenda=agenda,
             )
     except ModelUnavailable as exc:
-        return _sorry(turn, exc.reason, language(services, turn, opened))
+        return _sorry(turn, exc.reason, language(services, turn, open_turn))
     if answer.ended:
-        answer = _unfinished(turn, opened, answer, language(services, turn, opened))
+        answer = _unfinished(turn, open_turn, answer, language(services, turn, open_turn))
     elif not answer.text.strip():
-        return _sorry(turn, "empty", language(services, turn, opened))
+        return _sorry(turn, "empty", language(services, turn, open_turn))
     _count(answer)
     return answer
 
 
-def _times(services: Services, turn: Turn, opened: OpenTurn) -> tuple[float, float]:
+def _times(services: Services, turn: Turn, open_turn: OpenTurn) -> tuple[float, float]:
     """How soon (s) the answer must begin, and how long (s) it may take in all once it has begun.
 
     An attempt that continues an earlier attempt's card has only the rest of that card's time.
     """
-    spent = services.clock() - turn.received_ms / 1000
-    wanted = services.settings.model_timeout_seconds
-    left = max(_LEAST_MODEL_TIME_S, max(_BEGINS_WITHIN_S, wanted) - spent)
-    return min(left, wanted), FLOWS_FOR_S - (spent if opened.attempts > 1 else 0.0)
+    spent_s = services.clock() - turn.received_ms / 1000
+    timeout_s = services.settings.model_timeout_seconds
+    left = max(_LEAST_MODEL_TIME_S, max(_BEGINS_WITHIN_S, timeout_s) - spent_s)
+    return min(left, timeout_s), FLOWS_FOR_S - (spent_s if open_turn.attempts > 1 else 0.0)
 
 
 def _unfinished(
-    turn: Turn, opened: OpenTurn, answer: AgentAnswer, language: Language
+    turn: Turn, open_turn: OpenTurn, answer: AgentAnswer, language: Language
 ) -> AgentAnswer:
     """The part of the answer that was written, with only the certain part of its last words.
 
@@ -288,38 +288,41 @@ def _unfinished(
     if answer.text:
         return answer
     calls = [call["name"] for call in answer.tool_calls if call["ok"]]
-    return replace(answer, text=stopped_first([*opened.done, *calls], language), ended="")
+    return replace(answer, text=stopped_first([*open_turn.done, *calls], language), ended="")
 
 
-def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> str:
+def _only_unread(services: Services, turn: Turn, open_turn: OpenTurn, came: Material) -> str:
     """The reply to an unreadable file that came without a question; "" otherwise."""
     if turn.request.message_type != "file" or came.file_tokens or not came.unread:
         return ""
-    limits, spoken = limits_of(services), language(services, turn, opened)
+    limits, reply_language = limits_of(services), language(services, turn, open_turn)
     return "\n".join(
-        not_read(markup.escape(name), reason, limits, spoken) for name, reason in came.unread
+        not_read(markup.escape(name), reason, limits, reply_language)
+        for name, reason in came.unread
     )
 
 
 async def _prompt(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     came: Material,
-    hidden: Collection[str] = (),
+    hidden_ids: Collection[str] = (),
 ) -> tuple[Prompt, tuple[Passage, ...]]:
-    """The prompt without what comes from `hidden`, and the earlier passages in it."""
-    heard = [one for one in _listed(turn, opened) if one.message_id not in hidden]
-    opened = without_other_topics(with_heard(opened, heard), turn.heard.discussion, turn.question)
-    turns = {message.message_id for message in opened.told if message.role == "user"}
-    earlier = await recalled(services, turn, opened, turns, hidden)
-    _keep(services, opened, came, turn.bot.name)
-    note_sources(_given(turn, opened))
+    """The prompt without what comes from `hidden_ids`, and the earlier passages in it."""
+    records = [one for one in _listed(turn, open_turn) if one.message_id not in hidden_ids]
+    open_turn = without_other_topics(
+        with_heard(open_turn, records), turn.heard.discussion, turn.question
+    )
+    turns = {message.message_id for message in open_turn.told if message.role == "user"}
+    earlier = await recalled(services, turn, open_turn, turns, hidden_ids)
+    _keep(services, open_turn, came, turn.bot.name)
+    note_sources(_given(turn, open_turn))
     build = partial(
         build_prompt,
-        opened,
+        open_turn,
         turn.question,
-        _scene(services, turn, opened),
+        _scene(services, turn, open_turn),
         context=turn.context,
         turn_id=turn.id,
         recalled=earlier.text,
@@ -333,24 +336,24 @@ async def _prompt(
         typed=turn.request.message_type in _WRITTEN_BY_SENDER,
         reads_only=turn.private or turn.unasked,
     )
-    said = sum(len(message.content) for message in opened.told)
-    prompt = await computed(build, said + len(turn.question) + len(earlier.text))
+    chars = sum(len(message.content) for message in open_turn.told)
+    prompt = await computed(build, chars + len(turn.question) + len(earlier.text))
     note_sources(source for one in earlier.found for source in one.ids)
-    return prompt, (*spoken_here(turn.context, opened), *earlier.found)
+    return prompt, (*spoken_here(turn.context, open_turn), *earlier.found)
 
 
-def _given(turn: Turn, opened: OpenTurn) -> Iterator[str | None]:
+def _given(turn: Turn, open_turn: OpenTurn) -> Iterator[str | None]:
     """The ids of the messages, notes and threads that the prompt's content comes from."""
-    yield from (message.message_id for message in opened.told)
-    yield from opened.working_memory.turns
-    yield from (note_source(str(row["id"])) for row in opened.registry)
-    if opened.summary:
-        yield opened.summary.source
+    yield from (message.message_id for message in open_turn.told)
+    yield from open_turn.working_memory.turns
+    yield from (note_source(str(row["id"])) for row in open_turn.registry)
+    if open_turn.summary:
+        yield open_turn.summary.source
 
 
 def _keep(
     services: Services,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     came: Material,
     bot_name: str,
 ) -> None:
@@ -358,9 +361,9 @@ def _keep(
     timing.keep(
         bot=bot_name,
         model=services.settings.openai_model if services.settings.openai_api_key else "offline",
-        history_ids=[one.id for one in opened.told if one.id > 0],
-        transcript_ids=[one.message_id for one in opened.told if one.id < 0],
-        summary=opened.summary.version if opened.summary else None,
+        history_ids=[one.id for one in open_turn.told if one.id > 0],
+        transcript_ids=[one.message_id for one in open_turn.told if one.id < 0],
+        summary=open_turn.summary.version if open_turn.summary else None,
         came_along=bool(came.text or came.images),
         budget=services.settings.history_token_budget,
     )
@@ -377,17 +380,17 @@ def _count(answer: AgentAnswer) -> None:
     )
 
 
-def _source(turn: Turn, opened: OpenTurn) -> QuestionSource:
+def _source(turn: Turn, open_turn: OpenTurn) -> QuestionSource:
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
-    told_since_ms = opened.rules.get("told_since_ms") or 0
+    told_since_ms = open_turn.rules.get("told_since_ms") or 0
     return QuestionSource(
         turn.request,
         turn.context,
         turn.bot,
-        opened.history,
+        open_turn.history,
         talk,
-        opened.first_read,
-        opened.asked_in,
+        open_turn.first_read,
+        open_turn.asked_in,
         told_since_ms,
     )
 
@@ -398,9 +401,9 @@ def _sorry(turn: Turn, reason: str, language: Language) -> AgentAnswer:
     return AgentAnswer(apology(reason, language), means=apologised(reason))
 
 
-def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
+def _scene(services: Services, turn: Turn, open_turn: OpenTurn) -> Scene:
     settings = services.settings
-    owner = told_by_owner(settings.bot_instructions, rules_of(opened.rules, settings))
+    owner = told_by_owner(settings.bot_instructions, rules_of(open_turn.rules, settings))
     return Scene(
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),
@@ -410,16 +413,16 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
         now=services.now(),
         asked=services.asked_at(turn.request.create_time_ms),
         people=turn.names.roster(people_of(turn)),
-        language=language(services, turn, opened),
+        language=language(services, turn, open_turn),
         owner=f"{owner}\n\n{_UNASKED}".strip() if turn.unasked else owner,
     )
 
 
-def _listed(turn: Turn, opened: OpenTurn) -> list[MessageRecord]:
+def _listed(turn: Turn, open_turn: OpenTurn) -> list[MessageRecord]:
     """What the memory does not have of the place: listening does not lapse in a thread where the
     bot has answered, and while the memory is away nothing is stored."""
     talk, root = turn.heard.conversation, turn.heard.message.root_id
-    if talk is None or not (talk.is_listed or opened.degraded):
+    if talk is None or not (talk.is_listed or open_turn.degraded):
         return []
     return [
         one

@@ -51,14 +51,14 @@ async def attached_files(
     """What is in `files`, pairs of message_id and attachment, in their order. `request` asks."""
     if not files:
         return Files()
-    limits, given = limits_of(services), list(dict.fromkeys(files))
+    limits, unique_files = limits_of(services), list(dict.fromkeys(files))
     with waiting():
         read = await asyncio.gather(
-            *(_read(services, request, *pair, limits) for pair in given[:MOST_FILES]),
+            *(_read(services, request, *pair, limits) for pair in unique_files[:MOST_FILES]),
         )
     parts, unread, texts, tokens = [], [], [], 0
     for (message_id, one), result in zip(
-        given, [*read, *[Unread("many")] * len(given)], strict=False
+        unique_files, [*read, *[Unread("many")] * len(unique_files)], strict=False
     ):
         name = safe_name(one.name)
         if isinstance(result, Unread):

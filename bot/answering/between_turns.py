@@ -25,10 +25,10 @@ log = structlog.get_logger()
 TRIES = 4
 
 
-async def tend_later(services: Services, context: AgentMemoryContext, opened: OpenTurn) -> None:
+async def tend_later(services: Services, context: AgentMemoryContext, open_turn: OpenTurn) -> None:
     """Asks for the tending of a turn's conversation if there is anything to do."""
-    to_embed = services.embedder is not None and not opened.degraded
-    if services.queue_tending is None or not (opened.fold_due or to_embed):
+    to_embed = services.embedder is not None and not open_turn.degraded
+    if services.queue_tending is None or not (open_turn.fold_due or to_embed):
         return
     try:
         await services.queue_tending(context)

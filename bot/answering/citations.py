@@ -14,9 +14,9 @@ from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext
 
 
-def spoken_here(here: AgentMemoryContext, opened: OpenTurn) -> Iterator[Passage]:
+def spoken_here(here: AgentMemoryContext, open_turn: OpenTurn) -> Iterator[Passage]:
     """What people said in the conversation of the prompt, as passages without an answer."""
-    for one in opened.told[:-1]:
+    for one in open_turn.told[:-1]:
         if one.role == "user" and one.message_id and not one.by_bot:
             yield Passage(
                 one.message_id,
@@ -34,12 +34,12 @@ def spoken_here(here: AgentMemoryContext, opened: OpenTurn) -> Iterator[Passage]
 def cited(turn: Turn, passages: Sequence[Passage]) -> Iterator[RecalledSource]:
     """The sources below an answer, oldest first. Questions and requests are none. What a later
     statement replaced stands with that one."""
-    said = [one for one in passages if stated(one.question) or kind_sent(one.question)]
-    before = _replaced_by(said)
-    for one in said:
+    statements = [one for one in passages if stated(one.question) or kind_sent(one.question)]
+    before = _replaced_by(statements)
+    for one in statements:
         if one.turn_id in before.values():
             continue
-        older = next((old for old in said if before.get(one.turn_id) == old.turn_id), None)
+        older = next((old for old in statements if before.get(one.turn_id) == old.turn_id), None)
         yield RecalledSource(
             one.asked_at,
             _said_where(turn.context, one),
@@ -53,10 +53,10 @@ def cited(turn: Turn, passages: Sequence[Passage]) -> Iterator[RecalledSource]:
         )
 
 
-def _replaced_by(said: Sequence[Passage]) -> Mapping[str, str]:
+def _replaced_by(passages: Sequence[Passage]) -> Mapping[str, str]:
     """turn_id of a passage → that of the last one that it replaced."""
-    until = replaced(said)
-    by_time = {one.asked_at: one.turn_id for one in said}
+    until = replaced(passages)
+    by_time = {one.asked_at: one.turn_id for one in passages}
     return {by_time[at]: old for old, at in until.items() if at in by_time}
 
 

@@ -50,13 +50,13 @@ def voice_of(services: Services, turn: Turn, auto_mention: AutoMention | None = 
     settings = services.settings
     mode = auto_mention or settings.auto_mention
     sender = turn.request.sender_open_id
-    meant = turn.context.user_id if mode == "meant" else sender
-    reached = notified(turn)
+    addressee_id = turn.context.user_id if mode == "meant" else sender
+    notified_ids = notified(turn)
     return Voice(
         agent=turn.bot,
-        addressee=turn.names.person(meant) if meant in reached else None,
-        roster=turn.names.roster(reached) if turn.in_group else NOBODY,
-        sender_type=turn.request.sender_type if meant == sender else "user",
+        addressee=turn.names.person(addressee_id) if addressee_id in notified_ids else None,
+        roster=turn.names.roster(notified_ids) if turn.in_group else NOBODY,
+        sender_type=turn.request.sender_type if addressee_id == sender else "user",
         chat_type=turn.request.chat_type,
         addresses=mode != "off",
         template=settings.template,
@@ -68,10 +68,12 @@ def cards_of(
     text: str, voice: Voice, *, nothing: str, escape: Escape = markup.card_markdown
 ) -> list[str]:
     """The markdown of each card that says `text` in that voice. Pure."""
-    said = _addressed(normalised(text), voice, addresses=False)
-    spoken = _addressed(said if _is_seen(said) else nothing, voice, addresses=voice.addresses)
+    normal_text = _addressed(normalised(text), voice, addresses=False)
+    addressed_text = _addressed(
+        normal_text if _is_seen(normal_text) else nothing, voice, addresses=voice.addresses
+    )
     markdown = to_card(
-        spoken,
+        addressed_text,
         voice.roster,
         escape=escape,
         preferred=voice.addressee.open_id if voice.addressee else None,

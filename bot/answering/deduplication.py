@@ -21,25 +21,31 @@ class Quoted:
 
 
 def without_quoted(
-    told: Sequence[Message], stored: Sequence[StoredMessage], quoted: Quoted | None
+    messages: Sequence[Message],
+    stored_messages: Sequence[StoredMessage],
+    quoted_message: Quoted | None,
 ) -> list[Message]:
-    """The messages `told`, made of those `stored`, with a remark in place of the quoted text."""
-    if quoted is None:
-        return list(told)
-    return [_set_aside(one, kept, quoted) for one, kept in zip(told, stored, strict=True)]
+    """The messages `messages`, made of those `stored_messages`, with a remark in place of the
+    quoted text."""
+    if quoted_message is None:
+        return list(messages)
+    return [
+        _set_aside(one, kept, quoted_message)
+        for one, kept in zip(messages, stored_messages, strict=True)
+    ]
 
 
-def _set_aside(message: Message, stored: StoredMessage, quoted: Quoted) -> Message:
-    by_bot = stored.role == "assistant"
-    if stored.message_id != quoted.message_id and not (
-        by_bot and _holds(message.content, quoted.text)
+def _set_aside(message: Message, stored_message: StoredMessage, quoted_message: Quoted) -> Message:
+    by_bot = stored_message.role == "assistant"
+    if stored_message.message_id != quoted_message.message_id and not (
+        by_bot and _holds(message.content, quoted_message.text)
     ):
         return message
-    text = quoted.text if by_bot else continued(quoted.text)
+    text = quoted_message.text if by_bot else continued(quoted_message.text)
     return replace(message, content=message.content.replace(text, QUOTED_BELOW, 1))
 
 
 def _holds(text: str, paragraphs: str) -> bool:
     """Whether whole paragraphs of `text` are these."""
-    wanted = paragraphs.strip()
-    return bool(wanted) and f"\n\n{wanted}\n\n" in f"\n\n{text.strip()}\n\n"
+    needle = paragraphs.strip()
+    return bool(needle) and f"\n\n{needle}\n\n" in f"\n\n{text.strip()}\n\n"

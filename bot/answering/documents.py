@@ -25,8 +25,8 @@ def documents_of(services: Services, turn: Turn) -> TurnDocuments | None:
         return None
     reader = DocumentReader(services.feishu.documents, zone=services.settings.zone)
     who = asker(turn.context)
-    renewed = token_of(services, who, tried=True)
-    own = PersonDocuments(reader, token_of(services, who), renewed)
+    renewed_token = token_of(services, who, is_retry=True)
+    own = PersonDocuments(reader, token_of(services, who), renewed_token)
     note = partial(note_document, services, turn.context, turn.id)
     audience = audience_of(services, turn.context) if turn.in_group else None
     return TurnDocuments(own, note, audience)
@@ -66,9 +66,9 @@ def asker(context: AgentMemoryContext) -> FeishuPerson:
 
 
 def token_of(
-    services: Services, person: FeishuPerson, *, tried: bool = False
+    services: Services, person: FeishuPerson, *, is_retry: bool = False
 ) -> Callable[[], Awaitable[str | None]]:
-    """What gives their access token, None where they are not connected. `tried`: Feishu is asked
+    """What gives their access token, None where they are not connected. `is_retry`: Feishu is asked
     whether it takes it; one that it does not is replaced. Raises FeishuFailure and `StoreError`."""
 
     async def access_token() -> str | None:
@@ -81,7 +81,7 @@ def token_of(
             return token.access_token
 
         try:
-            return await access.call(person, accepted if tried else _taken)
+            return await access.call(person, accepted if is_retry else _taken)
         except NotConnected:
             return None
 

@@ -80,9 +80,9 @@ class DocumentsBehind:
     async def still_open(self) -> bool:
         """Whether everybody can open all that may be told of, asked again where a minute has
         passed. Raises `StoreError`."""
-        known = set(self._open)
-        await self._ask(known)
-        return known == self._open.keys()
+        documents = set(self._open)
+        await self._ask(documents)
+        return documents == self._open.keys()
 
     async def _ask(self, documents: Collection[ToldDocument]) -> None:
         """Those that Feishu did not speak of for a minute are open, or not, as it says now."""
@@ -98,13 +98,13 @@ class DocumentsBehind:
 
         async def asked(document: ToldDocument) -> None:
             async with some:
-                seen = await look(self._services, document, self._asker)
-            if seen == "open":
+                sight = await look(self._services, document, self._asker)
+            if sight == "open":
                 self._open[document] = now
                 await self._store.found_open(document.source, self._clock() - now)
             else:
                 self._closed.add(document)
-                log.info("documents.left_out", chat_id=document.chat_id, seen=seen)
+                log.info("documents.left_out", chat_id=document.chat_id, seen=sight)
 
         try:
             async with asyncio.timeout(_WITHIN_S):
@@ -118,17 +118,17 @@ async def look(
 ) -> Seen:
     """What Feishu says of it now; where it is closed, what tells of it is taken back. Raises
     `StoreError`."""
-    seen = await _seen(services, document, document.actor)
-    if seen == "unknown" and asker not in (None, document.actor):
+    sight = await _seen(services, document, document.actor)
+    if sight == "unknown" and asker not in (None, document.actor):
         by_asker = await _seen(services, document, asker)
         # who asks may not be shown with whom it is shared: that it is closed is not for them to say
         return "open" if by_asker == "open" else "unknown"
-    if seen == "closed":
+    if sight == "closed":
         await services.store.take_back(document.source, document.chat_id)
         await ToldDocumentStore(services.rpc).drop(document)
         log.info("documents.taken_back", chat_id=document.chat_id)
         await withdraw_cards(services)
-    return seen
+    return sight
 
 
 async def _seen(services: Services, document: ToldDocument, person: FeishuPerson) -> Seen:

@@ -33,7 +33,7 @@ async def recent_messages(
     now = int(services.clock())
     try:
         async with asyncio.timeout(LOOK_BACK_TIMEOUT_S):
-            found = await services.feishu.list_messages(
+            messages = await services.feishu.list_messages(
                 "thread" if in_thread else "chat",
                 request.thread_id if in_thread else request.chat_id,
                 start_s=None if in_thread else now - _RECENT_S,
@@ -51,7 +51,7 @@ async def recent_messages(
     services.denials.allow("list_messages", request.chat_type)
     names = services.people.of(request.tenant_key)
     app_id = services.settings.feishu_app_id
-    here = [one for one in found if not one.deleted and one.chat_id in ("", request.chat_id)]
+    here = [one for one in messages if not one.deleted and one.chat_id in ("", request.chat_id)]
     records = [record_of_list(names, app_id, raw, bot) for raw in reversed(here)]
     return tuple(r for r in records if r.content and r.message_id != request.message_id)
 

@@ -44,7 +44,7 @@ class EditedText:
 def to_reread(
     passages: Sequence[Passage],
     question: str,
-    quoted: str,
+    quoted_id: str,
     read_at: Mapping[str, float],
     now: float,
 ) -> list[str]:
@@ -57,23 +57,23 @@ def to_reread(
         if not one.source and not is_question(one.question) and words & content_words(one.question)
     ]
     newest = sorted(on_matter, key=lambda one: one.asked_at, reverse=True)
-    wanted = dict.fromkeys([quoted, *(one.turn_id for one in newest)])
-    due = [one for one in wanted if now - read_at.get(one, 0.0) >= _AGAIN_S]
+    message_ids = dict.fromkeys([quoted_id, *(one.turn_id for one in newest)])
+    due = [one for one in message_ids if now - read_at.get(one, 0.0) >= _AGAIN_S]
     return [one for one in due if one.startswith("om_")][:_MOST]
 
 
 async def find_edits(
-    services: Services, turn: Turn, passages: Sequence[Passage], quoted: str
+    services: Services, turn: Turn, passages: Sequence[Passage], quoted_id: str
 ) -> bool:
     """Reads the messages again that the answer rests on, and stores what their authors changed.
     Returns whether any of them says something else now."""
     now, read_at = services.clock(), services.reread
-    ids = to_reread(passages, turn.question, quoted, read_at, now)
+    ids = to_reread(passages, turn.question, quoted_id, read_at, now)
     for old in [one for one, at in read_at.items() if now - at >= _AGAIN_S]:
         del read_at[old]
     read_at.update(dict.fromkeys(ids, now))
-    found = [await _replaced(services, turn, one) for one in ids]
-    return any(found)
+    replacements = [await _replaced(services, turn, one) for one in ids]
+    return any(replacements)
 
 
 async def edited_question(services: Services, request: TurnRequest, message_id: str) -> str:
@@ -95,23 +95,23 @@ async def _edited(services: Services, request: TurnRequest, message_id: str) -> 
 
 
 def _question(raw: RawMessage, bot: Person) -> str:
-    said = render_content(raw.message_type, raw.content, raw.mentions).template
-    return question_text(EditedText(raw.mentions, said), bot.open_id)
+    template = render_content(raw.message_type, raw.content, raw.mentions).template
+    return question_text(EditedText(raw.mentions, template), bot.open_id)
 
 
 async def _replaced(services: Services, turn: Turn, message_id: str) -> bool:
     raw = await _edited(services, turn.request, message_id)
     if raw is None:
         return False
-    heard = raw_text(raw, turn.names.known)
-    asked = _question(raw, turn.bot) or heard
+    raw_words = raw_text(raw, turn.names.known)
+    question = _question(raw, turn.bot) or raw_words
     try:
-        changed = await services.store.replace_message(
-            message_id, raw.chat_id, asked, heard, by_turn=turn.id
+        was_changed = await services.store.replace_message(
+            message_id, raw.chat_id, question, raw_words, by_turn=turn.id
         )
     except StoreError as exc:
         log.warning("edit.not_stored", message_id=message_id, error=type(exc).__name__)
         return False
-    if changed:
+    if was_changed:
         log.info("edit.stored", message_id=message_id, turn_id=turn.id)
-    return changed
+    return was_changed

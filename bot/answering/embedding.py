@@ -24,11 +24,11 @@ async def embed_messages(services: Services, context: AgentMemoryContext) -> Non
     if services.embedder is None:
         return
     try:
-        embedded = await embed_new(services.rpc, services.embedder, context)
+        count = await embed_new(services.rpc, services.embedder, context)
     except EmbeddingFailed as exc:
         log.warning("embedding.postponed", reason=exc.reason)
     else:
-        log.info("embedded", messages=embedded)
+        log.info("embedded", messages=count)
 
 
 async def embed_new(
@@ -44,19 +44,19 @@ async def embed_new(
     At most `most`, among the `recent` newest. Raises `EmbeddingFailed` and `StoreError`.
     """
     store = EmbeddingStore(rpc)
-    done = 0
-    while done < most:
-        limit = min(embedder.batch, most - done)
+    count = 0
+    while count < most:
+        limit = min(embedder.batch, most - count)
         messages = await store.missing(context, embedder.name, limit=limit, recent=recent)
         if messages is None:
             log.warning("embedding.no_vectors", next_step="run scripts/migrate: it says why")
         if not messages:
             break
-        saved = await store.save(context, embedder.name, await _embedded(embedder, messages))
-        if not saved:
+        saved_count = await store.save(context, embedder.name, await _embedded(embedder, messages))
+        if not saved_count:
             break  # what is left is refused, or has just gone
-        done += saved
-    return done
+        count += saved_count
+    return count
 
 
 async def _embedded(

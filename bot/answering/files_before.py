@@ -26,12 +26,12 @@ _JUST_BEFORE_MS = 300_000
 
 async def read_first(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
     """The files and pictures of the messages that the first answer was made from."""
-    found = await asyncio.gather(
+    raw_messages = await asyncio.gather(
         *(fetched(services, source.request, one) for one in source.first_read)
     )
     return [
         (message_id, attachment)
-        for message_id, raws in zip(source.first_read, found, strict=True)
+        for message_id, raws in zip(source.first_read, raw_messages, strict=True)
         if raws and raws[0].chat_id in ("", source.request.chat_id)
         if raws[0].create_time_ms >= source.told_since_ms
         for attachment in raw_attachments(raws[0])
@@ -45,9 +45,9 @@ async def sent_before(services: Services, source: QuestionSource) -> list[tuple[
     """
     for message in reversed(_own_exchanges(source)[-_RECENT:]):
         if message.role == "user" and message.message_id and _FILE.search(message.content):
-            found = await fetched(services, source.request, message.message_id)
-            if found and found[0].chat_id in ("", source.request.chat_id):
-                return [(message.message_id, one) for one in raw_attachments(found[0])]
+            files = await fetched(services, source.request, message.message_id)
+            if files and files[0].chat_id in ("", source.request.chat_id):
+                return [(message.message_id, one) for one in raw_attachments(files[0])]
             return []
     return await _just_before(services, source)
 
@@ -72,14 +72,14 @@ async def _just_before(services: Services, source: QuestionSource) -> list[tuple
     pointless = request.quotes or request.written is None or request.origin.kind == "unasked"
     if not how or pointless:
         return []
-    said = source.talk or await recent_messages(services, request, source.bot)
+    recent = source.talk or await recent_messages(services, request, source.bot)
     names_others = how == "named" and services.settings.sharing == "chat"
-    before = [one for one in said if _is_just_before(one, request)][-_RECENT:]
-    meant = _files_meant(before, request.sender_open_id, others=names_others)
-    found = await asyncio.gather(*(fetched(services, request, one) for one in meant))
+    before = [one for one in recent if _is_just_before(one, request)][-_RECENT:]
+    meant_messages = _files_meant(before, request.sender_open_id, others=names_others)
+    files = await asyncio.gather(*(fetched(services, request, one) for one in meant_messages))
     return [
         (raws[0].message_id, attachment)
-        for raws in found
+        for raws in files
         if raws and raws[0].chat_id in ("", request.chat_id)
         if raws[0].create_time_ms >= source.told_since_ms
         for attachment in raw_attachments(raws[0])
@@ -98,7 +98,7 @@ def _files_meant(before: Sequence[MessageRecord], asker: str, *, others: bool) -
     """The ids of the messages with the files that are meant, oldest first: those that the asker
     sent last, with no words after them; else, with `others`, the last that anybody sent."""
     own = [one for one in before if one.author_id == asker]
-    sent = list(takewhile(lambda one: holds_attachment(one.content), reversed(own)))
-    if not sent and others:
-        sent = [one for one in reversed(before) if holds_attachment(one.content)][:1]
-    return [one.message_id for one in reversed(sent[:MOST_FILES])]
+    file_messages = list(takewhile(lambda one: holds_attachment(one.content), reversed(own)))
+    if not file_messages and others:
+        file_messages = [one for one in reversed(before) if holds_attachment(one.content)][:1]
+    return [one.message_id for one in reversed(file_messages[:MOST_FILES])]

@@ -37,13 +37,13 @@ async def with_own_ids(services: Services, request: TurnRequest) -> TurnRequest:
     say."""
     try:
         async with asyncio.timeout(_TIMEOUT_S):
-            found = await services.feishu.get_message(request.message_id)
+            messages = await services.feishu.get_message(request.message_id)
     except (TimeoutError, FeishuFailure) as exc:
         log.info("mentions.unread", message_id=request.message_id, error=type(exc).__name__)
         return request
-    known = {one.key: one for one in found[0].mentions if one.open_id} if found else {}
+    own_mentions = {one.key: one for one in messages[0].mentions if one.open_id} if messages else {}
     mentions = tuple(
-        replace(one, open_id=known[one.key].open_id) if one.key in known else one
+        replace(one, open_id=own_mentions[one.key].open_id) if one.key in own_mentions else one
         for one in request.mentions
     )
     return replace(request, mentions=mentions)

@@ -38,15 +38,15 @@ async def give_up(services: Services, lease: Lease, reason: str) -> bool:
     Raises `Later` while Feishu cannot be reached.
     """
     try:
-        excused = await _excuse(services, lease, reason)
+        apology_sent = await _excuse(services, lease, reason)
     except FeishuFailure as exc:
         if not isinstance(exc, FeishuError) or exc.action.may_pass:
             raise Later(type(exc).__name__) from exc
-        excused = False
+        apology_sent = False
     job = lease.job
     metrics.GIVEN_UP.labels(reason=reason).inc()
     log.error("job.given_up", job=job.id, task=job.task, attempt=job.attempt, reason=reason)
-    return excused
+    return apology_sent
 
 
 async def _excuse(services: Services, lease: Lease, reason: str) -> bool:
@@ -94,9 +94,9 @@ async def _stored(services: Services, turn: Turn, cards: list[str]) -> tuple[Sto
     """The reply that counts: an earlier one if there is any, else the excuse."""
     store = services.store
     try:
-        opened = await store.open_turn(turn.context, turn_id=turn.id, content=turn.question)
-        if opened.state != "open":
-            return opened.reply
+        open_turn = await store.open_turn(turn.context, turn_id=turn.id, content=turn.question)
+        if open_turn.state != "open":
+            return open_turn.reply
         _, reply = await store.record_reply(
             turn.context, turn_id=turn.id, cards=cards, means=apologised("given_up")
         )

@@ -113,12 +113,12 @@ async def listen(
     decision = await decider.decide(message, conversation, budget, rules.mode)
     decision = await within_rate(services, request, message, question, decision, asked_at_s)
     topics = discussion.found if discussion else NO_TOPICS
-    unasked = rules.choice("proactive") == "on"
-    if unasked:
+    may_volunteer = rules.choice("proactive") == "on"
+    if may_volunteer:
         ends = None  # there is more to do
     decision = await _store_decision(services, request, message, decision, topics, ends)
     _say(request, message, decision)
-    if unasked:
+    if may_volunteer:
         from bot.answering.waiting_questions import wait_for_others  # for chats that want it
 
         await wait_for_others(services, request, message, decision)
@@ -131,8 +131,8 @@ def _told_apart(
     """The conversation with its topics, and where in it the message belongs."""
     if conversation is None or message.root_id is not None:
         return conversation, None
-    asked = message.record()
-    discussion = tell_apart(conversation.messages, asked, asks_bot=message.is_explicit)
+    record = message.record()
+    discussion = tell_apart(conversation.messages, record, asks_bot=message.is_explicit)
     return replace(conversation, messages=discussion.messages), discussion
 
 
@@ -141,71 +141,71 @@ async def _in_own_thread(
     request: TurnRequest,
     message: IncomingMessage,
     bot: Person,
-    known: ChannelConversation | None,
+    conversation: ChannelConversation | None,
     told_since_ms: int,
 ) -> ChannelConversation | None:
     """What was said in a thread in which the bot has answered, however long ago: there listening
     does not lapse. Elsewhere, and where the conversation knows it, the conversation as it is."""
     root = message.root_id
     if root is None or not follows(services, request) or message.author_id == bot.open_id:
-        return known
-    if known and any(record.ours and record.is_in(root) for record in known.messages):
-        return known
+        return conversation
+    if conversation and any(record.ours and record.is_in(root) for record in conversation.messages):
+        return conversation
     store = store_of(services, request)
     try:
         if not await store.has_answered_in(root):
-            return known
-        quiet = bool(known and known.quiet) or await store.is_quiet()
+            return conversation
+        quiet = bool(conversation and conversation.quiet) or await store.is_quiet()
     except StoreUnavailable:
-        return known
+        return conversation
     recent = await recent_messages(services, request, bot)
-    told = [one for one in recent if one.timestamp >= told_since_ms]
-    said = (*told, message.record())
+    visible_records = [one for one in recent if one.timestamp >= told_since_ms]
+    records = (*visible_records, message.record())
     return ChannelConversation(
-        request.chat_id, said[0].timestamp, message.timestamp, said, quiet, is_listed=True
+        request.chat_id, records[0].timestamp, message.timestamp, records, quiet, is_listed=True
     )
 
 
 def opening_args(
-    services: Services, request: TurnRequest, heard: Heard, held: HeldTranscript
+    services: Services, request: TurnRequest, hearing: Heard, transcript: HeldTranscript
 ) -> dict[str, Mapping[str, object]]:
     """What `MemoryStore.begin_turn` has to record and store of a message, by a worker that has so
     much of the transcript."""
-    if heard.kept or request.chat_type == "p2p":
+    if hearing.kept or request.chat_type == "p2p":
         return {}
     args: dict[str, Mapping[str, object]] = {
-        "decision": decision_args(heard.message, heard.decision)
+        "decision": decision_args(hearing.message, hearing.decision)
     }
     if follows(services, request):
-        record = heard.message.record()
-        args["heard"] = heard_args(record, timeout_ms(services), held, heard.before or ())
+        record = hearing.message.record()
+        args["heard"] = heard_args(record, timeout_ms(services), transcript, hearing.before or ())
     return args
 
 
 async def with_earlier_talk(
-    services: Services, request: TurnRequest, heard: Heard, bot: Person
+    services: Services, request: TurnRequest, hearing: Heard, bot: Person
 ) -> Heard:
     """Adds what people said before the message, unless this worker knows of a conversation in the
     chat. Without a conversation nothing was stored, and the question may be about the last line."""
-    if heard.kept or not follows(services, request):
-        return heard
-    transcripts, now_ms = services.transcripts, heard.message.timestamp
+    if hearing.kept or not follows(services, request):
+        return hearing
+    transcripts, now_ms = services.transcripts, hearing.message.timestamp
     since_ms = now_ms - timeout_ms(services)
     if transcripts.of(request.tenant_key, request.chat_id).is_on(since_ms):
-        return heard
+        return hearing
     before = await transcripts.earlier.within(
         since_ms,
         now_ms,
         (request.tenant_key, request.chat_id, request.thread_id),
         lambda: recent_messages(services, request, bot),
     )
-    return replace(heard, before=before)
+    return replace(hearing, before=before)
 
 
 def told_args_of(
     services: Services,
     request: TurnRequest,
-    heard: Heard,
+    hearing: Heard,
     before: Sequence[MessageRecord],
     record: MessageRecord,
 ) -> dict[str, object] | None:
@@ -214,29 +214,31 @@ def told_args_of(
     """
     if not follows(services, request):
         return None
-    known = heard.discussion or Discussion(tuple(before))
-    topics = {**known.found, **tell_apart(known.messages, record).found}
+    discussion = hearing.discussion or Discussion(tuple(before))
+    topics = {**discussion.found, **tell_apart(discussion.messages, record).found}
     return told_args((*before, record), record.timestamp, timeout_ms(services), topics)
 
 
 @contextlib.asynccontextmanager
 async def before_answer(
-    services: Services, request: TurnRequest, heard: Heard, bot: Person
+    services: Services, request: TurnRequest, hearing: Heard, bot: Person
 ) -> AsyncIterator[Callable[[], Awaitable[tuple[MessageRecord, ...]]]]:
     """What was said before an answer that begins a conversation, looked up while it is sent unless
     it was before."""
-    if heard.conversation or not follows(services, request):
+    if hearing.conversation or not follows(services, request):
         yield _nothing
         return
 
     async def earlier() -> tuple[MessageRecord, ...]:
-        known = heard.before
-        return await recent_messages(services, request, bot) if known is None else known
+        earlier_talk = hearing.before
+        return (
+            await recent_messages(services, request, bot) if earlier_talk is None else earlier_talk
+        )
 
     looking = asyncio.create_task(earlier())
 
     async def before() -> tuple[MessageRecord, ...]:
-        return (*await looking, heard.message.record())
+        return (*await looking, hearing.message.record())
 
     try:
         yield before
@@ -276,10 +278,10 @@ async def _is_ours(services: Services, message_id: str) -> bool:
     """Whether this bot sent a message; when Feishu does not say, it did not."""
     try:
         async with asyncio.timeout(LOOK_BACK_TIMEOUT_S):
-            found = await services.feishu.get_message(message_id)
+            messages = await services.feishu.get_message(message_id)
     except (TimeoutError, FeishuFailure):
         return False
-    return bool(found) and found[0].sender_id == services.settings.feishu_app_id
+    return bool(messages) and messages[0].sender_id == services.settings.feishu_app_id
 
 
 async def _hear(

@@ -33,8 +33,8 @@ def build_judge(model: Model | None) -> Judge | None:
     cleaner = Cleaner()
 
     async def judge(recent: Sequence[MessageRecord], message: IncomingMessage) -> str:
-        asked = plain_messages(_INSTRUCTIONS, question_for_judge(recent, message))
-        response = await model.respond(Request(asked, max_tokens=_MOST_TOKENS))
+        messages = plain_messages(_INSTRUCTIONS, question_for_judge(recent, message))
+        response = await model.respond(Request(messages, max_tokens=_MOST_TOKENS))
         return cleaner.read(response.text, Manner(rules=_INSTRUCTIONS)).text
 
     return judge
@@ -44,10 +44,10 @@ def question_for_judge(recent: Sequence[MessageRecord], message: IncomingMessage
     """What was said where the author reads it, who is the bot, and how long ago it spoke."""
     here = [record for record in recent if record.is_in(message.root_id)]
     lines = [labelled(record, mark=_THE_BOT) for record in here[-_RECENT:]]
-    spoken = next((record for record in reversed(here) if record.ours), None)
-    if spoken:
-        seconds = max(0, message.timestamp - spoken.timestamp) // 1000
-        since = f"The bot is called {speaker(spoken.author)}. It last spoke {seconds} seconds ago."
+    latest = next((record for record in reversed(here) if record.ours), None)
+    if latest:
+        seconds = max(0, message.timestamp - latest.timestamp) // 1000
+        since = f"The bot is called {speaker(latest.author)}. It last spoke {seconds} seconds ago."
     else:
         since = "The bot has not spoken lately."
     return "\n".join((*lines, since, "The last message:", labelled(message.record())))

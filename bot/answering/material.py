@@ -91,35 +91,37 @@ async def gather(services: Services, source: QuestionSource) -> Material:
     parts = [shown(services, request, *numbered) for numbered in enumerate(chain)]
     texts = [(one.message_id, one.text) for one in chain]
     if is_forward(request.message_type):
-        part, forwarded = await _forwarded(services, source)
+        part, forwarded_texts = await _forwarded(services, source)
         parts.append(part)
-        texts.append((request.message_id, forwarded))
+        texts.append((request.message_id, forwarded_texts))
     elif request.text == UNREADABLE_CARD and (card := await _original_card(services, source)):
         parts.append(card)
         texts.append((request.message_id, card))
-    attached = [(request.message_id, one) for one in request.attachments]
-    attached += [(one.message_id, found) for one in chain for found in one.attachments]
-    if not attached:
-        attached = await (read_first if source.first_read else sent_before)(services, source)
-    parts += [_described(one) for _, one in attached if one.kind not in _READ]
-    voices = [pair for pair in attached if pair[1].kind == AUDIO][:_MOST_VOICES]
+    attachments = [(request.message_id, one) for one in request.attachments]
+    attachments += [(one.message_id, found) for one in chain for found in one.attachments]
+    if not attachments:
+        attachments = await (read_first if source.first_read else sent_before)(services, source)
+    parts += [_described(one) for _, one in attachments if one.kind not in _READ]
+    voices = [pair for pair in attachments if pair[1].kind == AUDIO][:_MOST_VOICES]
     for message_id, voice in voices:
         part, words = await _said(services, request, message_id, voice)
         parts.append(part)
         texts.append((message_id, words))
-    sent = [pair for pair in attached if pair[1].kind == "file"]
-    files = await attached_files(services, request, sent)
-    pictures = [(message_id, one.key) for message_id, one in attached if one.kind == "image"]
+    sent_files = [pair for pair in attachments if pair[1].kind == "file"]
+    files = await attached_files(services, request, sent_files)
+    pictures = [(message_id, one.key) for message_id, one in attachments if one.kind == "image"]
     images, remarks = await _images(services, pictures, deadline)
-    pictured = [(message_id, "") for message_id, _ in pictures] if images else []
+    picture_ids = [(message_id, "") for message_id, _ in pictures] if images else []
     readable = Quoted(request.parent_id, chain[0].text) if chain and chain[0].text else None
     text = "\n\n".join([*parts, *files.parts, *remarks])
-    texts = [pair for pair in (*texts, *files.texts) if pair[1].strip()] + pictured
-    came_with = {message_id for message_id, _ in attached} | {one.message_id for one in chain}
+    texts = [pair for pair in (*texts, *files.texts) if pair[1].strip()] + picture_ids
+    came_with = {message_id for message_id, _ in attachments} | {one.message_id for one in chain}
     read = tuple(sorted(came_with - {"", request.message_id}))
-    loaded = min(len(sent), MOST_FILES)
+    loaded_count = min(len(sent_files), MOST_FILES)
     together = _together(texts)
-    return Material(text, images, readable, files.tokens, files.unread, read, loaded, together)
+    return Material(
+        text, images, readable, files.tokens, files.unread, read, loaded_count, together
+    )
 
 
 async def _said(
@@ -134,11 +136,11 @@ async def _said(
 
 def _together(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The texts by message_id; several texts of one message are joined."""
-    joined: dict[str, str] = {}
+    texts_by_message: dict[str, str] = {}
     for message_id, text in texts:
         if message_id:
-            joined[message_id] = f"{joined.get(message_id, '')}\n{text}".strip()
-    return joined
+            texts_by_message[message_id] = f"{texts_by_message.get(message_id, '')}\n{text}".strip()
+    return texts_by_message
 
 
 async def _as_first_asked(services: Services, source: QuestionSource) -> QuestionSource:
@@ -228,10 +230,10 @@ def _described(attachment: Attachment) -> str:
 def _why_not_shown(data: bytes) -> str:
     if not data:
         return "it is empty"
-    known = next((name for start, name in _OTHERS.items() if data.startswith(start)), "")
+    format_name = next((name for start, name in _OTHERS.items() if data.startswith(start)), "")
     brand = _BRANDS.get(data[8:12], "") if data[4:8] == b"ftyp" else ""
     svg = "SVG" if b"<svg" in data[:1024].lower() else ""
-    name = known or brand or svg
+    name = format_name or brand or svg
     kind = f"it is a picture in the format {name}" if name else "its format is unknown"
     return f"{kind}; only PNG, JPEG, GIF and WebP can be read, so ask for one of these"
 

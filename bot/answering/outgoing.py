@@ -24,7 +24,7 @@ _OVER = ("sent", "failed", "cancelled")
 async def send_reply(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     reply: tuple[StoredCard, ...],
     stream: CardStream | None,
     lease: Lease | None,
@@ -32,22 +32,22 @@ async def send_reply(
 ) -> Outcome:
     """Sends what is pending of the reply; what came of it. `look_up` gives what is
     queued with the end of the job."""
-    if opened.state in _OVER or not reply:
+    if open_turn.state in _OVER or not reply:
         if stream:
             await stream.withdraw()
-        return _over(opened.state)
+        return _over(open_turn.state)
     quiet = quietens(turn.question)
     async with before_answer(services, turn.request, turn.heard, turn.bot) as before:
 
-        async def tell(sent: Delivered) -> Told:
+        async def tell(delivery: Delivered) -> Told:
             if quiet:
                 return None
-            spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
-            return told(services, turn, await before(), spoken, sent.message_id)
+            card_words = from_card(delivery.content, turn.names.known, unescape=markup.unescape)
+            return told(services, turn, await before(), card_words, delivery.message_id)
 
         return await send(
             services,
-            _outgoing(turn, opened, reply, lease, stream),
+            _outgoing(turn, open_turn, reply, lease, stream),
             lease=lease,
             stream=stream,
             tell=tell,
@@ -67,7 +67,7 @@ def _over(state: TurnState) -> Outcome:
 
 def _outgoing(
     turn: Turn,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     reply: tuple[StoredCard, ...],
     lease: Lease | None,
     stream: CardStream | None,
@@ -84,7 +84,7 @@ def _outgoing(
         asked_ms=turn.request.create_time_ms or turn.received_ms,
         asked=turn.asked,
         foot=turn.foot,
-        plain=_is_plain(opened, reply),
+        plain=_is_plain(open_turn, reply),
         streamed=stream is not None and stream.may_be_kept,
     )
 
@@ -97,6 +97,6 @@ def _without_card(turn: Turn) -> Target | None:
     return Target("" if root == MAIN_ROOT else root, turn.request.chat_id, turn.target.in_thread)
 
 
-def _is_plain(opened: OpenTurn, reply: tuple[StoredCard, ...]) -> bool:
+def _is_plain(open_turn: OpenTurn, reply: tuple[StoredCard, ...]) -> bool:
     """Whether the answer is one card, without buttons, that no earlier attempt can have begun."""
-    return opened.attempts == 1 and len(reply) == 1 and not reply[0].buttons
+    return open_turn.attempts == 1 and len(reply) == 1 and not reply[0].buttons

@@ -32,9 +32,9 @@ class Showing:
 
     def __call__(self, progress: Progress) -> str:
         self._learn()
-        shown = showable(progress, self._names, self.language)
+        visible_text = showable(progress, self._names, self.language)
         nothing = status(progress.tool, self.language)
-        return cards_of(shown, self._voice, nothing=nothing, escape=self._escape)[0]
+        return cards_of(visible_text, self._voice, nothing=nothing, escape=self._escape)[0]
 
     def stage(self, progress: Progress) -> str:
         """What stands below the answer while it is written."""
@@ -49,10 +49,10 @@ class Showing:
     def _learn(self) -> None:
         """Who is addressed how changes only when somebody's name has become known."""
         names = self._turn.names
-        known = [names.name(open_id) for open_id in self._people]
-        if known != self._known:
+        person_names = [names.name(open_id) for open_id in self._people]
+        if person_names != self._known:
             people = names.roster(self._people).names().values()
-            self._known = known
+            self._known = person_names
             self._names = [*people, self._turn.bot.name, *ALL_NAMES]
             self._voice = voice_of(self._services, self._turn)
 

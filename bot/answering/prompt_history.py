@@ -56,7 +56,7 @@ class Scene:
 
 
 def build_prompt(
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     question: str,
     scene: Scene,
     *,
@@ -85,46 +85,46 @@ def build_prompt(
 
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
-    lines = without_repeats(opened.told)
-    told = tell_all(lines, scene, context, room=int(budget_tokens * _PAIRED_SHARE))
+    lines = without_repeats(open_turn.told)
+    messages = tell_all(lines, scene, context, room=int(budget_tokens * _PAIRED_SHARE))
     sections = Sections(
-        question=with_material(material, told[-1].content if told else question),
-        system=_rules(scene, away=opened.degraded),
-        working_memory=_memory_lines(opened.working_memory, scene),
-        registry=registry_table(registered_notes(opened.registry)),
-        summary=quoted_text(opened.summary.content) if opened.summary else "",
+        question=with_material(material, messages[-1].content if messages else question),
+        system=_rules(scene, away=open_turn.degraded),
+        working_memory=_memory_lines(open_turn.working_memory, scene),
+        registry=registry_table(registered_notes(open_turn.registry)),
+        summary=quoted_text(open_turn.summary.content) if open_turn.summary else "",
         recalled=recalled,
         recalled_worth=recalled_worth,
         transcript=transcript,
-        history=tuple(without_quoted(told[:-1], lines[:-1], quoted)),
+        history=tuple(without_quoted(messages[:-1], lines[:-1], quoted)),
     )
-    fitted = _fitted(sections, budget_tokens, calibration)
+    fitted_sections = _fitted(sections, budget_tokens, calibration)
     memory, remarks, group_facts = _memory_within(
-        opened.working_memory, fitted.working_memory, scene
+        open_turn.working_memory, fitted_sections.working_memory, scene
     )
     return Prompt(
         bot_name=scene.bot_name,
-        question=fitted.question,
-        history=_from_a_person(fitted.history),
+        question=fitted_sections.question,
+        history=_from_a_person(fitted_sections.history),
         subject=scene.subject,
         working_memory=memory,
-        working_memory_cut=memory != opened.working_memory,
+        working_memory_cut=memory != open_turn.working_memory,
         remarks=remarks,
         group_facts=group_facts,
-        registry=fitted.registry,
-        summary=fitted.summary,
-        recalled=fitted.recalled,
-        transcript=fitted.transcript,
+        registry=fitted_sections.registry,
+        summary=fitted_sections.summary,
+        recalled=fitted_sections.recalled,
+        transcript=fitted_sections.transcript,
         now=scene.now,
         asked=scene.asked,
-        context=None if opened.degraded else context,
+        context=None if open_turn.degraded else context,
         turn_id=turn_id,
-        memory_away=opened.degraded,
+        memory_away=open_turn.degraded,
         images=images,
         owner=scene.owner,
         exchange=exchange_of(
             question if typed else "",
-            opened.own(context.actor_id)[:-1],
+            open_turn.own(context.actor_id)[:-1],
             context.actor_id,
             names=scene.people.names(),
             material=bool(material),
@@ -138,8 +138,8 @@ def build_prompt(
 
 def _rules(scene: Scene, *, away: bool) -> str:
     rules = manager_rules(scene.bot_name, with_tools=not away, owner=scene.owner)
-    known = circumstances(scene.subject, scene.now, memory_away=away, asked=scene.asked)
-    return f"{rules}\n\n{known}"
+    facts = circumstances(scene.subject, scene.now, memory_away=away, asked_at=scene.asked)
+    return f"{rules}\n\n{facts}"
 
 
 def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) -> Sections:
@@ -155,14 +155,14 @@ def tell_all(
 ) -> list[Message]:
     """The window as a model reads it. The tool calls of the newest answers that have some are real
     pairs of call and result, as far as they cost at most `room`; older ones are a block of text."""
-    told: list[Message] = []
+    prompt_messages: list[Message] = []
     left = _PAIRED_ANSWERS
     for message in reversed(messages):
-        paired = tell(message, scene, paired=True) if message.tool_calls and left > 0 else None
-        if paired:
+        pair = tell(message, scene, in_pairs=True) if message.tool_calls and left > 0 else None
+        if pair:
             left -= 1
-            room -= sum(map(exchange_cost, paired.exchanges))
-        told.append(paired if paired and room >= 0 else tell(message, scene))
+            room -= sum(map(exchange_cost, pair.exchanges))
+        prompt_messages.append(pair if pair and room >= 0 else tell(message, scene))
     stale = stale_answers(messages) if scene.labelled else frozenset()
     times = _times(messages, scene)
     stays = (context.actor_id, context.root_id)
@@ -173,7 +173,7 @@ def tell_all(
             is_stale=kept.id in stale,
             stays=kept.actor_id in stays or kept.message_id in stays,
         )
-        for one, kept, at in zip(told[::-1], messages, times, strict=True)
+        for one, kept, at in zip(prompt_messages[::-1], messages, times, strict=True)
     ]
 
 
@@ -182,19 +182,23 @@ def _times(messages: Sequence[StoredMessage], scene: Scene) -> list[str]:
     times: list[str] = []
     before: datetime | None = None
     for one in messages:
-        said = said_at(one).astimezone(scene.now.tzinfo)
-        pause = before is None or said - before >= _PAUSE or said.date() != before.date()
+        statement_times = said_at(one).astimezone(scene.now.tzinfo)
+        pause = (
+            before is None
+            or statement_times - before >= _PAUSE
+            or statement_times.date() != before.date()
+        )
         tells = scene.labelled and one.role == "user" and pause
-        times.append(f"{said:%Y-%m-%d %H:%M}" if tells else "")
-        before = said if one.role == "user" else before
+        times.append(f"{statement_times:%Y-%m-%d %H:%M}" if tells else "")
+        before = statement_times if one.role == "user" else before
     return times
 
 
-def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Message:
+def tell(message: StoredMessage, scene: Scene, *, in_pairs: bool = False) -> Message:
     """A stored message as the model reads it: at-tags as names, people labelled in groups."""
     if message.role == "assistant":
         text = from_card(message.content, scene.names, unescape=markup.unescape)
-        if paired:
+        if in_pairs:
             return Message("assistant", text, exchanges=exchanges(message.id, message.tool_calls))
         return Message("assistant", enrich(text, message.tool_calls))
     if not scene.labelled:
@@ -226,15 +230,17 @@ def _memory_within(
     lines."""
     left = frozenset(lines.split("\n"))
 
-    def within(kept: Mapping[str, Any]) -> dict[str, Any]:
-        return {item[0]: item[1] for item in kept.items() if _memory_line(item) in left}
+    def within(items: Mapping[str, Any]) -> dict[str, Any]:
+        return {item[0]: item[1] for item in items.items() if _memory_line(item) in left}
 
-    said = tuple(remark for remark in memory.said if _remark(remark, scene.label) in left)
-    told = group_lines(memory.group, scene.label, scene.now)
-    group = tuple(fact for fact, line in zip(memory.group, told, strict=True) if line in left)
-    kept = WorkingMemory(within(memory.chat), within(memory.user), said, memory.turns, group)
-    remarks = "\n".join(_remark(remark, scene.label) for remark in said)
-    return kept, remarks, "\n".join(line for line in told if line in left)
+    remarks_left = tuple(remark for remark in memory.said if _remark(remark, scene.label) in left)
+    fact_lines = group_lines(memory.group, scene.label, scene.now)
+    group = tuple(fact for fact, line in zip(memory.group, fact_lines, strict=True) if line in left)
+    memory_left = WorkingMemory(
+        within(memory.chat), within(memory.user), remarks_left, memory.turns, group
+    )
+    remarks = "\n".join(_remark(remark, scene.label) for remark in remarks_left)
+    return memory_left, remarks, "\n".join(line for line in fact_lines if line in left)
 
 
 def _memory_line(item: tuple[str, Any]) -> str:

@@ -94,7 +94,7 @@ class Turn:
 def begin(
     services: Services,
     request: TurnRequest,
-    heard: Heard,
+    hearing: Heard,
     bot: Person,
     received_ms: int,
     anew: int = 0,
@@ -118,7 +118,7 @@ def begin(
         id=origin.turn_id if anew else request.id,
         origin=origin,
         request=request,
-        heard=heard,
+        heard=hearing,
         context=context,
         question=question,
         bot=bot,
@@ -134,11 +134,13 @@ def kind_of(request: TurnRequest) -> ChatType:
     return "p2p" if request.chat_type == "p2p" else "group"
 
 
-def knowing(turn: Turn, opened: OpenTurn, conversation: ChannelConversation | None = None) -> Turn:
+def knowing(
+    turn: Turn, open_turn: OpenTurn, conversation: ChannelConversation | None = None
+) -> Turn:
     """The turn under the id that it has, with the chat's conversation, where that was not known
     before it was opened."""
-    heard = turn.heard.within(conversation) if conversation else turn.heard
-    return replace(turn, id=opened.turn_id or turn.id, heard=heard)
+    hearing = turn.heard.within(conversation) if conversation else turn.heard
+    return replace(turn, id=open_turn.turn_id or turn.id, heard=hearing)
 
 
 def subject_of(request: TurnRequest, bot_open_id: str) -> str:
@@ -152,30 +154,32 @@ def subject_of(request: TurnRequest, bot_open_id: str) -> str:
     return request.sender_open_id
 
 
-def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
+def language(services: Services, turn: Turn, open_turn: OpenTurn) -> Language:
     """The language that the chat or the environment set, else that of the question; of a command
     and a question without words (a number, a name, a link), the last that was spoken there."""
     if turn.spoken:
         return turn.spoken
-    set_here = opened.rules.get("language") or services.settings.chat_language
+    set_here = open_turn.rules.get("language") or services.settings.chat_language
     if set_here in ("zh", "en"):
         return "zh" if set_here == "zh" else "en"
-    said = [one.content for one in opened.own(turn.context.actor_id) if one.role == "user"]
-    return last_language([*said, turn.question], _names(turn)) or "en"
+    own_lines = [one.content for one in open_turn.own(turn.context.actor_id) if one.role == "user"]
+    return last_language([*own_lines, turn.question], _names(turn)) or "en"
 
 
 def _names(turn: Turn) -> list[str]:
     """Of whom the question can name: they are in no language."""
-    mentioned = [mention.name for mention in turn.request.mentions]
-    return [*mentioned, *(turn.names.name(one) for one in people_of(turn)), turn.bot.name]
+    mentioned_names = [mention.name for mention in turn.request.mentions]
+    return [*mentioned_names, *(turn.names.name(one) for one in people_of(turn)), turn.bot.name]
 
 
 def people_of(turn: Turn) -> list[str]:
     """open_ids of whom a name in the reply can mean: those who speak and who are mentioned."""
-    mentioned = [m.open_id for m in turn.request.mentions]
+    mentioned_ids = [m.open_id for m in turn.request.mentions]
     talking = list(turn.heard.conversation.participants) if turn.heard.conversation else []
-    known = [turn.request.sender_open_id, turn.context.user_id, *mentioned, *talking]
-    return [open_id for open_id in dict.fromkeys(known) if open_id and open_id != turn.bot.open_id]
+    person_ids = [turn.request.sender_open_id, turn.context.user_id, *mentioned_ids, *talking]
+    return [
+        open_id for open_id in dict.fromkeys(person_ids) if open_id and open_id != turn.bot.open_id
+    ]
 
 
 def notified(turn: Turn) -> list[str]:
@@ -185,16 +189,20 @@ def notified(turn: Turn) -> list[str]:
     by_bot = request.sender_type != "user"
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
     bots = {m.open_id for m in request.mentions if m.is_bot}
-    wanted = set() if by_bot else set(bots)
+    notified_bots = set() if by_bot else set(bots)
     bots |= {record.author_id for record in talk if record.is_bot}
     if by_bot:
         bots.add(request.sender_open_id)
-        wanted |= {request.sender_open_id} if asks(turn.question) else set()
-    return [one for one in people_of(turn) if one not in bots or one in wanted]
+        notified_bots |= {request.sender_open_id} if asks(turn.question) else set()
+    return [one for one in people_of(turn) if one not in bots or one in notified_bots]
 
 
 def told(
-    services: Services, turn: Turn, before: Sequence[MessageRecord], spoken: str, message_id: str
+    services: Services,
+    turn: Turn,
+    before: Sequence[MessageRecord],
+    answer_text: str,
+    message_id: str,
 ) -> dict[str, object] | None:
     """What the chat's conversation is told when a card was delivered as `message_id`."""
     root = None if turn.context.root_id == MAIN_ROOT else turn.context.root_id
@@ -202,7 +210,7 @@ def told(
     record = MessageRecord(
         author=turn.bot.name,
         author_id=turn.bot.open_id,
-        content=spoken,
+        content=answer_text,
         timestamp=int(services.clock() * 1000),
         is_bot=True,
         message_id=message_id,

@@ -49,30 +49,34 @@ async def quotation_chain(
 ) -> list[QuotedMessage]:
     """What the question quotes, and what that quotes, as far as it can be read before `deadline`
     (of the event loop). What the model sees anyway, or may not see, ends it."""
-    quoted = await _first(services, source) if source.request.parent_id else None
-    if quoted is None:
+    first_quoted = await _first(services, source) if source.request.parent_id else None
+    if first_quoted is None:
         return []
-    chain, seen = [quoted], {source.request.message_id, quoted.message_id}
-    while len(chain) < _MOST_LEVELS and (parent := chain[-1].quotes) and parent not in seen:
-        seen.add(parent)
+    chain, seen_ids = [first_quoted], {source.request.message_id, first_quoted.message_id}
+    while len(chain) < _MOST_LEVELS and (parent := chain[-1].quotes) and parent not in seen_ids:
+        seen_ids.add(parent)
         try:
             async with asyncio.timeout_at(deadline):
-                found = await _quoted_further(services, source, parent)
+                further = await _quoted_further(services, source, parent)
         except TimeoutError:
-            found = UNREAD
-        if found is None:
+            further = UNREAD
+        if further is None:
             break
-        chain.append(found)
+        chain.append(further)
     return chain
 
 
-def shown(services: Services, request: TurnRequest, level: int, quoted: QuotedMessage) -> str:
+def shown(
+    services: Services, request: TurnRequest, level: int, quoted_message: QuotedMessage
+) -> str:
     """The message as a part of the prompt; `level` 0 is what the question quotes."""
-    if quoted is UNREAD:
+    if quoted_message is UNREAD:
         what = "the message that the quoted one quotes" if level else "the quoted message"
         return unreadable(services, request, what)
-    label = f"{quoted.label}, which the message above quotes" if level else quoted.label
-    return quotation(label, quoted.text)
+    label = (
+        f"{quoted_message.label}, which the message above quotes" if level else quoted_message.label
+    )
+    return quotation(label, quoted_message.text)
 
 
 async def _first(services: Services, source: QuestionSource) -> QuotedMessage | None:
@@ -83,20 +87,20 @@ async def _first(services: Services, source: QuestionSource) -> QuotedMessage | 
     """
     request, parent = source.request, source.request.parent_id
     in_talk = next((record for record in source.talk if record.message_id == parent), None)
-    seen = _is_seen(source, parent)
+    is_visible = _is_seen(source, parent)
     if in_talk and in_talk.content == UNREADABLE_CARD:
         in_talk = None
-    told = seen or (in_talk and _is_whole(in_talk.content))
-    if not request.quotes and told:
+    is_in_prompt = is_visible or (in_talk and _is_whole(in_talk.content))
+    if not request.quotes and is_in_prompt:
         return None
     if own := await _own(services, source.context, parent):
-        known = _from_memory(services.people.of(request.tenant_key), own)
-        return await _with_attachments(services, request, known)
+        from_memory = _from_memory(services.people.of(request.tenant_key), own)
+        return await _with_attachments(services, request, from_memory)
     if in_talk and not in_talk.ours:
-        known = QuotedMessage(
+        from_memory = QuotedMessage(
             _label(in_talk.author), in_talk.content, parent, quotes=in_talk.quotes
         )
-        return await _with_attachments(services, request, known)
+        return await _with_attachments(services, request, from_memory)
     messages = await fetched(services, request, parent)
     if not messages or messages[0].chat_id not in ("", request.chat_id):
         return UNREAD if request.quotes else None
@@ -110,12 +114,12 @@ async def _quoted_further(
     from them stays away; None: nothing of it is told."""
     request = source.request
     in_talk = next((record for record in source.talk if record.message_id == message_id), None)
-    seen = _is_seen(source, message_id)
-    if seen or (in_talk and _is_whole(in_talk.content)):
+    is_visible = _is_seen(source, message_id)
+    if is_visible or (in_talk and _is_whole(in_talk.content)):
         return None
     if own := await _own(services, source.context, message_id):
-        known = _from_memory(services.people.of(request.tenant_key), own)
-        return await _with_attachments(services, request, known)
+        from_memory = _from_memory(services.people.of(request.tenant_key), own)
+        return await _with_attachments(services, request, from_memory)
     messages = await fetched(services, request, message_id)
     if not messages:
         return UNREAD
@@ -139,15 +143,15 @@ def _is_whole(overheard: str) -> bool:
 
 
 async def _with_attachments(
-    services: Services, request: TurnRequest, known: QuotedMessage
+    services: Services, request: TurnRequest, quoted_message: QuotedMessage
 ) -> QuotedMessage:
     """The quoted message with its files and pictures. Only Feishu knows their keys."""
-    if not known.message_id or not holds_attachment(known.text):
-        return known
-    messages = await fetched(services, request, known.message_id)
+    if not quoted_message.message_id or not holds_attachment(quoted_message.text):
+        return quoted_message
+    messages = await fetched(services, request, quoted_message.message_id)
     if not messages or messages[0].chat_id not in ("", request.chat_id):
-        return known
-    return replace(known, attachments=raw_attachments(messages[0]))
+        return quoted_message
+    return replace(quoted_message, attachments=raw_attachments(messages[0]))
 
 
 async def _own(

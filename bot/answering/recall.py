@@ -52,26 +52,31 @@ _MOST_IN_WINDOW = 20  # of the best matches so many may stand in the window alre
 async def recalled(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
-    told: Collection[str | None],
-    hidden: Collection[str] = (),
+    open_turn: OpenTurn,
+    window_ids: Collection[str | None],
+    hidden_ids: Collection[str] = (),
 ) -> Recalled:
     """What was said earlier, where the thread as told does not hold the question's words: in this
     chat (in p2p, where nobody else reads the answer, everywhere).
 
-    `told` are the ids of the turns that the prompt has already; nothing comes from `hidden`.
+    `window_ids` are the ids of the turns that the prompt has already; nothing comes from
+    `hidden_ids`.
     """
-    most = MOST_TOLD + min(len(told), _MOST_IN_WINDOW) + len(hidden)
-    if opened.recalled is not None:
-        there = passages(opened.recalled)
+    most = MOST_TOLD + min(len(window_ids), _MOST_IN_WINDOW) + len(hidden_ids)
+    if open_turn.recalled is not None:
+        there = passages(open_turn.recalled)
         hits = await computed(lambda: in_order(there, turn.question, most), size_of(there))
-        found = said(fitting(hits, turn.question), most)
-    elif _is_wanted(services, turn, opened):
-        found = await _found(services, turn, opened, most)
+        found_passages = said(fitting(hits, turn.question), most)
+    elif _is_wanted(services, turn, open_turn):
+        found_passages = await _found(services, turn, open_turn, most)
     else:
-        found = ()
+        found_passages = ()
     earlier = worth_telling(
-        [one for one in found if one.turn_id not in told and not set(one.ids) & set(hidden)],
+        [
+            one
+            for one in found_passages
+            if one.turn_id not in window_ids and not set(one.ids) & set(hidden_ids)
+        ],
         by_meaning=services.embedder is not None,
     )
     timing.keep(recalled=[passage.turn_id for passage in earlier])
@@ -80,7 +85,9 @@ async def recalled(
         told_passages, earlier, turn.context, now, names.known, names.label, turn.question
     )
     lines = await computed(tell, size_of(earlier))
-    former = [one for one in await _former(services, turn, opened) if one.turn_id not in hidden]
+    former = [
+        one for one in await _former(services, turn, open_turn) if one.turn_id not in hidden_ids
+    ]
     note_sources(one.turn_id for one in former)
     subject = names.label(turn.context.user_id, "")
     return with_former(lines, former, question=turn.question, subject=subject, now=now)
@@ -95,8 +102,8 @@ def vector_of(services: Services, turn: Turn) -> AbstractContextManager[Question
     """The question's vector, asked for while the turn begins; None where recall goes by words."""
     if services.embedder is None or parse(turn.question):
         return nullcontext()
-    asked = _asked_at(services, turn)
-    if not turn.private and not recall_at_once(turn.context, turn.question, now=asked, k=1):
+    asked_at = _asked_at(services, turn)
+    if not turn.private and not recall_at_once(turn.context, turn.question, now=asked_at, k=1):
         return nullcontext()
     return asked_beside(services.embedder, turn.question)
 
@@ -111,10 +118,10 @@ def at_once(services: Services, turn: Turn) -> Mapping[str, object] | None:
     )
 
 
-async def _former(services: Services, turn: Turn, opened: OpenTurn) -> tuple[Former, ...]:
+async def _former(services: Services, turn: Turn, open_turn: OpenTurn) -> tuple[Former, ...]:
     """What the facts about the subject said before, where that is asked for."""
-    facts = opened.working_memory.chat or opened.working_memory.user
-    if opened.degraded or not facts or not asks_for_former(turn.question):
+    facts = open_turn.working_memory.chat or open_turn.working_memory.user
+    if open_turn.degraded or not facts or not asks_for_former(turn.question):
         return ()
     try:
         return await services.store.items.former(turn.context)
@@ -123,15 +130,17 @@ async def _former(services: Services, turn: Turn, opened: OpenTurn) -> tuple[For
         return ()
 
 
-def _is_wanted(services: Services, turn: Turn, opened: OpenTurn) -> bool:
+def _is_wanted(services: Services, turn: Turn, open_turn: OpenTurn) -> bool:
     """Whether to search: that costs the memory a call, greetings are not worth it."""
-    if opened.degraded or parse(turn.question):
+    if open_turn.degraded or parse(turn.question):
         return False
-    window = [message.content for message in opened.told[:-1]] if not turn.in_group else ()
+    window = [message.content for message in open_turn.told[:-1]] if not turn.in_group else ()
     return turn.private or needs_recall(turn.question, window, _asked_at(services, turn))
 
 
-async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tuple[Passage, ...]:
+async def _found(
+    services: Services, turn: Turn, open_turn: OpenTurn, k: int
+) -> tuple[Passage, ...]:
     try:
         with stage("recall"):
             return await find(
@@ -142,7 +151,7 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
                 now=_asked_at(services, turn),
                 scope=usual_scope(turn.context),
                 k=k,
-                before_id=opened.history[-1].id if opened.history else None,
+                before_id=open_turn.history[-1].id if open_turn.history else None,
                 newest_too=turn.context.chat_type == "p2p",
             )
     except StoreError as exc:
@@ -168,10 +177,10 @@ def recall_tool(
         at: datetime,
     ) -> Recalled:
         now = at.astimezone(zone)
-        found = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
-        earlier = [passage for passage in found if passage.turn_id != asking]
-        known, label = names_in(context.tenant_key)
-        return told_passages(earlier[:k], context, now, known, label, query)
+        passages = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
+        earlier = [passage for passage in passages if passage.turn_id != asking]
+        visible_names, label = names_in(context.tenant_key)
+        return told_passages(earlier[:k], context, now, visible_names, label, query)
 
     return recall
 

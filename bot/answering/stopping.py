@@ -12,9 +12,9 @@ from memory.models import OpenTurn
 
 
 @contextlib.asynccontextmanager
-async def stoppable(services: Services, turn: Turn, opened: OpenTurn) -> AsyncIterator[Stop]:
+async def stoppable(services: Services, turn: Turn, open_turn: OpenTurn) -> AsyncIterator[Stop]:
     """While it is entered the turn can be stopped; it may have been before a crash."""
     with services.stops.watching(turn.id) as stop:
-        if opened.attempts > 1 and services.is_stopped and await services.is_stopped(turn.id):
+        if open_turn.attempts > 1 and services.is_stopped and await services.is_stopped(turn.id):
             stop.ask()
         yield stop

@@ -20,35 +20,37 @@ from memory.models import StoredCard
 
 
 async def store_reply(
-    services: Services, turn: Turn, answer: Reply, spoken: Language
+    services: Services, turn: Turn, answer: Reply, reply_language: Language
 ) -> tuple[StoredCard, ...]:
     """Composes the exact card texts and stores them as pending, before anything is sent. Raises
     `Later` when something in the prompt was taken back: then the answer is made without it, and
     what its tools kept is undone."""
-    cards = await _cards(services, turn, answer, spoken)
+    cards = await _cards(services, turn, answer, reply_language)
     with stage("memory_save"):
-        state, stored = await services.store.record_reply(
+        state, stored_cards = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
             cards=cards,
             tool_calls=with_shown(answer.tool_calls, answer.text),
             buttons=answer.buttons,
             files=[{"content": told_of(file), "file": file} for file in answer.files],
-            shown=answer.foot.row() if answer.foot else None,
-            given=answer.given,
+            visible_card=answer.foot.row() if answer.foot else None,
+            source_ids=answer.given,
             means=answer.means,
         )
     if state == "open":
         await services.store.undo_kept(turn.context, turn.id)
         raise Later("what the answer was made with was taken back")
-    return marked(stored, answer.buttons)
+    return marked(stored_cards, answer.buttons)
 
 
-async def _cards(services: Services, turn: Turn, answer: Reply, spoken: Language) -> Sequence[str]:
+async def _cards(
+    services: Services, turn: Turn, answer: Reply, reply_language: Language
+) -> Sequence[str]:
     if answer.unsaid or answer.cards:
         return answer.cards
-    text, nothing = answer.text, say("nothing-to-say", spoken)
+    text, nothing = answer.text, say("nothing-to-say", reply_language)
     if turn.heard.decision.reason is Reason.BOT_LAST_ANSWER:
-        text = f"{text.strip() or nothing}\n\n{say('last-to-bots', spoken)}"
+        text = f"{text.strip() or nothing}\n\n{say('last-to-bots', reply_language)}"
     voice = voice_of(services, turn, answer.auto_mention)
     return await computed(lambda: cards_of(text, voice, nothing=nothing), len(text))

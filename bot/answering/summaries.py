@@ -36,7 +36,7 @@ async def fold_history(services: Services, context: AgentMemoryContext) -> None:
         await people.look_up(open_ids)
         return people.known
 
-    folded = await fold(
+    message_count = await fold(
         Summaries(services.rpc),
         services.summarise,
         context,
@@ -45,7 +45,7 @@ async def fold_history(services: Services, context: AgentMemoryContext) -> None:
         names=names,
         zone=services.settings.zone,
     )
-    log.info("summary", messages=folded)
+    log.info("summary", messages=message_count)
 
 
 def window(history_messages: int) -> int:
@@ -69,42 +69,46 @@ async def fold(
     Days are those of `zone`. Nothing happens unless there are `least`; after `most` versions it
     stops. Who loses against another fold starts over from what is then stored. Raises `StoreError`.
     """
-    folded = 0
+    message_count = 0
     for _ in range(most):
-        begun = await summaries.open_fold(context, window=window, least=1 if folded else least)
-        if not begun.messages:
+        open_fold = await summaries.open_fold(
+            context, window=window, least=1 if message_count else least
+        )
+        if not open_fold.messages:
             break
-        folded += await _fold_once(summaries, summarise, context, begun, names, zone)
-    return folded
+        message_count += await _fold_once(summaries, summarise, context, open_fold, names, zone)
+    return message_count
 
 
 async def _fold_once(
     summaries: Summaries,
     summarise: Summarise,
     context: AgentMemoryContext,
-    begun: Fold,
+    open_fold: Fold,
     names: NamesOf,
     zone: tzinfo,
 ) -> int:
     """One version; 0 when it was not stored."""
-    said = {m.actor_id: m.actor_name for m in begun.messages if m.actor_id and m.actor_name}
-    known = {**said, **await names(_addressed(begun))}
-    telling = [message for message in begun.messages if not message.command]
-    lines = batch([told(message, known, zone) for message in telling])
-    taken = _until(begun.messages, telling[len(lines) :])
-    required = references(begun.references, lines, known.values())
-    content = without_references(begun.content)
+    author_names = {
+        m.actor_id: m.actor_name for m in open_fold.messages if m.actor_id and m.actor_name
+    }
+    names_by_id = {**author_names, **await names(_addressed(open_fold))}
+    telling = [message for message in open_fold.messages if not message.command]
+    lines = batch([told(message, names_by_id, zone) for message in telling])
+    folded_messages = _until(open_fold.messages, telling[len(lines) :])
+    required_ids = references(open_fold.references, lines, names_by_id.values())
+    content = without_references(open_fold.content)
     text = await summarise(content, lines) if lines else content
     version = await summaries.save(
         context,
-        begun,
-        content=settled(text, required),
-        references=required,
-        messages=taken,
+        open_fold,
+        content=settled(text, required_ids),
+        references=required_ids,
+        messages=folded_messages,
     )
     if version is None:
-        log.info("summary.superseded", version=begun.version)
-    return len(taken) if version else 0
+        log.info("summary.superseded", version=open_fold.version)
+    return len(folded_messages) if version else 0
 
 
 def _until(
@@ -120,17 +124,19 @@ def told(message: FoldedMessage, names: Mapping[str, str], zone: tzinfo) -> Line
     ids = tuple(message.note_ids)
     if message.role == "assistant":
         text = from_card(message.content, names, unescape=markup.unescape)
-        mentioned = [names[open_id] for open_id in _at_tags(message.content) if open_id in names]
-        return Line(_BOT, text, day, by_bot=True, ids=(*mentioned, *ids))
+        mentioned_names = [
+            names[open_id] for open_id in _at_tags(message.content) if open_id in names
+        ]
+        return Line(_BOT, text, day, by_bot=True, ids=(*mentioned_names, *ids))
     author = message.actor_name or names.get(message.actor_id, "")
     return Line(author, message.content, day, ids=ids)
 
 
-def _addressed(begun: Fold) -> list[str]:
+def _addressed(open_fold: Fold) -> list[str]:
     """The open_ids that the messages name by an at-tag only."""
-    cards = [m.content for m in begun.messages if m.role == "assistant"]
-    found = dict.fromkeys(open_id for card in cards for open_id in _at_tags(card))
-    return [open_id for open_id in found if open_id != "all"]
+    cards = [m.content for m in open_fold.messages if m.role == "assistant"]
+    person_ids = dict.fromkeys(open_id for card in cards for open_id in _at_tags(card))
+    return [open_id for open_id in person_ids if open_id != "all"]
 
 
 def _at_tags(markdown: str) -> list[str]:

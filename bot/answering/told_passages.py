@@ -13,7 +13,7 @@ from memory.scope import AgentMemoryContext
 
 
 def told_passages(
-    found: Sequence[Passage],
+    passages: Sequence[Passage],
     here: AgentMemoryContext,
     now: datetime,
     names: Mapping[str, str],
@@ -25,4 +25,4 @@ def told_passages(
     def visible(card: str) -> str:
         return from_card(card, names, unescape=markup.unescape)
 
-    return render(found, here=here, now=now, label=label, visible=visible, question=question)
+    return render(passages, here=here, now=now, label=label, visible=visible, question=question)

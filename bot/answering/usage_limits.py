@@ -13,7 +13,7 @@ from memory.models import OpenTurn
 log = structlog.get_logger()
 
 
-def used_up(services: Services, turn: Turn, opened: OpenTurn) -> str:
+def used_up(services: Services, turn: Turn, open_turn: OpenTurn) -> str:
     """The honest sentence at a limit of tokens; "" when there is none in the way."""
     who, place = turn.context.actor_id, turn.context.chat_id
     limit = services.allowance.reached(services.now().date(), who, place)
@@ -21,5 +21,5 @@ def used_up(services: Services, turn: Turn, opened: OpenTurn) -> str:
         return ""
     timing.note(limit=limit)
     log.info("usage.limit_reached", turn_id=turn.id, limit=limit)
-    spoken = language(services, turn, opened)
-    return say(f"used-up-{limit}", spoken, zone=services.settings.zone.key)
+    reply_language = language(services, turn, open_turn)
+    return say(f"used-up-{limit}", reply_language, zone=services.settings.zone.key)

@@ -51,17 +51,17 @@ async def with_words(
     services: Services, request: TurnRequest
 ) -> tuple[TurnRequest, Unheard | None]:
     """The message with what was said in it as its text; else as it is, and why."""
-    written = request.written
-    sent = [one for one in request.attachments if one.kind == AUDIO]
+    written_message = request.written
+    recordings = [one for one in request.attachments if one.kind == AUDIO]
     in_p2p = request.chat_type == "p2p"
-    if written is None or not sent or not (in_p2p or follows(services, request)):
+    if written_message is None or not recordings or not (in_p2p or follows(services, request)):
         return request, None
-    words = await words_of(services, request, request.message_id, sent[0])
+    words = await words_of(services, request, request.message_id, recordings[0])
     if isinstance(words, Unheard):
         log.info("voice.unheard", reason=words.reason, code=words.code)
         return request, words
-    written = replace(written, attachments=(), template=words)
-    return replace(request, text=words, written=written), None
+    written_message = replace(written_message, attachments=(), template=words)
+    return replace(request, text=words, written=written_message), None
 
 
 async def words_of(
@@ -78,21 +78,21 @@ async def words_of(
             return Unheard(pieces)
         with waiting():
             async with asyncio.timeout(_RECOGNISED_WITHIN_S):
-                said = await asyncio.gather(*map(services.feishu.speech.recognise, pieces.pieces))
+                texts = await asyncio.gather(*map(services.feishu.speech.recognise, pieces.pieces))
     except ResourceTooLarge:
         return Unheard("long")
     except (TimeoutError, FeishuFailure) as exc:
         return _failed(services, exc)
     services.denials.allow(_DENIAL)
-    return " ".join(filter(None, said)) or Unheard("unclear")
+    return " ".join(filter(None, texts)) or Unheard("unclear")
 
 
-def not_heard(unheard: Unheard, spoken: Language) -> str:
+def not_heard(unheard: Unheard, reply_language: Language) -> str:
     """One sentence for who sent it, with what can be done."""
     minutes = MOST_SECONDS // 60
     return say(
         f"voice-{unheard.reason}",
-        spoken,
+        reply_language,
         minutes=minutes,
         scope=SPEECH,
         code=unheard.code,
@@ -105,8 +105,8 @@ class SayingWhy:
     def __init__(self, unheard: Unheard) -> None:
         self._unheard = unheard
 
-    async def __call__(self, services: Services, turn: Turn, opened: OpenTurn) -> Reply:
-        text = not_heard(self._unheard, language(services, turn, opened))
+    async def __call__(self, services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
+        text = not_heard(self._unheard, language(services, turn, open_turn))
         return Reply(text, means=refused("unreadable"))
 
 

@@ -27,30 +27,32 @@ _LONG_AGO = datetime.fromtimestamp(0, UTC)
 _WORD = re.compile(r"\d+(?:[:.,]\d+)*|[a-z\u00c0-\u024f]+|[\u3400-\u9fff]")
 
 
-def with_heard(opened: OpenTurn, heard: Iterable[MessageRecord]) -> OpenTurn:
-    """The turn with the lines of `heard` that the memory does not have: a thread in which listening
-    lapsed, or any place while the memory is away. Nothing of this bot's is among them."""
-    known = {one.message_id for one in opened.history}
+def with_heard(open_turn: OpenTurn, records: Iterable[MessageRecord]) -> OpenTurn:
+    """The turn with the lines of `records` that the memory does not have: a thread in which
+    listening lapsed, or any place while the memory is away. Nothing of this bot's is among them."""
+    window_ids = {one.message_id for one in open_turn.history}
     missing = [
-        _line(one) for one in heard if not one.ours and one.message_id not in known and one.content
+        _line(one)
+        for one in records
+        if not one.ours and one.message_id not in window_ids and one.content
     ]
     if not missing:
-        return opened
-    before = sorted((*opened.history[:-1], *missing), key=said_at)
-    return replace(opened, history=(*before, *opened.history[-1:]))
+        return open_turn
+    before = sorted((*open_turn.history[:-1], *missing), key=said_at)
+    return replace(open_turn, history=(*before, *open_turn.history[-1:]))
 
 
 def without_other_topics(
-    opened: OpenTurn, discussion: Discussion | None, question: str
+    open_turn: OpenTurn, discussion: Discussion | None, question: str
 ) -> OpenTurn:
     """The turn without the talk to nobody that belongs to other discussions than the question. All
     of it stays where the discussion is in doubt."""
     if discussion is None:
-        return opened
+        return open_turn
     on_topic = {one.message_id for one in discussion.of_topic(question)}
     other = {one.message_id for one in discussion.messages} - on_topic
-    kept = (one for one in opened.history if one.id >= 0 or one.message_id not in other)
-    return replace(opened, history=tuple(kept))
+    kept_lines = (one for one in open_turn.history if one.id >= 0 or one.message_id not in other)
+    return replace(open_turn, history=tuple(kept_lines))
 
 
 def _line(record: MessageRecord) -> StoredMessage:
@@ -80,27 +82,29 @@ def without_repeats(lines: Sequence[StoredMessage]) -> list[StoredMessage]:
     question_of = _questions(lines)
     with_tools = {question_of[place] for place, line in enumerate(lines) if line.tool_calls}
     last = len(lines) - 1
-    seen = {now: last} if (now := _asked(lines[-1])) else {}
+    last_asked = {now: last} if (now := _asked(lines[-1])) else {}
     just_asked = question_of[last - 1] if last else last
-    kept: list[StoredMessage] = []
+    kept_lines: list[StoredMessage] = []
     for place, line in enumerate(lines):
         asked_at = question_of[place]
         says = _asked(lines[asked_at])
-        is_first = seen.setdefault(says, asked_at) == asked_at
+        is_first = last_asked.setdefault(says, asked_at) == asked_at
         stays = asked_at in with_tools or (asked_at == just_asked and says != now)
         if not says or is_first or stays:
-            kept.append(line)
-    return kept
+            kept_lines.append(line)
+    return kept_lines
 
 
 def _questions(lines: Sequence[StoredMessage]) -> list[int]:
     """For each line the place of the one that it answers, or its own."""
-    asked: dict[str | None, int] = {}
+    question_counts: dict[str | None, int] = {}
     places: list[int] = []
     for place, line in enumerate(lines):
         if line.role == "user" and line.id >= 0:
-            asked[line.actor_id] = place
-        places.append(asked.get(line.actor_id, place) if line.role == "assistant" else place)
+            question_counts[line.actor_id] = place
+        places.append(
+            question_counts.get(line.actor_id, place) if line.role == "assistant" else place
+        )
     return places
 
 
@@ -113,12 +117,12 @@ def _asked(line: StoredMessage) -> str:
 
 def stale_answers(lines: Sequence[StoredMessage]) -> frozenset[int]:
     """The ids of the answers among `lines` that repeat a statement which a later one replaces."""
-    said = [one for one in lines if one.role == "user" and one.message_id]
-    by_id = {one.message_id: one for one in said}
-    by_time = {one.created_at: one for one in said}
+    statements = [one for one in lines if one.role == "user" and one.message_id]
+    by_id = {one.message_id: one for one in statements}
+    by_time = {one.created_at: one for one in statements}
     pairs = [
         (by_id[turn_id], by_time[until])
-        for turn_id, until in replaced([_statement(one) for one in said]).items()
+        for turn_id, until in replaced([_statement(one) for one in statements]).items()
         if until in by_time
     ]
     answers = [one for one in lines if one.role == "assistant"]
@@ -146,8 +150,8 @@ def _repeats(answer: StoredMessage, old: StoredMessage, new: StoredMessage) -> b
     does."""
     if said_at(answer) < said_at(old):
         return False
-    told, was, became = (_terms(one.content) for one in (answer, old, new))
-    return bool(told & (was - became)) and not told & (became - was)
+    answer_terms, was, became = (_terms(one.content) for one in (answer, old, new))
+    return bool(answer_terms & (was - became)) and not answer_terms & (became - was)
 
 
 def _terms(text: str) -> frozenset[tuple[str, ...]]:

@@ -9,26 +9,28 @@ from memory.models import OpenTurn, StoredMessage, WorkingMemory
 from memory.tables.notes import note_source
 
 
-def without_sources(opened: OpenTurn, hidden: Collection[str]) -> OpenTurn:
-    """`hidden` are ids of messages, turns, notes and threads. The question stays. Facts stay out
-    together: which of them comes from where is not told."""
-    memory, summary = opened.working_memory, opened.summary
+def without_sources(open_turn: OpenTurn, hidden_ids: Collection[str]) -> OpenTurn:
+    """`hidden_ids` are ids of messages, turns, notes and threads. The question stays. Facts stay
+    out together: which of them comes from where is not told."""
+    memory, summary = open_turn.working_memory, open_turn.summary
     return replace(
-        opened,
-        history=(*_without(opened.history[:-1], hidden), *opened.history[-1:]),
-        working_memory=WorkingMemory() if set(memory.turns) & set(hidden) else memory,
-        registry=tuple(one for one in opened.registry if note_source(str(one["id"])) not in hidden),
-        summary=None if summary and summary.source in hidden else summary,
+        open_turn,
+        history=(*_without(open_turn.history[:-1], hidden_ids), *open_turn.history[-1:]),
+        working_memory=WorkingMemory() if set(memory.turns) & set(hidden_ids) else memory,
+        registry=tuple(
+            one for one in open_turn.registry if note_source(str(one["id"])) not in hidden_ids
+        ),
+        summary=None if summary and summary.source in hidden_ids else summary,
     )
 
 
 def _without(
-    messages: Sequence[StoredMessage], hidden: Collection[str]
+    messages: Sequence[StoredMessage], hidden_ids: Collection[str]
 ) -> tuple[StoredMessage, ...]:
     """An answer that was shown under no id goes with the question before it."""
-    kept, asked = list[StoredMessage](), ""
+    kept_messages, question_id = list[StoredMessage](), ""
     for one in messages:
-        asked = one.message_id or "" if one.role == "user" else asked
-        if (one.message_id or asked) not in hidden:
-            kept.append(one)
-    return tuple(kept)
+        question_id = one.message_id or "" if one.role == "user" else question_id
+        if (one.message_id or question_id) not in hidden_ids:
+            kept_messages.append(one)
+    return tuple(kept_messages)

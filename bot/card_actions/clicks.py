@@ -78,7 +78,7 @@ async def handle_click(
         return
     request = await as_pressed(services, action, click, press, place, _words(press))
     request = replace(request, in_place=bool(press.payload.get("in_place")))
-    answered = handle_request(
+    answer_call = handle_request(
         services,
         request,
         received_ms,
@@ -86,18 +86,18 @@ async def handle_click(
         lease=lease,
     )
     if "form" in press.payload or request.in_place:  # drawn anew, it would forget what was chosen
-        await answered
+        await answer_call
         return
     if press.kind == "share":  # a refusal leaves its button as it was
-        await answered
+        await answer_call
         await redraw(services, click.message_id, click.tenant_key)
         return
-    await asyncio.gather(answered, redraw(services, click.message_id, click.tenant_key))
+    await asyncio.gather(answer_call, redraw(services, click.message_id, click.tenant_key))
 
 
 async def _may_ask(services: Services, click: Click, press: Press) -> bool:
     """Whether what a model wrote on the button may be said there."""
-    asked = memory_context(
+    asker_context = memory_context(
         chat_id=press.chat_id,
         root=press.root_id,
         subject=click.operator_id,
@@ -105,7 +105,7 @@ async def _may_ask(services: Services, click: Click, press: Press) -> bool:
         tenant_key=click.tenant_key,
         chat_type="p2p" if press.chat_type == "p2p" else "group",
     )
-    if await may_be_told(services, asked, press):
+    if await may_be_told(services, asker_context, press):
         return True
     log.info("click.closed_document", button_id=click.button_id)
     return False
@@ -131,19 +131,19 @@ async def ask_again(
 ) -> None:
     """Asks the question of the card again, in a turn of its own. After a crash that turn is there
     already (`used`) and goes on. `at_ms`: when somebody pressed, 0: nobody did."""
-    found = await HandleStore(services.rpc).press(touch)
-    log.info("again", verdict=found.verdict, turn_id=found.turn_id)
-    if found.verdict not in ("accepted", "used") or not found.question:
+    press = await HandleStore(services.rpc).press(touch)
+    log.info("again", verdict=press.verdict, turn_id=press.turn_id)
+    if press.verdict not in ("accepted", "used") or not press.question:
         return
-    chat_id, root = place_of(found.conversation_id)
-    kind = found.chat_type or "group"
+    chat_id, root = place_of(press.conversation_id)
+    kind = press.chat_type or "group"
     place = in_conversation(services, chat_id, root, kind, touch.message_id)
     saying = Saying(touch.operator_id, touch.tenant_key, at_ms or received_ms, own_tenant)
     request = await as_said(
-        services, saying, found.origin(), place, found.question, about=found.subject
+        services, saying, press.origin(), place, press.question, about=press.subject
     )
-    if edited := await edited_question(services, request, found.turn_id):
-        request = replace(request, text=edited)
+    if edited_text := await edited_question(services, request, press.turn_id):
+        request = replace(request, text=edited_text)
     await asyncio.gather(
         handle_request(services, request, received_ms, lease=lease),
         redraw(services, touch.message_id, touch.tenant_key, again=False),
@@ -155,7 +155,9 @@ async def _show(
 ) -> None:
     """Asks the question of the group again, where only the presser reads."""
     where = press.payload
-    shown = AnswerPlace(where, beside=click.chat_id == where["chat_id"], card_id=click.message_id)
+    answer_place = AnswerPlace(
+        where, beside=click.chat_id == where["chat_id"], card_id=click.message_id
+    )
     group = memory_context(
         chat_id=where["chat_id"],
         root=where["root_id"],
@@ -164,13 +166,13 @@ async def _show(
         tenant_key=click.tenant_key,
         chat_type="group",
     )
-    asked = await services.store.said(group, where["turn_id"])
-    if asked is None:  # taken back just now
+    question = await services.store.said(group, where["turn_id"])
+    if question is None:  # taken back just now
         log.info("private.question_gone", button_id=click.button_id)
         return
     place = where_alone(press)
-    request = await as_pressed(services, action, click, press, place, asked.content)
-    await answer_privately(services, request, received_ms, shown)
+    request = await as_pressed(services, action, click, press, place, question.content)
+    await answer_privately(services, request, received_ms, answer_place)
 
 
 def _words(press: Press) -> str:

@@ -43,54 +43,57 @@ def answering_of(press: Press, action: CardAction) -> Answering | None:
 async def pressed(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     *,
     press: Press,
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> Reply:
     """What a feature's button does. It can be repeated after a crash."""
-    spoken = press.payload.get("language") or language(services, turn, opened)
+    reply_language = press.payload.get("language") or language(services, turn, open_turn)
     beside = press.payload.get("beside", "")
-    asked = PressTurn(
+    press_turn = PressTurn(
         turn.context,
         turn.chat_type,
-        spoken,
+        reply_language,
         turn.id,
         beside,
         press=press,
         values=values,
-        attempts=opened.attempts,
+        attempts=open_turn.attempts,
         pressed_ms=turn.received_ms,
         asked_ms=turn.request.create_time_ms,
     )
-    return await PRESSES[press_name(press)](services, asked)
+    return await PRESSES[press_name(press)](services, press_turn)
 
 
-async def decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
+async def decided(services: Services, turn: Turn, open_turn: OpenTurn, *, press: Press) -> Reply:
     """A confirmed action is done at most once: after a crash in between it is not done again."""
-    spoken = cast(Language, press.payload["language"])
+    reply_language = cast(Language, press.payload["language"])
     if press.payload["decision"] != "confirm":
-        return Reply(texts.say("cancelled", spoken))
-    if opened.attempts > 1:
-        return Reply(texts.say("interrupted", spoken))
+        return Reply(texts.say("cancelled", reply_language))
+    if open_turn.attempts > 1:
+        return Reply(texts.say("interrupted", reply_language))
     action = _action(press)
     if not await may_be_told(services, turn.context, press):
-        return Reply(WORDING.tell(of_closed_document(), spoken))
+        return Reply(WORDING.tell(of_closed_document(), reply_language))
     if _opens_a_note(action):
         outcome = await _share_note(services, turn, str(action.arguments["note_id"]))
         record = _record(action, outcome.result, ok=outcome.ok)
-        return Reply(WORDING.tell(outcome, spoken), tool_calls=(record,))
-    if performed := await _performed_here(services, turn, action, spoken):
-        said, record = performed
-        return Reply(said, tool_calls=(record,))
+        return Reply(WORDING.tell(outcome, reply_language), tool_calls=(record,))
+    if performance := await _performed_here(services, turn, action, reply_language):
+        outcome_text, record = performance
+        return Reply(outcome_text, tool_calls=(record,))
     try:
         result = await _perform_outside(services, action)
     except ActionAlreadyRun:
-        return Reply(texts.say("interrupted", spoken))
+        return Reply(texts.say("interrupted", reply_language))
     except ServerDown:
-        return Reply(texts.say("no-such-action", spoken))
+        return Reply(texts.say("no-such-action", reply_language))
     record = _record(action, result.text, ok=result.ok)
-    return Reply(texts.result(result.text, done=result.ok, language=spoken), tool_calls=(record,))
+    return Reply(
+        texts.result(result.text, succeeded=result.ok, language=reply_language),
+        tool_calls=(record,),
+    )
 
 
 async def may_be_told(services: Services, here: AgentMemoryContext, press: Press) -> bool:

@@ -108,13 +108,13 @@ async def pressing(
     return partial(_press, click=click)
 
 
-async def _press(services: Services, turn: Turn, opened: OpenTurn, *, click: Click) -> Reply:
+async def _press(services: Services, turn: Turn, open_turn: OpenTurn, *, click: Click) -> Reply:
     """Presses the button, unless somebody was faster: then the words go to the model."""
     press = await ButtonStore(services.rpc).press(click)
     log.info("consent", button_id=click.button_id, verdict=press.verdict)
     if press.verdict != "accepted":
-        return await answer_question(services, turn, opened)
+        return await answer_question(services, turn, open_turn)
     act = pressed if press_name(press) in PRESSES else decided
-    reply = await act(services, turn, opened, press=press)
+    reply = await act(services, turn, open_turn, press=press)
     await redraw(services, click.message_id, click.tenant_key)
     return reply

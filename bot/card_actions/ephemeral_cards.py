@@ -46,17 +46,17 @@ async def press_beside(
     request = await as_pressed(services, action, click, press, place, words)
     target = Aside(click.operator_id, click.chat_id)
     answering = partial(_pressed, press=press, values=action.form_value)
-    shown = await answer_alone(services, request, received_ms, target, answering)
-    if shown.outcome != "failed":
+    outcome = await answer_alone(services, request, received_ms, target, answering)
+    if outcome.outcome != "failed":
         await take_away(services, click.message_id)
 
 
 async def _pressed(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press, values: Mapping[str, Any]
+    services: Services, turn: Turn, open_turn: OpenTurn, *, press: Press, values: Mapping[str, Any]
 ) -> Reply:
     language = cast(Language, press.payload["language"])
     if press.payload.get("decision") == "cancel":
         here = FeatureTurn(turn.context, turn.chat_type, language, turn.id, press.payload["beside"])
         left = await items.show_items(services, here)
         return replace(left, text=f"{texts.say('cancelled', language)}\n\n{left.text}")
-    return await pressed(services, turn, opened, press=press, values=values)
+    return await pressed(services, turn, open_turn, press=press, values=values)

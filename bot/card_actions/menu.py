@@ -35,10 +35,10 @@ async def handle_menu_press(
     """Answers a press once, however often Feishu tells of it. Raises what is worth another attempt.
     Who presses an item that has no command is told which have one."""
     key = press.key.strip().lstrip("/／").lower()
-    known = key in WORDS
-    log.info("menu", event_key=press.key[:_KEY_CHARS], known=known)
+    is_command = key in WORDS
+    log.info("menu", event_key=press.key[:_KEY_CHARS], known=is_command)
     request = await _request(services, press, f"/{key}")
-    answering = None if known else partial(_no_such_item, key=press.key)
+    answering = None if is_command else partial(_no_such_item, key=press.key)
     await handle_request(services, request, received_ms, answering=answering, lease=lease)
 
 
@@ -58,8 +58,8 @@ async def _request(services: Services, press: MenuPress, text: str) -> TurnReque
     )
 
 
-async def _no_such_item(services: Services, turn: Turn, opened: OpenTurn, *, key: str) -> Reply:
-    spoken = language(services, turn, opened)
-    shown = markup.as_words(key[:_KEY_CHARS])
+async def _no_such_item(services: Services, turn: Turn, open_turn: OpenTurn, *, key: str) -> Reply:
+    reply_language = language(services, turn, open_turn)
+    key_words = markup.as_words(key[:_KEY_CHARS])
     keys = ", ".join(f"`{one.key}`" for one in manifest.MENU)
-    return Reply(say("no-such-item", spoken, key=shown, keys=keys))
+    return Reply(say("no-such-item", reply_language, key=key_words, keys=keys))

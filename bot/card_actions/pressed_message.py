@@ -123,8 +123,8 @@ async def _thread_of(services: Services, message_id: str) -> str:
     """Feishu's id of the thread a message stands in; "" where Feishu does not say."""
     try:
         async with asyncio.timeout(_LOOK_UP_S):
-            found = await services.feishu.get_message(message_id)
+            messages = await services.feishu.get_message(message_id)
     except (TimeoutError, FeishuFailure) as exc:
         log.info("click.thread_unknown", error=type(exc).__name__)
         return ""
-    return found[0].thread_id if found else ""
+    return messages[0].thread_id if messages else ""

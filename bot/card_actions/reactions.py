@@ -52,10 +52,10 @@ async def _keep_feedback(services: Services, reaction: Reaction, *, helpful: boo
         reaction.open_id,
         reaction.tenant_key,
         helpful=helpful,
-        gone=reaction.gone,
+        is_withdrawn=reaction.gone,
     )
     if verdict != "unknown":
-        metrics.count_feedback("reaction", helpful=helpful, kept=verdict == "thanks")
+        metrics.count_feedback("reaction", helpful=helpful, is_kept=verdict == "thanks")
         log.info("feedback", message_id=reaction.message_id, helpful=helpful, verdict=verdict)
 
 
@@ -68,38 +68,38 @@ async def _answer_of(
         "p_tenant_key": reaction.tenant_key,
         "p_operator_id": reaction.open_id,
     }
-    asked = await services.rpc.call("card_asked", params, None)
-    if asked is None:
+    card_question = await services.rpc.call("card_asked", params, None)
+    if card_question is None:
         return False
-    origin = Origin("reaction", asked["turn_id"])
+    origin = Origin("reaction", card_question["turn_id"])
     asker = memory_context(
-        chat_id=asked["chat_id"],
-        root=asked["root_id"],
+        chat_id=card_question["chat_id"],
+        root=card_question["root_id"],
         subject=reaction.open_id,
         actor=reaction.open_id,
         tenant_key=reaction.tenant_key,
-        chat_type="p2p" if asked["chat_type"] == "p2p" else "group",
+        chat_type="p2p" if card_question["chat_type"] == "p2p" else "group",
     )
     answering = await pressing(
         services, asker, consent, event_id=origin.turn_id, card_id=reaction.message_id
     )
-    question = _question(services, reaction, asked)
+    question = _question(services, reaction, card_question)
     if not question and not answering:
         return False
     services.rates.count(Asker(reaction.tenant_key, reaction.open_id), received_ms / 1000)
     log.info("reaction", message_id=reaction.message_id, consent=consent)
-    root = "" if asked["root_id"] == MAIN_ROOT else asked["root_id"]
-    place = Place(asked["chat_id"], asked["chat_type"], root, reaction.message_id)
+    root = "" if card_question["root_id"] == MAIN_ROOT else card_question["root_id"]
+    place = Place(card_question["chat_id"], card_question["chat_type"], root, reaction.message_id)
     saying = Saying(reaction.open_id, reaction.tenant_key, reaction.at_ms)
-    words = say(f"consent-{consent}", language_of([question or asked["content"]]))
+    words = say(f"consent-{consent}", language_of([question or card_question["content"]]))
     request = await as_said(services, saying, origin, place, words)
     await handle_request(services, request, received_ms, answering=answering, lease=lease)
     return True
 
 
-def _question(services: Services, reaction: Reaction, asked: Mapping[str, Any]) -> str:
+def _question(services: Services, reaction: Reaction, card_question: Mapping[str, Any]) -> str:
     """The question that the card ends with, if yes or no answers it."""
-    known = services.people.of(reaction.tenant_key).known
-    text = markup.AT_TAG.sub("", asked["content"])  # whom it addresses asks nothing
-    question = last_question(from_card(text, known, unescape=markup.unescape))
+    known_names = services.people.of(reaction.tenant_key).known
+    text = markup.AT_TAG.sub("", card_question["content"])  # whom it addresses asks nothing
+    question = last_question(from_card(text, known_names, unescape=markup.unescape))
     return question if question and asks_for_consent(question) else ""

@@ -62,14 +62,14 @@ def everybody_can_open(
 
 def other_groups(sharing: Sharing, chat_id: str) -> list[str]:
     """The other groups that it is shared with."""
-    shared = (member for kind, member in sharing.collaborators if kind == "openchat")
-    return sorted(one for one in shared if one != chat_id)
+    chat_ids = (member for kind, member in sharing.collaborators if kind == "openchat")
+    return sorted(one for one in chat_ids if one != chat_id)
 
 
 def with_members(sharing: Sharing, people: Collection[str]) -> Sharing:
     """The same with the people of a group that it is shared with, who can open it as if by name."""
-    named = frozenset(("openid", one) for one in people)
-    return replace(sharing, collaborators=sharing.collaborators | named)
+    members = frozenset(("openid", one) for one in people)
+    return replace(sharing, collaborators=sharing.collaborators | members)
 
 
 def _can_open(sharing: Sharing, chat_id: str, listener: GroupListener) -> bool:

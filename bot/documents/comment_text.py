@@ -37,15 +37,15 @@ def mentioned_in(reply: CommentReply) -> tuple[str, ...]:
     return tuple(id for one in people if (id := as_text(one.get("user_id"))))
 
 
-def replies_of(text: str, addressee: str, *, shortened: str) -> list[str]:
+def replies_of(text: str, addressee: str, *, note: str) -> list[str]:
     """The replies that say `text` to `addressee`, an open id: in parts where it is long. What does
-    not fit into three is left out, and `shortened` stands in its place."""
+    not fit into three is left out, and `note` stands in its place."""
     parts, rest = list[str](), plain(text)
     while rest and len(parts) < MOST_REPLIES:
         part, rest = _part(rest, LONGEST)
         parts.append(part)
     if rest:
-        parts[-1] = f"{_part(parts[-1], LONGEST - len(shortened) - 2)[0]}\n\n{shortened}"
+        parts[-1] = f"{_part(parts[-1], LONGEST - len(note) - 2)[0]}\n\n{note}"
     first, *others = parts or [""]
     return [f"{markup.at_tag(addressee)} {first}", *others]
 
@@ -65,9 +65,9 @@ def is_said(reply: CommentReply, content: str) -> bool:
 
 def plain(text: str) -> str:
     """Markdown as plain text: comments show marks as they are written."""
-    said = _SPAN.sub(r"\1", _FENCE.sub("", _HEADING.sub("", text)))
-    said = _LINK.sub(lambda link: _link(link[1], link[2]), _EMPHASIS.sub(r"\2", said))
-    return said.strip()
+    text_left = _SPAN.sub(r"\1", _FENCE.sub("", _HEADING.sub("", text)))
+    text_left = _LINK.sub(lambda link: _link(link[1], link[2]), _EMPHASIS.sub(r"\2", text_left))
+    return text_left.strip()
 
 
 def _link(label: str, target: str) -> str:
@@ -79,8 +79,10 @@ def _part(text: str, longest: int) -> tuple[str, str]:
     rest."""
     if len(text) <= longest:
         return text, ""
-    found = ([one.start() for one in end.finditer(text, longest // 2, longest)] for end in _ENDS)
-    at = next((ends[-1] for ends in found if ends), longest)
+    end_positions = (
+        [one.start() for one in end.finditer(text, longest // 2, longest)] for end in _ENDS
+    )
+    at = next((ends[-1] for ends in end_positions if ends), longest)
     return text[:at].rstrip(), text[at:].lstrip()
 
 
@@ -93,11 +95,11 @@ def _words(element: Mapping[str, Any], names: Mapping[str, str], without: str) -
 
 def _told(elements: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Mentions and words, joined where they stand side by side, spaces at the ends apart."""
-    told: list[tuple[str, str]] = []
+    spans: list[tuple[str, str]] = []
     for one in map(as_dict, elements):
         person = as_text(as_dict(one.get("person")).get("user_id"))
         kind, value = ("person", person) if person else ("text", _words(one, {}, ""))
-        if kind == "text" and told and told[-1][0] == "text":
-            value, _ = told.pop()[1] + value, None
-        told.append((kind, value))
-    return [(kind, " ".join(value.split())) for kind, value in told if value.strip()]
+        if kind == "text" and spans and spans[-1][0] == "text":
+            value, _ = spans.pop()[1] + value, None
+        spans.append((kind, value))
+    return [(kind, " ".join(value.split())) for kind, value in spans if value.strip()]

@@ -75,16 +75,19 @@ def outline(document: ReadDocument) -> str:
     return "\n".join([*lines, *([f"… and {more} more sections"] if more > 0 else [])])
 
 
-def chosen_section(document: ReadDocument, wanted: str) -> Section | None:
-    """The section of that number or heading; else the first whose heading contains `wanted`."""
-    wanted = wanted.strip()
-    if wanted.isascii() and wanted.isdigit():
-        number = int(wanted[:9])
+def chosen_section(document: ReadDocument, wanted_title: str) -> Section | None:
+    """The section of that number or heading; else the first whose heading contains
+    `wanted_title`."""
+    wanted_title = wanted_title.strip()
+    if wanted_title.isascii() and wanted_title.isdigit():
+        number = int(wanted_title[:9])
         return document.sections[number - 1] if 1 <= number <= len(document.sections) else None
-    name = wanted.casefold()
-    titled = [(one.title.casefold(), one) for one in document.sections] if name else []
-    exact = (one for title, one in titled if title == name)
-    return next(exact, None) or next((one for title, one in titled if name in title), None)
+    name = wanted_title.casefold()
+    sections_by_title = [(one.title.casefold(), one) for one in document.sections] if name else []
+    exact = (one for title, one in sections_by_title if title == name)
+    return next(exact, None) or next(
+        (one for title, one in sections_by_title if name in title), None
+    )
 
 
 def comment_lines(document: ReadDocument, names: Mapping[str, str]) -> list[str]:

@@ -43,9 +43,9 @@ async def documents_shown_in(
     kind, token = document.kind, document.token
     if kind == "wiki":
         node = await calls.wiki_node(token, as_user)
-        shown = Document(node.kind, node.token)
-        return await documents_shown_in(calls, shown, as_user) | (
-            frozenset() if node.is_origin else {shown}
+        embedded = Document(node.kind, node.token)
+        return await documents_shown_in(calls, embedded, as_user) | (
+            frozenset() if node.is_origin else {embedded}
         )
     if kind == "docx":
         return await _embedded(calls, token, as_user) - {document}
@@ -59,14 +59,14 @@ async def documents_shown_in(
 
 
 async def _embedded(calls: DocumentCalls, token: str, as_user: str) -> frozenset[Document]:
-    found, count = set[Document](), 0
+    documents, count = set[Document](), 0
     async for block in calls.docx_blocks(token, as_user):
         count += 1
         if count > MOST_BLOCKS:
             raise ShowsEachSomethingElse
         if block.get("block_type") not in _OF_THE_DOCUMENT:
-            found.add(_shown_by(block))
-    return frozenset(found)
+            documents.add(_shown_by(block))
+    return frozenset(documents)
 
 
 def _shown_by(block: Mapping[str, Any]) -> Document:

@@ -117,16 +117,16 @@ class GroupAudience:
         self, document: Document, token: str, members: Collection[FeishuPerson]
     ) -> Seen:
         """What Feishu says of the document and of all that it shows parts of."""
-        waiting, shown = [document], {document}
+        waiting, seen_documents = [document], {document}
         while waiting:
             document = waiting.pop()
-            seen = await self._look_at_sharing(document, token, members)
-            if seen != "open":
-                return seen
-            parts = await documents_shown_in(self._calls, document, token) - shown
+            sight = await self._look_at_sharing(document, token, members)
+            if sight != "open":
+                return sight
+            parts = await documents_shown_in(self._calls, document, token) - seen_documents
             waiting += parts
-            shown |= parts
-            if len(shown) > _MOST_SHOWN:
+            seen_documents |= parts
+            if len(seen_documents) > _MOST_SHOWN:
                 return "closed"
         return "open"
 
@@ -152,12 +152,12 @@ class GroupAudience:
         if self._group.members_of is None:
             return []
         try:
-            found = await self._group.members_of(group)
+            members = await self._group.members_of(group)
         except FeishuFailure as failure:
             log.info("documents.group_unknown", error=type(failure).__name__)
             passes = not isinstance(failure, FeishuError) or failure.action in _PASSES
             return None if passes else []
-        return [one.open_id for one in found if one.tenant_key == self._group.tenant_key]
+        return [one.open_id for one in members if one.tenant_key == self._group.tenant_key]
 
     def _listener(self, member: FeishuPerson) -> GroupListener:
         return GroupListener(member.open_id, member.tenant_key == self._group.tenant_key)

@@ -43,9 +43,9 @@ class DocumentLink:
     def url(self) -> str:
         """The link without what it says of views and people."""
         path = next(path for path, kind in _KINDS.items() if kind == self.kind)
-        asked = {"bitable": "?table=", "sheet": "?sheet="}.get(self.kind, "?table=")
+        parameter = {"bitable": "?table=", "sheet": "?sheet="}.get(self.kind, "?table=")
         return f"https://{self.host}/{path}/{self.token}" + (
-            f"{asked}{self.table}" if self.table else ""
+            f"{parameter}{self.table}" if self.table else ""
         )
 
 
@@ -74,5 +74,5 @@ def without_links(text: str) -> str:
 
 def links_in(text: str) -> list[DocumentLink]:
     """The links to documents in a text, each once, at most five."""
-    found = (document_link(one) for one in _URL.findall(text))
-    return list(dict.fromkeys(link for link in found if link))[:MOST_LINKS]
+    candidates = (document_link(one) for one in _URL.findall(text))
+    return list(dict.fromkeys(link for link in candidates if link))[:MOST_LINKS]

@@ -30,17 +30,17 @@ def sections_of(markdown: str) -> tuple[list[Section], list[Cut]]:
     text, tables = _with_rows(text)
     if tables > MOST_TABLES:
         cuts.append("tables")
-    found: list[Section] = []
+    sections: list[Section] = []
     title, level, lines = "", 0, list[str]()
     for line, is_code in _lines(text):
         heading = None if is_code else _HEADING.fullmatch(line.rstrip())
         if heading is None:
             lines.append(line if is_code else _plain(line))
             continue
-        found.append(Section(title, level, _joined(lines)))
+        sections.append(Section(title, level, _joined(lines)))
         title, level, lines = _plain(heading[2])[:_LONGEST_TITLE], len(heading[1]), []
-    found.append(Section(title, level, _joined(lines)))
-    return [one for one in found if one.title or one.text], cuts
+    sections.append(Section(title, level, _joined(lines)))
+    return [one for one in sections if one.title or one.text], cuts
 
 
 def _within(markdown: str) -> tuple[str, list[Cut]]:
@@ -55,10 +55,10 @@ def _with_rows(text: str) -> tuple[str, int]:
     """Each table as lines `a | b`, the first two hundred; and how many there are."""
     count = 0
 
-    def rows(found: re.Match[str]) -> str:
+    def rows(match: re.Match[str]) -> str:
         nonlocal count
         count += 1
-        return f"\n{_rows(found[0])}\n" if count <= MOST_TABLES else "\n"
+        return f"\n{_rows(match[0])}\n" if count <= MOST_TABLES else "\n"
 
     return _TABLE.sub(rows, text), count
 

@@ -23,18 +23,21 @@ class PersonDocuments:
     that not; what was read is kept until the turn ends, for its further sections."""
 
     def __init__(
-        self, reader: DocumentReader, access_token: AccessToken, renewed: AccessToken | None = None
+        self,
+        reader: DocumentReader,
+        access_token: AccessToken,
+        renewed_token: AccessToken | None = None,
     ) -> None:
         self._reader = reader
         self._access_token = access_token
-        self._renewed = renewed
+        self._renewed = renewed_token
         self._read: dict[DocumentLink | str, ReadDocument] = {}
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
         """The document behind a link."""
         link = document_link(url) or url  # what else a URL carries leads to the same document
-        if known := self._read.get(link):
-            return known
+        if previous := self._read.get(link):
+            return previous
         document = await self._as_person(lambda token: self._reader.read(url, token))
         if isinstance(document, ReadDocument):
             self._read[link] = document
@@ -55,10 +58,10 @@ class PersonDocuments:
     ) -> _Read | UnreadDocument:
         """What `make` gives with their token, and once more with another where Feishu does not take
         that."""
-        found: _Read | UnreadDocument = await self._made(make, self._access_token)
-        if isinstance(found, UnreadDocument) and found.reason == "token" and self._renewed:
+        outcome: _Read | UnreadDocument = await self._made(make, self._access_token)
+        if isinstance(outcome, UnreadDocument) and outcome.reason == "token" and self._renewed:
             return await self._made(make, self._renewed)
-        return found
+        return outcome
 
     async def _made(
         self, make: Callable[[str], Awaitable[_Read | UnreadDocument]], source: AccessToken

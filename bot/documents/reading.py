@@ -73,9 +73,9 @@ class DocumentReader:
     ) -> bool | UnreadDocument:
         """Returns whether all who can open the document see the same in it, as far as Feishu tells
         this person. Never raises FeishuFailure."""
-        shown = Document(document.kind, document.token)
+        embedded = Document(document.kind, document.token)
         try:
-            return not await documents_shown_in(self._calls, shown, access_token)
+            return not await documents_shown_in(self._calls, embedded, access_token)
         except ShowsEachSomethingElse:
             return False
         except FeishuFailure as failure:
@@ -85,10 +85,10 @@ class DocumentReader:
     async def search(self, query: str, access_token: str) -> list[FoundDocument] | UnreadDocument:
         """Documents that the person can open; those of other companies are left out."""
         try:
-            found = await self._calls.search(query, access_token)
+            results = await self._calls.search(query, access_token)
         except FeishuFailure as failure:
             return unread(failure)
-        return [one for one in found if not one.is_foreign]
+        return [one for one in results if not one.is_foreign]
 
     async def _document(self, link: DocumentLink, as_user: str) -> ReadDocument | UnreadDocument:
         kind, token, title = str(link.kind), link.token, ""
@@ -115,15 +115,15 @@ class DocumentReader:
     async def _sheet(self, link: DocumentLink, token: str, as_user: str) -> ReadDocument:
         title = await self._calls.spreadsheet_title(token, as_user)
         tabs = await self._calls.sheet_tabs(token, as_user)
-        chosen = [one for one in tabs if one.sheet_id == link.table] or tabs
+        chosen_tabs = [one for one in tabs if one.sheet_id == link.table] or tabs
         sections, left = list[Section](), MOST_ROWS
-        for tab in chosen:
+        for tab in chosen_tabs:
             rows = await self._rows_of(token, tab, left, as_user)
             left -= len(rows)
             sections.append(_table_section(tab.title, rows))
-        wanted = sum(one.rows for one in chosen)
+        row_count = sum(one.rows for one in chosen_tabs)
         comments, cuts = await self._comments(token, "sheet", as_user)
-        cut: tuple[Cut, ...] = ("rows",) if wanted > MOST_ROWS else ()
+        cut: tuple[Cut, ...] = ("rows",) if row_count > MOST_ROWS else ()
         return ReadDocument(
             link.url, token, "sheet", title, parted(sections), comments, (*cut, *cuts)
         )
@@ -142,11 +142,11 @@ class DocumentReader:
     async def _base(self, link: DocumentLink, token: str, title: str, as_user: str) -> ReadDocument:
         title = title or await self._calls.base_title(token, as_user)
         tables = await self._calls.base_tables(token, as_user)
-        chosen = [one for one in tables if one[0] == link.table] or tables
+        chosen_tables = [one for one in tables if one[0] == link.table] or tables
         sections, cuts, left = list[Section](), set[Cut](), MOST_ROWS
-        if len(chosen) > MOST_BASE_TABLES:
+        if len(chosen_tables) > MOST_BASE_TABLES:
             cuts.add("tables")
-        for table_id, name in chosen[:MOST_BASE_TABLES]:
+        for table_id, name in chosen_tables[:MOST_BASE_TABLES]:
             rows, more = await self._records_of(token, table_id, left, as_user)
             left -= len(rows) - 1
             if more:
@@ -173,15 +173,15 @@ class DocumentReader:
         self, token: str, kind: str, as_user: str
     ) -> tuple[tuple[Comment, ...], tuple[Cut, ...]]:
         """Comments are an addition: without them the document is read all the same, and says so."""
-        found: list[Comment] = []
+        comments: list[Comment] = []
         try:
             async for comment in _within(self._calls.comments(token, kind, as_user)):
-                found += _comments_of(comment)
+                comments += _comments_of(comment)
         except FeishuFailure as failure:
             _log.info("documents.comments_unread", reason=unread(failure).reason)
-            return tuple(found), ("comments",)
-        cut: tuple[Cut, ...] = ("comments",) if len(found) > MOST_COMMENTS else ()
-        return tuple(found[:MOST_COMMENTS]), cut
+            return tuple(comments), ("comments",)
+        cut: tuple[Cut, ...] = ("comments",) if len(comments) > MOST_COMMENTS else ()
+        return tuple(comments[:MOST_COMMENTS]), cut
 
 
 async def _within(comments: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
@@ -196,10 +196,10 @@ async def _within(comments: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict
 
 def _comments_of(comment: dict[str, Any]) -> list[Comment]:
     """A comment and the replies to it."""
-    quote, solved = as_text(comment.get("quote")), comment.get("is_solved") is True
+    quote, is_solved = as_text(comment.get("quote")), comment.get("is_solved") is True
     replies = as_list(as_dict(comment.get("reply_list")).get("replies"))
     return [
-        Comment(text, quote, as_text(as_dict(reply).get("user_id")), solved)
+        Comment(text, quote, as_text(as_dict(reply).get("user_id")), is_solved)
         for reply in replies
         if (text := _reply_text(as_dict(reply)))
     ]

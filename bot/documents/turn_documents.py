@@ -47,8 +47,8 @@ class TurnDocuments:
         document = await self._own.read(url)
         if isinstance(document, UnreadDocument):
             self._note_refusal(document)
-            told = self._audience is None or document.reason not in _OF_A_DOCUMENT
-            return document if told else NOT_THERE
+            may_tell = self._audience is None or document.reason not in _OF_A_DOCUMENT
+            return document if may_tell else NOT_THERE
         link = document_link(document.url)
         if link is None or not await self._may_tell(link):
             self._withheld = True
@@ -63,20 +63,20 @@ class TurnDocuments:
 
     async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:
         """The best of the documents that may be told of. Raises `StoreError`."""
-        found = await self._own.search(query)
-        if isinstance(found, UnreadDocument):
-            self._note_refusal(found)
-            return found
-        told = []
-        for one in found[:_MOST_FOUND]:
+        results = await self._own.search(query)
+        if isinstance(results, UnreadDocument):
+            self._note_refusal(results)
+            return results
+        visible_results = []
+        for one in results[:_MOST_FOUND]:
             link = document_link(one.url)
             if link and await self._may_tell(link):
                 text = f"{one.title}\n{one.summary}"
                 if not await self._note(link, text, self._open_ago_s(link)):
                     return UnreadDocument("unavailable")
-                told.append(one)
-        self._withheld = self._withheld or bool(found and not told)
-        return told
+                visible_results.append(one)
+        self._withheld = self._withheld or bool(results and not visible_results)
+        return visible_results
 
     async def may_still_be_told(self) -> bool:
         """Whether everybody can open all that was read, asked again where a minute has passed."""

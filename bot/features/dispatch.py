@@ -21,47 +21,49 @@ from memory.models import OpenTurn
 from memory.outcomes import ANSWERED, BY_COMMAND, apologised
 
 
-async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+async def answer(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
     """A command to the bot is carried out; everything else is for the model."""
-    limited = turn.heard.decision.reason is Reason.RATE_LIMITED
-    reply = None if limited else await answer_words(services, turn, opened)
+    is_limited = turn.heard.decision.reason is Reason.RATE_LIMITED
+    reply = None if is_limited else await answer_words(services, turn, open_turn)
     if reply is None:
-        return await answer_by_model(services, turn, opened)
+        return await answer_by_model(services, turn, open_turn)
     return replace(reply, means=BY_COMMAND) if reply.means == ANSWERED else reply
 
 
-async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Reply | None:
+async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply | None:
     """What needs no model; None for everything else."""
     if command := _command(services, turn):
-        asked = CommandTurn(
+        command_turn = CommandTurn(
             turn.context,
             turn.chat_type,
-            language(services, turn, opened),
+            language(services, turn, open_turn),
             turn.id,
             asked_ms=turn.request.create_time_ms,
             command=command,
             turn=turn,
-            opened=opened,
+            opened=open_turn,
         )
-        if reply := await answer_command(services, asked):
+        if reply := await answer_command(services, command_turn):
             return reply
-    if unknown := _unknown(services, turn, opened):
+    if unknown := _unknown(services, turn, open_turn):
         return Reply(unknown)
     return None
 
 
-async def answer_command(services: Services, asked: CommandTurn) -> Reply | None:
+async def answer_command(services: Services, command_turn: CommandTurn) -> Reply | None:
     """Does what was asked; None when the words were no command after all."""
-    name = asked.command.name
+    name = command_turn.command.name
     try:
-        conversations = ChatConversations(services.rpc, asked.context)
-        if asked.command.only_when_quiet and not await conversations.is_quiet():
+        conversations = ChatConversations(services.rpc, command_turn.context)
+        if command_turn.command.only_when_quiet and not await conversations.is_quiet():
             return None
-        if name in PERSONAL_COMMANDS and not asked.context.speaks_for_self:
-            return Reply(texts.say("only-yourself", asked.language))
-        return await COMMAND_FUNCTIONS[name](services, asked)
+        if name in PERSONAL_COMMANDS and not command_turn.context.speaks_for_self:
+            return Reply(texts.say("only-yourself", command_turn.language))
+        return await COMMAND_FUNCTIONS[name](services, command_turn)
     except StoreUnavailable:
-        return Reply(texts.say("memory-away", asked.language), means=apologised("memory_away"))
+        return Reply(
+            texts.say("memory-away", command_turn.language), means=apologised("memory_away")
+        )
 
 
 def _command(services: Services, turn: Turn) -> Command | None:
@@ -75,10 +77,10 @@ def _command(services: Services, turn: Turn) -> Command | None:
     return command if decision.is_outright else None
 
 
-def _unknown(services: Services, turn: Turn, opened: OpenTurn) -> str:
+def _unknown(services: Services, turn: Turn, open_turn: OpenTurn) -> str:
     """What is said to a slash word that is no command, where the bot is surely meant."""
     outright = turn.heard.decision.is_outright
     in_own_thread = turn.request.in_thread and turn.heard.decision.reason is Reason.RECENT_FOLLOWUP
     if not turn.question.startswith(("/", "／")) or not (outright or in_own_thread):
         return ""
-    return answer_unknown(turn.question, language(services, turn, opened))
+    return answer_unknown(turn.question, language(services, turn, open_turn))

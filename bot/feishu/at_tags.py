@@ -50,5 +50,5 @@ def _people(attributes: str, label: str, resolve: Resolve) -> str:
 
 
 def _listed(values: dict[str, str], names: tuple[str, ...]) -> list[str]:
-    found = next((values[name] for name in names if values.get(name)), "")
-    return [one.strip() for one in found.split(",")] if found else []
+    value = next((values[name] for name in names if values.get(name)), "")
+    return [one.strip() for one in value.split(",")] if value else []

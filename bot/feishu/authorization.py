@@ -117,8 +117,8 @@ class UserAuthorization:
             raise failure
         return required(as_dict(_json(response).get("data")), "open_id")
 
-    async def _issued(self, asked: dict[str, str]) -> TokenPair:
-        request = ApiRequest("POST", _TOKEN, body={**asked, **self._app})
+    async def _issued(self, grant: dict[str, str]) -> TokenPair:
+        request = ApiRequest("POST", _TOKEN, body={**grant, **self._app})
         answer = _answer(await self._open.send(request))
         refresh = as_text(answer.get("refresh_token"))
         return TokenPair(

@@ -78,8 +78,10 @@ class CalendarCalls:
     async def primary_id(self, as_user: str) -> str:
         """The id of their own calendar."""
         request = ApiRequest("POST", f"{_CALENDARS}/primary", body={}, api="own calendar")
-        found = as_list((await self._get(request, as_user)).get("calendars"))
-        return required(as_dict(as_dict(found[0] if found else {}).get("calendar")), "calendar_id")
+        calendars = as_list((await self._get(request, as_user)).get("calendars"))
+        return required(
+            as_dict(as_dict(calendars[0] if calendars else {}).get("calendar")), "calendar_id"
+        )
 
     async def busy(
         self, open_id: str, start_s: int, end_s: int, as_user: str
@@ -90,8 +92,8 @@ class CalendarCalls:
         path = "/open-apis/calendar/v4/freebusy/list"
         query: dict[str, str | int] = {"user_id_type": "open_id"}
         request = ApiRequest("POST", path, query, body, api="free or busy")
-        listed = as_list((await self._get(request, as_user)).get("freebusy_list"))
-        spans = map(as_dict, listed)
+        slots = as_list((await self._get(request, as_user)).get("freebusy_list"))
+        spans = map(as_dict, slots)
         return tuple(BusySpan(_read(one, "start_time"), _read(one, "end_time")) for one in spans)
 
     async def shows_times(self, open_id: str, as_user: str) -> bool:
@@ -99,11 +101,11 @@ class CalendarCalls:
         Feishu does not say."""
         path, query = f"{_CALENDARS}/primarys", {"user_id_type": "open_id"}
         request = ApiRequest("POST", path, query, {"user_ids": [open_id]}, api="calendar sharing")
-        found = as_list((await self._get(request, as_user)).get("calendars"))
+        calendars = as_list((await self._get(request, as_user)).get("calendars"))
         return any(
             as_dict(one).get("user_id") == open_id
             and as_dict(as_dict(one).get("calendar")).get("permissions") in _SHOWS_TIMES
-            for one in found
+            for one in calendars
         )
 
     async def events(
@@ -129,8 +131,8 @@ class CalendarCalls:
             "attendee_ability": "can_see_others",
         }
         request = ApiRequest("POST", path, query, body, api="create event")
-        made = as_dict((await self._get(request, as_user)).get("event"))
-        return required(made, "event_id")
+        new_event = as_dict((await self._get(request, as_user)).get("event"))
+        return required(new_event, "event_id")
 
     async def invite(
         self, calendar_id: str, event_id: str, open_ids: Sequence[str], as_user: str
@@ -162,22 +164,22 @@ class CalendarCalls:
             body["due"] = {"timestamp": str(due[0] * 1000), "is_all_day": due[1]}
         query: dict[str, str | int] = {"user_id_type": "open_id"}
         request = ApiRequest("POST", _TASKS, query, body, api="create task")
-        made = as_dict((await self._get(request, as_user, self._tasks)).get("task"))
-        return required(made, "guid")
+        task = as_dict((await self._get(request, as_user, self._tasks)).get("task"))
+        return required(task, "guid")
 
     async def open_tasks(self, as_user: str) -> tuple[ListedTask, ...]:
         """The tasks that they are responsible for and have not done, 500 at most."""
         query: dict[str, str | int] = {"completed": "false", "page_size": _TASKS_PER_PAGE}
-        found: list[ListedTask] = []
+        tasks: list[ListedTask] = []
         for _ in range(_MOST_PAGES):
             request = ApiRequest("GET", _TASKS, dict(query), api="tasks")
             data = await self._get(request, as_user)
-            found += [_task(as_dict(one)) for one in as_list(data.get("items"))]
+            tasks += [_task(as_dict(one)) for one in as_list(data.get("items"))]
             token = as_text(data.get("page_token"))
             if data.get("has_more") is not True or not token:
                 break
             query["page_token"] = token
-        return tuple(found)
+        return tuple(tasks)
 
     async def delete_task(self, guid: str, as_user: str) -> None:
         """Deletes a task that they made."""
@@ -226,9 +228,9 @@ def _read(span: Mapping[str, Any], name: str) -> int:
     return int(_moment(as_text(span.get(name))).timestamp())
 
 
-def _moment(written: str) -> datetime:
+def _moment(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(written)
+        return datetime.fromisoformat(text)
     except ValueError:
         raise Unintelligible("a time of the calendar that is none") from None
 

@@ -87,7 +87,7 @@ class Caller:
         is_file: bool,
         as_user: str,
     ) -> ApiResponse:
-        started, attempt, renewed, maybe_done = self._clock(), 0, False, False
+        start_s, attempt, token_renewed, maybe_done = self._clock(), 0, False, False
         while True:
             attempt += 1
             token = as_user or await self._token(maybe_done=maybe_done)
@@ -99,43 +99,43 @@ class Caller:
             if isinstance(outcome, ApiResponse):
                 return outcome
             outcome.maybe_done = maybe_done = maybe_done or outcome.maybe_done
-            if _token_refused(outcome) and not renewed and not as_user:
+            if _token_refused(outcome) and not token_renewed and not as_user:
                 self._tokens.purge(token)
-                attempt, renewed = attempt - 1, True
+                attempt, token_renewed = attempt - 1, True
                 continue
-            await self._wait_or_raise(request, outcome, attempt, started, policy)
+            await self._wait_or_raise(request, outcome, attempt, start_s, policy)
 
     async def _attempt(
         self, request: ApiRequest, token: str, is_file: bool = False
     ) -> ApiResponse | FeishuFailure:
-        started = self._clock()
+        start_s = self._clock()
         try:
             response = await self._transport.send(request, token)
         except Unreachable as failure:
             return failure
         if request.api and response.status < 400:
             self._count(request.api)
-        failed = None if is_file and _is_file(response) else _classified(response)
+        classified_error = None if is_file and _is_file(response) else _classified(response)
         _log.debug(
             "feishu.call",
             method=request.method,
             path=request.path,
             status=response.status,
-            code=failed.code if isinstance(failed, FeishuError) else 0,
+            code=classified_error.code if isinstance(classified_error, FeishuError) else 0,
             log_id=response.headers.get("X-Tt-Logid", ""),
-            ms=round((self._clock() - started) * 1000, 1),
+            ms=round((self._clock() - start_s) * 1000, 1),
         )
-        return failed or response
+        return classified_error or response
 
     async def _wait_or_raise(
         self,
         request: ApiRequest,
         failure: FeishuFailure,
         attempt: int,
-        started: float,
+        start_s: float,
         policy: RetryPolicy | None = None,
     ) -> None:
-        elapsed_s = self._clock() - started
+        elapsed_s = self._clock() - start_s
         delay_s = retry_delay(policy or self._policy, failure, attempt, elapsed_s, self._jitter())
         if delay_s is None:
             raise failure
@@ -161,7 +161,7 @@ class Caller:
 
     async def _fetch_token(self) -> Token:
         path = "/open-apis/auth/v3/tenant_access_token/internal"
-        request, started, attempt = (
+        request, start_s, attempt = (
             ApiRequest("POST", path, body=self._credentials),
             self._clock(),
             0,
@@ -171,7 +171,7 @@ class Caller:
             outcome = await self._attempt(request, "")
             if isinstance(outcome, ApiResponse):
                 return _token(as_dict(json.loads(outcome.body)))
-            await self._wait_or_raise(request, outcome, attempt, started)
+            await self._wait_or_raise(request, outcome, attempt, start_s)
 
 
 def _token(answer: dict[str, Any]) -> Token:

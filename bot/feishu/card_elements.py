@@ -27,8 +27,8 @@ _RUNS = ("text", "a", "at", "emotion")
 def localised(by_locale: object) -> Any:
     """What `{locale: value}` holds for the first language that has something."""
     values = as_dict(by_locale)
-    ordered = [*map(values.get, LOCALES), *values.values()]
-    return next((value for value in ordered if value), None)
+    texts_in_order = [*map(values.get, LOCALES), *values.values()]
+    return next((value for value in texts_in_order if value), None)
 
 
 def shown_lines(node: Any, depth: int = 0) -> Iterator[str]:
@@ -64,8 +64,8 @@ def _markdown(element: dict[str, Any], depth: int) -> Iterator[str]:
     addresses = as_dict(element.get("href"))
 
     def address(match: re.Match[str]) -> str:
-        found = as_text(as_dict(addresses.get(match[1])).get("url"))
-        return f"]({found})" if found else match[0]
+        url = as_text(as_dict(addresses.get(match[1])).get("url"))
+        return f"]({url})" if url else match[0]
 
     for line in _shown(element, depth):
         yield _VARIABLE.sub(address, line) if addresses else line
@@ -113,21 +113,21 @@ def _button(element: dict[str, Any], depth: int) -> Iterator[str]:
 
 def _address(element: dict[str, Any]) -> str:
     behaviors = map(as_dict, as_list(element.get("behaviors")))
-    found = [
+    candidates = [
         element.get("url"),
         as_dict(element.get("multi_url")).get("url"),
         *(one.get("default_url") for one in behaviors if one.get("type") == "open_url"),
     ]
-    given = (as_text(address) for address in found)
-    return next((one for one in given if one.startswith(("https://", "http://"))), "")
+    urls = (as_text(address) for address in candidates)
+    return next((one for one in urls if one.startswith(("https://", "http://"))), "")
 
 
 def _choice(element: dict[str, Any], depth: int) -> Iterator[str]:
     """Menus and fields: what asks for input, what is filled in, and what can be chosen."""
     prompts = [_label(element.get(name), depth) for name in ("label", "placeholder", "text")]
-    filled = [as_text(element.get(name)) for name in _FILLED]
+    values = [as_text(element.get(name)) for name in _FILLED]
     options = [_label(one, depth) for one in as_list(element.get("options"))]
-    parts = [*prompts, *filled, " / ".join(filter(None, options))]
+    parts = [*prompts, *values, " / ".join(filter(None, options))]
     yield f"[{': '.join(filter(None, parts))}]"
 
 
@@ -161,8 +161,8 @@ def _people(element: dict[str, Any], _depth: int) -> Iterator[str]:
 
 def _chart(element: dict[str, Any], depth: int) -> Iterator[str]:
     title = as_dict(as_dict(element.get("chart_spec")).get("title"))
-    named = _label(title.get("text"), depth)
-    yield f"(chart: {named})" if named else "(chart)"
+    label = _label(title.get("text"), depth)
+    yield f"(chart: {label})" if label else "(chart)"
 
 
 def _table(element: dict[str, Any], depth: int) -> Iterator[str]:
@@ -175,8 +175,8 @@ def _table(element: dict[str, Any], depth: int) -> Iterator[str]:
 
 
 def _table_row(cells: Iterable[str]) -> str:
-    shown = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(shown)} |"
+    cell_texts = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(cell_texts)} |"
 
 
 def _cells(row: dict[str, Any], column: dict[str, Any], depth: int) -> str:

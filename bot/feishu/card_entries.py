@@ -59,7 +59,7 @@ def _words(number: int, entry: str) -> Iterable[Element]:
 
 def _beside(words: Sequence[Element], buttons: Sequence[Element]) -> Element:
     text = {"tag": "column", "width": "weighted", "weight": 1, "vertical_spacing": "2px"}
-    pressed = {"tag": "column", "width": "auto", "direction": "horizontal"}
+    column = {"tag": "column", "width": "auto", "direction": "horizontal"}
     small = [{**button, "size": "small"} for button in buttons]
     return {
         "tag": "column_set",
@@ -67,6 +67,6 @@ def _beside(words: Sequence[Element], buttons: Sequence[Element]) -> Element:
         "horizontal_spacing": "12px",
         "columns": [
             {**text, "elements": list(words)},
-            {**pressed, "horizontal_spacing": "4px", "elements": small},
+            {**column, "horizontal_spacing": "4px", "elements": small},
         ],
     }

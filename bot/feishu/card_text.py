@@ -21,13 +21,13 @@ _PLACEHOLDER = re.compile(r"\s*请升级(?:至最新版本客户端|客户端至
 
 def original_card(content: dict[str, Any]) -> dict[str, Any]:
     """The card as it was sent, taken out of `user_dsl` where it is wrapped."""
-    wrapped = content.get("user_dsl")
-    if isinstance(wrapped, str):
+    source = content.get("user_dsl")
+    if isinstance(source, str):
         try:
-            wrapped = json.loads(wrapped)
+            source = json.loads(source)
         except (ValueError, RecursionError):
-            wrapped = None
-    return as_dict(wrapped) or content
+            source = None
+    return as_dict(source) or content
 
 
 def card_text(content: dict[str, Any]) -> str:

@@ -131,9 +131,9 @@ def answer_card(
     elements += below
     elements += _below(foot) if foot else []
     config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
-    shown = _summary(markdown) if summary is None else summary
-    if shown:
-        config["summary"] = {"content": shown}
+    summary_text = _summary(markdown) if summary is None else summary
+    if summary_text:
+        config["summary"] = {"content": summary_text}
     return {"schema": "2.0", "config": config, "body": {"elements": elements}}
 
 
@@ -157,13 +157,15 @@ def streaming_card(
     return card
 
 
-def closing_actions(shown: Mapping[str, Any], final: Mapping[str, Any]) -> list[dict[str, Any]]:
+def closing_actions(
+    streamed_card: Mapping[str, Any], final: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """What makes an `answer_card` of a `streaming_card` and ends its streaming, in one call. Both
     have the answer under the same id.
 
     Source: Feishu, “Batch update a card entity” (cardkit-v1): actions are done in order.
     """
-    (answer, *below), now = shown["body"]["elements"], final["body"]["elements"]
+    (answer, *below), now = streamed_card["body"]["elements"], final["body"]["elements"]
     id = answer["element_id"]
     place = next(number for number, one in enumerate(now) if one.get("element_id") == id)
     summary = final["config"].get("summary", {"content": ""})
@@ -175,8 +177,8 @@ def closing_actions(shown: Mapping[str, Any], final: Mapping[str, Any]) -> list[
     actions.append(_action("update_element", element_id=id, element=now[place]))
     for where, elements in (("insert_before", now[:place]), ("insert_after", now[place + 1 :])):
         if elements:
-            added = {"type": where, "target_element_id": id, "elements": elements}
-            actions.append(_action("add_elements", **added))
+            params = {"type": where, "target_element_id": id, "elements": elements}
+            actions.append(_action("add_elements", **params))
     return actions
 
 
@@ -199,20 +201,20 @@ def _drawn(
     """The buttons below all, and those beside each entry."""
     places: dict[int, list[dict[str, Any]]] = {}
     for number, button in enumerate(buttons, 1):
-        made = _form(number, button) if button.fields else _button(f"button_{number}", button)
-        places.setdefault(button.entry if has_entries else 0, []).append(made)
+        element = _form(number, button) if button.fields else _button(f"button_{number}", button)
+        places.setdefault(button.entry if has_entries else 0, []).append(element)
     return places.pop(0, []), places
 
 
 def _button(element_id: str, button: Button) -> dict[str, Any]:
-    made = {
+    element = {
         "tag": "button",
         "element_id": element_id,
         "type": "danger" if button.danger else "default",
         "text": {"tag": "plain_text", "content": button.text},
         "behaviors": [{"type": "callback", "value": button.value}],
     }
-    return {**made, "disabled": True} if button.disabled else made
+    return {**element, "disabled": True} if button.disabled else element
 
 
 def _form(number: int, button: Button) -> dict[str, Any]:
@@ -298,8 +300,8 @@ def _sources(lines: Sequence[str]) -> dict[str, Any]:
 
 def _handles(handles: Sequence[Button]) -> dict[str, Any]:
     # In columns: JSON 2.0 puts buttons below each other otherwise.
-    made = (_button(f"handle_{number}", one) for number, one in enumerate(handles, 1))
-    small = ({**button, "type": "text", "size": "small"} for button in made)
+    elements = (_button(f"handle_{number}", one) for number, one in enumerate(handles, 1))
+    small = ({**button, "type": "text", "size": "small"} for button in elements)
     columns = [{"tag": "column", "width": "auto", "elements": [one]} for one in small]
     return {"tag": "column_set", "element_id": "handles", "columns": columns}
 

@@ -52,15 +52,15 @@ def parse_chat_news(envelope: Envelope, received_ms: int) -> ChatNews:
     chat_id = as_text(event.get("chat_id"))
     if not chat_id:
         raise MalformedEvent("The event has no chat_id; check the event's version in the console.")
-    changed = as_dict(event.get("after_change"))
-    form = as_text(changed.get("group_message_type"))
+    new_values = as_dict(event.get("after_change"))
+    form = as_text(new_values.get("group_message_type"))
     return ChatNews(
         HAPPENINGS[envelope.event_type],
         chat_id,
         envelope.tenant_key,
         envelope.create_time_ms or received_ms,
         people=_people(event, envelope.tenant_key),
-        name=as_text((changed or event).get("name")),
+        name=as_text((new_values or event).get("name")),
         operator=as_text(as_dict(event.get("operator_id")).get("open_id")),
         topics=form == "thread" if form else None,
     )
@@ -68,11 +68,11 @@ def parse_chat_news(envelope: Envelope, received_ms: int) -> ChatNews:
 
 def _people(event: dict[str, Any], tenant_key: str) -> tuple[FeishuPerson, ...]:
     users = [as_dict(user) for user in as_list(event.get("users"))]
-    found = (
+    people = (
         FeishuPerson(
             as_text(user.get("tenant_key")) or tenant_key,
             as_text(as_dict(user.get("user_id")).get("open_id")),
         )
         for user in users
     )
-    return tuple(person for person in found if person.open_id)
+    return tuple(person for person in people if person.open_id)

@@ -126,8 +126,8 @@ class FeishuClient:
     async def granted_scopes(self) -> frozenset[str]:
         """The scopes that the tenant has granted the app; needs none itself."""
         request = ApiRequest("GET", "/open-apis/application/v6/scopes", api="scopes")
-        listed = as_list(_data(await self._caller.call(request)).get("scopes"))
-        return granted_names(listed)
+        scopes = as_list(_data(await self._caller.call(request)).get("scopes"))
+        return granted_names(scopes)
 
     # Messages
 
@@ -261,16 +261,16 @@ class FeishuClient:
             query["card_msg_content_type"] = "user_card_content"
         bounds = {"start_time": start_s, "end_time": end_s}
         query.update({name: str(at) for name, at in bounds.items() if at is not None})
-        found: list[RawMessage] = []
-        while len(found) < max_items:
+        messages: list[RawMessage] = []
+        while len(messages) < max_items:
             request = ApiRequest("GET", _MESSAGES, dict(query), api="list messages")
             page = _data(await self._caller.call(request))
-            found += _messages(page)
+            messages += _messages(page)
             next_page = as_text(page.get("page_token"))
             if page.get("has_more") is not True or not next_page:
                 break
             query["page_token"] = next_page
-        return found[:max_items]
+        return messages[:max_items]
 
     async def delete_message(self, message_id: str) -> None:
         """Recall an own message; a message that is already gone is fine."""
@@ -323,13 +323,13 @@ class FeishuClient:
         Without the scope contact:user.basic_profile:readonly the answer is {} and Feishu is not
         asked again for ten minutes.
         """
-        wanted = list(dict.fromkeys(filter(None, open_ids)))
-        found: dict[str, str] = {}
-        for start in range(0, len(wanted), _NAMES_PER_CALL):
+        unique_ids = list(dict.fromkeys(filter(None, open_ids)))
+        names_by_id: dict[str, str] = {}
+        for start in range(0, len(unique_ids), _NAMES_PER_CALL):
             if self._clock() < self._names_denied_until:
                 break
-            found |= await self._names(wanted[start : start + _NAMES_PER_CALL])
-        return found
+            names_by_id |= await self._names(unique_ids[start : start + _NAMES_PER_CALL])
+        return names_by_id
 
     async def _names(self, open_ids: list[str]) -> dict[str, str]:
         request = ApiRequest(
@@ -365,13 +365,13 @@ class FeishuClient:
         """The same with their names, "" where Feishu gives none."""
         path = f"/open-apis/im/v1/chats/{_part(chat_id)}/members"
         query = {"member_id_type": "open_id", "page_size": str(_MEMBERS_PER_PAGE)}
-        found: dict[FeishuPerson, str] = {}
+        names_by_person: dict[FeishuPerson, str] = {}
         for _ in range(_MOST_PAGES):
             request = ApiRequest("GET", path, dict(query), api="members")
             page = _data(await self._caller.call(request, self._lookups, "members"))
-            found |= members_of_page(page)
+            names_by_person |= members_of_page(page)
             if page.get("has_more") is not True:
-                return found
+                return names_by_person
             query["page_token"] = required(page, "page_token")
         raise Unreachable(f"a list of members that does not end after {_MOST_PAGES} pages")
 

@@ -68,8 +68,10 @@ def parse_comment(envelope: Envelope) -> CommentNotice:
     event = envelope.event
     notice = as_dict(event.get("notice_meta"))
     comment_id = _needed(event, "comment_id")
-    named = {**event, **notice}  # older events name the document beside the comment
-    place = CommentPlace(_needed(named, "file_token"), _needed(named, "file_type"), comment_id)
+    merged_event = {**event, **notice}  # older events name the document beside the comment
+    place = CommentPlace(
+        _needed(merged_event, "file_token"), _needed(merged_event, "file_type"), comment_id
+    )
     return CommentNotice(
         envelope.event_id,
         place,

@@ -40,8 +40,8 @@ class CommentCalls:
         path, query = f"{_path(place)}/batch_query", {"file_type": place.file_type}
         request = ApiRequest("POST", path, query, body=body, api="comment")
         data = await self._read(request, as_user)
-        found = [as_dict(one) for one in as_list(data.get("items"))]
-        mine = [one for one in found if as_text(one.get("comment_id")) == place.comment_id]
+        items = [as_dict(one) for one in as_list(data.get("items"))]
+        mine = [one for one in items if as_text(one.get("comment_id")) == place.comment_id]
         if not mine:
             return None
         replies = _replies(as_dict(mine[0].get("reply_list")).get("replies"))
@@ -60,8 +60,8 @@ class CommentCalls:
             request = ApiRequest("GET", _path(place), query, api="comments")
             data = await self._read(request, "")
             for item in map(as_dict, as_list(data.get("items"))):
-                said = _replies(as_dict(item.get("reply_list")).get("replies"))
-                threads.append(_thread(item, said))
+                replies = _replies(as_dict(item.get("reply_list")).get("replies"))
+                threads.append(_thread(item, replies))
             token = as_text(data.get("page_token"))
             if data.get("has_more") is not True or not token:
                 break
@@ -76,16 +76,16 @@ class CommentCalls:
 
     async def comment(self, place: CommentPlace, elements: Elements) -> str:
         """Comments on the whole document; the id of the new thread. Repeated, it is there twice."""
-        said = {"content": {"elements": list(elements)}}
-        body = {"reply_list": {"replies": [said]}}
+        content = {"content": {"elements": list(elements)}}
+        body = {"reply_list": {"replies": [content]}}
         query = {"file_type": place.file_type}
         request = ApiRequest("POST", _path(place), query, body, api="add comment")
         return required(await self._write(request), "comment_id")
 
     async def remove(self, place: CommentPlace, reply_id: str) -> None:
         """Deletes a reply of the app."""
-        thread, said = (quote(one, safe="") for one in (place.comment_id, reply_id))
-        path, query = f"{_path(place)}/{thread}/replies/{said}", {"file_type": place.file_type}
+        thread, reply = (quote(one, safe="") for one in (place.comment_id, reply_id))
+        path, query = f"{_path(place)}/{thread}/replies/{reply}", {"file_type": place.file_type}
         await self._write(ApiRequest("DELETE", path, query, api="delete reply"))
 
     async def _all_replies(self, place: CommentPlace, as_user: str) -> tuple[CommentReply, ...]:

@@ -46,8 +46,8 @@ def render_content(
     renderer = _RENDERERS.get(message_type)
     if renderer is None:
         return Content("")
-    rendered = renderer(body)
-    return Content(_cut(as_text(rendered.template)), rendered.attachments)
+    rendering = renderer(body)
+    return Content(_cut(as_text(rendering.template)), rendering.attachments)
 
 
 def holds_attachment(text: str) -> bool:
@@ -86,22 +86,22 @@ def _card(body: dict[str, Any], mentions: Sequence[Mention], names: Mapping[str,
 
 
 def _card_at(
-    listed: Mapping[str, Mention], names: Mapping[str, str], key: str, user_id: str, label: str
+    mentions: Mapping[str, Mention], names: Mapping[str, str], key: str, user_id: str, label: str
 ) -> str:
     """A tag's id may be one that another app knows the person by; its key is in `mentions[]`."""
-    if key in listed:
+    if key in mentions:
         return key
     if user_id == "all" or key == ALL_KEY:
         return ALL_KEY
-    by_id = (one.key for one in listed.values() if one.open_id and one.open_id == user_id)
-    known = next(by_id, "")
-    return known or f"@{escape(names.get(user_id, '')) or label or SOMEONE}"
+    by_id = (one.key for one in mentions.values() if one.open_id and one.open_id == user_id)
+    name = next(by_id, "")
+    return name or f"@{escape(names.get(user_id, '')) or label or SOMEONE}"
 
 
 def _resource(kind: str, label: str, key: str) -> Callable[[dict[str, Any]], Content]:
     def render(body: dict[str, Any]) -> Content:
-        given = as_text(body.get("file_name"))
-        name = safe_name(given) if given else ""
+        raw_name = as_text(body.get("file_name"))
+        name = safe_name(raw_name) if raw_name else ""
         size, duration_ms = (
             value if isinstance(value := body.get(field), int) else None
             for field in ("file_size", "duration")

@@ -35,24 +35,25 @@ def verify_signature(
     """Whether `given` (X-Lark-Signature) is right; False when a header or the key is missing."""
     if not (timestamp and nonce and given and encrypt_key):
         return False
-    expected = signature(timestamp, nonce, encrypt_key, body)
-    return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
+    expected_signature = signature(timestamp, nonce, encrypt_key, body)
+    return hmac.compare_digest(expected_signature.encode(), given.encode("utf-8", "replace"))
 
 
-def verify_token(expected: str, given: object) -> bool:
-    """Whether `given` is the verification token, in constant time; False for anything but text."""
-    if not expected or not isinstance(given, str):
+def verify_token(expected_token: str, received_token: object) -> bool:
+    """Whether `received_token` is the verification token, in constant time; False for anything but
+    text."""
+    if not expected_token or not isinstance(received_token, str):
         return False
-    return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
+    return hmac.compare_digest(expected_token.encode(), received_token.encode("utf-8", "replace"))
 
 
-def decrypt(encrypt_key: str, encrypted: object) -> bytes:
+def decrypt(encrypt_key: str, ciphertext: object) -> bytes:
     """Plaintext of the `encrypt` field (base64 of IV and ciphertext, PKCS7).
 
     Raises DecryptError, always the same one, so that a caller cannot tell padding from encoding.
     """
     try:
-        blob = base64.b64decode(str(encrypted), validate=True)
+        blob = base64.b64decode(str(ciphertext), validate=True)
     except (binascii.Error, ValueError):
         raise DecryptError from None
     if len(blob) < 2 * _BLOCK or len(blob) % _BLOCK:
@@ -67,12 +68,12 @@ def encrypt(encrypt_key: str, plain: bytes) -> str:
     count = _BLOCK - len(plain) % _BLOCK
     key, start = hashlib.sha256(encrypt_key.encode()).digest(), os.urandom(_BLOCK)
     encryptor = Cipher(algorithms.AES(key), modes.CBC(start)).encryptor()
-    padded = plain + bytes([count]) * count
-    return base64.b64encode(start + encryptor.update(padded) + encryptor.finalize()).decode()
+    padded_text = plain + bytes([count]) * count
+    return base64.b64encode(start + encryptor.update(padded_text) + encryptor.finalize()).decode()
 
 
-def _unpadded(padded: bytes) -> bytes:
-    count = padded[-1]
-    if not 1 <= count <= _BLOCK or padded[-count:] != bytes([count]) * count:
+def _unpadded(padded_text: bytes) -> bytes:
+    count = padded_text[-1]
+    if not 1 <= count <= _BLOCK or padded_text[-count:] != bytes([count]) * count:
         raise DecryptError
-    return padded[:-count]
+    return padded_text[:-count]

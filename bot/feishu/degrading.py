@@ -35,9 +35,9 @@ def degrade(
     if error.action is Action.SPLIT:
         return None
     steps = _steps(names or {})
-    named = _NAMED.get(error.sub_code or 0)
-    if named is not None:
-        steps.insert(0, steps.pop(named))
+    step_name = _NAMED.get(error.sub_code or 0)
+    if step_name is not None:
+        steps.insert(0, steps.pop(step_name))
     return next((simpler for step in steps if (simpler := step(markdown)) != markdown), None)
 
 
@@ -54,8 +54,8 @@ def _tables_as_code(markdown: str, names: Mapping[str, str]) -> str:
     blocks = list(blocks_of(markdown))
     if not any(block.is_table for block in blocks):
         return markdown
-    shown = (_as_code(b.text, names) if b.is_table else b.text for b in blocks)
-    return "".join(shown).rstrip("\n")
+    texts = (_as_code(b.text, names) if b.is_table else b.text for b in blocks)
+    return "".join(texts).rstrip("\n")
 
 
 def _as_code(table: str, names: Mapping[str, str]) -> str:

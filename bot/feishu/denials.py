@@ -48,8 +48,8 @@ class Denials:
 
     def stands(self, api: str, chat_type: str = "") -> bool:
         """Whether `api` was refused lately, everywhere or in this kind of chat."""
-        found = (self._refused.get((api, kind)) for kind in {"", chat_type})
-        return any(one and self._clock() < one.until for one in found)
+        refusals = (self._refused.get((api, kind)) for kind in {"", chat_type})
+        return any(one and self._clock() < one.until for one in refusals)
 
     def note(self, api: str, chat_type: str = "", error: FeishuError | None = None) -> None:
         """`api` was refused just now. A refusal that names no scope of a kind of chat is of one
@@ -73,20 +73,20 @@ class Denials:
     def allow(self, api: str, chat_type: str = "") -> None:
         """`api` works. What had refused it is granted, so other APIs may be asked again too."""
         refusals = [self._refused.pop((api, kind), None) for kind in {"", chat_type}]
-        granted = {scope for one in refusals if one for scope in one.scopes}
-        if granted:
-            self._forget(granted)
+        granted_scopes = {scope for one in refusals if one for scope in one.scopes}
+        if granted_scopes:
+            self._forget(granted_scopes)
             self._granted = None
 
-    def learn(self, granted: Collection[str]) -> None:
+    def learn(self, granted_scopes: Collection[str]) -> None:
         """Feishu lists these scopes as granted."""
-        self._granted = granted
-        self._forget(granted)
+        self._granted = granted_scopes
+        self._forget(granted_scopes)
 
     def lacks(self, scope: str) -> bool:
         """Whether the app is known to lack it."""
-        listed = self._granted is not None and scope not in self._granted
-        return listed or any(
+        is_missing = self._granted is not None and scope not in self._granted
+        return is_missing or any(
             scope in one.scopes and self._clock() < one.until for one in self._refused.values()
         )
 
@@ -98,15 +98,15 @@ class Denials:
             self._looked_up = now
         return is_due
 
-    def _forget(self, granted: Collection[str]) -> None:
-        held = {
+    def _forget(self, granted_scopes: Collection[str]) -> None:
+        refusals_left = {
             key: one
             for key, one in self._refused.items()
-            if not any(scope in granted for scope in one.scopes)
+            if not any(scope in granted_scopes for scope in one.scopes)
         }
-        if len(held) < len(self._refused):
-            log.info("feishu.scope_granted", scopes=sorted(granted))
-        self._refused = held
+        if len(refusals_left) < len(self._refused):
+            log.info("feishu.scope_granted", scopes=sorted(granted_scopes))
+        self._refused = refusals_left
 
 
 async def lacks(feishu: FeishuClient, denials: Denials, scope: str) -> bool:

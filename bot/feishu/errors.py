@@ -205,8 +205,8 @@ class FeishuError(FeishuFailure):
 
 def classify(http_status: int, headers: Mapping[str, str], body: bytes) -> FeishuFailure | None:
     """None for success (code 0 under HTTP 2xx), else what went wrong, ready to raise."""
-    lowered = {name.lower(): value for name, value in headers.items()}
-    wait = _seconds(lowered.get("x-ogw-ratelimit-reset") or lowered.get("retry-after"))
+    lower_headers = {name.lower(): value for name, value in headers.items()}
+    wait = _seconds(lower_headers.get("x-ogw-ratelimit-reset") or lower_headers.get("retry-after"))
     payload = _object(body)
     code = payload.get("code") if payload is not None else None
     if payload is None or not isinstance(code, int):
@@ -215,7 +215,7 @@ def classify(http_status: int, headers: Mapping[str, str], body: bytes) -> Feish
         return None
     if code not in ACTIONS and (http_status >= 500 or code == 0):
         return Unreachable(f"HTTP {http_status} with code {code}", wait)
-    return _error(http_status, lowered, payload, wait)
+    return _error(http_status, lower_headers, payload, wait)
 
 
 def _error(

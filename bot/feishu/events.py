@@ -196,10 +196,10 @@ def _may_stop(message: dict[str, Any]) -> bool:
 def to_keep(payload: dict[str, Any]) -> dict[str, Any]:
     """The push as the queue keeps it: unchanged but for the verification token, which nobody needs
     again, and for the characters that Postgres refuses. Raises MalformedEvent."""
-    kept = {name: value for name, value in payload.items() if name != "token"}
+    fields = {name: value for name, value in payload.items() if name != "token"}
     if isinstance(header := payload.get("header"), dict):
-        kept["header"] = {name: value for name, value in header.items() if name != "token"}
-    return as_dict(_storable(kept))
+        fields["header"] = {name: value for name, value in header.items() if name != "token"}
+    return as_dict(_storable(fields))
 
 
 def parse_envelope(payload: object) -> Envelope:
@@ -313,8 +313,8 @@ def _own_tenant(person: dict[str, Any], envelope: Envelope) -> str:
 
 def _mentions_all(template: str, mentions: tuple[Mention, ...]) -> bool:
     """@all may come with no mention, or with one whose ids are empty."""
-    listed = any(mention.key == ALL_KEY for mention in mentions)
-    return listed or ALL_KEY in key_pattern(mentions).findall(template)
+    mentions_all = any(mention.key == ALL_KEY for mention in mentions)
+    return mentions_all or ALL_KEY in key_pattern(mentions).findall(template)
 
 
 class KeyedText(Protocol):
@@ -327,17 +327,17 @@ class KeyedText(Protocol):
     def template(self) -> str: ...
 
 
-def question_text(said: KeyedText, bot_open_id: str) -> str:
+def question_text(text: KeyedText, bot_open_id: str) -> str:
     """The text without the bot's own mentions at its start; everyone else stays as @Name.
 
     Works on the mention keys, so that names which prefix each other cannot be confused.
     """
-    own = {m.key for m in said.mentions if bot_open_id and m.open_id == bot_open_id}
-    keys = key_pattern(said.mentions)
-    rest = said.template.lstrip(_SEPARATORS) if own else said.template
+    own = {m.key for m in text.mentions if bot_open_id and m.open_id == bot_open_id}
+    keys = key_pattern(text.mentions)
+    rest = text.template.lstrip(_SEPARATORS) if own else text.template
     while (match := keys.match(rest)) and match.group() in own:
         rest = rest[match.end() :].lstrip(_SEPARATORS)
-    return render_mentions(rest, said.mentions).strip()
+    return render_mentions(rest, text.mentions).strip()
 
 
 def parse_card_action(envelope: Envelope) -> CardAction:

@@ -81,9 +81,9 @@ class Scope:
     opens: tuple[AnyOf, ...]
     without: Sentence | None = None
 
-    def is_covered(self, granted: Collection[str]) -> bool:
-        """Whether everything that it is asked for works with `granted`."""
-        return all(any(one in granted for one in any_of) for any_of in self.opens)
+    def is_covered(self, granted_scopes: Collection[str]) -> bool:
+        """Whether everything that it is asked for works with `granted_scopes`."""
+        return all(any(one in granted_scopes for one in any_of) for any_of in self.opens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,30 +377,32 @@ def scope_names(*, optional: bool = True) -> list[str]:
 
 def names(kind: Kind, *, optional: bool = True) -> list[str]:
     """The events, or the callbacks; with those that an admin may decline unless told otherwise."""
-    wanted = (one for one in SUBSCRIPTIONS if one.kind == kind)
-    return [one.name for one in wanted if optional or one.level != "optional"]
+    subscriptions = (one for one in SUBSCRIPTIONS if one.kind == kind)
+    return [one.name for one in subscriptions if optional or one.level != "optional"]
 
 
-def granted_names(listed: Iterable[Any]) -> frozenset[str]:
+def granted_names(rows: Iterable[Any]) -> frozenset[str]:
     """The scopes granted to the app itself, as “Query tenant authorization status” lists them.
     Those of type `user` work for people's tokens only."""
     return frozenset(
         str(one.get("scope_name"))
-        for one in listed
+        for one in rows
         if isinstance(one, dict)
         and one.get("grant_status") == _GRANTED
         and one.get("scope_type") != "user"
     )
 
 
-def missing_scopes(granted: Collection[str]) -> list[Scope]:
+def missing_scopes(granted_scopes: Collection[str]) -> list[Scope]:
     """What is neither granted nor included in what is, in the order of the list."""
-    return [scope for scope in SCOPES if not scope.is_covered(granted)]
+    return [scope for scope in SCOPES if not scope.is_covered(granted_scopes)]
 
 
-def included_scopes(granted: Collection[str]) -> list[Scope]:
+def included_scopes(granted_scopes: Collection[str]) -> list[Scope]:
     """What is not granted by name, but included in what is."""
-    return [one for one in SCOPES if one.name not in granted and one.is_covered(granted)]
+    return [
+        one for one in SCOPES if one.name not in granted_scopes and one.is_covered(granted_scopes)
+    ]
 
 
 def addons(*, optional: bool = True) -> dict[str, Any]:
@@ -434,5 +436,5 @@ def console_url(domain: str, app_id: str, page: str = "") -> str:
 def request_url(domain: str, app_id: str, scopes: Iterable[str]) -> str:
     """The page that requests these scopes for the app. The form is that of Feishu's own refusals
     (error 99991672)."""
-    asked = {"q": ",".join(scopes), "op_from": "openapi", "token_type": "tenant"}
-    return f"{console_url(domain, app_id, 'auth')}?{urlencode(asked, safe=':,')}"
+    query = {"q": ",".join(scopes), "op_from": "openapi", "token_type": "tenant"}
+    return f"{console_url(domain, app_id, 'auth')}?{urlencode(query, safe=':,')}"

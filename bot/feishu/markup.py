@@ -88,15 +88,15 @@ def without_decoration(markdown: str) -> str:
     """Card Markdown of others without tags for colours and the like; links as Markdown has them."""
 
     def plain(prose: str) -> str:
-        linked = _ANCHOR.sub(lambda link: f"[{link[3] or link[2]}]({link[2]})", prose)
-        return _BREAK.sub("\n", _DECORATION.sub("", linked))
+        with_links = _ANCHOR.sub(lambda link: f"[{link[3] or link[2]}]({link[2]})", prose)
+        return _BREAK.sub("\n", _DECORATION.sub("", with_links))
 
     return _by_region(markdown, plain, str) if "<" in markdown else markdown
 
 
 def _escape_prose(prose: str) -> str:
-    escaped = _LESS.sub("&#60;", _ENTITY.sub("&#38;", prose))
-    return _STANDING.sub(lambda sign: f"&#{ord(sign[0]) - _STANDS};", escaped)
+    escaped_text = _LESS.sub("&#60;", _ENTITY.sub("&#38;", prose))
+    return _STANDING.sub(lambda sign: f"&#{ord(sign[0]) - _STANDS};", escaped_text)
 
 
 def _escape_code(code: str) -> str:
@@ -138,8 +138,8 @@ def as_words(text: str) -> str:
 def verbatim(text: str) -> str:
     """`text` as one line of plain words in what `escape` is given later, with everything around it:
     then no mark, tag, link or mention is in it."""
-    said = readable(_storable(text))
-    return _MARK.sub(lambda sign: chr(_STANDS + ord(sign[0])), said)
+    readable_text = readable(_storable(text))
+    return _MARK.sub(lambda sign: chr(_STANDS + ord(sign[0])), readable_text)
 
 
 def safe_links(markdown: str) -> str:
@@ -223,19 +223,20 @@ def _outside_code(text: str, prose: Callable[[str], str]) -> str:
         return text
 
     def line(text: str) -> str:
-        parts, done = [], 0
+        parts, position = [], 0
         for span in certain_spans(text):
-            parts += [prose(text[done : span.start]), text[span.start : span.end]]
-            done = span.end
-        return "".join(parts) + prose(text[done:])
+            parts += [prose(text[position : span.start]), text[span.start : span.end]]
+            position = span.end
+        return "".join(parts) + prose(text[position:])
 
     def lines(text: str) -> str:
         if "`" not in text:
             return prose(text)
-        found = text.split("\n")
-        starts = code_starts(["" if one.startswith("```") else one for one in found])
+        all_lines = text.split("\n")
+        starts = code_starts(["" if one.startswith("```") else one for one in all_lines])
         return "\n".join(
-            prose(one) if within else line(one) for one, within in zip(found, starts, strict=True)
+            prose(one) if within else line(one)
+            for one, within in zip(all_lines, starts, strict=True)
         )
 
     return _by_region(text, lines, str)

@@ -68,17 +68,19 @@ def render_mentions(template: str, mentions: Sequence[Mention]) -> str:
     names = {ALL_KEY: "all"} | {
         mention.key: mention.name or SOMEONE for mention in mentions if mention.key != ALL_KEY
     }
-    texts, rendered, end = [], [], 0
+    texts, rendered_names, end = [], [], 0
     for match in key_pattern(mentions).finditer(template):
         texts.append(template[end : match.start()])
-        rendered.append(f"@{names[match.group()]}")
+        rendered_names.append(f"@{names[match.group()]}")
         end = match.end()
     texts.append(template[end:])
-    spaced = [
-        _apart(text, after_name=number > 0, before_name=number < len(rendered))
+    spaced_texts = [
+        _apart(text, after_name=number > 0, before_name=number < len(rendered_names))
         for number, text in enumerate(texts)
     ]
-    return "".join(text + name for text, name in zip(spaced, [*rendered, ""], strict=True))
+    return "".join(
+        text + name for text, name in zip(spaced_texts, [*rendered_names, ""], strict=True)
+    )
 
 
 def _apart(text: str, *, after_name: bool, before_name: bool) -> str:

@@ -159,9 +159,9 @@ def chat_info(chat_id: str, data: dict[str, Any]) -> ChatInfo:
 
 def _managers(data: dict[str, Any]) -> tuple[str, ...]:
     """Feishu names no owner where a bot is it, and may name one by another kind of id."""
-    named = (data.get("owner_id"), *as_list(data.get("user_manager_id_list")))
+    candidates = (data.get("owner_id"), *as_list(data.get("user_manager_id_list")))
     return tuple(
-        dict.fromkeys(open_id for open_id in map(as_text, named) if open_id.startswith("ou_"))
+        dict.fromkeys(open_id for open_id in map(as_text, candidates) if open_id.startswith("ou_"))
     )
 
 

@@ -32,8 +32,8 @@ def normalised(text: str) -> str:
     Normalising a normalised text changes nothing.
     """
     reader = _Reader()
-    broken = text.replace("\r\n", "\n").replace("\r", "\n")
-    for line in _NO_CHARACTERS.sub("", broken).split("\n"):
+    unified = text.replace("\r\n", "\n").replace("\r", "\n")
+    for line in _NO_CHARACTERS.sub("", unified).split("\n"):
         reader.read(line)
     return "\n".join(reader.finished())
 
@@ -92,8 +92,8 @@ class _Reader:
 
     def _open(self, mark: str, info: str, indent: int) -> None:
         language = info.split(maxsplit=1)[0] if info else ""
-        known = _LANGUAGE.fullmatch(language)
-        self._fence = _Fence(mark, language if known else "", indent)
+        match = _LANGUAGE.fullmatch(language)
+        self._fence = _Fence(mark, language if match else "", indent)
 
     def _in_code(self, fence: _Fence, line: str) -> None:
         if closes(line, fence.mark):

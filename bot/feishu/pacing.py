@@ -74,9 +74,9 @@ class OwnSlots:
         self, key: str, now: float, limit: int, window_s: float, *, later: bool = True
     ) -> float:
         self._forget_idle(now - window_s)
-        taken, wait_s = next_slot(self._slots.get(key, ()), now, limit, window_s)
+        taken_slots, wait_s = next_slot(self._slots.get(key, ()), now, limit, window_s)
         if later or wait_s <= 0:
-            self._slots[key] = taken
+            self._slots[key] = taken_slots
         return wait_s
 
     def _forget_idle(self, before: float) -> None:
@@ -99,12 +99,12 @@ class SharedSlots:
         at = zlib.crc32(key.encode()) % _KEYS * _PLACE.size
         fcntl.flock(self._file, fcntl.LOCK_EX)  # held for microseconds; a killed holder's is freed
         try:
-            count, *known = _PLACE.unpack_from(self._slots, at)
-            slots = tuple(s for s in known[:count] if s < now + _FUTURE_S)
-            taken, wait_s = next_slot(slots, now, limit, window_s)
+            count, *shared_slots = _PLACE.unpack_from(self._slots, at)
+            slots = tuple(s for s in shared_slots[:count] if s < now + _FUTURE_S)
+            taken_slots, wait_s = next_slot(slots, now, limit, window_s)
             if later or wait_s <= 0:
-                unused = (0.0,) * (_MOST - len(taken))
-                _PLACE.pack_into(self._slots, at, len(taken), *taken, *unused)
+                empty_slots = (0.0,) * (_MOST - len(taken_slots))
+                _PLACE.pack_into(self._slots, at, len(taken_slots), *taken_slots, *empty_slots)
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         return wait_s

@@ -57,17 +57,17 @@ def _unwrapped(body: dict[str, Any]) -> dict[str, Any]:
             return post
         inner = [as_dict(post.get(name)) for name in ("post", *LOCALES)]
         inner += map(as_dict, post.values())
-        if not (found := next((one for one in inner if one), None)):
+        if not (inner_value := next((one for one in inner if one), None)):
             return post
-        post = found
+        post = inner_value
     return post
 
 
-def _rows(given: object) -> list[Row]:
+def _rows(value: object) -> list[Row]:
     """Rows of nodes. Nodes that are in no row make one of their own; text is a text node."""
     rows: list[Row] = []
     loose: Row = []
-    for item in _listed(given):
+    for item in _listed(value):
         if isinstance(item, list):
             rows += [loose] if loose else []
             loose = []
@@ -77,13 +77,13 @@ def _rows(given: object) -> list[Row]:
     return [*rows, loose] if loose else rows
 
 
-def _listed(given: object) -> list[Any]:
-    if not isinstance(given, str):
-        return [given] if isinstance(given, dict) else as_list(given)
+def _listed(value: object) -> list[Any]:
+    if not isinstance(value, str):
+        return [value] if isinstance(value, dict) else as_list(value)
     try:
-        return as_list(json.loads(given)) or [given]
+        return as_list(json.loads(value)) or [value]
     except (ValueError, RecursionError):
-        return [given]
+        return [value]
 
 
 def _nodes(items: list[Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
@@ -148,16 +148,16 @@ def _unknown(node: Mapping[str, Any], tag: str, depth: int) -> str:
     inside = [one for name in _INSIDE for one in _nodes(as_list(node.get(name)))]
     if inside and depth < _DEEPEST:
         return "".join(_node(one, depth + 1) for one in inside)
-    if found := _resource(node):
-        return f"[{_label(found)}: {found.name or 'without a name'}]"
+    if resource := _resource(node):
+        return f"[{_label(resource)}: {resource.name or 'without a name'}]"
     return f"[{tag}]" if tag else ""
 
 
 def _fenced(code: str, language: str) -> str:
     """The code in a fence that is longer than any in it."""
     ticks = max((len(run) + 1 for run in _BACKTICKS.findall(code)), default=3)
-    named = language if _WORD.fullmatch(language) else ""
-    return f"{'`' * ticks}{named}\n{code}\n{'`' * ticks}"
+    info = language if _WORD.fullmatch(language) else ""
+    return f"{'`' * ticks}{info}\n{code}\n{'`' * ticks}"
 
 
 def _styled(text: str, node: Mapping[str, Any]) -> str:
@@ -182,8 +182,8 @@ def _attachments(row: Row) -> Iterator[Attachment]:
             text = as_text(node.get("text")) or as_text(node.get("content"))
             for line in _prose(text):
                 yield from (Attachment("image", key, "") for key in _PICTURE.findall(line))
-        elif (found := _resource(node)) and found.key:
-            yield found
+        elif (resource := _resource(node)) and resource.key:
+            yield resource
 
 
 def _prose(markdown: str) -> Iterator[str]:
@@ -199,8 +199,8 @@ def _prose(markdown: str) -> Iterator[str]:
 def _beside(post: dict[str, Any]) -> list[Attachment]:
     """What stands next to the rows, mostly in a list `files`."""
     lists = [_listed(value) for name, value in post.items() if name not in _ROWS]
-    found = [_resource(as_dict(item)) for items in lists for item in items]
-    return [one for one in found if one]
+    resources = [_resource(as_dict(item)) for items in lists for item in items]
+    return [one for one in resources if one]
 
 
 def _resource(node: Mapping[str, Any]) -> Attachment | None:
@@ -209,8 +209,8 @@ def _resource(node: Mapping[str, Any]) -> Attachment | None:
         if not is_video:
             return Attachment("image", key, "")
     key = as_text(node.get("file_key"))
-    given = as_text(node.get("file_name")) or as_text(node.get("name"))
-    name = safe_name(given) if given else ""
+    raw_name = as_text(node.get("file_name")) or as_text(node.get("name"))
+    name = safe_name(raw_name) if raw_name else ""
     if node.get("tag") == "media":
         return Attachment("media", key, name)
     if node.get("is_folder") is True:

@@ -28,8 +28,8 @@ def raw_text(raw: RawMessage, names: Mapping[str, str]) -> str:
     """What the message says, as Markdown; `names` are by open_id, for at-tags in cards."""
     if raw.deleted:
         return RECALLED
-    rendered = render_content(raw.message_type, raw.content, raw.mentions, names)
-    return render_mentions(rendered.template, raw.mentions)
+    rendering = render_content(raw.message_type, raw.content, raw.mentions, names)
+    return render_mentions(rendering.template, raw.mentions)
 
 
 def raw_attachments(raw: RawMessage) -> tuple[Attachment, ...]:
@@ -37,13 +37,13 @@ def raw_attachments(raw: RawMessage) -> tuple[Attachment, ...]:
     return () if raw.deleted else render_content(raw.message_type, raw.content).attachments
 
 
-def forwarded_text(found: Sequence[RawMessage], names: Mapping[str, str]) -> str:
+def forwarded_text(messages: Sequence[RawMessage], names: Mapping[str, str]) -> str:
     """The children of a merged forward, `found[0]`: `Name: text`, oldest first, nested ones too."""
-    children = sorted(found[1:], key=lambda raw: raw.create_time_ms)
-    told = children[:MOST_FORWARDED]
-    lines = [_line(raw, names) for raw in told]
-    lines += [f"({left_out} more)"] if (left_out := len(children) - len(told)) else []
-    lines += [NOT_FETCHED] if any(map(raw_attachments, told)) else []
+    children = sorted(messages[1:], key=lambda raw: raw.create_time_ms)
+    visible_children = children[:MOST_FORWARDED]
+    lines = [_line(raw, names) for raw in visible_children]
+    lines += [f"({left_out} more)"] if (left_out := len(children) - len(visible_children)) else []
+    lines += [NOT_FETCHED] if any(map(raw_attachments, visible_children)) else []
     return "\n".join(lines)
 
 

@@ -30,9 +30,11 @@ def retry_delay(
     """
     if attempt >= policy.max_attempts or not _repeatable(failure):
         return None
-    asked = failure.retry_after_s if isinstance(failure, FeishuError | Unreachable) else None
+    retry_after_s = (
+        failure.retry_after_s if isinstance(failure, FeishuError | Unreachable) else None
+    )
     backoff = min(policy.cap_s, policy.base_s * 2 ** (attempt - 1)) * (1 + jitter)
-    delay = backoff if asked is None else asked + policy.base_s * jitter
+    delay = backoff if retry_after_s is None else retry_after_s + policy.base_s * jitter
     return delay if elapsed_s + delay <= policy.max_total_s else None
 
 

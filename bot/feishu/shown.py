@@ -44,9 +44,9 @@ def shown_text(message: RawMessage, element_id: str = "") -> str | None:
     )
 
 
-def is_same(shown: str, stored: str) -> bool:
+def is_same(visible_text: str, stored_text: str) -> bool:
     """Whether two texts are the same but for whom at-tags name."""
-    return _comparable(shown) == _comparable(stored)
+    return _comparable(visible_text) == _comparable(stored_text)
 
 
 def _markdown(elements: object) -> Iterator[tuple[str, str]]:

@@ -55,8 +55,8 @@ class Block:
 
     @property
     def is_quote(self) -> bool:
-        said = [line for line in self.lines if line.strip()]
-        return bool(said) and not self.opening and all(map(_QUOTED.match, said))
+        text_lines = [line for line in self.lines if line.strip()]
+        return bool(text_lines) and not self.opening and all(map(_QUOTED.match, text_lines))
 
     @property
     def text(self) -> str:
@@ -66,11 +66,11 @@ class Block:
 def encoded_size(text: str) -> int:
     """Bytes `text` takes in the request body, where it is a JSON string within a JSON string."""
     raw = text.encode("utf-8", "surrogatepass")
-    escaped = _count(raw, _ESCAPED)
-    if not escaped:
+    escape_count = _count(raw, _ESCAPED)
+    if not escape_count:
         return len(raw)
-    slashed, blanks = _count(raw, _SLASHED), _count(raw, _BLANKS)
-    return len(raw) + 3 * slashed + 2 * blanks + 6 * (escaped - slashed - blanks)
+    slash_count, blanks = _count(raw, _SLASHED), _count(raw, _BLANKS)
+    return len(raw) + 3 * slash_count + 2 * blanks + 6 * (escape_count - slash_count - blanks)
 
 
 def _count(raw: bytes, kinds: bytes) -> int:
@@ -111,9 +111,9 @@ def _packed(parts: Iterable[Block], max_bytes: int, max_tables: int) -> Iterator
         cost = part.size
         if piece and (size + cost > max_bytes or tables + part.is_table > max_tables):
             moves = piece[-1].introduces and cost + piece[-1].size <= max_bytes
-            kept = [piece.pop()] if moves else []
+            moved_blocks = [piece.pop()] if moves else []
             yield _joined(piece)
-            piece, size, tables = kept, sum(one.size for one in kept), 0
+            piece, size, tables = moved_blocks, sum(one.size for one in moved_blocks), 0
         piece.append(part)
         size += cost
         tables += part.is_table
@@ -213,10 +213,10 @@ def _fence(lines: list[str], at: int, mark: str) -> tuple[Block, int]:
     end = at + 1
     while end < len(lines) and not _closes(lines[end], mark):
         end += 1
-    closed = lines[end] if end < len(lines) else f"{mark}\n"
+    closing = lines[end] if end < len(lines) else f"{mark}\n"
     opening = lines[at] if lines[at].endswith("\n") else lines[at] + "\n"
     inner = [line if line.endswith("\n") else line + "\n" for line in lines[at + 1 : end]]
-    return Block(tuple(inner), opening, closed), end + 1
+    return Block(tuple(inner), opening, closing), end + 1
 
 
 def _closes(line: str, mark: str) -> bool:

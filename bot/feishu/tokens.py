@@ -55,9 +55,9 @@ class TenantToken:
                 await self._renew()
             return self._value
 
-    def purge(self, refused: str) -> None:
-        """Forget `refused`; a token fetched in the meantime stays."""
-        if self._value == refused:
+    def purge(self, refused_token: str) -> None:
+        """Forget `refused_token`; a token fetched in the meantime stays."""
+        if self._value == refused_token:
             self._value = ""
 
     def _fresh(self) -> bool:

@@ -58,8 +58,8 @@ def purposes_of(scopes: Collection[str]) -> tuple[str, ...]:
     return tuple(one for one in PURPOSES if not missing_scopes((one,), scopes))
 
 
-def missing_scopes(purposes: Collection[str], granted: Collection[str]) -> tuple[str, ...]:
+def missing_scopes(purposes: Collection[str], granted_scopes: Collection[str]) -> tuple[str, ...]:
     """What these purposes need and is not granted."""
-    has = {*granted, *(_INCLUDED[one] for one in granted if one in _INCLUDED)}
-    needed = (one for purpose in purposes for one in PURPOSES[purpose])
-    return tuple(one for one in needed if one not in has)
+    has = {*granted_scopes, *(_INCLUDED[one] for one in granted_scopes if one in _INCLUDED)}
+    needed_scopes = (one for purpose in purposes for one in PURPOSES[purpose])
+    return tuple(one for one in needed_scopes if one not in has)

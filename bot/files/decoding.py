@@ -49,13 +49,13 @@ def _unicode(data: bytes) -> tuple[str, str] | None:
     if encoding := _wide(data[:_SAMPLE]):
         return data.decode(encoding, "replace"), ""
     text = data.decode("utf-8", "replace")
-    damaged = text.count("\ufffd") - data.count(_REPLACEMENT)
-    if not damaged:
+    damage = text.count("\ufffd") - data.count(_REPLACEMENT)
+    if not damage:
         return text, ""
     if _is_cut(data):
         return text.removesuffix("\ufffd"), ""
-    beyond = sum(not one.isascii() for one in text) - damaged
-    return (text, "utf-8, damaged") if damaged <= _DAMAGED * beyond else None
+    beyond = sum(not one.isascii() for one in text) - damage
+    return (text, "utf-8, damaged") if damage <= _DAMAGED * beyond else None
 
 
 def _wide(sample: bytes) -> str:
@@ -94,13 +94,13 @@ def _strictly(data: bytes, encoding: str) -> str | None:
 
 def _older(data: bytes) -> tuple[str, str]:
     sample = data[:_SAMPLE]
-    found = sorted(_fitting(sample), key=lambda one: -one[0])
-    if not found:
+    candidates = sorted(_fitting(sample), key=lambda one: -one[0])
+    if not candidates:
         texts = [(data.decode(one, "replace"), f"{one}, damaged") for one in ("utf-8", "gb18030")]
         return min(texts, key=lambda one: one[0].count("\ufffd"))
-    score, encoding = found[0]
+    score, encoding = candidates[0]
     text = data.decode(encoding, "replace")
-    close = len(found) > 1 and score - found[1][0] < _CLOSE
+    close = len(candidates) > 1 and score - candidates[1][0] < _CLOSE
     short = sum(byte > 127 for byte in sample) < 2 * _SHORT
     return text, encoding if close or short or score < 0.8 else ""
 

@@ -140,19 +140,21 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
 def _remarks_on(page: Any) -> Iterator[str]:
     """What people wrote on a page: free text and notes."""
     for annotation in page.get("/Annots") or ():
-        held = annotation.get_object()
-        if held.get("/Subtype") in ("/FreeText", "/Text") and (said := held.get("/Contents")):
-            yield f"Note: {said}"
+        annotation_object = annotation.get_object()
+        if annotation_object.get("/Subtype") in ("/FreeText", "/Text") and (
+            contents := annotation_object.get("/Contents")
+        ):
+            yield f"Note: {contents}"
 
 
 def _filled_in(reader: Any) -> Iterator[str]:
     """The values of a form, which are no text of its pages."""
     for name, field in (reader.get_fields() or {}).items():
         value = field.get("/V")
-        chosen = value if isinstance(value, list) else [value]
-        said = ", ".join(_value(one) for one in chosen if one not in (None, ""))
-        if said and field.get("/FT") != "/Sig":
-            yield f"{field.get('/TU') or name}: {said}"
+        values = value if isinstance(value, list) else [value]
+        values_text = ", ".join(_value(one) for one in values if one not in (None, ""))
+        if values_text and field.get("/FT") != "/Sig":
+            yield f"{field.get('/TU') or name}: {values_text}"
 
 
 def _value(value: Any) -> str:
@@ -191,30 +193,31 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
             formulas.worksheets[number - 1].iter_rows(values_only=True),
             strict=False,
         )
-        for row, written in both:
-            shown = [
-                formula if value is None else value for value, formula in zip_longest(row, written)
+        for row, formula_cells in both:
+            rows_shown = [
+                formula if value is None else value
+                for value, formula in zip_longest(row, formula_cells)
             ]
-            if not remarks and any(map(_is_formula, shown)):
+            if not remarks and any(map(_is_formula, rows_shown)):
                 remarks.append("formulas without stored values are shown as formulas")
-            yield _row(map(_cell, shown))
+            yield _row(map(_cell, rows_shown))
 
 
 def _sheets_with_formulas(data: bytes) -> bool:
     """True if any sheet may hold a formula."""
-    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return any(
             b"<f>" in line or b"<f " in line
-            for part in packed.namelist()
+            for part in archive.namelist()
             if part.startswith("xl/worksheets/")
-            for line in _pieces(packed, part)
+            for line in _pieces(archive, part)
         )
 
 
-def _pieces(packed: zipfile.ZipFile, part: str) -> Iterator[bytes]:
-    with packed.open(part) as opened:
+def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    with archive.open(part) as part_file:
         end = b""
-        while piece := opened.read(1 << 20):
+        while piece := part_file.read(1 << 20):
             yield end + piece
             end = piece[-2:]
 
@@ -238,8 +241,8 @@ def _unpackable(data: bytes, folder: str) -> None:
     if data.startswith(_OLE):
         raise NoText("encrypted")
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            parts = packed.infolist()
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            parts = archive.infolist()
     except zipfile.BadZipFile as exc:
         raise NoText("other_content" if not data.startswith(b"PK") else "damaged") from exc
     if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > _MOST_UNPACKED:

@@ -51,7 +51,7 @@ async def _exchanged(process: asyncio.subprocess.Process, data: bytes, most: int
         process.stdin.write(data)
         await process.stdin.drain()
     process.stdin.close()
-    taken = bytearray()
-    while len(taken) <= most and (part := await process.stdout.read(65536)):
-        taken += part
-    return bytes(taken)
+    output = bytearray()
+    while len(output) <= most and (part := await process.stdout.read(65536)):
+        output += part
+    return bytes(output)

@@ -108,15 +108,15 @@ async def _extracted(ending: str, data: bytes, limits: ReadingLimits) -> object:
 
 def _read(answer: object, characters: int) -> Read | Unread:
     """What the process said, of which nothing is taken on trust."""
-    said = answer if isinstance(answer, dict) else {"refused": "too_complex"}
-    text = said.get("text")
+    fields = answer if isinstance(answer, dict) else {"refused": "too_complex"}
+    text = fields.get("text")
     if isinstance(text, str) and (text := storable(text)):
-        cut = bool(said.get("cut")) or len(text) > characters
-        return Read(text[:characters], cut, _remarks(said.get("remarks")))
-    known: tuple[Reason, ...] = get_args(Reason)
-    return Unread(next((one for one in known if one == said.get("refused")), "damaged"))
+        cut = bool(fields.get("cut")) or len(text) > characters
+        return Read(text[:characters], cut, _remarks(fields.get("remarks")))
+    reasons: tuple[Reason, ...] = get_args(Reason)
+    return Unread(next((one for one in reasons if one == fields.get("refused")), "damaged"))
 
 
-def _remarks(given: object) -> tuple[str, ...]:
-    remarks = given if isinstance(given, list) else []
+def _remarks(value: object) -> tuple[str, ...]:
+    remarks = value if isinstance(value, list) else []
     return tuple(one for one in remarks[:_MOST_REMARKS] if _REMARK.fullmatch(str(one)))

@@ -39,8 +39,8 @@ async def convert(data: bytes) -> Pieces | Unconverted:
     except (TimeoutError, OSError) as exc:
         log.warning("voice.not_converted", error=type(exc).__name__)
         return "busy"
-    said = answer if isinstance(answer, dict) else {}
-    pieces = said.get("pieces")
+    fields = answer if isinstance(answer, dict) else {}
+    pieces = fields.get("pieces")
     if isinstance(pieces, list) and all(isinstance(one, str) for one in pieces):
         return Pieces(tuple(one for one in pieces if one))
-    return "long" if said.get("refused") == "long" else "damaged"
+    return "long" if fields.get("refused") == "long" else "damaged"

@@ -65,9 +65,9 @@ def samples(data: bytes, most_s: int) -> Samples:
     with soundfile.SoundFile(io.BytesIO(data)) as file:
         if file.frames > most_s * file.samplerate:
             raise NoVoice("long")
-        found = file.read(most_s * file.samplerate, dtype="int16", always_2d=True)
+        frames = file.read(most_s * file.samplerate, dtype="int16", always_2d=True)
         rate = file.samplerate
-    mono = found[:, 0] if found.shape[1] == 1 else found.mean(axis=1).astype(np.int16)
+    mono = frames[:, 0] if frames.shape[1] == 1 else frames.mean(axis=1).astype(np.int16)
     return mono if rate == RATE else _at_our_rate(mono, rate)
 
 
@@ -78,8 +78,8 @@ def _at_our_rate(mono: Samples, rate: int) -> Samples:
     wide = max(1, rate // RATE)
     smooth = np.convolve(mono, np.ones(wide) / wide, mode="same") if wide > 1 else mono
     at = np.arange(len(mono) * RATE // rate) * (rate / RATE)
-    found: Samples = np.interp(at, np.arange(len(mono)), smooth).astype(np.int16)
-    return found
+    resampled: Samples = np.interp(at, np.arange(len(mono)), smooth).astype(np.int16)
+    return resampled
 
 
 def cut(voice: Samples) -> list[Samples]:

@@ -27,7 +27,7 @@ _PARTS = (
 def document_lines(document: Any) -> Iterator[str]:
     """Paragraphs and rows of tables in their order, then what stands outside of the body."""
     yield from _blocks(document.element.body)
-    seen = set()
+    seen_lines = set()
     for part in document.part.package.iter_parts():
         name = str(part.partname).rpartition("/")[2]
         label = next((label for kind, label in _PARTS if name.startswith(kind)), "")
@@ -37,9 +37,9 @@ def document_lines(document: Any) -> Iterator[str]:
 
             root = etree.fromstring(part.blob, etree.XMLParser(resolve_entities=False))
         for line in _blocks(root) if root is not None else ():
-            if (said := line.strip()) and (label, said) not in seen:
-                seen.add((label, said))
-                yield f"{label}: {said}"
+            if (line_text := line.strip()) and (label, line_text) not in seen_lines:
+                seen_lines.add((label, line_text))
+                yield f"{label}: {line_text}"
 
 
 def _blocks(element: Any) -> Iterator[str]:
@@ -59,14 +59,14 @@ def _row(row: Any) -> str:
     return " | ".join(cell.replace("\n", " ") for cell in cells).rstrip(" |")
 
 
-def _found(element: Any, wanted: str) -> Iterator[Any]:
+def _found(element: Any, wanted_name: str) -> Iterator[Any]:
     """The elements of that name, inside wrappers but not inside each other."""
     for child in element:
         name = _name(child)
-        if name == wanted:
+        if name == wanted_name:
             yield child
         elif name and name not in _SKIPPED:
-            yield from _found(child, wanted)
+            yield from _found(child, wanted_name)
 
 
 def _inline(element: Any) -> Iterable[str]:

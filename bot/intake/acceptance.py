@@ -79,10 +79,10 @@ class Intake:
         if delivery.event_type not in HANDLED or not _is_wanted(delivery, payload):
             log.info("webhook.ignored", event_type=delivery.event_type, event_id=delivery.event_id)
             return Accepted("ignored")
-        started = time.perf_counter()
+        start_s = time.perf_counter()
         key = _key(delivery, payload)
         fresh = self._enqueue(key, payload, *self._locks(delivery))
-        return _accepted(key, delivery.event_type, fresh, time.perf_counter() - started)
+        return _accepted(key, delivery.event_type, fresh, time.perf_counter() - start_s)
 
     def message(self, payload: dict[str, Any]) -> Arrived | None:
         """What `accept` would queue, to be stored by the caller; None of all but messages. Raises
@@ -93,8 +93,8 @@ class Intake:
         self._require_ours(delivery)
         self.arrived(delivery.event_type)
         lock, lock_in_topic = self._locks(delivery)
-        kept, received_ms = events.to_keep(payload), int(self.clock() * 1000)
-        return self.inbox.arrived(delivery.key, kept, received_ms, lock, lock_in_topic)
+        fields, received_ms = events.to_keep(payload), int(self.clock() * 1000)
+        return self.inbox.arrived(delivery.key, fields, received_ms, lock, lock_in_topic)
 
     def took(self, message: Arrived, *, fresh: bool, seconds: float) -> Accepted:
         """The message is stored; it took so long."""
@@ -113,8 +113,8 @@ class Intake:
         other answer. `bot.intake.presses` explains the steps and their order."""
         kind = self._press(delivery, payload)
         log.info("webhook.clicked", event_id=delivery.event_id, toast=kind)
-        taken = kind in ("accepted", "later", "stopping")
-        return Accepted("accepted" if taken else "refused", toast(kind))
+        is_taken = kind in ("accepted", "later", "stopping")
+        return Accepted("accepted" if is_taken else "refused", toast(kind))
 
     def _press(self, delivery: events.Delivery, payload: dict[str, Any]) -> Toast:
         action = events.parse_card_action(events.parse_envelope(payload))
@@ -149,15 +149,15 @@ class Intake:
         try:
             if touch.handle == "again" and self._is_over_rate(touch.tenant_key, touch.operator_id):
                 return "too_many"
-            touched = self.presses.touch(touch)
-            if touched.verdict in ("thanks", "taken_back"):
+            outcome = self.presses.touch(touch)
+            if outcome.verdict in ("thanks", "taken_back"):
                 metrics.count_feedback(
-                    "button", helpful=touch.handle == "helpful", kept=touched.verdict == "thanks"
+                    "button", helpful=touch.handle == "helpful", is_kept=outcome.verdict == "thanks"
                 )
-            if touched.verdict != "accepted":
-                return touched.verdict
-            key = f"again:{touched.turn_id}"  # one per turn, so a turn is answered again only once
-            fresh = self._enqueue(key, payload, touched.conversation_id)
+            if outcome.verdict != "accepted":
+                return outcome.verdict
+            key = f"again:{outcome.turn_id}"  # one per turn, so a turn is answered again only once
+            fresh = self._enqueue(key, payload, outcome.conversation_id)
         except (PressUnavailable, QueueUnavailable) as exc:
             log.error("webhook.click_unavailable", error=str(exc))
             return "away"

@@ -76,9 +76,9 @@ class Arrival:
         return "whole" if len(self._data) >= self._end else "coming"
 
     def _look_at_head(self) -> State:
-        seen, self._seen = self._seen, len(self._data)
-        at = self._data.find(_HEAD_END, max(0, seen - 3))
-        if not self._is_sound(seen, at):
+        seen_bytes, self._seen = self._seen, len(self._data)
+        at = self._data.find(_HEAD_END, max(0, seen_bytes - 3))
+        if not self._is_sound(seen_bytes, at):
             return "odd"
         if at < 0:
             return "odd" if len(self._data) > MAX_HEAD_BYTES else "coming"
@@ -89,21 +89,21 @@ class Arrival:
         sound = (self._chunked and not lengths) or (not codings and len(lengths) <= 1)
         if not sound or (lengths and not _LENGTH.fullmatch(lengths[0])) or length > self.most_bytes:
             return "odd"
-        expected = {value.lower() for value in fields.get(b"expect", [])}
-        if expected - {b"100-continue"}:
+        expectations = {value.lower() for value in fields.get(b"expect", [])}
+        if expectations - {b"100-continue"}:
             return "odd"
         self._body = self._seen = at + len(_HEAD_END)
         self._end = self._body + length
-        self.expects_go_ahead = bool(expected) and b" HTTP/1.1\r\n" in self._data[: self._body]
+        self.expects_go_ahead = bool(expectations) and b" HTTP/1.1\r\n" in self._data[: self._body]
         return "coming"
 
-    def _is_sound(self, seen: int, at: int) -> bool:
-        """False if the head, which ends `at` (-1: not yet) and was looked at up to `seen`, can
-        become no request."""
+    def _is_sound(self, seen_bytes: int, at: int) -> bool:
+        """False if the head, which ends `at` (-1: not yet) and was looked at up to `seen_bytes`,
+        can become no request."""
         end = at if at >= 0 else len(self._data)
         if not self._line and self._data.startswith(b"\r\n"):  # RFC 9112, section 2.2
             self._first = self._line = 2
-        if _NEVER_IN_HEAD.search(self._data, max(0, seen - 1), end):
+        if _NEVER_IN_HEAD.search(self._data, max(0, seen_bytes - 1), end):
             return False
         while (stop := self._data.find(b"\r\n", self._line, end)) >= 0:
             if not self._is_sound_line(stop):
@@ -149,9 +149,9 @@ def plain_parts(request: bytes) -> tuple[dict[str, str], bytes] | None:
     has to decide what it says: where its head is not plain, or says how to go on."""
     head, _, body = request.partition(_HEAD_END)
     _, *lines = head.split(b"\r\n")
-    found = [_PLAIN_FIELD.fullmatch(line) for line in lines]
+    matches = [_PLAIN_FIELD.fullmatch(line) for line in lines]
     fields = {
-        one[1].decode().upper(): one[2].decode().rstrip(" \t") for one in found if one is not None
+        one[1].decode().upper(): one[2].decode().rstrip(" \t") for one in matches if one is not None
     }
     if len(fields) < len(lines):
         return None
@@ -164,9 +164,9 @@ def plain_parts(request: bytes) -> tuple[dict[str, str], bytes] | None:
 
 def _fields(head: bytes) -> dict[bytes, list[bytes]]:
     """The values of each header field, by its name in lower case."""
-    found: dict[bytes, list[bytes]] = {}
+    values_by_name: dict[bytes, list[bytes]] = {}
     for line in head.split(b"\r\n"):
         name, colon, value = line.partition(b":")
         if colon:
-            found.setdefault(name.strip().lower(), []).append(value.strip(b" \t"))
-    return found
+            values_by_name.setdefault(name.strip().lower(), []).append(value.strip(b" \t"))
+    return values_by_name

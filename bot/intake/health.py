@@ -33,11 +33,11 @@ def register(app: Flask, checks: Checks) -> None:
         return jsonify({"status": "up"})
 
     def readyz() -> tuple[Response, int]:
-        found = flight.outcome() or _BEING_LOOKED_AT
-        answer: dict[str, object] = {"ready": found.ready}
+        outcome = flight.outcome() or _BEING_LOOKED_AT
+        answer: dict[str, object] = {"ready": outcome.ready}
         if may_look(request, token):
-            answer |= {"degraded": found.degraded, "checks": found.checks}
-        return jsonify(answer), 200 if found.ready else 503
+            answer |= {"degraded": outcome.degraded, "checks": outcome.checks}
+        return jsonify(answer), 200 if outcome.ready else 503
 
     def exposition() -> Response:
         if not may_look(request, token):
@@ -59,9 +59,9 @@ def may_look(asking: Request, token: str) -> bool:
 
     A proxy on this machine shows by what it adds, or by the host that was asked for.
     """
-    kind, _, given = asking.headers.get("Authorization", "").partition(" ")
+    kind, _, credentials = asking.headers.get("Authorization", "").partition(" ")
     if token and kind.lower() == "bearer":
-        return hmac.compare_digest(given.strip().encode(), token.encode())
+        return hmac.compare_digest(credentials.strip().encode(), token.encode())
     if any(name in asking.headers for name in _FORWARDED):
         return False
     return _is_loopback(asking.remote_addr or "") and _is_loopback(_host(asking))
@@ -80,5 +80,5 @@ def _is_loopback(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
+    mapped_address = getattr(address, "ipv4_mapped", None)
+    return bool((mapped_address or address).is_loopback)

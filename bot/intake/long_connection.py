@@ -43,23 +43,23 @@ def receive(intake: Intake, message: bytes) -> Ack:
     What is no event at all is acknowledged too: pushed again it would be the same, and hold up
     those behind it for hours.
     """
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     ack, outcome = _taken(intake, message)
-    metrics.ACK_SECONDS.observe(time.perf_counter() - started)
+    metrics.ACK_SECONDS.observe(time.perf_counter() - start_s)
     metrics.EVENTS.labels(outcome=outcome).inc()
     return ack
 
 
 def _taken(intake: Intake, message: bytes) -> tuple[Ack, str]:
     try:
-        accepted = intake.accept(_payload(message))
+        outcome = intake.accept(_payload(message))
     except events.MalformedEvent as exc:
         REFUSALS.count("webhook.refused", str(exc))
         return Ack(), "refused"
     except QueueUnavailable as exc:
         log.error("webhook.queue_unavailable", error=str(exc))
         return PUSH_AGAIN, "unavailable"
-    return Ack(answer=accepted.answer), accepted.outcome
+    return Ack(answer=outcome.answer), outcome.outcome
 
 
 def _payload(message: bytes) -> dict[str, Any]:
@@ -72,9 +72,9 @@ def _payload(message: bytes) -> dict[str, Any]:
     return payload
 
 
-async def _closed(opened: asyncio.Task[None]) -> None:
-    opened.cancel()  # once: it acknowledges what was begun
-    await asyncio.wait({opened})
+async def _closed(connection_task: asyncio.Task[None]) -> None:
+    connection_task.cancel()  # once: it acknowledges what was begun
+    await asyncio.wait({connection_task})
 
 
 class Listener:
@@ -114,27 +114,27 @@ class Listener:
 
     async def _keep_one(self) -> None:
         """Opens the connection when this process gets the lease and closes it without."""
-        opened: asyncio.Task[None] | None = None
+        connection_task: asyncio.Task[None] | None = None
         try:
             while True:
                 holds = await self._holds()
-                if holds and opened is None:
-                    opened = asyncio.create_task(self._connection.run())
-                elif not holds and opened is not None:
+                if holds and connection_task is None:
+                    connection_task = asyncio.create_task(self._connection.run())
+                elif not holds and connection_task is not None:
                     log.warning("long_connection.given_up", elsewhere=self._is_elsewhere)
-                    await _closed(opened)
-                    opened = None
+                    await _closed(connection_task)
+                    connection_task = None
                 await asyncio.sleep(_RENEWED_EVERY_S)
         finally:
-            if opened is not None:
-                await _closed(opened)
+            if connection_task is not None:
+                await _closed(connection_task)
             with contextlib.suppress(QueueUnavailable):
                 self._inbox.release_lease(_LEASE, self._holder)
 
     async def _holds(self) -> bool:
         """Whether the lease is this process's. Without an answer it is for as long as no other can
         have it."""
-        asked = time.monotonic()
+        now_s = time.monotonic()
         try:
             holds = await asyncio.to_thread(self._inbox.hold_lease, _LEASE, self._holder, _LEASE_S)
         except QueueUnavailable as exc:
@@ -142,7 +142,7 @@ class Listener:
             self._is_elsewhere = False
             return time.monotonic() - self._held < _GIVEN_UP_S
         self._is_elsewhere = not holds
-        self._held = asked if holds else float("-inf")
+        self._held = now_s if holds else float("-inf")
         return holds
 
     def _run(self) -> None:

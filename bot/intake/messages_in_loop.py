@@ -51,11 +51,11 @@ class LoopIntake:
         self,
         read: Callable[[Mapping[str, str], bytes], Arrived | None],
         store: Store,
-        taken: Callable[[Arrived, bool, float, float], bytes],
+        took: Callable[[Arrived, bool, float, float], bytes],
     ) -> None:
         self._read = read
         self._store = store
-        self._taken = taken
+        self._taken = took
         self._next: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._storing: Storing | None = None
@@ -112,15 +112,15 @@ class LoopIntake:
         if (storing := self._storing) is None:
             return
         try:
-            wanted = storing.step()
+            wanted_events = storing.step()
         except QueueUnavailable:
             self._leave(poller)
             return
-        if not wanted:
+        if not wanted_events:
             self._leave(poller, storing.fresh)
-        elif wanted != self._wanted:
-            self._wanted = wanted
-            poller.modify(storing.socket, wanted, lambda _: self._step(poller))
+        elif wanted_events != self._wanted:
+            self._wanted = wanted_events
+            poller.modify(storing.socket, wanted_events, lambda _: self._step(poller))
 
     def _leave(self, poller: BaseSelector, fresh: Sequence[bool] = ()) -> None:
         """What was being stored is, or it takes too long, or it has failed."""
@@ -129,13 +129,13 @@ class LoopIntake:
             poller.unregister(storing.socket)
             storing.end()
         if fresh:
-            now, stored = time.perf_counter(), self._under_way
-            for one, is_fresh in zip(stored, fresh, strict=True):
+            now, stored_arrivals = time.perf_counter(), self._under_way
+            for one, is_fresh in zip(stored_arrivals, fresh, strict=True):
                 answer = None
                 with suppress(Exception):  # the loop goes on, whatever it is
                     answer = self._taken(one.message, is_fresh, now - one.ready, now - one.came)
                 one.tell(answer)
-            stored.clear()
+            stored_arrivals.clear()
         self._return(self._under_way)
 
     @staticmethod

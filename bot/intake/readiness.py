@@ -120,35 +120,35 @@ class Checks:
 
     def say_at_start(self) -> None:
         """Writes into the log what is wrong with what others run, before anybody asks."""
-        looked = {"feishu": self._feishu} | (
+        checks = {"feishu": self._feishu} | (
             {"model": self._model} if self.settings.openai_api_key else {}
         )
         if self.look:
-            looked["answers"] = self._answers
-        for name, check in looked.items():
-            if (found := self._outcome(name, check)).state != "ok":
-                log.warning("start.not_ready", check=name, problem=_in_english(found))
+            checks["answers"] = self._answers
+        for name, check in checks.items():
+            if (check_outcome := self._outcome(name, check)).state != "ok":
+                log.warning("start.not_ready", check=name, problem=_in_english(check_outcome))
 
     def _outcome(self, name: str, check: Callable[[], None]) -> Check:
-        at, kept = self._kept.get(name, (float("-inf"), None))
-        if kept and self.clock() - at < self._kept_s(kept) and not self._changes(name):
-            return kept
+        at, cached = self._kept.get(name, (float("-inf"), None))
+        if cached and self.clock() - at < self._kept_s(cached) and not self._changes(name):
+            return cached
         try:
             check()
-            found = Check(name, "ok", _OK)
+            check_outcome = Check(name, "ok", _OK)
         except NotReady as exc:
             state: State = "warn" if isinstance(exc, Degraded) else "fail"
-            found = Check(name, state, exc.sentence, command=exc.command)
-        self._kept[name] = (self.clock(), found)
-        return found
+            check_outcome = Check(name, state, exc.sentence, command=exc.command)
+        self._kept[name] = (self.clock(), check_outcome)
+        return check_outcome
 
-    def _kept_s(self, kept: Check) -> float:
+    def _kept_s(self, cached: Check) -> float:
         """For how many seconds it is believed; asking a model costs a token, so one that works is
         asked again soon only while people get no answers."""
-        if kept.name != "model":
-            return _REMEMBERED_S if kept.state == "ok" else 0.0
-        _, answers = self._kept.get("answers", (0.0, kept))
-        return _MODEL_WORKS_S if kept.state == answers.state == "ok" else _MODEL_TROUBLE_S
+        if cached.name != "model":
+            return _REMEMBERED_S if cached.state == "ok" else 0.0
+        _, answers = self._kept.get("answers", (0.0, cached))
+        return _MODEL_WORKS_S if cached.state == answers.state == "ok" else _MODEL_TROUBLE_S
 
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
@@ -187,9 +187,9 @@ class Checks:
 
     def _model(self) -> None:
         """A wrong key is nobody's passing trouble: no question can be answered."""
-        found = model.models(self.settings, timeout_s=_TIMEOUT_S)
-        working = any(check.state == "ok" for check in found)
-        for check in findings(found):
+        model_checks = model.models(self.settings, timeout_s=_TIMEOUT_S)
+        working = any(check.state == "ok" for check in model_checks)
+        for check in findings(model_checks):
             passes = working or check.state == "warn" or check.passing
             raise (Degraded if passes else NotReady)(check.sentence.en, check.sentence.zh)
 
@@ -202,27 +202,27 @@ class Checks:
         except NotReady as exc:
             failure = exc.sentence
             self._away_since = self._away_since or self.now()
-        unstored = self._unstored()
+        backlog = self._unstored()
         if failure:
-            since = _time(min(filter(None, (self._away_since, unstored.since))))
+            since = _time(min(filter(None, (self._away_since, backlog.since))))
             raise Degraded(
-                f"away since {since} ({failure.en}); {unstored.turns} turns wait to be written; "
+                f"away since {since} ({failure.en}); {backlog.turns} turns wait to be written; "
                 "people are answered without history",
-                f"自 {since} 起不可用（{failure.zh}）；{unstored.turns} 轮对话等待写入；"
+                f"自 {since} 起不可用（{failure.zh}）；{backlog.turns} 轮对话等待写入；"
                 "回答时没有历史",
             )
-        if unstored.refused:
+        if backlog.refused:
             raise Degraded(
-                f"it refused {unstored.refused} writes: scripts/queue list names the reasons, "
+                f"it refused {backlog.refused} writes: scripts/queue list names the reasons, "
                 "scripts/queue retry tries them again",
-                f"有 {unstored.refused} 次写入被拒绝：scripts/queue list 列出原因，"
+                f"有 {backlog.refused} 次写入被拒绝：scripts/queue list 列出原因，"
                 "scripts/queue retry 可重试",
             )
-        if unstored.turns:
-            since = _time(unstored.since)
+        if backlog.turns:
+            since = _time(backlog.since)
             raise Degraded(
-                f"back; {unstored.turns} turns since {since} wait to be written",
-                f"已恢复；自 {since} 起的 {unstored.turns} 轮对话等待写入",
+                f"back; {backlog.turns} turns since {since} wait to be written",
+                f"已恢复；自 {since} 起的 {backlog.turns} 轮对话等待写入",
             )
 
     def _is_behind(self) -> bool:
@@ -241,23 +241,25 @@ class Checks:
     def _answers(self) -> None:
         """The bot goes on taking questions: what is wrong may be over with the next one."""
         try:
-            found = self.look() if self.look else ()
+            answer_checks = self.look() if self.look else ()
         except QueueUnavailable:
             return  # the database's check says so
-        self._note_unanswered(found)
-        for check in found:
+        self._note_unanswered(answer_checks)
+        for check in answer_checks:
             if check.state == "fail":
-                said = check.sentence
-                raise Degraded(said.en, said.zh, command=check.next_step or "scripts/doctor")
+                sentence = check.sentence
+                raise Degraded(
+                    sentence.en, sentence.zh, command=check.next_step or "scripts/doctor"
+                )
 
-    def _note_unanswered(self, found: Sequence[Check]) -> None:
+    def _note_unanswered(self, answer_checks: Sequence[Check]) -> None:
         """Another question without an answer makes what was found of the model old."""
-        said = "".join(
-            one.sentence.en for one in found if one.name == ANSWERS and one.state != "ok"
+        text = "".join(
+            one.sentence.en for one in answer_checks if one.name == ANSWERS and one.state != "ok"
         )
-        if said and said != self._unanswered:
+        if text and text != self._unanswered:
             self._kept.pop("model", None)
-        self._unanswered = said
+        self._unanswered = text
 
     def _supabase(self) -> None:
         try:
@@ -265,11 +267,11 @@ class Checks:
         except (KeyRefused, NotMigrated) as exc:
             raise NotReady(str(exc), supabase.refused(exc).sentence.zh.rstrip("。")) from exc
         except Silent as exc:
-            said = exc.sentence
-            raise NotReady(said.en + _STATUS_PAGE.en, said.zh + _STATUS_PAGE.zh) from exc
+            sentence = exc.sentence
+            raise NotReady(sentence.en + _STATUS_PAGE.en, sentence.zh + _STATUS_PAGE.zh) from exc
         except StoreError as exc:
-            said = Sentence(str(exc), f"出错（{exc.code or type(exc).__name__}）")
-            raise NotReady(said.en + _STATUS_PAGE.en, said.zh + _STATUS_PAGE.zh) from exc
+            sentence = Sentence(str(exc), f"出错（{exc.code or type(exc).__name__}）")
+            raise NotReady(sentence.en + _STATUS_PAGE.en, sentence.zh + _STATUS_PAGE.zh) from exc
 
 
 def _in_english(check: Check) -> str:

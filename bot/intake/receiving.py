@@ -208,9 +208,9 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             sender.sock.sendall(_REFUSED % status)
         return False
 
-    def finish_request(self, sender: Sender, answered: Future[bool]) -> None:
+    def finish_request(self, sender: Sender, answer: Future[bool]) -> None:
         """Back in the loop after `handle`."""
-        if answered.cancelled() or answered.exception() or not answered.result() or sender.odd:
+        if answer.cancelled() or answer.exception() or not answer.result() or sender.odd:
             self._close_in_order(sender)
             return
         sender.sock.setblocking(False)
@@ -371,8 +371,8 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
 
     def _drop_longest_waiting(self, *, holding: bool = False) -> None:
         """Makes room for another; with `holding`, by one whose request has begun."""
-        found = (one for one in self._waiting if one.arrival.begun or not holding)
-        if (sender := next(found, None)) is not None:
+        candidates = (one for one in self._waiting if one.arrival.begun or not holding)
+        if (sender := next(candidates, None)) is not None:
             self._dropped["too_many"] += 1
             self._drop(sender)
 

@@ -38,22 +38,22 @@ class SingleFlight(Generic[T]):
     def outcome(self) -> T | None:
         """The present state as far as it is known. Raises what `look` raises to who called it."""
         with self._changed:
-            if (kept := self._younger_than(_KEPT_S)) is not None:
-                return kept
+            if (recent := self._younger_than(_KEPT_S)) is not None:
+                return recent
             if self._began is not None and self._clock() - self._began < _LOST_S:
                 return self._younger_than(_STILL_GOOD_S) or self._await()
             began = self._began = self._clock()
         return self._fly(began)
 
     def _fly(self, began: float) -> T:
-        found: T | None = None
+        outcome: T | None = None
         try:
-            found = self._look()
-            return found
+            outcome = self._look()
+            return outcome
         finally:
             with self._changed:
-                if found is not None:
-                    self._kept = (self._clock(), found)
+                if outcome is not None:
+                    self._kept = (self._clock(), outcome)
                 if self._began == began:
                     self._began = None
                 self._changed.notify_all()

@@ -19,7 +19,7 @@ _NO_WEIGHT = (0.0, 0.0, 0.0, 0.0)
 def likelihood(text: str, author: str, around: LastExchange) -> float:
     """How likely `author` speaks to the bot with `text`, from 0 to 1."""
     where = situation(author, around)
-    found = traits(text, author, around)
-    score = sum(ADDRESSEE.traits.get(trait, _NO_WEIGHT)[where] for trait in found)
+    found_traits = traits(text, author, around)
+    score = sum(ADDRESSEE.traits.get(trait, _NO_WEIGHT)[where] for trait in found_traits)
     score += sum(ADDRESSEE.words.get(word, 0.0) for word in words(text))
     return 1 / (1 + math.exp(-score))

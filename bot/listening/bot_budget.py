@@ -34,14 +34,14 @@ class BotBudget:
         Without a request a bot gets answers every hour, since an alert may ask as well. A reply
         belongs to an exchange that is under way, however slow, and gets no new ones by waiting.
         """
-        asked = self.request_ms or 0
-        since = asked if is_reply else max(asked, at - HOUR_MS + 1)
-        spent = sum(time >= since for _, time in self.answers)
-        limit = PER_SHARED_REQUEST if self.shared and since == asked else PER_REQUEST
+        request_ms = self.request_ms or 0
+        since = request_ms if is_reply else max(request_ms, at - HOUR_MS + 1)
+        spent_answers = sum(time >= since for _, time in self.answers)
+        limit = PER_SHARED_REQUEST if self.shared and since == request_ms else PER_REQUEST
         lately = sum(bot == bot_id and time > at - HOUR_MS for bot, time in self.answers)
         # Bots that talk to each other do not use up the answer to a third one.
         first = 1 if not lately and not is_reply else 0
-        return min(max(limit - spent, first) - self.unasked, PER_PAIR_AND_HOUR - lately)
+        return min(max(limit - spent_answers, first) - self.unasked, PER_PAIR_AND_HOUR - lately)
 
 
 NOTHING_SPENT = BotBudget()

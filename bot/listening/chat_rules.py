@@ -51,8 +51,8 @@ class ChatRule:
 
     def is_there(self, settings: object, *, in_group: bool) -> bool:
         """Whether such a chat can have the rule."""
-        allowed = not self.requires or bool(getattr(settings, self.requires))
-        return allowed and (in_group or not self.only_in_groups)
+        is_allowed = not self.requires or bool(getattr(settings, self.requires))
+        return is_allowed and (in_group or not self.only_in_groups)
 
     def read(self, text: str) -> str | None:
         """The choice that somebody writes, in either language; "" for the default, None if it is
@@ -165,9 +165,9 @@ def rules_of(row: Mapping[str, Any] | None, settings: object) -> ChatRules:
     """The rules of a row of `get_chat_rules`; a value that the table does not have does not
     count."""
     row = row or {}
-    chosen = {name: row[name] for name, rule in RULES.items() if rule.allows(row.get(name))}
+    choices = {name: row[name] for name, rule in RULES.items() if rule.allows(row.get(name))}
     usual = {name: rule.usual(settings) for name, rule in RULES.items()}
-    return ChatRules(chosen, usual, row.get("told_since_ms") or 0)
+    return ChatRules(choices, usual, row.get("told_since_ms") or 0)
 
 
 def told_by_owner(owner: str, rules: ChatRules) -> str:

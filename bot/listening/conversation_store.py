@@ -135,8 +135,8 @@ class ChatConversations:
     ) -> Decision:
         """Stores a decision, with the topics that were found (message id → topic), and returns the
         one that holds: the first made on this message."""
-        held, _ = await self.log_decision_and(message, decision, topics)
-        return held
+        transcript, _ = await self.log_decision_and(message, decision, topics)
+        return transcript
 
     async def log_decision_and(
         self,
@@ -172,26 +172,27 @@ class ChatConversations:
         of `then` as with `log_decision_and`.
         """
         args: dict[str, object] = {"p_actor_id": self._context.actor_id}
-        held = self._transcripts.of(self._context.tenant_key, self._context.chat_id)
+        transcript = self._transcripts.of(self._context.tenant_key, self._context.chat_id)
         if timeout_ms is not None:
-            args |= heard_args(message.record(), timeout_ms, held)
+            args |= heard_args(message.record(), timeout_ms, transcript)
         if likely:
             args["p_decision"] = as_json(decision_args(message, likely))
             args["p_mode"] = rules_of(None, settings).mode
         row, result = await self._call_and("hear_message", then, **args)
         return Circumstances(
             rules_of(row["rules"], settings),
-            self._told(held, row["conversation"]),
+            self._told(transcript, row["conversation"]),
             _held(likely, row["decided"]) if likely and row["decided"] else None,
         ), result
 
     def _told(
-        self, held: HeldTranscript, row: Mapping[str, Any] | None
+        self, transcript: HeldTranscript, row: Mapping[str, Any] | None
     ) -> ChannelConversation | None:
-        """The conversation that was told in short to the holder of `held`; None when none is on."""
+        """The conversation that was told in short to the holder of `transcript`; None when none is
+        on."""
         if row is None:
             return None
-        return self._transcripts.conversation(self._context.tenant_key, held, row)
+        return self._transcripts.conversation(self._context.tenant_key, transcript, row)
 
     async def bot_budget(self, message: IncomingMessage) -> BotBudget:
         """Notes another bot's message to this one, and returns what bots are answered from.
@@ -292,14 +293,14 @@ def decision_args(message: IncomingMessage, decision: Decision) -> dict[str, obj
 def heard_args(
     record: MessageRecord,
     timeout_ms: int,
-    held: HeldTranscript = NOTHING_HELD,
+    transcript: HeldTranscript = NOTHING_HELD,
     before: Sequence[MessageRecord] = (),
 ) -> dict[str, object]:
-    """The arguments of `append_to_conversation`, beside chat and tenant. `held`: what the worker
-    has of the transcript, of which it is told the rest. `before`: what is to be stored with it
-    where no conversation is on."""
+    """The arguments of `append_to_conversation`, beside chat and tenant. `transcript`: what the
+    worker has of the transcript, of which it is told the rest. `before`: what is to be stored with
+    it where no conversation is on."""
     return {
-        **({"p_held": as_json(held.mark)} if held.mark else {}),
+        **({"p_held": as_json(transcript.mark)} if transcript.mark else {}),
         **({"p_before": _dump(before)} if before else {}),
         "p_records": _dump([record]),
         "p_at": record.timestamp,
@@ -344,6 +345,6 @@ def _dump(records: Sequence[MessageRecord]) -> str:
         | {"content": record.content[:KEPT_CHARACTERS]}
         for record in records
     ]
-    while len((dumped := as_json(rows)).encode()) > MOST_BYTES:
+    while len((text := as_json(rows)).encode()) > MOST_BYTES:
         rows = rows[len(rows) // 2 + 1 :]
-    return dumped
+    return text

@@ -231,8 +231,10 @@ def _talks_with_a_bot(message: IncomingMessage, earlier: Sequence[MessageRecord]
 
     An answer to a person in between would keep the exchange of the two bots going.
     """
-    answered = (one for one in reversed(earlier) if one.answered and one.is_in(message.root_id))
-    return any(one.is_bot for one in itertools.islice(answered, 1))
+    answered_records = (
+        one for one in reversed(earlier) if one.answered and one.is_in(message.root_id)
+    )
+    return any(one.is_bot for one in itertools.islice(answered_records, 1))
 
 
 def _decision_of_mode(mode: Mode, message: IncomingMessage) -> Decision | None:
@@ -300,13 +302,13 @@ def _is_elsewhere(
     earlier = before(message, conversation.messages)
     talk = tell_apart(earlier, message.record())
     ours = [record for record in talk.messages if _is_ours(record, bot_open_id)]
-    spoken = talk.topic_of(ours[-1]) if ours else None
-    if spoken is None:
+    our_topic = talk.topic_of(ours[-1]) if ours else None
+    if our_topic is None:
         return False
     lately = {record.author_id for record in earlier[-_LATELY:]}
-    if len(lately) > _CROWD and talk.shares.get(spoken, 0.0) < _LIKELY:
+    if len(lately) > _CROWD and talk.shares.get(our_topic, 0.0) < _LIKELY:
         return True
-    return talk.topic is not None and spoken != talk.topic
+    return talk.topic is not None and our_topic != talk.topic
 
 
 def _is_ours(record: MessageRecord, bot_open_id: str) -> bool:
@@ -322,5 +324,7 @@ def _asked(answer: MessageRecord, earlier: Sequence[MessageRecord]) -> MessageRe
         for record in reversed(earlier)
         if not record.is_bot and (record.content[:1] != "@" or record.content.startswith(ours))
     ]
-    addressed = (r for r in people if r.author and answer.content.startswith(f"@{r.author}"))
-    return next(addressed, people[0] if people else None)
+    addressed_records = (
+        r for r in people if r.author and answer.content.startswith(f"@{r.author}")
+    )
+    return next(addressed_records, people[0] if people else None)

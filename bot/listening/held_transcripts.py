@@ -40,23 +40,23 @@ class HeldTranscript:
     def extended(self, row: Mapping[str, Any]) -> HeldTranscript:
         """After what the SQL functions tell in short to somebody who holds this."""
         before = self if row.get("goes_on") else HeldTranscript()
-        topics, named = row["topics"], frozenset(row["answered"])
-        told = [_record(message, topics, named) for message in row["messages"]]
-        messages = (*before._changed(topics, named - before.answered), *told)
-        if before.messages and told and _order(told[0]) < _order(before.messages[-1]):
+        topics, answered_ids = row["topics"], frozenset(row["answered"])
+        new_records = [_record(message, topics, answered_ids) for message in row["messages"]]
+        messages = (*before._changed(topics, answered_ids - before.answered), *new_records)
+        if before.messages and new_records and _order(new_records[0]) < _order(before.messages[-1]):
             messages = tuple(sorted(messages, key=_order))
-        size = before.size + sum(_OF_A_RECORD + len(one.content) for one in told)
-        return HeldTranscript(row.get("mark"), messages, named | before.answered, size)
+        size = before.size + sum(_OF_A_RECORD + len(one.content) for one in new_records)
+        return HeldTranscript(row.get("mark"), messages, answered_ids | before.answered, size)
 
     def _changed(
-        self, topics: Mapping[str, int], answered: frozenset[str]
+        self, topics: Mapping[str, int], answered_ids: frozenset[str]
     ) -> Iterable[MessageRecord]:
         """The messages with what has become of some of them."""
-        if not (topics or answered):
+        if not (topics or answered_ids):
             return self.messages
-        touched = answered.union(topics)
+        changed_ids = answered_ids.union(topics)
         return (
-            _known(one, topics, answered) if one.message_id in touched else one
+            _known(one, topics, answered_ids) if one.message_id in changed_ids else one
             for one in self.messages
         )
 
@@ -73,15 +73,15 @@ class EarlierTalk:
     ) -> Records:
         """Returns what `look` finds in the place, oldest first; of a look-up since `since_ms` (ms
         since epoch) what that found."""
-        known = self._looks.get(place)
-        if known is None or known[0] < since_ms:
-            known = self._looks[place] = now_ms, asyncio.create_task(look())
+        look_under_way = self._looks.get(place)
+        if look_under_way is None or look_under_way[0] < since_ms:
+            look_under_way = self._looks[place] = now_ms, asyncio.create_task(look())
             while len(self._looks) > _MOST_PLACES:
                 self._looks.popitem(last=False)
-        found = await asyncio.shield(known[1])
-        if not found and self._looks.get(place) == known:
+        talk = await asyncio.shield(look_under_way[1])
+        if not talk and self._looks.get(place) == look_under_way:
             del self._looks[place]
-        return found
+        return talk
 
     def drop(self, chat_id: str) -> None:
         """What was found in that chat may have changed."""
@@ -103,10 +103,10 @@ class HeldTranscripts:
         return self._held.get((tenant_key, chat_id), HeldTranscript())
 
     def conversation(
-        self, tenant_key: str, held: HeldTranscript, row: Mapping[str, Any]
+        self, tenant_key: str, transcript: HeldTranscript, row: Mapping[str, Any]
     ) -> ChannelConversation:
-        """The conversation that the SQL functions tell in short to the holder of `held`."""
-        now = held.extended(row)
+        """The conversation that the SQL functions tell in short to the holder of `transcript`."""
+        now = transcript.extended(row)
         self._keep((tenant_key, row["channel_id"]), now)
         return ChannelConversation(
             row["channel_id"], row["started_at"], row["last_activity"], now.messages, row["quiet"]
@@ -119,8 +119,8 @@ class HeldTranscripts:
             self._drop(place)
 
     def _drop(self, place: tuple[str, str]) -> None:
-        if gone := self._held.pop(place, None):
-            self._size -= gone.size
+        if dropped_transcript := self._held.pop(place, None):
+            self._size -= dropped_transcript.size
 
     def _keep(self, place: tuple[str, str], now: HeldTranscript) -> None:
         self._drop(place)
@@ -134,7 +134,7 @@ class HeldTranscripts:
 
 
 def _record(
-    message: Sequence[Any], topics: Mapping[str, int], answered: frozenset[str]
+    message: Sequence[Any], topics: Mapping[str, int], answered_ids: frozenset[str]
 ) -> MessageRecord:
     message_id, root_id, author, author_id, content, timestamp, is_bot, ours = message
     return _made(
@@ -146,7 +146,7 @@ def _record(
         message_id=message_id,
         root_id=root_id,
         ours=ours,
-        answered=message_id in answered and not ours,
+        answered=message_id in answered_ids and not ours,
         topic=topics.get(message_id),
     )
 
@@ -160,11 +160,11 @@ def _made(**values: Any) -> MessageRecord:
 
 
 def _known(
-    one: MessageRecord, topics: Mapping[str, int], answered: frozenset[str]
+    one: MessageRecord, topics: Mapping[str, int], answered_ids: frozenset[str]
 ) -> MessageRecord:
     """A message that was held already, with what has become of it since."""
     topic = topics.get(one.message_id, one.topic)
-    is_answered = one.answered or (one.message_id in answered and not one.ours)
+    is_answered = one.answered or (one.message_id in answered_ids and not one.ours)
     if topic == one.topic and is_answered == one.answered:
         return one
     return replace(one, topic=topic, answered=is_answered)

@@ -33,8 +33,8 @@ def may_wait(message: IncomingMessage, decision: Decision) -> bool:
     """Whether an unanswered message is a question to everybody, in the main chat or a thread."""
     silent = not decision.respond and decision.reason in _SILENT
     aside = decision.cue in (Cue.SIDE_TALK, Cue.CLOSING) and not _EVERYBODY.match(message.text)
-    addressed = message.mentions_others or message.quotes
-    if not silent or aside or addressed or message.is_bot:
+    is_addressed = message.mentions_others or message.quotes
+    if not silent or aside or is_addressed or message.is_bot:
         return False
     return is_open_question(message.text, ())
 
@@ -61,12 +61,12 @@ def is_taken_up(messages: Sequence[MessageRecord], message_id: str) -> bool:
         return True
     answers = link(messages)
     topics: list[int] = []
-    for index, answered in enumerate(answers):
-        topics.append(topics[answered] if answered < index else index)
-    asked = messages[at]
+    for index, answer in enumerate(answers):
+        topics.append(topics[answer] if answer < index else index)
+    question = messages[at]
     return any(
         (topics[index] == topics[at] or one.root_id == message_id or one.quotes == message_id)
-        and (one.author_id != asked.author_id or not is_question(one.content))
+        and (one.author_id != question.author_id or not is_question(one.content))
         for index, one in enumerate(messages)
         if index > at
     )
@@ -82,9 +82,9 @@ def is_gone_on(thread: Sequence[MessageRecord], message_id: str) -> bool:
     return any(one.author_id != asker or not is_question(one.content) for one in thread[at + 1 :])
 
 
-def is_told(said: Iterable[str]) -> bool:
+def is_told(lines: Iterable[str]) -> bool:
     """Whether one of these was stated, not merely asked or commanded."""
-    return any(not parse(one) and not is_question(one.strip()) for one in said)
+    return any(not parse(one) and not is_question(one.strip()) for one in lines)
 
 
 def speaks_at(moment: datetime, hours: tuple[int, int]) -> bool:

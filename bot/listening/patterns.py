@@ -38,9 +38,9 @@ def with_commas(text: str) -> str:
 @lru_cache(maxsize=KEPT)
 def topics(text: str) -> frozenset[str]:
     """The words of weight: beginnings of Latin words, pairs of Chinese characters."""
-    folded = text.casefold()
-    latin = (word for word in _LATIN_WORD.findall(folded) if word not in _STOP_WORDS)
-    han = (run[i : i + 2] for run in _HAN_RUN.findall(folded) for i in range(len(run) - 1))
+    folded_text = text.casefold()
+    latin = (word for word in _LATIN_WORD.findall(folded_text) if word not in _STOP_WORDS)
+    han = (run[i : i + 2] for run in _HAN_RUN.findall(folded_text) for i in range(len(run) - 1))
     return frozenset((*(word[:6].rstrip("s") for word in latin), *han))
 
 

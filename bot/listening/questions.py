@@ -24,15 +24,15 @@ def is_question(text: str) -> bool:
 @lru_cache(maxsize=KEPT)
 def last_question(text: str) -> str:
     """The questions that a text ends with, or nothing; “Anything else?” wants no answer."""
-    said = _ASIDE.sub("", _ADDRESSED.sub("", ends_of(text.strip())))
-    sentences = [part for part in _SENTENCE.findall(said) if part.strip()]
-    asked: list[str] = []
+    own_words = _ASIDE.sub("", _ADDRESSED.sub("", ends_of(text.strip())))
+    sentences = [part for part in _SENTENCE.findall(own_words) if part.strip()]
+    questions: list[str] = []
     for last in map(str.strip, reversed(sentences)):
-        asks = _QUESTION_END.search(last) or (not asked and _WANTS_TO_KNOW.search(last))
+        asks = _QUESTION_END.search(last) or (not questions and _WANTS_TO_KNOW.search(last))
         if not asks or _ANYTHING_ELSE.search(last):
             break
-        asked.append(last)
-    return " ".join(reversed(asked))
+        questions.append(last)
+    return " ".join(reversed(questions))
 
 
 def asks_for_a_name(question: str) -> bool:
@@ -43,8 +43,8 @@ def asks_for_a_name(question: str) -> bool:
 @lru_cache(maxsize=KEPT)
 def asks_for_consent(question: str) -> bool:
     """Whether yes or no answers it."""
-    asked = _IS_THAT_WHAT.sub("is that it", question)
-    return bool(_YES_OR_NO.search(asked)) and not _ALTERNATIVES.search(asked)
+    plain_question = _IS_THAT_WHAT.sub("is that it", question)
+    return bool(_YES_OR_NO.search(plain_question)) and not _ALTERNATIVES.search(plain_question)
 
 
 def asks_to_choose(question: str) -> bool:

@@ -21,15 +21,15 @@ def corrects(text: str) -> bool:
     return bool(_CORRECTION.search(text)) and not _NO_CORRECTION.search(text)
 
 
-def replaces_a_value(text: str, said: str) -> bool:
+def replaces_a_value(text: str, earlier: str) -> bool:
     """Where a number, a day or a month was said, it names another one: three, one was taken."""
     if not states_a_fact(text):
         return False
     place = _IS.search(text)
     for kind in _VALUES:
         value = kind.match(text) or (place and kind.match(text, place.end()))
-        if value and kind.search(said):
-            return value[0].casefold() not in said.casefold()
+        if value and kind.search(earlier):
+            return value[0].casefold() not in earlier.casefold()
     return False
 
 
@@ -80,10 +80,10 @@ def _chooses(text: str, question: str) -> bool:
 def _takes_it_up(text: str, offer: str) -> bool:
     """Whether what is more than yes or no still speaks of what was offered."""
     wants = restyles(text) or requests(text) or points_at_an_item(text)
-    done = _DO_IT.fullmatch(text)
+    match = _DO_IT.fullmatch(text)
     return (
         wants
-        or bool(done and done[1] in offer)
+        or bool(match and match[1] in offer)
         or bool(_CONSENTS.match(text) or topics(text) & topics(offer))
     )
 

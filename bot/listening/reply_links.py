@@ -138,10 +138,10 @@ def _read(names: _Names, content: str, author_id: str) -> tuple[_Form, frozenset
         text = text.replace(ours, " ").strip()
     form = _form(text)
     to = {author for name, author in names.within.items() if name in text}
-    known = names.by_token
-    if any(name in text for name in known):
+    known_names = names.by_token
+    if any(name in text for name in known_names):
         tokens = text.split()
-        cores = (known.get(token) or known.get(token.strip(_MARKS)) for token in tokens)
+        cores = (known_names.get(token) or known_names.get(token.strip(_MARKS)) for token in tokens)
         to.update(filter(None, cores))
     return form._replace(calls=form.calls and not to), frozenset(to - {author_id})
 
@@ -240,16 +240,16 @@ class Words:
 def _first_bins(
     message: WeighedMessage, earlier: Sequence[WeighedMessage], opening: int, words: Words
 ) -> Bins:
-    named = message.names
-    if named and any(said.author in message.to for said in earlier):
-        named = 2
+    name_count = message.names
+    if name_count and any(said.author in message.to for said in earlier):
+        name_count = 2
     author = message.author
     spoke = next((n for n, said in enumerate(reversed(earlier), 1) if said.author == author), 0)
     pause = message.at - earlier[-1].at if earlier else _LONG_MS
     return (
-        (1 + bisect_right((2, 4, 8, 16), spoke) if spoke else 0) * 3 + named,
-        (message.asks * _OPENINGS + opening) * 3 + named,
-        bisect_right(_PAUSES_MS, pause) * 3 + named,
+        (1 + bisect_right((2, 4, 8, 16), spoke) if spoke else 0) * 3 + name_count,
+        (message.asks * _OPENINGS + opening) * 3 + name_count,
+        bisect_right(_PAUSES_MS, pause) * 3 + name_count,
         min(message.length // 3, 4) * 2 + message.asks,
         bisect_right(_WEIGHTS, words.known) * 2 + bool(spoke),
     )
@@ -258,43 +258,43 @@ def _first_bins(
 def _pair_bins(
     message: WeighedMessage, earlier: Sequence[WeighedMessage], opening: int, words: Words
 ) -> list[Bins]:
-    author, to, named = message.author, message.to, message.names
+    author, to, name_count = message.author, message.to, message.names
     backwards = earlier[::-1]
     own = next((said.topic for said in backwards if said.author == author), None)
-    told = next((said.topic for said in backwards if author in said.to), None)
+    addressed_topic = next((said.topic for said in backwards if author in said.to), None)
     later: set[str] = set()
     later_topics: set[int | None] = set()
     parts = {topic: words.part_of(topic) for topic in {said.topic for said in earlier}}
-    found: list[Bins] = []
-    for back, said in enumerate(backwards, 1):
-        same = said.author == author
-        whom = (2 if said.author in to else named) + 3 * same
-        back_to = 2 if author in said.to else said.names
-        newest = said.author not in later
-        here = 3 * _same_topic(said, own) + _same_topic(said, told)
-        shared = words.shared[-back]
-        found.append(
+    bins: list[Bins] = []
+    for back, earlier_message in enumerate(backwards, 1):
+        same = earlier_message.author == author
+        whom = (2 if earlier_message.author in to else name_count) + 3 * same
+        back_to = 2 if author in earlier_message.to else earlier_message.names
+        newest = earlier_message.author not in later
+        here = 3 * _same_topic(earlier_message, own) + _same_topic(earlier_message, addressed_topic)
+        shared_weight = words.shared[-back]
+        bins.append(
             (
                 ((whom * 3 + back_to) * 2 + newest) * 2 + (author not in later),
                 bisect_right(_DISTANCES, back) * 6 + whom,
-                bisect_right(_PAUSES_MS, message.at - said.at) * 6 + whom,
-                (1 + bisect_right(_WEIGHTS, shared) if shared else 0) * 6 + whom,
+                bisect_right(_PAUSES_MS, message.at - earlier_message.at) * 6 + whom,
+                (1 + bisect_right(_WEIGHTS, shared_weight) if shared_weight else 0) * 6 + whom,
                 here * 6 + whom,
-                parts[said.topic] * 2 + same,
-                (opening * 2 + same) * 2 + said.asks,
-                ((message.is_bot * 2 + said.is_bot) * 2 + (back == 1)) * 2
-                + said.text.startswith(("!", "/")),
-                ((said.topic not in later_topics) * 2 + newest) * 6 + whom,
-                (min(said.length // 4, 2) * 3 + min(message.length // 4, 2)) * 2 + same,
+                parts[earlier_message.topic] * 2 + same,
+                (opening * 2 + same) * 2 + earlier_message.asks,
+                ((message.is_bot * 2 + earlier_message.is_bot) * 2 + (back == 1)) * 2
+                + earlier_message.text.startswith(("!", "/")),
+                ((earlier_message.topic not in later_topics) * 2 + newest) * 6 + whom,
+                (min(earlier_message.length // 4, 2) * 3 + min(message.length // 4, 2)) * 2 + same,
             )
         )
-        later.add(said.author)
-        later_topics.add(said.topic)
-    return found[::-1]
+        later.add(earlier_message.author)
+        later_topics.add(earlier_message.topic)
+    return bins[::-1]
 
 
-def _same_topic(said: WeighedMessage, topic: int | None) -> int:
-    return 0 if topic is None else 1 if said.topic == topic else 2
+def _same_topic(earlier: WeighedMessage, topic: int | None) -> int:
+    return 0 if topic is None else 1 if earlier.topic == topic else 2
 
 
 def _opening(text: str) -> int:

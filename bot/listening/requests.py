@@ -61,8 +61,8 @@ def asks(text: str) -> bool:
 
 def works_on(clause: str) -> bool:
     """Whether it begins with a verb of what a bot does with words: put my name on it, 查下…"""
-    said = _LEAD.sub("", clause)
-    return bool(_WORK_FIRST.match(said)) and not _ABOUT_IT.search(said)
+    clause_rest = _LEAD.sub("", clause)
+    return bool(_WORK_FIRST.match(clause_rest)) and not _ABOUT_IT.search(clause_rest)
 
 
 def points_at_an_item(text: str) -> bool:
@@ -87,8 +87,8 @@ def clauses(text: str) -> list[str]:
 
 def _is_request(clause: str) -> bool:
     if has_han(clause):
-        wanted = any(form.match(clause) for form in (_REQUEST, _IMPERATIVE_ZH, _FOR_ME_ZH))
-        return bool(wanted) and not _NO_IMPERATIVE_ZH.search(clause)
+        matches = any(form.match(clause) for form in (_REQUEST, _IMPERATIVE_ZH, _FOR_ME_ZH))
+        return bool(matches) and not _NO_IMPERATIVE_ZH.search(clause)
     return any(form.match(clause) for form in (_REQUEST, _IMPERATIVE, _VERB_IT))
 
 

@@ -86,25 +86,25 @@ class Discussion:
 def link(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
     """For each message, oldest first, the index of the one it answers, or its own."""
     people = Speakers()
-    answered: list[int] = []
+    answered_indexes: list[int] = []
     topics: list[int] = []
     chat: list[tuple[int, WeighedMessage]] = []
     for index, message in enumerate(messages):
         people.meet(message)
-        said = people.read(message)
+        weighed = people.read(message)
         answers = _told(message, messages[:index])
         if answers is None:
             earlier = chat[-WINDOW:]
             before = [one for _, one in earlier]
-            likely = likelihoods(said, before, Words(said, before))
+            likely = likelihoods(weighed, before, Words(weighed, before))
             best = max(range(len(likely)), key=likely.__getitem__)
             answers = earlier[best - 1][0] if best else index
-        answered.append(answers)
+        answered_indexes.append(answers)
         topics.append(topics[answers] if answers < index else index)
         if _in_main(message):
-            said.topic = topics[index]
-            chat.append((index, said))
-    return tuple(answered)
+            weighed.topic = topics[index]
+            chat.append((index, weighed))
+    return tuple(answered_indexes)
 
 
 def tell_apart(
@@ -116,14 +116,14 @@ def tell_apart(
     `asks_bot`: the newest is a question to the bot, which may come from outside a discussion.
     """
     key = _key(newest)
-    known = [newest if (one.message_id or _key(one)) == key else one for one in messages]
-    if not any(one is newest for one in known):
-        known.append(newest)
-    chat = [one for one in known if one.root_id is None or one.ours][-2 * WINDOW :]
+    records = [newest if (one.message_id or _key(one)) == key else one for one in messages]
+    if not any(one is newest for one in records):
+        records.append(newest)
+    chat = [one for one in records if one.root_id is None or one.ours][-2 * WINDOW :]
     if not any(_is_open(one, newest) for one in chat[-WINDOW:]):
-        return Discussion(tuple(known))  # nothing is to be weighed
+        return Discussion(tuple(records))  # nothing is to be weighed
     topics = {_key(one): one.topic for one in chat if one.topic is not None}
-    found: dict[str, int] = {}
+    topic_ids: dict[str, int] = {}
     shares: Shares = {}
     spoken_for: Shares = {}
     asking = newest if asks_bot else None
@@ -131,13 +131,16 @@ def tell_apart(
         if one is newest:
             shares, spoken_for = its_shares, its_words
         if _key(one) not in topics:
-            topics[_key(one)] = found[_key(one)] = _name(its_shares, one)
-    placed = (
-        [replace(one, topic=found[_key(one)]) if _key(one) in found else one for one in known]
-        if found
-        else known
+            topics[_key(one)] = topic_ids[_key(one)] = _name(its_shares, one)
+    placed_records = (
+        [
+            replace(one, topic=topic_ids[_key(one)]) if _key(one) in topic_ids else one
+            for one in records
+        ]
+        if topic_ids
+        else records
     )
-    return Discussion(tuple(placed), shares, spoken_for, found, key)
+    return Discussion(tuple(placed_records), shares, spoken_for, topic_ids, key)
 
 
 def _weighed(
@@ -151,23 +154,23 @@ def _weighed(
     last = range(max(0, len(chat) - WINDOW), len(chat))
     begin = next((i for i in last if _is_open(chat[i], newest)), len(chat))
     people = Speakers.of(chat)
-    said: list[WeighedMessage] = []
+    weighed_messages: list[WeighedMessage] = []
     for index in range(max(0, begin - WINDOW), len(chat)):
         one = chat[index]
         read = people.read(one)
         if index >= begin and _is_open(one, newest):
-            earlier = said[-WINDOW:]
+            earlier = weighed_messages[-WINDOW:]
             answers = _told(one, chat[:index])
             if answers is not None:
-                quoted = chat[answers]
-                sure = {topics.get(quoted.root_id or _key(quoted)): 1.0}
+                quoted_record = chat[answers]
+                sure = {topics.get(quoted_record.root_id or _key(quoted_record)): 1.0}
                 yield one, sure, sure
             else:
                 words = Words(read, earlier)
                 shares = _shares(read, earlier, words, asks_bot=one is asking)
                 yield one, shares, _spoken_for(words)
         read.topic = topics.get(one.root_id or _key(one))
-        said.append(read)
+        weighed_messages.append(read)
 
 
 def _key(message: MessageRecord) -> str:
@@ -186,12 +189,16 @@ def _in_main(message: MessageRecord) -> bool:
 
 
 def _shares(
-    read: WeighedMessage, said: Sequence[WeighedMessage], words: Words, *, asks_bot: bool
+    read: WeighedMessage,
+    weighed_messages: Sequence[WeighedMessage],
+    words: Words,
+    *,
+    asks_bot: bool,
 ) -> Shares:
     shares: dict[int | None, float] = defaultdict(float)
-    first, *rest = likelihoods(read, said, words, asks_bot=asks_bot)
+    first, *rest = likelihoods(read, weighed_messages, words, asks_bot=asks_bot)
     shares[None] = first
-    for one, share in zip(said, rest, strict=True):
+    for one, share in zip(weighed_messages, rest, strict=True):
         shares[one.topic] += share
     return shares
 

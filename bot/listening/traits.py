@@ -116,25 +116,25 @@ class Reading:
 def traits(text: str, author: str, around: LastExchange) -> frozenset[str]:
     """The names of the traits that a message has."""
     reading = Reading(with_commas(text), author, around)
-    found = {name for name, form in _WORDINGS.items() if form.search(reading.rest)}
-    found.update(name for name, has in _FORMS.items() if has(reading))
-    found.update(name for name, has in _RELATIONS.items() if has(reading))
-    found.update(name for name, form in _KINDS.items() if form.search(reading.said))
-    kinds, forms = found.intersection(_KINDS), found.intersection(_OF_KINDS)
-    found.update(f"{kind}, {form}" for kind in kinds for form in forms)
-    return frozenset(found)
+    found_traits = {name for name, form in _WORDINGS.items() if form.search(reading.rest)}
+    found_traits.update(name for name, has in _FORMS.items() if has(reading))
+    found_traits.update(name for name, has in _RELATIONS.items() if has(reading))
+    found_traits.update(name for name, form in _KINDS.items() if form.search(reading.said))
+    kinds, forms = found_traits.intersection(_KINDS), found_traits.intersection(_OF_KINDS)
+    found_traits.update(f"{kind}, {form}" for kind in kinds for form in forms)
+    return frozenset(found_traits)
 
 
 def words(text: str) -> frozenset[str]:
     """The words in a text, in small letters; of Chinese the characters and their pairs. And what it
     begins (^) and ends ($) with, one word and two."""
-    folded = text.casefold().replace("’", "'")
-    runs = _HAN_RUN.findall(folded)
+    folded_text = text.casefold().replace("’", "'")
+    runs = _HAN_RUN.findall(folded_text)
     pairs = (run[i : i + 2] for run in runs for i in range(len(run) - 1))
-    row = _WORD.findall(folded)
+    row = _WORD.findall(folded_text)
     begins = {f"^{'_'.join(row[:n])}" for n in (1, 2) if row}
     ends = {f"{'_'.join(row[-n:])}$" for n in (1, 2) if row}
-    return frozenset((*_LATIN_WORD.findall(folded), *"".join(runs), *pairs, *begins, *ends))
+    return frozenset((*_LATIN_WORD.findall(folded_text), *"".join(runs), *pairs, *begins, *ends))
 
 
 def situation(author: str, around: LastExchange) -> int:

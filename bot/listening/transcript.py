@@ -89,25 +89,27 @@ class ChannelConversation:
         """
         if record.message_id and any(m.message_id == record.message_id for m in self.messages):
             return self
-        ordered = sorted((*self.messages, record), key=lambda message: message.timestamp)
+        ordered_records = sorted((*self.messages, record), key=lambda message: message.timestamp)
         return replace(
             self,
-            messages=tuple(ordered[-keep:]),
+            messages=tuple(ordered_records[-keep:]),
             last_activity=max(self.last_activity, record.timestamp),
         )
 
     def without_message(self, message_id: str) -> "ChannelConversation":
         """The conversation after a recall."""
-        kept = tuple(message for message in self.messages if message.message_id != message_id)
-        return replace(self, messages=kept)
+        kept_messages = tuple(
+            message for message in self.messages if message.message_id != message_id
+        )
+        return replace(self, messages=kept_messages)
 
 
 def labelled(message: MessageRecord, author: str | None = None, *, mark: str = OURS) -> str:
     """`author: text`; a line of this bot bears `mark`, which no name can imitate."""
     name = speaker(message.author if author is None else author)
     text = message.content.strip()
-    clipped = text if len(text) <= CLIP_CHARACTERS else f"{text[:CLIP_CHARACTERS]}…"
-    return spoken(f"{name} {mark}" if message.ours else name, clipped)
+    clipped_text = text if len(text) <= CLIP_CHARACTERS else f"{text[:CLIP_CHARACTERS]}…"
+    return spoken(f"{name} {mark}" if message.ours else name, clipped_text)
 
 
 def transcript(

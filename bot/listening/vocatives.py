@@ -13,8 +13,8 @@ def calls(text: str, name: str) -> bool:
         return False
     start = _without_filler(text)
     end = text.rstrip(" ?？!！.。~")
-    called = start.startswith(name) and start[len(name) :].lstrip()[:1] in (",", "，", ":", "：")
-    return called or end.endswith((f", {name}", f"，{name}", f",{name}"))
+    rest = start.startswith(name) and start[len(name) :].lstrip()[:1] in (",", "，", ":", "：")
+    return rest or end.endswith((f", {name}", f"，{name}", f",{name}"))
 
 
 def names_a_person(text: str, names: Sequence[str]) -> bool:
@@ -27,15 +27,15 @@ def names_a_person(text: str, names: Sequence[str]) -> bool:
 
 def speaks_of(text: str, names: Sequence[str]) -> bool:
     """Whether a colleague's name stands in the text."""
-    called = (name for full in names for name in _called(full))
-    return any(name in text or _written_small(name).search(text.casefold()) for name in called)
+    short_names = (name for full in names for name in _called(full))
+    return any(name in text or _written_small(name).search(text.casefold()) for name in short_names)
 
 
 def ends_with_name(text: str, names: Sequence[str]) -> bool:
     """Whether the text ends in a colleague's name: “that's tight dario”."""
     end = text.casefold().rstrip(" ?？!！.。~")
-    called = (name for full in names for name in _called(full))
-    return any(end.endswith(name.casefold()) and speaks_of(end, [name]) for name in called)
+    short_names = (name for full in names for name in _called(full))
+    return any(end.endswith(name.casefold()) and speaks_of(end, [name]) for name in short_names)
 
 
 def _begins_with(text: str, name: str) -> bool:
@@ -65,12 +65,12 @@ def _called(name: str) -> tuple[str, ...]:
     called by a longer name than `_LONGEST`."""
     if len(name) > _LONGEST:
         return ()
-    called = [name] if len(name) > 1 else []
+    short_names = [name] if len(name) > 1 else []
     if len(name) == 3 and _HAN.fullmatch(name[0]):
-        called.append(name[1:])
+        short_names.append(name[1:])
     elif len(name) > 3 and _HAN.fullmatch(name[-2:]):
-        called.append(name[-2:])
-    return (*called, *(part for part in _PARTS.split(name) if 2 < len(part) < len(name)))
+        short_names.append(name[-2:])
+    return (*short_names, *(part for part in _PARTS.split(name) if 2 < len(part) < len(name)))
 
 
 _LONGEST = 100

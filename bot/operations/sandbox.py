@@ -96,12 +96,12 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
         url, autocommit=True, prepare_threshold=prepare_threshold(url)
     ) as connection:
         row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
-    found: dict[str, Any] = row[0] if row else {}
-    found["working_memory"] = [[who, _kept(said)] for who, said in found["working_memory"]]
-    found["decisions"] = [[who, _decided(said, words)] for who, said, words in found["decisions"]]
+    report: dict[str, Any] = row[0] if row else {}
+    report["working_memory"] = [[who, _kept(said)] for who, said in report["working_memory"]]
+    report["decisions"] = [[who, _decided(said, words)] for who, said, words in report["decisions"]]
     return {
         "sections": [
-            {"title": _both(_TEXTS.both(f"title-{one}")), "rows": found[one]} for one in _SECTIONS
+            {"title": _both(_TEXTS.both(f"title-{one}")), "rows": report[one]} for one in _SECTIONS
         ]
     }
 
@@ -116,12 +116,12 @@ def _kept(content: str) -> BothLanguages:
     return _both(Sentence(en, zh))
 
 
-def _decided(said: str, words: str) -> BothLanguages:
+def _decided(default_text: str, words: str) -> BothLanguages:
     """The message's words, and `answered: explicit_trigger: mention` in words; a reason that is not
     known any more as it stands."""
-    how, _, why = said.partition(": ")
+    how, _, why = default_text.partition(": ")
     reason, _, cue = why.partition(": ")
-    told = in_short(how == "answered", reason, cue)
-    told = told or Sentence(said, said)
-    quoted = f"“{shortened(words)}” · " if words.strip() else ""
-    return {"en": quoted + told.en, "zh": quoted + told.zh}
+    decision_text = in_short(how == "answered", reason, cue)
+    decision_text = decision_text or Sentence(default_text, default_text)
+    quotation = f"“{shortened(words)}” · " if words.strip() else ""
+    return {"en": quotation + decision_text.en, "zh": quotation + decision_text.zh}

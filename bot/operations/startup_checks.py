@@ -60,8 +60,8 @@ def look_at_database(settings: Settings) -> list[StartupRemark]:
 
 def runs_local_embeddings(settings: Settings) -> bool:
     """Whether the local embedding model is wanted here, and installed."""
-    wanted = settings.runs_worker and settings.local_embeddings
-    return wanted and find_spec(LOCAL_EMBEDDINGS) is not None
+    is_wanted = settings.runs_worker and settings.local_embeddings
+    return is_wanted and find_spec(LOCAL_EMBEDDINGS) is not None
 
 
 def look_at_embeddings(settings: Settings) -> list[StartupRemark]:

@@ -84,11 +84,15 @@ class Reply:
 
 
 def reply_of(
-    answer: AgentAnswer, given: tuple[str, ...] = (), *, chat_type: ChatType, language: Language
+    answer: AgentAnswer,
+    source_ids: tuple[str, ...] = (),
+    *,
+    chat_type: ChatType,
+    language: Language,
 ) -> Reply:
     """The model's answer with its follow-ups and the actions that wait for a confirmation."""
     actions = answer.pending_actions
-    told = [action.told or action.description for action in actions]
+    action_texts = [action.told or action.description for action in actions]
     ending = parted(answer.text, answer.follow_ups)
     confirming = [
         button
@@ -96,13 +100,13 @@ def reply_of(
         for button in confirmation(action, chat_type, language, number if actions[1:] else None)
     ]
     return Reply(
-        text="\n\n".join(part for part in (ending.text, *told, _listed(answer)) if part),
+        text="\n\n".join(part for part in (ending.text, *action_texts, _listed(answer)) if part),
         buttons=(*confirming, *follow_ups(ending.questions, chat_type)),
         tool_calls=answer.tool_calls,
         auto_mention=answer.auto_mention,
         forgets=any(map(_deletes, answer.tool_calls)),
         files=answer.files,
-        given=given,
+        given=source_ids,
         means=answer.means,
         documents=answer.documents,
         wanted=answer.wanted,
@@ -149,9 +153,9 @@ def decision(
     danger: bool = False,
 ) -> NewButton:
     """One of the buttons of a confirmation; pressing one uses up all with its `group_id`."""
-    kept = {**_storable(payload), "decision": choice, "language": language}
+    storable = {**_storable(payload), "decision": choice, "language": language}
     return NewButton(
-        label(text), "confirm", kept, chat_type, CONFIRM_LIVES_S, group_id, danger=danger
+        label(text), "confirm", storable, chat_type, CONFIRM_LIVES_S, group_id, danger=danger
     )
 
 
@@ -196,7 +200,7 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
+def card_buttons(stored_buttons: Sequence[CardButton]) -> list[cards.Button]:
     """Stored buttons as the card shows them."""
     return [
         cards.Button(
@@ -206,7 +210,7 @@ def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
             fields=fields_of(one.form),
             entry=one.entry,
         )
-        for one in stored
+        for one in stored_buttons
     ]
 
 
@@ -227,24 +231,24 @@ def written(values: Mapping[str, Any], name: str) -> str:
 
 def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict[str, str]:
     """What was chosen in a submitted form, name → value, as far as it was offered."""
-    offered = {one["name"]: {value for value, _ in one["options"]} for one in form}
+    options = {one["name"]: {value for value, _ in one["options"]} for one in form}
     return {
         name: values[name]
-        for name, known in offered.items()
+        for name, known in options.items()
         if isinstance(values.get(name), str) and values[name] in known
     }
 
 
-def marked(stored: Sequence[StoredCard], new: Sequence[NewButton]) -> tuple[StoredCard, ...]:
+def marked(stored_cards: Sequence[StoredCard], new: Sequence[NewButton]) -> tuple[StoredCard, ...]:
     """The cards, with those buttons looking dangerous that are."""
     dangerous = {button.id for button in new if button.danger}
     if not dangerous:
-        return tuple(stored)
+        return tuple(stored_cards)
     return tuple(
         replace(
             card, buttons=tuple(replace(one, danger=one.id in dangerous) for one in card.buttons)
         )
-        for card in stored
+        for card in stored_cards
     )
 
 
@@ -255,8 +259,8 @@ def stop_button(button_id: str, language: Language) -> cards.Button:
 
 def pressed_id(value: object) -> str | None:
     """The id in a callback's value; None for everything that is no button of ours."""
-    found = value.get("b") if isinstance(value, dict) else None
-    return found if isinstance(found, str) and _ID.fullmatch(found) else None
+    button_id = value.get("b") if isinstance(value, dict) else None
+    return button_id if isinstance(button_id, str) and _ID.fullmatch(button_id) else None
 
 
 def click_of(action: CardAction) -> Click | None:
@@ -277,11 +281,11 @@ def click_of(action: CardAction) -> Click | None:
 def touch_of(action: CardAction) -> Touch | None:
     """The press of a button below an answer; None for all others."""
     value = action.value
-    named = value.get("h") if isinstance(value, dict) and len(value) == 1 else None
-    if named not in get_args(Handle) or not action.operator_open_id:
+    handle = value.get("h") if isinstance(value, dict) and len(value) == 1 else None
+    if handle not in get_args(Handle) or not action.operator_open_id:
         return None
     return Touch(
-        cast(Handle, named),
+        cast(Handle, handle),
         chat_id=action.open_chat_id,
         message_id=action.open_message_id,
         operator_id=action.operator_open_id,

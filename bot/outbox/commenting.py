@@ -47,7 +47,7 @@ async def find_comment(
     if not doubt.since_ms:
         return None
     try:
-        said = await _said_since(services, target, doubt)
+        replies = await _said_since(services, target, doubt)
     except FeishuError as error:
         if error.action in _PASSES:
             raise
@@ -63,7 +63,7 @@ async def find_comment(
             "scripts/queue retry --not-sent",
         )
         raise OutcomeUnknown from error
-    for reply in said:
+    for reply in replies:
         key = message_key(target.place.file_type, reply.reply_id)
         for content in (card.content, say_both("neutral")):
             if is_said(reply, content) and await services.store.said(context, key) is None:
@@ -132,14 +132,14 @@ async def _said_since(services: Services, target: InComment, doubt: Doubt) -> li
     thread = await services.feishu.comments.thread(target.place)
     if thread is None:
         raise Undeliverable("the comment is gone")
-    said = list(_after(thread, target.reply_id))
+    replies = list(_after(thread, target.reply_id))
     if thread.is_whole:
         since_s = doubt.since_ms // 1000 - _SKEW_S
         others = await services.feishu.comments.whole(target.place)
-        said += [
+        replies += [
             reply for one in others for reply in one.replies[:1] if reply.create_time_s >= since_s
         ]
-    return [one for one in said if one.author_open_id == bot.open_id]
+    return [one for one in replies if one.author_open_id == bot.open_id]
 
 
 def _after(thread: CommentThread, reply_id: str) -> Iterator[CommentReply]:

@@ -115,7 +115,7 @@ async def deliver(
     buttons: Sequence[cards.Button] = (),
     version: int = 0,
     file: Mapping[str, Any] | None = None,
-    asked: str | None = None,
+    question: str | None = None,
     foot: cards.CardFoot | None = None,
 ) -> Delivered:
     """Sends one card, or `file` in its place: a sentence where Feishu does not take that.
@@ -126,7 +126,7 @@ async def deliver(
     as plain text has no `buttons`, and no `foot`. `version` is `REPLACING` when a card was sent and
     withdrawn. Only a card beside a group has no uuid: repeated, it is there twice.
     """
-    attempt = replace(_first_attempt(target, content, version), asked=asked, foot=foot)
+    attempt = replace(_first_attempt(target, content, version), asked=question, foot=foot)
     attempt = replace(attempt, in_place=attempt.in_place and chunk == 0 and not file)
     if file:
         attempt = await _with_file(feishu, attempt, file)
@@ -162,8 +162,8 @@ async def _with_file(feishu: FeishuClient, attempt: _Attempt, file: Mapping[str,
         if error.action in _PASSING:
             raise
         log.warning("delivery.file_refused", code=error.code, log_id=error.log_id)
-        said = say_both("file-not-sent", name=file["name"])
-        return replace(attempt, content=said, msg_type="text")
+        notice = say_both("file-not-sent", name=file["name"])
+        return replace(attempt, content=notice, msg_type="text")
     return replace(attempt, msg_type=msg_type, resource=json.dumps(key))
 
 
@@ -213,7 +213,7 @@ async def _send(
             target.chat_id, kind, msg_type=attempt.msg_type, content=content, uuid=uuid
         )
         return alone.message_id
-    sent = await feishu.reply(
+    message_id = await feishu.reply(
         target.message_id,
         chat_id=target.chat_id,
         msg_type=attempt.msg_type,
@@ -221,7 +221,7 @@ async def _send(
         uuid=uuid,
         reply_in_thread=attempt.in_thread,
     )
-    return sent.message_id
+    return message_id.message_id
 
 
 def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _Attempt:
@@ -239,8 +239,8 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
             return replace(attempt, in_thread=False)
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.resource:
             name = attempt.content.strip("[]").removeprefix("file: ")
-            said = say_both("file-not-sent", name=name)
-            return replace(changed(said, "text"), resource="")
+            notice = say_both("file-not-sent", name=name)
+            return replace(changed(notice, "text"), resource="")
         case _ if mentioning_all.is_forbidden(attempt.content, error):
             return changed(mentioning_all.without_all(attempt.content), attempt.msg_type)
         case action if degrading.drops_foot(error) and (attempt.foot or attempt.asked):

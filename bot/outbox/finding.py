@@ -96,7 +96,7 @@ async def find_sent(
     if not doubt.is_old:
         return None
     try:
-        listed = await _listed(feishu, target, doubt)
+        messages = await _listed(feishu, target, doubt)
     except FeishuError as error:
         if error.action in _PASSES:
             raise
@@ -105,17 +105,17 @@ async def find_sent(
         raise _unknown(turn_id, card.chunk, error) from error
     chunk, content = card.chunk, card.content
     plain = markup.plain_text(content, names)
-    for message in listed:
+    for message in messages:
         if message.sender_id == doubt.app_id and not message.deleted:
             element_id = cards.answer_id(turn_id, chunk)
             if card.file:
-                delivered = _delivered_file(message, content, doubt)
+                delivery = _delivered_file(message, content, doubt)
             else:
-                delivered = _delivered(message, element_id, content, plain)
-            if delivered:
+                delivery = _delivered(message, element_id, content, plain)
+            if delivery:
                 log.warning("delivery.found", turn_id=turn_id, chunk=chunk)
-                return delivered
-    if len(listed) >= _MOST:
+                return delivery
+    if len(messages) >= _MOST:
         raise _unknown(turn_id, chunk)
     return None
 
@@ -126,7 +126,7 @@ async def find_answers(feishu: FeishuClient, target: Target, doubt: Doubt) -> li
     Raises `FeishuFailure` for errors that may pass. If the chat cannot be read, returns none.
     """
     try:
-        listed = await _listed(feishu, target, doubt)
+        messages = await _listed(feishu, target, doubt)
     except FeishuError as error:
         if error.action in _PASSES:
             raise
@@ -135,7 +135,7 @@ async def find_answers(feishu: FeishuClient, target: Target, doubt: Doubt) -> li
     ids = [cards.answer_id(target.message_id, chunk) for chunk in range(_MOST_CARDS)]
     return [
         message.message_id
-        for message in listed
+        for message in messages
         if message.sender_id == doubt.app_id
         and not message.deleted
         and message.message_type == "interactive"
@@ -148,13 +148,13 @@ async def _listed(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[Ra
     since_s = doubt.since_ms // 1000 - _SKEW_S
     question = await feishu.get_message(target.message_id) if target.message_id else []
     thread_id = question[0].thread_id if question else ""
-    listed: list[RawMessage] = []
+    messages: list[RawMessage] = []
     for kind, container, start_s in (
         ("thread", thread_id, None),
         ("chat", target.chat_id, since_s),
     ):
         if container:
-            listed += await feishu.list_messages(
+            messages += await feishu.list_messages(
                 kind,
                 container,
                 start_s=start_s,
@@ -163,7 +163,7 @@ async def _listed(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[Ra
                 max_items=_MOST,
                 user_card_content=True,
             )
-    return listed
+    return messages
 
 
 def _delivered(message: RawMessage, element_id: str, content: str, plain: str) -> Delivered | None:

@@ -52,17 +52,17 @@ class RecalledSource:
     def of_row(cls, row: Sequence[str], quotes: Mapping[str, Mapping[str, Any]]) -> RecalledSource:
         """`quotes`: id → {words, author, chat_id, position} of the messages that are there."""
         at, where, id, replaces = (*row, "", "")[:4]
-        said, before = quotes.get(id, {}), quotes.get(replaces, {})
+        quote, before = quotes.get(id, {}), quotes.get(replaces, {})
         return cls(
             at,
             cast(Where, where),
             id,
             replaces,
-            said.get("author") or "",
-            said.get("words") or "",
+            quote.get("author") or "",
+            quote.get("words") or "",
             before.get("words") or "",
-            said.get("chat_id") or "",
-            said.get("position") or 0,
+            quote.get("chat_id") or "",
+            quote.get("position") or 0,
         )
 
 

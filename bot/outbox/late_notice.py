@@ -23,12 +23,12 @@ def late_note(question: str, asked_ms: int, now: datetime) -> str:
     """
     if not asked_ms or now.timestamp() - asked_ms / 1000 < LATE_S:
         return ""
-    asked = datetime.fromtimestamp(asked_ms / 1000, now.tzinfo)
+    asked_at = datetime.fromtimestamp(asked_ms / 1000, now.tzinfo)
     language = language_of([question])
-    when = say("at", language, time=f"{asked:%H:%M}")
-    if asked.date() != now.date():
-        when = say("on", language, moment=spoken.moment(asked, language, now=now))
+    when = say("at", language, time=f"{asked_at:%H:%M}")
+    if asked_at.date() != now.date():
+        when = say("on", language, moment=spoken.moment(asked_at, language, now=now))
     words = one_line(_MARKS.sub(" ", question)).strip()
-    quoted = words if len(words) <= _QUOTED_CHARS else f"{words[:_QUOTED_CHARS]}…"
-    note = say("late-answer", language, when=when, question=markup.escape(quoted))
+    quotation = words if len(words) <= _QUOTED_CHARS else f"{words[:_QUOTED_CHARS]}…"
+    note = say("late-answer", language, when=when, question=markup.escape(quotation))
     return f"{note}\n\n"

@@ -40,37 +40,37 @@ async def finish_left_cards(
     """Finishes what was left `older_s` seconds ago or earlier; returns how many. Never raises:
     what fails now is tried again in a minute."""
     store = CardStore(services.rpc)
-    finished = 0
+    count = 0
     try:
-        for kept in await store.take_left(older_s=older_s, untouched_s=untouched_s):
-            finished += await _finish_one(services, store, kept)
+        for open_card in await store.take_left(older_s=older_s, untouched_s=untouched_s):
+            count += await _finish_one(services, store, open_card)
     except StoreUnavailable as exc:
         log.warning("left_cards.memory_away", error=type(exc).__name__, code=exc.code)
     except StoreError as exc:
         log.error("left_cards.refused", error=type(exc).__name__, code=exc.code)
-    return finished
+    return count
 
 
-async def _finish_one(services: Services, store: CardStore, kept: OpenCard) -> bool:
+async def _finish_one(services: Services, store: CardStore, open_card: OpenCard) -> bool:
     try:
-        state = await _finish(services, LiveCard(services.feishu, store, kept), kept)
-        await store.closed(kept)
+        state = await _finish(services, LiveCard(services.feishu, store, open_card), open_card)
+        await store.closed(open_card)
     except (FeishuFailure, StoreError) as exc:
-        log.warning("left_cards.failed", turn_id=kept.turn_id, error=type(exc).__name__)
+        log.warning("left_cards.failed", turn_id=open_card.turn_id, error=type(exc).__name__)
         return False
-    log.warning("left_cards.finished", turn_id=kept.turn_id, state=state)
+    log.warning("left_cards.finished", turn_id=open_card.turn_id, state=state)
     return True
 
 
-async def _finish(services: Services, live: LiveCard, kept: OpenCard) -> str:
+async def _finish(services: Services, live: LiveCard, open_card: OpenCard) -> str:
     _, reply = await services.store.record_reply(
-        kept.context, turn_id=kept.turn_id, cards=[say_both("unfinished")]
+        open_card.context, turn_id=open_card.turn_id, cards=[say_both("unfinished")]
     )
     if not reply:
         with contextlib.suppress(Undeliverable):
             await live.withdraw()
         return "withdrawn"
-    target = Target(kept.reply_to, kept.context.chat_id, kept.in_thread)
-    names = services.people.of(kept.context.tenant_key).known
-    out = Outgoing(kept.context, kept.turn_id, reply, target, names)
+    target = Target(open_card.reply_to, open_card.context.chat_id, open_card.in_thread)
+    names = services.people.of(open_card.context.tenant_key).known
+    out = Outgoing(open_card.context, open_card.turn_id, reply, target, names)
     return (await send(services, out, stream=live)).state

@@ -38,18 +38,18 @@ class LiveCard:
         self,
         feishu: FeishuClient,
         store: CardStore,
-        kept: OpenCard,
+        open_card: OpenCard,
         *,
-        shown: Mapping[str, Any] | None = None,
+        visible_card: Mapping[str, Any] | None = None,
     ) -> None:
-        """`shown` is the card as this process created it; None where another attempt did."""
+        """`visible_card` is the card as this process created it; None where another attempt did."""
         self._feishu = feishu
-        self._shown = shown
+        self._shown = visible_card
         self._store = store
-        self._kept = kept
-        self._answer = cards.answer_id(kept.turn_id, 0)
-        self._numbers = iter(kept.numbers)
-        self._message_id = kept.message_id
+        self._kept = open_card
+        self._answer = cards.answer_id(open_card.turn_id, 0)
+        self._numbers = iter(open_card.numbers)
+        self._message_id = open_card.message_id
         self._asked: str | None = None
         self._foot: cards.CardFoot | None = None
 
@@ -87,7 +87,7 @@ class LiveCard:
         *,
         buttons: Sequence[cards.Button],
         names: Mapping[str, str],
-        asked: str | None = None,
+        question: str | None = None,
         foot: cards.CardFoot | None = None,
     ) -> Delivered | None:
         """Puts the final text and what stands around it into the card and ends the streaming.
@@ -102,7 +102,7 @@ class LiveCard:
             if error.action in _LATER:
                 raise
             return None  # nothing is shown yet
-        self._asked, self._foot = asked, foot
+        self._asked, self._foot = question, foot
         content: str | None = markdown
         for _ in range(_STEPS):
             if content is None:
@@ -150,7 +150,7 @@ class LiveCard:
         return await self._ask(in_thread=False)
 
     async def _ask(self, *, in_thread: bool) -> str:
-        sent = await self._feishu.reply(
+        message_id = await self._feishu.reply(
             self._kept.reply_to,
             chat_id=self._kept.context.chat_id,
             msg_type="interactive",
@@ -158,16 +158,16 @@ class LiveCard:
             uuid=cards.reply_uuid(self._kept.turn_id, 0),
             reply_in_thread=in_thread,
         )
-        return sent.message_id
+        return message_id.message_id
 
     async def _close(self, card: Mapping[str, Any]) -> None:
         """In one call while it is certain what the card holds, which is so once."""
-        shown, self._shown = self._shown, None
-        if shown is None:
+        visible_card, self._shown = self._shown, None
+        if visible_card is None:
             await self._replace(card)
             return
         number, uuid = self._next()
-        actions = cards.closing_actions(shown, card)
+        actions = cards.closing_actions(visible_card, card)
         try:
             await self._feishu.batch_update_card(self._kept.card_id, actions, number, uuid)
         except FeishuError as error:
@@ -218,9 +218,9 @@ class LiveCard:
         )
 
     async def _renumber(self) -> None:
-        kept = await self._store.resume(self._kept.context, turn_id=self._kept.turn_id)
-        if kept is not None:
-            self._numbers = iter(kept.numbers)
+        open_card = await self._store.resume(self._kept.context, turn_id=self._kept.turn_id)
+        if open_card is not None:
+            self._numbers = iter(open_card.numbers)
 
     @contextlib.contextmanager
     def _unless_away(self) -> Iterator[None]:

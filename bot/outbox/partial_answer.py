@@ -43,8 +43,8 @@ def status(tool: str, language: Language) -> str:
 def stage(progress: Progress, seconds: float, language: Language) -> str:
     """What goes on and for how long, in small below the answer, which itself says it until there
     is text."""
-    elapsed = say("seconds", language, seconds=max(0, int(seconds)))
-    return f"{say('answering', language)} · {elapsed}" if progress.text else elapsed
+    elapsed_text = say("seconds", language, seconds=max(0, int(seconds)))
+    return f"{say('answering', language)} · {elapsed_text}" if progress.text else elapsed_text
 
 
 def stage_gap_s(streams: int, *, with_text: bool = False) -> float:
@@ -59,11 +59,11 @@ def settled(text: str, names: Collection[str]) -> str:
     return normalised(before_questions(_settled(text, names))).rstrip()
 
 
-def line_gap_s(shown: str, text: str) -> float:
-    """Seconds that `text` waits for more of its line after `shown`: none where it is a line longer,
-    ends one, or is another text."""
-    added = text.removeprefix(shown)
-    is_line = added == text or "\n" in added.rstrip() or columns(added) >= _LINE
+def line_gap_s(visible_text: str, text: str) -> float:
+    """Seconds that `text` waits for more of its line after `visible_text`: none where it is a line
+    longer, ends one, or is another text."""
+    new_text = text.removeprefix(visible_text)
+    is_line = new_text == text or "\n" in new_text.rstrip() or columns(new_text) >= _LINE
     return 0.0 if is_line else _LONGEST_WAIT_S
 
 
@@ -76,8 +76,8 @@ def _settled(text: str, names: Collection[str]) -> str:
     start = text.rfind("@")
     if start < 0:
         return text
-    begun = text[start + 1 :].casefold()
-    known = [name.casefold() for name in names]
-    may_go_on = begun[-1:] in _WITHIN_NAMES and begun[:-1] in known
-    unfinished = may_go_on or any(name.startswith(begun) for name in known)
-    return text[:start] if unfinished else text
+    name_start = text[start + 1 :].casefold()
+    folded_names = [name.casefold() for name in names]
+    may_go_on = name_start[-1:] in _WITHIN_NAMES and name_start[:-1] in folded_names
+    is_unfinished = may_go_on or any(name.startswith(name_start) for name in folded_names)
+    return text[:start] if is_unfinished else text

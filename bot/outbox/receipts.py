@@ -49,8 +49,8 @@ async def receipt_copy(services: Services, salt: str) -> Copy | None:
 async def newest_receipt(services: Services, context: AgentMemoryContext) -> int:
     """The number of the sender's newest receipt, 0 if there is none. Raises `StoreError`."""
     store = ReceiptStore(services.rpc)
-    found = await store.own(context.actor_id, context.tenant_key, limit=1)
-    return found[-1].number if found else 0
+    receipts = await store.own(context.actor_id, context.tenant_key, limit=1)
+    return receipts[-1].number if receipts else 0
 
 
 async def receipts_since(

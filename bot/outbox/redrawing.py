@@ -58,14 +58,14 @@ def drawn(row: Mapping[str, Any], now: datetime, applink: str) -> dict[str, Any]
 
 
 def _button(button: Mapping[str, Any]) -> cards.Button:
-    """`pressed`: null, or whether it was this one of its group."""
-    pressed = button["pressed"]
-    label = f"✓ {button['label']}" if pressed else button["label"]
+    """`pressed_by`: null, or whether it was this one of its group."""
+    pressed_by = button["pressed"]
+    label = f"✓ {button['label']}" if pressed_by else button["label"]
     fields = fields_of(button.get("form", ()))
     return cards.Button(
         label,
         {"b": button["id"]},
-        disabled=pressed is not None,
+        disabled=pressed_by is not None,
         fields=fields,
         entry=button.get("entry", 0),
     )

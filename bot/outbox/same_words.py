@@ -30,19 +30,19 @@ async def find_same_words(services: Services, messages: Sequence[str]) -> Elsewh
         return None
 
 
-async def tell_same_words(services: Services, found: Elsewhere | None, key: str) -> None:
+async def tell_same_words(services: Services, elsewhere: Elsewhere | None, key: str) -> None:
     """Tells them in p2p, once per `key`, whoever else reads along where it was deleted. Never
     raises."""
-    if found is None:
+    if elsewhere is None:
         return
-    text = "\n\n".join(_text(found, language) for language in ("zh", "en"))
+    text = "\n\n".join(_text(elsewhere, language) for language in ("zh", "en"))
     try:
-        await say(services, Aside(found.person), text, key=f"same words {key}")
+        await say(services, Aside(elsewhere.person), text, key=f"same words {key}")
     except (FeishuFailure, Undeliverable) as exc:
         log.info("same_words.untold", error=type(exc).__name__)
 
 
-def _text(found: Elsewhere, language: Language) -> str:
-    unnamed = CATALOGUE.say("another-chat", language)
-    names = dict.fromkeys(markup.verbatim(name) or unnamed for name in found.chats)
+def _text(elsewhere: Elsewhere, language: Language) -> str:
+    unnamed_chat = CATALOGUE.say("another-chat", language)
+    names = dict.fromkeys(markup.verbatim(name) or unnamed_chat for name in elsewhere.chats)
     return CATALOGUE.say("same-words-stay", language, chats=join_list([*names][:_NAMED], language))

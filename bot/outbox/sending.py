@@ -129,20 +129,20 @@ async def send(
     raising `OutcomeUnknown`; use it where no job remains for an operator to see. "cancelled" means
     that the question was taken back in the meantime and the card must be withdrawn.
     """
-    sent, pending = None, [card for card in out.cards if card.status == "pending"]
+    delivery, pending = None, [card for card in out.cards if card.status == "pending"]
     for card in pending:
         try:
-            sent = await _sent(services, out, card, lease, stream)
+            delivery = await _sent(services, out, card, lease, stream)
         except (Undeliverable, OutcomeUnknown) as exc:
             if isinstance(exc, OutcomeUnknown) and not ends_unknown:
                 raise
             await leave_unsent(services, out.context, out.turn_id, exc.reason)
             return Outcome("failed", None, exc.reason, exc.__cause__)
-        told = await tell(sent) if tell else None
+        telling = await tell(delivery) if tell else None
         last = after if card is pending[-1] else None
-        if await _mark(services, out, card, sent, told, last) == "cancelled":
-            return Outcome("cancelled", sent)
-    return Outcome("sent", sent)
+        if await _mark(services, out, card, delivery, telling, last) == "cancelled":
+            return Outcome("cancelled", delivery)
+    return Outcome("sent", delivery)
 
 
 async def leave_unsent(
@@ -184,13 +184,13 @@ async def _at(
 ) -> Delivered:
     doubt = doubt_of(services, out.since_ms)
     if isinstance(target, Target):
-        delivered = await find_sent(services.feishu, target, doubt, out.turn_id, card, out.names)
-        if delivered:
-            return delivered
+        delivery = await find_sent(services.feishu, target, doubt, out.turn_id, card, out.names)
+        if delivery:
+            return delivery
     if isinstance(target, InComment):
-        found = await find_comment(services, out.context, target, doubt, out.turn_id, card)
-        if found:
-            return found
+        comment = await find_comment(services, out.context, target, doubt, out.turn_id, card)
+        if comment:
+            return comment
     elif doubt.is_unsent:
         card = await _dated(services, out, card)
     with sending(lease):
@@ -202,8 +202,8 @@ async def _dated(services: Services, out: Outgoing, card: StoredCard) -> StoredC
     note = late_note(out.question, out.asked_ms, services.now()) if out.asked_ms else ""
     if card.chunk or not note:
         return card
-    stored = await services.store.preface_reply(out.context, turn_id=out.turn_id, note=note)
-    return next((one for one in stored if one.chunk == card.chunk), card)
+    stored_cards = await services.store.preface_reply(out.context, turn_id=out.turn_id, note=note)
+    return next((one for one in stored_cards if one.chunk == card.chunk), card)
 
 
 async def _give(
@@ -216,17 +216,17 @@ async def _give(
     """Finishes the streamed card with the first one, if there is a stream. Sends the others."""
     if isinstance(target, InComment):
         return await deliver_comment(services.feishu, target, card.content)
-    buttons, asked = card_buttons(card.buttons), out.asked if card.chunk == 0 else None
+    buttons, question = card_buttons(card.buttons), out.asked if card.chunk == 0 else None
     below = out.foot if card.chunk == out.last_chunk else None
     link = applink(services.settings.feishu_domain)
     foot = card_foot(below, services.now(), applink=link) if below else None
-    streamed = stream is not None and stream.begun and card.chunk == 0
-    if stream and streamed:
-        shown = await stream.finish(
-            card.content, buttons=buttons, names=out.names, asked=asked, foot=foot
+    was_streamed = stream is not None and stream.begun and card.chunk == 0
+    if stream and was_streamed:
+        delivery = await stream.finish(
+            card.content, buttons=buttons, names=out.names, question=question, foot=foot
         )
-        if shown:
-            return shown
+        if delivery:
+            return delivery
     return await deliver(
         services.feishu,
         target,
@@ -235,9 +235,9 @@ async def _give(
         content=card.content,
         names=out.names,
         buttons=buttons,
-        version=REPLACING if streamed else 0,
+        version=REPLACING if was_streamed else 0,
         file=card.file,
-        asked=asked,
+        question=question,
         foot=foot,
     )
 
@@ -246,8 +246,8 @@ async def _mark(
     services: Services,
     out: Outgoing,
     card: StoredCard,
-    sent: Delivered,
-    told: Told,
+    delivery: Delivered,
+    telling: Told,
     after: After | None,
 ) -> str:
     """Marks the card sent and records it in the group's conversation. Returns the turn's state.
@@ -259,12 +259,12 @@ async def _mark(
             out.context,
             turn_id=out.turn_id,
             chunk=card.chunk,
-            content=sent.content,
-            message_id=sent.message_id,
-            told=told,
+            content=delivery.content,
+            message_id=delivery.message_id,
+            telling=telling,
             then=after.statement() if after else None,
             plain=out.plain,
-            streamed=out.streamed,
+            was_streamed=out.streamed,
         )
     if after and after.lease and services.store.joins:
         after.lease.ended(result)

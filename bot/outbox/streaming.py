@@ -77,21 +77,21 @@ class Working:
 async def begin_stream(
     services: Services,
     opening: Opening,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     render: Render,
     working: Working | None = None,
 ) -> CardStream | None:
     """The card for a turn as it was found: the one that an earlier attempt left, or a new one where
     that is wanted and possible. Raises `StoreError`."""
-    if opened.degraded or opened.state in ("sent", "failed"):
+    if open_turn.degraded or open_turn.state in ("sent", "failed"):
         return None
     store = CardStore(services.rpc)
-    kept = None
-    if opened.attempts != 1:
-        kept = await store.resume(opening.context, turn_id=opening.turn_id)
-    if kept is None:
-        denied = services.denials.stands(DENIAL) or services.quota.is_short
-        if opened.state != "open" or not services.settings.stream_replies or denied:
+    open_card = None
+    if open_turn.attempts != 1:
+        open_card = await store.resume(opening.context, turn_id=opening.turn_id)
+    if open_card is None:
+        is_denied = services.denials.stands(DENIAL) or services.quota.is_short
+        if open_turn.state != "open" or not services.settings.stream_replies or is_denied:
             return None
     return CardStream(
         services.feishu,
@@ -99,7 +99,7 @@ async def begin_stream(
         opening,
         render,
         denials=services.denials,
-        kept=kept,
+        open_card=open_card,
         working=working,
     )
 
@@ -121,7 +121,7 @@ class CardStream:
         render: Render,
         *,
         denials: Denials,
-        kept: OpenCard | None = None,
+        open_card: OpenCard | None = None,
         pace: OpeningTimes = OpeningTimes(),
         working: Working | None = None,
     ) -> None:
@@ -137,8 +137,8 @@ class CardStream:
         self._spoken, self._changed, self._over = (asyncio.Event() for _ in range(3))
         self._shown, self._shown_at = "", 0.0  # the text, and when it came (monotonic s)
         self._creating = False
-        self.may_be_kept = kept is not None
-        self.card = LiveCard(feishu, store, kept) if kept else None
+        self.may_be_kept = open_card is not None
+        self.card = LiveCard(feishu, store, open_card) if open_card else None
 
     async def progress(self, progress: Progress) -> None:
         """What the model has written so far; shown soon, or never if more comes first."""
@@ -171,7 +171,7 @@ class CardStream:
         *,
         buttons: Sequence[cards.Button],
         names: Mapping[str, str],
-        asked: str | None = None,
+        question: str | None = None,
         foot: cards.CardFoot | None = None,
     ) -> Delivered | None:
         """Finishes the card; None where the reply is to be sent as an ordinary one.
@@ -180,12 +180,12 @@ class CardStream:
         """
         if self.card is None:
             return None
-        delivered = await self.card.finish(
-            markdown, buttons=buttons, names=names, asked=asked, foot=foot
+        delivery = await self.card.finish(
+            markdown, buttons=buttons, names=names, question=question, foot=foot
         )
-        if delivered is None and self.card.message_id is not None:  # else `_failed` has judged
+        if delivery is None and self.card.message_id is not None:  # else `_failed` has judged
             self._deny()
-        return delivered
+        return delivery
 
     async def withdraw(self) -> None:
         """The question was taken back, so no answer will come."""
@@ -243,7 +243,7 @@ class CardStream:
         self._creating = False
         self.may_be_kept = True
         opening = self._opening
-        kept = await self._store.keep(
+        open_card = await self._store.keep(
             opening.context,
             turn_id=opening.turn_id,
             card_id=card_id,
@@ -251,7 +251,7 @@ class CardStream:
             in_thread=opening.target.in_thread,
             stop_id=working.stop_id if working else None,
         )
-        return LiveCard(self._feishu, self._store, kept, shown=card)
+        return LiveCard(self._feishu, self._store, open_card, visible_card=card)
 
     async def _write(self, card: LiveCard) -> None:
         """Frame after frame, each with the whole text; frames that Feishu has no time for are

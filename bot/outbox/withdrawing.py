@@ -39,8 +39,8 @@ async def withdraw_cards(services: Services) -> None:
     """Withdraws what is due. Never raises: what fails now is due again later."""
     store = Withdrawals(services.rpc)
     try:
-        if gone := await store.forget_turns():
-            log.info("turns.forgotten", turns=gone)
+        if forgotten_turns := await store.forget_turns():
+            log.info("turns.forgotten", turns=forgotten_turns)
         while due := await store.take():
             for one in due:
                 await _withdraw(services, store, one)
@@ -72,10 +72,10 @@ async def _is_elsewhere(services: Services, due: Due) -> bool:
     """Whether the card stands in a chat where it is none of the turn's that named it. One that
     cannot be read is taken for the turn's own."""
     try:
-        found = await services.feishu.get_message(due.id)
+        messages = await services.feishu.get_message(due.id)
     except FeishuFailure:
         return False
-    return bool(found) and found[0].chat_id not in ("", *due.chats)
+    return bool(messages) and messages[0].chat_id not in ("", *due.chats)
 
 
 async def _search(services: Services, due: Due) -> bool:
@@ -92,8 +92,8 @@ async def _search(services: Services, due: Due) -> bool:
 
 async def withdraw_card(services: Services, message_id: str, *, of_one: bool = False) -> bool:
     """True: nothing more can be done. Raises `FeishuFailure` for what may pass."""
-    gone = of_one and await _taken_from_one(services, message_id)
-    how = "gone" if gone else await _removed(services, message_id)
+    is_gone = of_one and await _taken_from_one(services, message_id)
+    how = "gone" if is_gone else await _removed(services, message_id)
     log.info("withdrawn", message_id=message_id, how=how)
     return True
 

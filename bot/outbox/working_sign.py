@@ -24,24 +24,24 @@ async def showing_work(feishu: FeishuClient, message_id: str) -> AsyncIterator[N
 
     The reply never waits for the sign.
     """
-    done = asyncio.Event()
-    task = asyncio.create_task(_sign(feishu, message_id, done))
+    done_event = asyncio.Event()
+    task = asyncio.create_task(_sign(feishu, message_id, done_event))
     _running.add(task)
     task.add_done_callback(_running.discard)
     try:
         yield
     finally:
-        done.set()
+        done_event.set()
 
 
-async def _sign(feishu: FeishuClient, message_id: str, done: asyncio.Event) -> None:
+async def _sign(feishu: FeishuClient, message_id: str, done_event: asyncio.Event) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_AFTER_S):
-            await done.wait()
+            await done_event.wait()
             return
     try:
         reaction_id = await feishu.add_reaction(message_id, _EMOJI)
-        await done.wait()
+        await done_event.wait()
         await feishu.delete_reaction(message_id, reaction_id)
     except FeishuFailure as exc:
         log.info("working_sign.unavailable", message_id=message_id, error=type(exc).__name__)

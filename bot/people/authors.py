@@ -35,27 +35,27 @@ class Authors:
     ) -> dict[str, str]:
         """Names by open_id, from the table, else of Feishu; who is not known is absent. Raises
         `StoreError`; what Feishu does not say now is asked again later."""
-        wanted = list(dict.fromkeys(filter(None, open_ids)))
-        if missing := [one for one in wanted if not self._is_fresh(tenant_key, one)]:
+        wanted_ids = list(dict.fromkeys(filter(None, open_ids)))
+        if missing := [one for one in wanted_ids if not self._is_fresh(tenant_key, one)]:
             for row in await table.named(tenant_key, missing):
                 if row.name:
                     self._keep(tenant_key, row.open_id, row.name)
             await self._ask(
                 [one for one in missing if not self._name(tenant_key, one)], tenant_key, feishu
             )
-        named = {one: self._name(tenant_key, one) for one in wanted}
-        return {open_id: name for open_id, name in named.items() if name}
+        names_by_id = {one: self._name(tenant_key, one) for one in wanted_ids}
+        return {open_id: name for open_id, name in names_by_id.items() if name}
 
     async def _ask(self, open_ids: list[str], tenant_key: str, feishu: FeishuClient) -> None:
         if not open_ids:
             return
         try:
-            found = await feishu.names(open_ids)
+            names_by_id = await feishu.names(open_ids)
         except FeishuFailure as exc:
             log.warning("authors.names_unavailable", error=type(exc).__name__)
             return
         for open_id in open_ids:
-            self._keep(tenant_key, open_id, found.get(open_id, ""))
+            self._keep(tenant_key, open_id, names_by_id.get(open_id, ""))
 
     def _is_fresh(self, tenant_key: str, open_id: str) -> bool:
         _, until = self._known.get((tenant_key, open_id), ("", 0.0))

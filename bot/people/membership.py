@@ -92,52 +92,52 @@ class Membership:
     async def is_topic_group(self, chat_id: str) -> bool:
         """Whether a group is known to consist of topics; remembered for a minute. Raises
         `StoreError`."""
-        known, at = self._topics.get(chat_id, (False, -_TOPICS_S))
+        is_topic, at = self._topics.get(chat_id, (False, -_TOPICS_S))
         if time.monotonic() - at >= _TOPICS_S:
-            known = await self._table.is_topic_group(chat_id)
+            is_topic = await self._table.is_topic_group(chat_id)
             if len(self._topics) >= _REMEMBERED:
                 self._topics.clear()
-            self._topics[chat_id] = known, time.monotonic()
-        return known
+            self._topics[chat_id] = is_topic, time.monotonic()
+        return is_topic
 
     async def hear(self, news: ChatNews) -> None:
         """Stores an event of a chat. Raises `StoreError`; it can be repeated."""
         where = (news.tenant_key, news.chat_id)
-        changed: object = None
+        change: object = None
         if news.what == "joined":
-            changed = await self._table.add(*where, news.people, at_ms=news.at_ms)
+            change = await self._table.add(*where, news.people, at_ms=news.at_ms)
             await self._table.describe(
                 news.chat_id, chat_type=None, name=news.name, at_ms=news.at_ms
             )
         elif news.what == "left":
-            changed = await self._table.remove(*where, news.people, at_ms=news.at_ms)
+            change = await self._table.remove(*where, news.people, at_ms=news.at_ms)
         elif news.what == "entered":
             await self._table.enter(*where, name=news.name, at_ms=news.at_ms)
             if news.operator:
                 await self._table.save_adder(*where, news.operator)
             self.news.set()
         elif news.what == "gone":
-            changed = await self._left(*where, news.at_ms)
+            change = await self._left(*where, news.at_ms)
         elif news.what == "renamed":
             await self._table.describe(
                 news.chat_id, chat_type=None, name=news.name, at_ms=news.at_ms, topics=news.topics
             )
             self._topics.pop(news.chat_id, None)
-        log.info("chat.news", what=news.what, chat_id=news.chat_id, changed=changed)
+        log.info("chat.news", what=news.what, chat_id=news.chat_id, changed=change)
 
     async def refresh(self) -> int:
         """Asks Feishu about the chats that are due. Returns how many were asked about. Raises
         `StoreError`; what Feishu does not say is asked again later."""
-        taken = await self._table.take(
+        due_chats = await self._table.take(
             a_minute=_A_MINUTE,
             infos=not self._denials.stands("chat info"),
             members=not self._denials.stands("chat members"),
         )
-        for chat in taken:
+        for chat in due_chats:
             await self._learn(
                 _Asking(chat, "chat info" if chat.chat_type is None else "chat members")
             )
-        return len(taken)
+        return len(due_chats)
 
     async def _learn(self, asking: _Asking) -> None:
         outcome = "done"
@@ -160,13 +160,13 @@ class Membership:
             asking.api = "chat members"
             members = await self._feishu.chat_members(chat.chat_id)
             self._allowed("chat members")
-            saved = await self._table.save_members(chat.chat_id, members, asked_ms=chat.asked_ms)
+            change = await self._table.save_members(chat.chat_id, members, asked_ms=chat.asked_ms)
             log.info(
                 "members.read",
                 chat_id=chat.chat_id,
                 members=len(members),
-                joined=saved.joined if saved else None,
-                left=saved.left if saved else None,
+                joined=change.joined if change else None,
+                left=change.left if change else None,
             )
         if chat.chat_type and not chat.named and not self._denials.stands("chat info"):
             asking.api = "chat info"

@@ -80,19 +80,19 @@ class Names:
         *,
         seen_ms: int | None = None,
         keep: bool = True,
-        met: bool = True,
+        was_met: bool = True,
     ) -> None:
         """Takes (open_id, name) pairs as seen at `seen_ms` (ms since epoch, None: now).
 
         An older sighting never replaces a later one. With `keep` they are kept in the table, too,
-        somebody without a name as well. `met` is false for names that were looked up.
+        somebody without a name as well. `was_met` is false for names that were looked up.
         """
         now_ms = int(self._sources.clock() * 1000)
         for open_id, name in names:
             if open_id:
                 self._see(open_id, name, now_ms if seen_ms is None else min(seen_ms, now_ms))
                 if keep:
-                    self._keep(open_id, met=met)
+                    self._keep(open_id, was_met=was_met)
 
     def forget(self, open_id: str) -> None:
         """Drops what is known of somebody and what was to be kept."""
@@ -134,10 +134,10 @@ class Names:
         if not missing:
             return
         create = asyncio.get_running_loop().create_future
-        waited = [self._wanted.setdefault(open_id, create()) for open_id in missing]
+        waiters = [self._wanted.setdefault(open_id, create()) for open_id in missing]
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
-        await asyncio.wait(waited, timeout=wait_s)
+        await asyncio.wait(waiters, timeout=wait_s)
 
     async def _ask(self) -> None:
         while self._wanted:
@@ -169,15 +169,15 @@ class Names:
 
     async def _ask_feishu(self, open_ids: list[str]) -> None:
         asked_ms = int(self._sources.clock() * 1000)
-        found: dict[str, str] = {}
+        names_by_id: dict[str, str] = {}
         try:
             async with asyncio.timeout(_CALL_S):
-                found = await self._sources.feishu.names(open_ids)
+                names_by_id = await self._sources.feishu.names(open_ids)
         except (TimeoutError, FeishuFailure) as exc:
             log.warning("people.names_unavailable", error=type(exc).__name__)
         for open_id in open_ids:
-            if found.get(open_id):
-                self.learn([(open_id, found[open_id])], seen_ms=asked_ms, met=False)
+            if names_by_id.get(open_id):
+                self.learn([(open_id, names_by_id[open_id])], seen_ms=asked_ms, was_met=False)
             entry = self._entry(open_id)
             entry.fresh_until = max(entry.fresh_until, self._sources.clock() + _ASK_AGAIN_S)
             self._answer(open_id)
@@ -208,15 +208,15 @@ class Names:
             self.known[open_id] = name
             self._bearers[_alike(name)] += 1
 
-    def _keep(self, open_id: str, *, met: bool) -> None:
+    def _keep(self, open_id: str, *, was_met: bool) -> None:
         """Hands a sighting to the keeper unless the table has it, and from not long ago."""
         entry, keeper = self._entry(open_id), self._sources.keeper
-        aged = entry.seen_ms - entry.kept_ms > _FRESH_S * 1000
-        new = entry.kept_name != entry.name or (met and not entry.kept_met)
-        if keeper and (new or aged):
-            keeper.keep(Sighting(self.tenant_key, open_id, entry.name, entry.seen_ms, met))
+        is_old = entry.seen_ms - entry.kept_ms > _FRESH_S * 1000
+        new = entry.kept_name != entry.name or (was_met and not entry.kept_met)
+        if keeper and (new or is_old):
+            keeper.keep(Sighting(self.tenant_key, open_id, entry.name, entry.seen_ms, was_met))
             entry.kept_name, entry.kept_ms = entry.name, entry.seen_ms
-            entry.kept_met = entry.kept_met or met
+            entry.kept_met = entry.kept_met or was_met
 
     def _entry(self, open_id: str) -> _KnownName:
         """The entry of somebody, which becomes the youngest; the oldest goes when there are too

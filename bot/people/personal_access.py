@@ -43,9 +43,9 @@ class NotConnected(Exception):
     """The bot may not act as this person. `ended` says why it no longer may, "": it never might, or
     they ended it."""
 
-    def __init__(self, ended: Ended | Literal[""] = "") -> None:
-        super().__init__(f"this person is not connected ({ended or 'nothing is granted'})")
-        self.ended = ended
+    def __init__(self, end_reason: Ended | Literal[""] = "") -> None:
+        super().__init__(f"this person is not connected ({end_reason or 'nothing is granted'})")
+        self.ended = end_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,13 @@ class PersonalAccess:
         waited_s = 0.0
         while True:
             holder = secrets.token_hex(8)
-            found = await self.store.use(person, holder, stale_s=self._stale_s)
-            if isinstance(found, Access):
-                return found
-            if isinstance(found, Nothing):
-                raise NotConnected(found.ended)
-            if found.refresh:
-                await self._refreshed(person, holder, found.refresh)
+            access = await self.store.use(person, holder, stale_s=self._stale_s)
+            if isinstance(access, Access):
+                return access
+            if isinstance(access, Nothing):
+                raise NotConnected(access.ended)
+            if access.refresh:
+                await self._refreshed(person, holder, access.refresh)
                 continue
             if waited_s > self._stale_s + _REFRESH_S:
                 raise StoreUnavailable("another worker refreshes the token for too long")
@@ -120,25 +120,25 @@ class PersonalAccess:
         await asyncio.shield(task)
 
     async def _refresh(self, person: FeishuPerson, holder: str, refresh: str) -> None:
-        ended: Ended | Literal[""]
+        end_reason: Ended | Literal[""]
         failure: FeishuFailure
         try:
             async with asyncio.timeout(_REFRESH_S):
                 pair = await self.authorization.refresh(refresh)
         except NotGranted as exc:
-            ended = _ENDED.get(exc.kind, "refused")
+            end_reason = _ENDED.get(exc.kind, "refused")
             failure = Unreachable(f"no token for now ({exc.code})", maybe_done=False)
-            log.warning("identity.not_refreshed", kind=exc.kind, code=exc.code, ended=ended)
+            log.warning("identity.not_refreshed", kind=exc.kind, code=exc.code, ended=end_reason)
         except (Unreachable, TimeoutError) as exc:
-            ended = "lost" if getattr(exc, "maybe_done", True) else ""
+            end_reason = "lost" if getattr(exc, "maybe_done", True) else ""
             failure = exc if isinstance(exc, Unreachable) else Unreachable("TimeoutError")
-            log.warning("identity.not_refreshed", error=type(exc).__name__, ended=ended)
+            log.warning("identity.not_refreshed", error=type(exc).__name__, ended=end_reason)
         else:
-            kept = await self._keep(person, holder, pair)
-            log.info("identity.refreshed", kept=kept)
+            is_kept = await self._keep(person, holder, pair)
+            log.info("identity.refreshed", kept=is_kept)
             return
-        await self.store.end_refresh(person, holder, ended)
-        if not ended:
+        await self.store.end_refresh(person, holder, end_reason)
+        if not end_reason:
             raise failure
 
     async def _keep(self, person: FeishuPerson, holder: str, pair: TokenPair) -> bool:

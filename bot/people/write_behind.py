@@ -133,8 +133,8 @@ class NameKeeper(Keeper[Sighting]):
         """Remembers to write a sighting; the later one of a person counts, as met if any was."""
         key = (sighting.tenant_key, sighting.open_id)
         waiting = self._waiting.get(key)
-        met = sighting.met or (waiting is not None and waiting.met)
-        self.later(key, replace(_storable(sighting), met=met))
+        was_met = sighting.met or (waiting is not None and waiting.met)
+        self.later(key, replace(_storable(sighting), met=was_met))
 
 
 class ChatKeeper(Keeper[MetChat]):

@@ -33,34 +33,34 @@ def main(arguments: Sequence[str]) -> int:
     beside = list(arguments) == ["--beside"]
     if beside:
         lifeline.tie(int(os.environ[plan.SUPERVISOR]), signal.SIGTERM)
-    found = plan.found(running=beside)
+    process_plan = plan.found(running=beside)
     gunicorn = tuple(arguments) or plan.GUNICORN
-    if not found.workers:
-        os.environ[plan.PLAN] = found.dumped()
+    if not process_plan.workers:
+        os.environ[plan.PLAN] = process_plan.dumped()
         os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *gunicorn])  # noqa: S606
     try:
-        _be_the_only_one(Path(found.data_dir), for_ever=beside)
-        found.board.clear()
-        found.say_remarks()
+        _be_the_only_one(Path(process_plan.data_dir), for_ever=beside)
+        process_plan.board.clear()
+        process_plan.say_remarks()
         if beside:
-            programs = plan.workers(found, with_database=False)
+            programs = plan.workers(process_plan, with_database=False)
         else:
-            programs = _everything(found, gunicorn)
+            programs = _everything(process_plan, gunicorn)
     except ServerRefused as exc:
         sys.stderr.write(f"{exc}.\n")
         return 2
     return Supervisor(
         programs,
-        found.board,
+        process_plan.board,
         before_reload=partial(plan.look, running=True),
-        when_ready=(lambda: None) if beside else found.say_ready,
+        when_ready=(lambda: None) if beside else process_plan.say_ready,
     ).run()
 
 
-def _everything(found: ProcessPlan, gunicorn: Sequence[str]) -> list[Program]:
-    programs = [plan.web(found, gunicorn), *plan.workers(found)]
-    if found.embedded:
-        server = Server(Path(found.data_dir))
+def _everything(process_plan: ProcessPlan, gunicorn: Sequence[str]) -> list[Program]:
+    programs = [plan.web(process_plan, gunicorn), *plan.workers(process_plan)]
+    if process_plan.embedded:
+        server = Server(Path(process_plan.data_dir))
         programs.insert(0, plan.database(server, _taken_over(server)))
     return programs
 

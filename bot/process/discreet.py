@@ -35,8 +35,8 @@ def places(trace: TracebackType | None) -> str:
 
 def by_kind(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
     """For structlog, instead of the exception's text."""
-    given = line.pop("exc_info", None)
-    failure = sys.exc_info()[1] if given is True else given
+    exc_info = line.pop("exc_info", None)
+    failure = sys.exc_info()[1] if exc_info is True else exc_info
     if isinstance(failure, tuple):
         failure = failure[1]
     if isinstance(failure, BaseException):
@@ -48,9 +48,9 @@ def of_library(record: logging.LogRecord) -> str:
     """The constant part of a library's message: its values are left out, but kinds and numbers."""
     text = str(record.msg)
     if record.args:
-        given = record.args.values() if isinstance(record.args, Mapping) else record.args
-        known = [_without_words(value) for value in given]
-        return f"{text.splitlines()[0][:_LONGEST]} ({', '.join(known)})"
+        values = record.args.values() if isinstance(record.args, Mapping) else record.args
+        safe_values = [_without_words(value) for value in values]
+        return f"{text.splitlines()[0][:_LONGEST]} ({', '.join(safe_values)})"
     return text.partition("\n")[0].partition(":")[0][:_LONGEST]
 
 
@@ -62,9 +62,9 @@ def watch_uncaught() -> None:
             return
         say("process.broken", level="error", error=kinds(failure), stack=places(trace))
 
-    def reported(given: Any) -> None:
-        if given.exc_value is not None:
-            uncaught(given.exc_type, given.exc_value, given.exc_traceback)
+    def reported(hook_args: Any) -> None:
+        if hook_args.exc_value is not None:
+            uncaught(hook_args.exc_type, hook_args.exc_value, hook_args.exc_traceback)
 
     sys.excepthook = uncaught
     sys.unraisablehook = threading.excepthook = reported

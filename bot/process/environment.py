@@ -29,18 +29,18 @@ def given() -> dict[str, str]:
     return {**_named(_of_file()), **_named(os.environ)}
 
 
-def value_of(said: object, kind: Any, **limits: Any) -> Any:
+def value_of(value: object, kind: Any, **limits: Any) -> Any:
     """What is said, a text or a value, as the type `kind` within its limits (`ge`, `gt`, `le`).
 
     Raises ValueError with what it must be.
     """
-    if isinstance(said, str) and kind is not str:
-        said = said.strip()
+    if isinstance(value, str) and kind is not str:
+        value = value.strip()
         if bool in (kind, *get_args(kind)):
-            said = _FLAGS.get(said.lower(), said)
-    wanted = Annotated[kind, msgspec.Meta(**limits)] if limits else kind
+            value = _FLAGS.get(value.lower(), value)
+    annotated_kind = Annotated[kind, msgspec.Meta(**limits)] if limits else kind
     try:
-        return msgspec.convert(said, wanted, strict=False, dec_hook=_made)
+        return msgspec.convert(value, annotated_kind, strict=False, dec_hook=_made)
     except (msgspec.ValidationError, TypeError):
         raise ValueError(f"it must be {_described(kind, limits)}") from None
 
@@ -57,9 +57,9 @@ def _of_file() -> dict[str, str | None]:
     return dotenv_values(FILE, encoding="utf-8")
 
 
-def _made(kind: type, said: Any) -> Any:
+def _made(kind: type, value: Any) -> Any:
     """A type that msgspec does not know: a path."""
-    return kind(said)
+    return kind(value)
 
 
 def _described(kind: Any, limits: Mapping[str, float]) -> str:
@@ -71,16 +71,16 @@ def _described(kind: Any, limits: Mapping[str, float]) -> str:
     return ", ".join((_CALLED.get(plain, "a text"), *bounds))
 
 
-def machine_zone(local_time: Path = _LOCAL_TIME, named: Path = _NAMED) -> str:
+def machine_zone(local_time: Path = _LOCAL_TIME, zone_file: Path = _NAMED) -> str:
     """The IANA name of this machine's time zone, or "" where the machine does not tell."""
-    return next(filter(_is_zone, _candidates(local_time, named)), "").removeprefix("Etc/")
+    return next(filter(_is_zone, _candidates(local_time, zone_file)), "").removeprefix("Etc/")
 
 
-def _candidates(local_time: Path, named: Path) -> Iterator[str]:
+def _candidates(local_time: Path, zone_file: Path) -> Iterator[str]:
     yield os.environ.get("TZ", "").removeprefix(":")
     yield str(local_time.resolve()).rpartition("/zoneinfo/")[2]
-    if named.is_file():
-        yield named.read_text(encoding="utf-8", errors="replace").strip()
+    if zone_file.is_file():
+        yield zone_file.read_text(encoding="utf-8", errors="replace").strip()
 
 
 def _is_zone(name: str) -> bool:

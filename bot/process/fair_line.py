@@ -13,24 +13,24 @@ class FairLine:
     `missed` is called for someone who was called and was cancelled before they could come.
     """
 
-    def __init__(self, missed: Callable[[], None]) -> None:
+    def __init__(self, on_missed: Callable[[], None]) -> None:
         self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._length = 0
-        self._missed = missed
+        self._missed = on_missed
 
     def __len__(self) -> int:
         return self._length
 
     async def wait(self, whose: str) -> None:
         """Returns when `call_next` calls this one."""
-        called = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(whose, deque()).append(called)
+        turn = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(whose, deque()).append(turn)
         self._length += 1
         try:
-            await called
+            await turn
         except asyncio.CancelledError:
-            if called.cancelled():
-                self._leave(whose, called)
+            if turn.cancelled():
+                self._leave(whose, turn)
             else:
                 self._missed()
             raise
@@ -39,20 +39,20 @@ class FairLine:
         """Calls the next in line. False: nobody waits."""
         while self._queues:
             whose, queue = next(iter(self._queues.items()))
-            called = queue.popleft()
+            turn = queue.popleft()
             self._length -= 1
             self._queues.move_to_end(whose)
             if not queue:
                 del self._queues[whose]
-            if not called.done():
-                called.set_result(None)
+            if not turn.done():
+                turn.set_result(None)
                 return True
         return False
 
-    def _leave(self, whose: str, called: asyncio.Future[None]) -> None:
+    def _leave(self, whose: str, turn: asyncio.Future[None]) -> None:
         queue = self._queues.get(whose)
-        if queue and called in queue:
-            queue.remove(called)
+        if queue and turn in queue:
+            queue.remove(turn)
             self._length -= 1
             if not queue:
                 del self._queues[whose]

@@ -24,12 +24,12 @@ class FewestFirst:
     async def enter(self, whose: str) -> None:
         """Returns when it is this one's turn. `leave` has to follow."""
         if self._is_held:
-            called = asyncio.get_running_loop().create_future()
-            self._waiting.setdefault(whose, deque()).append(called)
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(whose, deque()).append(turn)
             try:
-                await called
+                await turn
             except asyncio.CancelledError:
-                self._withdraw(whose, called)
+                self._withdraw(whose, turn)
                 raise
         self._is_held = True
         self._turns.append((self._clock(), whose))
@@ -41,17 +41,17 @@ class FewestFirst:
         self._is_held = False
         while self._waiting and not self._is_held:
             whose = min(self._waiting, key=lambda one: self._counts[one])
-            called = self._waiting[whose].popleft()
+            turn = self._waiting[whose].popleft()
             self._drop_if_empty(whose)
-            if not called.done():  # nobody has given up
-                called.set_result(None)
+            if not turn.done():  # nobody has given up
+                turn.set_result(None)
                 self._is_held = True
 
-    def _withdraw(self, whose: str, called: asyncio.Future[None]) -> None:
-        if not called.cancelled():  # it was called, and cancelled before it could go on
+    def _withdraw(self, whose: str, turn: asyncio.Future[None]) -> None:
+        if not turn.cancelled():  # it was called, and cancelled before it could go on
             self.leave()
-        elif called in self._waiting.get(whose, ()):
-            self._waiting[whose].remove(called)
+        elif turn in self._waiting.get(whose, ()):
+            self._waiting[whose].remove(turn)
             self._drop_if_empty(whose)
 
     def _drop_if_empty(self, whose: str) -> None:

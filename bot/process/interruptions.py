@@ -44,9 +44,9 @@ class Interruptions:
         if event != self._said:
             log.error(event, **fields)
         self._said = event
-        lost = next(filter(is_lost, _chain(exc)), None)
-        if event == "database.away" and lost:
-            return pause_after(lost)
+        lost_connection = next(filter(is_lost, _chain(exc)), None)
+        if event == "database.away" and lost_connection:
+            return pause_after(lost_connection)
         pause_s, self._pause_s = self._pause_s, min(self._pause_s * 2, _LONGEST_S)
         return pause_s
 

@@ -87,8 +87,8 @@ def say(event: str, *, level: str = "info", **fields: object) -> None:
     _stdout().write(_line(event, level, **fields))
 
 
-def _told(lost: int) -> str:
-    return _line("log.lines_lost", "warning", lines=lost)
+def _told(lost_lines: int) -> str:
+    return _line("log.lines_lost", "warning", lines=lost_lines)
 
 
 def _line(event: str, level: str, **fields: object) -> str:

@@ -144,14 +144,14 @@ class LoopWatch:
 
 def place_of(frame: FrameType | None) -> str:
     """The innermost functions of our code on the stack, as `module.function < caller`."""
-    found: list[str] = []
-    while frame is not None and len(found) < _FRAMES:
+    frames: list[str] = []
+    while frame is not None and len(frames) < _FRAMES:
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(_ROOT) and ".venv" not in path.parts:
             module = path.relative_to(_ROOT).with_suffix("").as_posix().replace("/", ".")
-            found.append(f"{module}.{frame.f_code.co_name}")
+            frames.append(f"{module}.{frame.f_code.co_name}")
         frame = frame.f_back
-    return " < ".join(found)
+    return " < ".join(frames)
 
 
 def blocks_of_today(folder: Path, now_s: float) -> list[LoopBlock]:
@@ -164,7 +164,7 @@ def _read(file: Path, now_s: float) -> Iterable[LoopBlock]:
         if now_s - file.stat().st_mtime > _DAY_S:
             file.unlink(missing_ok=True)
             return []
-        found = [LoopBlock(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+        blocks = [LoopBlock(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
     except (OSError, ValueError, TypeError):
         return []
-    return [one for one in found if now_s - one.at <= _DAY_S]
+    return [one for one in blocks if now_s - one.at <= _DAY_S]

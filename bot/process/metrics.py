@@ -169,10 +169,10 @@ def count_from_zero() -> None:
         TURNS.labels(outcome=outcome)
 
 
-def count_feedback(by: str, *, helpful: bool, kept: bool) -> None:
+def count_feedback(by: str, *, helpful: bool, is_kept: bool) -> None:
     """One press or reaction that said whether an answer helped."""
-    said = "helpful" if helpful else "unhelpful"
-    FEEDBACK.labels(said=said, by=by, kept="yes" if kept else "no").inc()
+    rating = "helpful" if helpful else "unhelpful"
+    FEEDBACK.labels(said=rating, by=by, kept="yes" if is_kept else "no").inc()
 
 
 def render() -> bytes:

@@ -34,9 +34,9 @@ class Outlet:
     thread. `told` makes the line that says how many were lost: dropped here, or refused by a disk.
     """
 
-    def __init__(self, descriptor: int, told: Callable[[int], bytes]) -> None:
+    def __init__(self, descriptor: int, on_lost: Callable[[int], bytes]) -> None:
         self._descriptor = descriptor
-        self._told = told
+        self._told = on_lost
         self._known: tuple[int, int] | None = None
         self._way: Way | None = None
         self._lock = threading.RLock()  # writing a line may bring forth another one
@@ -111,8 +111,8 @@ class Outlet:
 
 def _without_waiting(descriptor: int, mode: int) -> Way:
     if stat.S_ISSOCK(mode):
-        connected = socket.socket(fileno=os.dup(descriptor))
-        return Way(lambda line: connected.send(line, socket.MSG_DONTWAIT), connected.close)
+        socket_copy = socket.socket(fileno=os.dup(descriptor))
+        return Way(lambda line: socket_copy.send(line, socket.MSG_DONTWAIT), socket_copy.close)
     if stat.S_ISFIFO(mode) or os.isatty(descriptor):
         with contextlib.suppress(OSError):  # another user's, nobody reads it, or not Linux
             flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY

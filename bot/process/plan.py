@@ -80,9 +80,9 @@ def found(*, running: bool = False) -> ProcessPlan:
     `running`: the web server is there already, so its port is taken. Ends the process with status 2
     and one sentence when they cannot be used.
     """
-    given = os.environ.pop(PLAN, "")
+    plan_json = os.environ.pop(PLAN, "")
     try:
-        plan = ProcessPlan(**json.loads(given)) if given else look(running=running)
+        plan = ProcessPlan(**json.loads(plan_json)) if plan_json else look(running=running)
     except Unusable as exc:
         sys.stderr.write(f"{exc}\n")
         raise SystemExit(2) from exc
@@ -93,10 +93,10 @@ def found(*, running: bool = False) -> ProcessPlan:
 def look(*, running: bool) -> ProcessPlan:
     """The plan of the settings as they are now. Raises `Unusable`."""
     command = [sys.executable, "-m", "bot.intake.preflight", *(["--running"] if running else [])]
-    checked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if checked.returncode:
-        raise Unusable(checked.stderr.strip())
-    return ProcessPlan(**json.loads(checked.stdout))
+    preflight = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if preflight.returncode:
+        raise Unusable(preflight.stderr.strip())
+    return ProcessPlan(**json.loads(preflight.stdout))
 
 
 def supervised() -> bool:

@@ -91,9 +91,9 @@ def main() -> int:
     module = importlib.import_module(os.environ.pop(MODULE))
     gc.collect()
     gc.freeze()  # what is there is touched by no collection, so it stays shared
-    with socket.socket(fileno=os.dup(0)) as line, line.makefile("r", encoding="utf-8") as asked:
+    with socket.socket(fileno=os.dup(0)) as line, line.makefile("r", encoding="utf-8") as requests:
         line.sendall(b"ready\n")
-        for environment in asked:
+        for environment in requests:
             if _is_new_process(line):
                 os.environ.update(json.loads(environment))
                 break
@@ -132,9 +132,9 @@ def _call_itself(name: str) -> None:
     """What `ps` shows is what the process is, and no nursery (proc(5): arg_start, arg_end)."""
     fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     begin, end = int(fields[45]), int(fields[46])
-    shown = "\0".join((sys.executable, "-m", name)).encode()
-    if len(shown) < end - begin:
-        ctypes.memmove(begin, shown.ljust(end - begin, b"\0"), end - begin)
+    command_line = "\0".join((sys.executable, "-m", name)).encode()
+    if len(command_line) < end - begin:
+        ctypes.memmove(begin, command_line.ljust(end - begin, b"\0"), end - begin)
 
 
 if __name__ == "__main__":

@@ -61,12 +61,12 @@ class Program(NamedTuple):
         self.keeps.started(process.pid)
         return process
 
-    def _started(self, given: int) -> subprocess.Popen[bytes]:
+    def _started(self, stdin: int) -> subprocess.Popen[bytes]:
         out = self.log() if self.log else None
         try:
             return subprocess.Popen(  # noqa: S603
                 self.arguments,
-                stdin=given,
+                stdin=stdin,
                 stdout=out,
                 stderr=out,
                 env=self.environment,
@@ -86,12 +86,12 @@ class Child:
         self,
         program: Program,
         process: subprocess.Popen[bytes] | Forked,
-        started: float,
+        started_at: float,
         replaces: int,
     ) -> None:
         self.program = program
         self.process = process
-        self.started = started
+        self.started = started_at
         self.replaces = replaces
         self.is_ready = False
         self.kill_at: float | None = None

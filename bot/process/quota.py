@@ -20,12 +20,12 @@ class Quota:
     calls: int = 0
     used: int = 0
 
-    def hear(self, used: int) -> float | None:
+    def hear(self, used_calls: int) -> float | None:
         """What was used this month: the highest of `LEVELS` that this passes, None for none new."""
-        before, self.used = self.used, used
-        was, now = share(before, self.calls), share(used, self.calls)
-        passed = [level for level in LEVELS if was < level <= now]
-        return passed[-1] if passed else None
+        before, self.used = self.used, used_calls
+        was, now = share(before, self.calls), share(used_calls, self.calls)
+        passed_levels = [level for level in LEVELS if was < level <= now]
+        return passed_levels[-1] if passed_levels else None
 
     @property
     def is_short(self) -> bool:
@@ -33,11 +33,11 @@ class Quota:
         return is_short(self.used, self.calls)
 
 
-def share(used: int, calls: int) -> float:
+def share(used_calls: int, calls: int) -> float:
     """The part that is used; 0 without a limit."""
-    return used / calls if calls else 0.0
+    return used_calls / calls if calls else 0.0
 
 
-def is_short(used: int, calls: int) -> bool:
+def is_short(used_calls: int, calls: int) -> bool:
     """Whether little is left."""
-    return share(used, calls) >= NEAR
+    return share(used_calls, calls) >= NEAR

@@ -12,13 +12,15 @@ from bot.process.lines import dumped, now, stdout
 class JsonFormatter(logging.Formatter):
     """A record of the standard library's loggers as such a line; whole from logger `trusted`."""
 
-    def __init__(self, trusted: str = "") -> None:
+    def __init__(self, trusted_name: str = "") -> None:
         super().__init__()
-        self._trusted = trusted
+        self._trusted = trusted_name
 
     def format(self, record: logging.LogRecord) -> str:
-        trusted = record.name == self._trusted
-        fields: dict[str, Any] = {"event": record.getMessage() if trusted else of_library(record)}
+        is_trusted = record.name == self._trusted
+        fields: dict[str, Any] = {
+            "event": record.getMessage() if is_trusted else of_library(record)
+        }
         if record.exc_info and (failure := record.exc_info[1]):
             fields |= {"error": kinds(failure), "stack": places(failure.__traceback__)}
         about = {"level": record.levelname.lower(), "logger": record.name, "timestamp": now()}

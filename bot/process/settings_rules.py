@@ -43,21 +43,26 @@ class SettingsError(Exception):
         self.zh = zh or sentence
 
 
-def require(needed: Mapping[str, str], where: Sentence, *, given: Iterable[str] = ()) -> None:
-    """Raises for the first variable without a value; of what is `given` says what may be it."""
-    for name, value in needed.items():
+def require(
+    requirements: Mapping[str, str], where: Sentence, *, typed_names: Iterable[str] = ()
+) -> None:
+    """Raises for the first variable without a value; of what is `typed_names` says what may be
+    it."""
+    for name, value in requirements.items():
         if not value:
-            hint, hint_zh = _meant_hint(given, [name])
+            hint, hint_zh = _meant_hint(typed_names, [name])
             raise SettingsError(
                 f"{name} is not set: {where.en}. See .env.example.{hint}",
                 f"没有设置 {name}：{where.zh}。参见 .env.example。{hint_zh}",
             )
 
 
-def require_one(either: Mapping[str, str], where: Sentence, *, given: Iterable[str] = ()) -> None:
+def require_one(
+    either: Mapping[str, str], where: Sentence, *, typed_names: Iterable[str] = ()
+) -> None:
     """Raises unless one of the variables has a value."""
     if not any(either.values()):
-        hint, hint_zh = _meant_hint(given, either)
+        hint, hint_zh = _meant_hint(typed_names, either)
         raise SettingsError(
             f"Neither {' nor '.join(either)} is set: {where.en}. See .env.example.{hint}",
             f"{' 和 '.join(either)} 都没有设置：{where.zh}。参见 .env.example。{hint_zh}",
@@ -95,12 +100,16 @@ def require_token_key(name: str, value: str) -> None:
         ) from exc
 
 
-def _meant_hint(given: Iterable[str], names: Iterable[str]) -> tuple[str, str]:
+def _meant_hint(typed_names: Iterable[str], names: Iterable[str]) -> tuple[str, str]:
     """In both languages, which variable was probably meant by one that is given."""
-    wanted = set(names)
-    found = {typed: meant for typed, meant in misspelt(given, wanted).items() if meant in wanted}
-    english = (f" {typed} is set: was {meant} meant?" for typed, meant in found.items())
-    chinese = (f"设置了 {typed}：是否应为 {meant}？" for typed, meant in found.items())
+    wanted_names = set(names)
+    corrections = {
+        typed: meant
+        for typed, meant in misspelt(typed_names, wanted_names).items()
+        if meant in wanted_names
+    }
+    english = (f" {typed} is set: was {meant} meant?" for typed, meant in corrections.items())
+    chinese = (f"设置了 {typed}：是否应为 {meant}？" for typed, meant in corrections.items())
     return "".join(english), "".join(chinese)
 
 
@@ -160,9 +169,9 @@ def require_address(name: str, value: str) -> None:
 
 def networks_of(name: str, value: str) -> tuple[Network, ...]:
     """Private IP networks with commas between. Raises `SettingsError`."""
-    named = [one.strip() for one in value.split(",")] if value else []
+    network_texts = [one.strip() for one in value.split(",")] if value else []
     try:
-        networks = tuple(ipaddress.ip_network(one, strict=False) for one in named)
+        networks = tuple(ipaddress.ip_network(one, strict=False) for one in network_texts)
     except ValueError as exc:
         raise SettingsError(
             f"{name} is not a list of networks such as 172.18.0.0/16, 10.1.2.3. See .env.example.",
@@ -217,23 +226,28 @@ def require_database_url(name: str, value: str) -> None:
         )
 
 
-def misspelt(given: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Names that are not `known` and nearly are, each with the name that was probably meant."""
-    ours = {name.upper() for name in known}
-    found = {name: _meant(name.upper(), ours) for name in given if name.upper() not in ours}
-    return {name: meant for name, meant in sorted(found.items()) if meant}
+def misspelt(typed_names: Iterable[str], known_names: Iterable[str]) -> dict[str, str]:
+    """Names that are not `known_names` and nearly are, each with the name that was probably
+    meant."""
+    ours = {name.upper() for name in known_names}
+    corrections = {
+        name: _meant(name.upper(), ours) for name in typed_names if name.upper() not in ours
+    }
+    return {name: meant for name, meant in sorted(corrections.items()) if meant}
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
-    likeness, meant = max(((_likeness(name, one), one) for one in sorted(known)), default=(0, ""))
-    return meant if likeness else ""
+def _meant(name: str, known_names: Iterable[str]) -> str:
+    likeness, best_name = max(
+        ((_likeness(name, one), one) for one in sorted(known_names)), default=(0, "")
+    )
+    return best_name if likeness else ""
 
 
-def _likeness(name: str, known: str) -> float:
+def _likeness(name: str, known_name: str) -> float:
     """0: another name altogether."""
-    prefix, _, rest = known.partition("_")
+    prefix, _, rest = known_name.partition("_")
     own_prefix, _, own_rest = name.partition("_")
-    whole = SequenceMatcher(None, name, known).ratio()
+    whole = SequenceMatcher(None, name, known_name).ratio()
     if own_prefix == prefix and rest and SequenceMatcher(None, own_rest, rest).ratio() >= _LIKE:
         return whole
     return whole if whole >= _VERY_LIKE else 0.0

@@ -149,13 +149,13 @@ class Supervisor:
         """Takes leave of the dead, strangers included: as a container's first process it has to."""
         while True:
             try:
-                pid, waited = os.waitpid(-1, os.WNOHANG)
+                pid, wait_status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if not pid:
                 return
             if child := self._children.pop(pid, None):
-                child.process.returncode = os.waitstatus_to_exitcode(waited)
+                child.process.returncode = os.waitstatus_to_exitcode(wait_status)
                 self._ended(child, child.process.returncode)
 
     def _ended(self, child: Child, status: int) -> None:
@@ -173,10 +173,10 @@ class Supervisor:
             self._start_again(child.program, ran_s, status=status)
         self._alarm_others_of(child.program)
 
-    def _alarm_others_of(self, fallen: Program) -> None:
+    def _alarm_others_of(self, fallen_program: Program) -> None:
         """Those that do the same work, and know what the signal means because they are ready."""
         for child in self._children.values():
-            does_the_same = child.program.stage == fallen.stage
+            does_the_same = child.program.stage == fallen_program.stage
             if does_the_same and child.program.alarm and child.is_ready and not child.leaving:
                 child.signal(child.program.alarm)
 

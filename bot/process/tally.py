@@ -43,19 +43,19 @@ class Tally:
 
     def take(self) -> list[Used]:
         """All of it, to be written."""
-        taken = list(self._used.values())
+        usage = list(self._used.values())
         self._used.clear()
-        return taken
+        return usage
 
-    def put_back(self, taken: Iterable[Used]) -> None:
+    def put_back(self, usage: Iterable[Used]) -> None:
         """It could not be written."""
-        for used in taken:
-            self._add(used)
+        for one in usage:
+            self._add(one)
 
-    def _add(self, used: Used) -> None:
-        key = (used.service, used.name)
+    def _add(self, addition: Used) -> None:
+        key = (addition.service, addition.name)
         had = self._used.get(key)
         if had:
-            sums = (had.calls + used.calls, had.tokens_in + used.tokens_in)
-            used = Used(*key, *sums, had.tokens_out + used.tokens_out)
-        self._used[key] = used
+            sums = (had.calls + addition.calls, had.tokens_in + addition.tokens_in)
+            addition = Used(*key, *sums, had.tokens_out + addition.tokens_out)
+        self._used[key] = addition

@@ -21,16 +21,16 @@ def begin() -> None:
 
 def note(**fields: object) -> None:
     """Keeps fields for the turn's log line: numbers and names, no message text."""
-    noted = _noted.get()
-    if noted is not None:
-        noted.update(fields)
+    notes = _noted.get()
+    if notes is not None:
+        notes.update(fields)
 
 
 def keep(**ids: object) -> None:
     """Keeps for the record of the turn what it is made of: ids and counts, no words."""
-    kept = _kept.get()
-    if kept is not None:
-        kept.update(ids)
+    kept_values = _kept.get()
+    if kept_values is not None:
+        kept_values.update(ids)
 
 
 def kept() -> dict[str, object]:
@@ -52,11 +52,13 @@ class stage:  # noqa: N801  read as what it does, like `contextlib.suppress`
     def __exit__(self, *_: object) -> None:
         seconds = time.perf_counter() - self._began
         metrics.STAGE_SECONDS.labels(stage=self._name).observe(seconds)
-        if (spent := _spent.get()) is not None:
-            spent[self._name] = spent.get(self._name, 0.0) + seconds
+        if (seconds_by_stage := _spent.get()) is not None:
+            seconds_by_stage[self._name] = seconds_by_stage.get(self._name, 0.0) + seconds
 
 
 def fields() -> dict[str, object]:
     """`{stage}_ms` of every stage since `begin`, and what was noted."""
-    spent = {f"{name}_ms": round(s * 1000, 1) for name, s in (_spent.get() or {}).items()}
-    return {**spent, **(_noted.get() or {})}
+    seconds_by_stage = {
+        f"{name}_ms": round(s * 1000, 1) for name, s in (_spent.get() or {}).items()
+    }
+    return {**seconds_by_stage, **(_noted.get() or {})}

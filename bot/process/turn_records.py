@@ -40,9 +40,9 @@ class TurnRecords:
 
     def take(self) -> list[TurnRecord]:
         """All of them, to be written."""
-        taken = list(self._waiting)
+        records = list(self._waiting)
         self._waiting.clear()
-        return taken
+        return records
 
     def put_back(self, records: list[TurnRecord]) -> None:
         """They could not be written: before those that have come since."""

@@ -40,10 +40,12 @@ class Arrivals:
         kind = kind[:_LONGEST]
         now = self.clock()
         with self._lock:
-            known = self._noted.get(kind)
-            if not kind or (known is not None and now - known < NOTED_EVERY.total_seconds()):
+            last_noted = self._noted.get(kind)
+            if not kind or (
+                last_noted is not None and now - last_noted < NOTED_EVERY.total_seconds()
+            ):
                 return None
-            if known is None and len(self._noted) >= _MOST_KINDS:
+            if last_noted is None and len(self._noted) >= _MOST_KINDS:
                 return None
             self._noted[kind] = now
             self._writer = self._writer or ThreadPoolExecutor(1, "arrivals")

@@ -137,9 +137,9 @@ def require_migrated(url: str) -> None:
 
 def _why_not(exc: psycopg.Error) -> tuple[str, str]:
     """Nothing of libpq's own words, which quote the URL, at times a piece of the password."""
-    said = str(exc).lower()
+    message = str(exc).lower()
     for signs, meaning in _MEANINGS.items():
-        if any(sign in said for sign in signs):
+        if any(sign in message for sign in signs):
             return meaning
     name = type(exc).__name__
     return (

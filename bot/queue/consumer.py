@@ -105,7 +105,7 @@ class Consumer:
         concurrency: int,
         in_hand: int = _IN_HAND,
         grace_s: float = _GRACE_S,
-        fallen: asyncio.Event | None = None,
+        fallen_event: asyncio.Event | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._table = table
@@ -117,7 +117,7 @@ class Consumer:
         self._unstarted: set[int] = set()
         self._news, self._room_made = asyncio.Event(), asyncio.Event()
         self._places = WorkingPlaces(concurrency, self._room_made.set)
-        self._fallen = fallen or asyncio.Event()
+        self._fallen = fallen_event or asyncio.Event()
         self._closing = False
         self._claiming = asyncio.Lock()
         self._suspects: frozenset[int] = frozenset()
@@ -160,13 +160,13 @@ class Consumer:
             if len(jobs) == room:
                 self._news.set()
 
-    async def _something_new(self, stopped: asyncio.Task[bool]) -> None:
-        """Waits until there may be a job to take and room for it, or until `stopped` is done."""
+    async def _something_new(self, stop_task: asyncio.Task[bool]) -> None:
+        """Waits until there may be a job to take and room for it, or until `stop_task` is done."""
         self._room_made.clear()
-        wanted = self._news if self._room() else self._room_made
-        changed = asyncio.create_task(wanted.wait())
-        await asyncio.wait({stopped, changed}, return_when=asyncio.FIRST_COMPLETED)
-        changed.cancel()
+        wanted_event = self._news if self._room() else self._room_made
+        change_task = asyncio.create_task(wanted_event.wait())
+        await asyncio.wait({stop_task, change_task}, return_when=asyncio.FIRST_COMPLETED)
+        change_task.cancel()
 
     def _handed(self, job: Job) -> None:
         """Starts a job that was handed to this worker, unless it was handed back as missing."""
@@ -243,8 +243,8 @@ class Consumer:
         if lease.is_over or self._closing:
             return False
         kinds = (QueueUnavailable, StoreUnavailable)
-        unanswered = isinstance(failure, kinds) or isinstance(failure.__cause__, kinds)
-        return unanswered and self._table.lost_since(began)
+        no_answer = isinstance(failure, kinds) or isinstance(failure.__cause__, kinds)
+        return no_answer and self._table.lost_since(began)
 
     def _noted(self, lease: Lease, outcome: OutcomeT) -> OutcomeT:
         """The outcome, with the time if the attempt may have sent something for the first time."""
@@ -309,8 +309,8 @@ class Consumer:
         A worker that has just lost its own session waits as usual: the others may have lost no more
         than their sessions, too.
         """
-        alarmed = time.monotonic() < self._alarmed_until
-        return _SECOND_LOOK_S if alarmed or (self._suspects and not was_lost) else ROUND_S
+        is_alarmed = time.monotonic() < self._alarmed_until
+        return _SECOND_LOOK_S if is_alarmed or (self._suspects and not was_lost) else ROUND_S
 
     async def _pause(self, seconds: float, *events: asyncio.Event) -> None:
         """Waits for the next round, or for one of `events`, which cannot wait so long."""
@@ -359,12 +359,12 @@ class Consumer:
             log.warning("queue.handed_back", jobs=len(round_.handed_back))
         # A worker is gone when two rounds in a row miss it: an interrupted session is back by then.
         suspects = frozenset(round_.suspects)
-        gone, self._suspects = suspects & self._suspects, suspects
-        taken = await self._table.take_over(sorted(gone)) if gone else 0
-        if taken:
-            self._handlers.took_over(taken)
-            log.warning("queue.took_over", jobs=taken)
-        if round_.handed_back or taken:
+        gone_workers, self._suspects = suspects & self._suspects, suspects
+        jobs_taken = await self._table.take_over(sorted(gone_workers)) if gone_workers else 0
+        if jobs_taken:
+            self._handlers.took_over(jobs_taken)
+            log.warning("queue.took_over", jobs=jobs_taken)
+        if round_.handed_back or jobs_taken:
             self._news.set()
 
     async def _come_back(self) -> None:

@@ -34,10 +34,10 @@ class _Call(Generic[T, R]):
     woken: threading.Lock = field(default_factory=_closed)
 
     def result(self) -> R:
-        found = self.outcome[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        outcome = self.outcome[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
 class Together(Generic[T, R]):
@@ -89,13 +89,13 @@ class Together(Generic[T, R]):
             outcomes = [exc] * len(calls)
             raise
         finally:
-            woken = [call for call in calls if call is not mine]
+            waiting_calls = [call for call in calls if call is not mine]
             for call, outcome in zip(calls, outcomes, strict=True):
                 call.outcome.append(outcome)
             with self._changing:
                 self._under_way -= 1
                 if self._waiting and not self._under_way:
-                    woken.insert(0, self._waiting[0])
+                    waiting_calls.insert(0, self._waiting[0])
                     self._choose(self._waiting[0])
-            for call in woken:
+            for call in waiting_calls:
                 call.woken.release()

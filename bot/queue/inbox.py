@@ -188,9 +188,9 @@ class Inbox:
 
     def unstored(self) -> Unstored:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""
-        found: dict[str, Any] = self._value(_UNSTORED) or {}
-        since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
-        return Unstored(found.get("turns", 0), found.get("refused", 0), since)
+        row: dict[str, Any] = self._value(_UNSTORED) or {}
+        since = datetime.fromisoformat(row["since"]).timestamp() if row.get("since") else None
+        return Unstored(row.get("turns", 0), row.get("refused", 0), since)
 
     def note_arrival(self, kind: str) -> None:
         """Something of this kind has arrived now. Raises `QueueUnavailable`."""

@@ -69,8 +69,8 @@ class Reference:
     def parse(cls, text: str) -> Reference:
         """From `J12` or `om_…`. Raises `ValueError`."""
         text = text.strip()
-        if found := re.fullmatch(r"(J)(\d{1,18})", text.upper()):
-            return cls(found[1], found[2])
+        if match := re.fullmatch(r"(J)(\d{1,18})", text.upper()):
+            return cls(match[1], match[2])
         if _TURN.fullmatch(text):
             return cls("A", text)
         raise ValueError(f"{text!r} is no reference: it is J12 or om_…, as listed")
@@ -141,8 +141,8 @@ class QueueOperations:
         What is not given matches any; at least one is.
         """
         with self._connection() as connection:
-            wanted = (open_id, conversation_id, message_id)
-            return Forgotten(**_value(connection.execute(_FORGET, wanted)))
+            keys = (open_id, conversation_id, message_id)
+            return Forgotten(**_value(connection.execute(_FORGET, keys)))
 
     def forget_rows(self, open_id: str) -> None:
         """Deletes the rows that name this person, but no job."""
@@ -157,14 +157,14 @@ class QueueOperations:
     def arrivals(self) -> dict[str, datetime]:
         """When something of each kind has last arrived; see `bot.queue.arrivals`."""
         with self._connection() as connection:
-            found = _value(connection.execute(_ARRIVALS))
-        return {kind: datetime.fromisoformat(one["last_at"]) for kind, one in found.items()}
+            rows = _value(connection.execute(_ARRIVALS))
+        return {kind: datetime.fromisoformat(one["last_at"]) for kind, one in rows.items()}
 
     def failed(self, one: Reference | None = None, *, limit: int = 100) -> list[Failed]:
         """What was given up, latest first, or that one."""
-        wanted = (one.kind if one else None, one.id if one else None, limit)
+        query_args = (one.kind if one else None, one.id if one else None, limit)
         with self._connection() as connection:
-            return [Failed(**row) for row in _value(connection.execute(_FAILED, wanted))]
+            return [Failed(**row) for row in _value(connection.execute(_FAILED, query_args))]
 
     def unfinished(self, *, limit: int = 100) -> list[Unfinished]:
         """What workers have in hand, then what waits, oldest first."""
@@ -179,8 +179,8 @@ class QueueOperations:
     def events(self, job: str) -> list[dict[str, str]]:
         """What happened to a job, oldest first: `type` and `at`."""
         with self._connection() as connection:
-            found: list[dict[str, str]] = _value(connection.execute(_EVENTS, [job]))
-            return found
+            rows: list[dict[str, str]] = _value(connection.execute(_EVENTS, [job]))
+            return rows
 
     def retry(self, one: Reference, *, not_sent: bool = False) -> bool:
         """Puts it back to be tried again; whether it was there.

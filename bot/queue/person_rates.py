@@ -125,8 +125,8 @@ class PersonRates:
         return self._requests_at(level, at_s) >= self.at_once
 
     def _requests_at(self, level: _Level, at_s: float) -> float:
-        gained = max(at_s - level.at_s, 0) * self.per_minute / _MINUTE_S
-        return min(self.at_once, level.requests + gained)
+        regained = max(at_s - level.at_s, 0) * self.per_minute / _MINUTE_S
+        return min(self.at_once, level.requests + regained)
 
 
 def _asker_of(row: Mapping[str, Any]) -> Asker:

@@ -71,11 +71,11 @@ class Presence:
                 raise
         except psycopg.Error as exc:
             raise QueueUnavailable(type(exc).__name__) from exc
-        known, self.worker = self.worker, worker
+        previous, self.worker = self.worker, worker
         self.lost.clear()
         self._hear(self._early)
         self._readable()  # what came with the answer makes no socket readable again
-        return known in (0, self.worker)
+        return previous in (0, self.worker)
 
     async def end(self) -> None:
         """Leaves; what is still in the worker's hands is free to be taken over."""
@@ -118,15 +118,15 @@ class Presence:
         """Notifications, or the end of the connection. Nothing else is asked over this session."""
         if self._session is None:
             return
-        heard: list[Notification] = []
+        notifications: list[Notification] = []
         try:
             self._session.pgconn.consume_input()
             while one := self._session.pgconn.notifies():
-                heard.append((one.relname.decode(), one.extra.decode()))
+                notifications.append((one.relname.decode(), one.extra.decode()))
         except psycopg.OperationalError:
             self._leave()
             self.lost.set()
-        self._hear(heard)
+        self._hear(notifications)
 
     def _hear(self, notifications: list[Notification]) -> None:
         for channel, payload in notifications:

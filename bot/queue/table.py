@@ -102,11 +102,11 @@ class JobTable:
         """Adds up what turns used; with `keep` also what they were made of. See `TurnRecord`."""
         await self._value("keep_turn_records", json.dumps(rows), keep)
 
-    async def keep_calls(self, day: date, used: Sequence[Mapping[str, Any]]) -> int:
+    async def keep_calls(self, day: date, usage: Sequence[Mapping[str, Any]]) -> int:
         """Adds up what was used beside the answers (see `Used`); how many calls of Feishu's API
         this month count against its limit."""
-        found: int = await self._value("keep_calls", day, json.dumps(used))
-        return found
+        count: int = await self._value("keep_calls", day, json.dumps(usage))
+        return count
 
     async def forget_turn_records(self, *, days: int) -> None:
         """Deletes what turns were made of more than `days` ago."""
@@ -116,17 +116,17 @@ class JobTable:
         self, day: date, person: int, chat: int
     ) -> tuple[list[str], list[str]]:
         """open_ids and chats that have used so many tokens on `day`; 0: there is no limit."""
-        found = await self._value("usage_exhausted", day, person, chat)
-        return found["people"], found["chats"]
+        limit = await self._value("usage_exhausted", day, person, chat)
+        return limit["people"], limit["chats"]
 
     async def share_person_rates(
-        self, spent: Sequence[Mapping[str, Any]], per_minute: int
+        self, spent_requests: Sequence[Mapping[str, Any]], per_minute: int
     ) -> list[dict[str, Any]]:
         """Counts what this worker let through; the levels of these people over all workers."""
-        found: list[dict[str, Any]] = await self._value(
-            "share_person_rates", json.dumps(spent), per_minute
+        rows: list[dict[str, Any]] = await self._value(
+            "share_person_rates", json.dumps(spent_requests), per_minute
         )
-        return found
+        return rows
 
     async def tell_person_rate(self, asker: Asker) -> bool:
         """Whether the caller is the one to tell the person that requests are skipped."""
@@ -134,8 +134,8 @@ class JobTable:
 
     async def forget_failed(self, *, days: int) -> int:
         """Deletes what failed or was refused more than `days` ago; returns how many."""
-        gone: int = await self._value("forget_failed", days)
-        return gone
+        count: int = await self._value("forget_failed", days)
+        return count
 
     async def look_round(
         self, worker: int, running: Collection[int], room: int, missing: Collection[int]
@@ -160,8 +160,8 @@ class JobTable:
 
     async def take_over(self, workers: Sequence[int]) -> int:
         """Hands back the jobs of workers that are still gone; returns how many."""
-        taken: int = await self._value("take_over", list(workers))
-        return taken
+        count: int = await self._value("take_over", list(workers))
+        return count
 
     async def prune(self, *, hours: int) -> None:
         """Forgets idempotency keys older than `hours` (at least 24), and workers that are gone."""
@@ -170,8 +170,8 @@ class JobTable:
     async def forget_old(self, *, days: int) -> int:
         """Deletes what has waited for longer than `days` (at least 1): jobs that no worker has in
         hand, and what waits for the memory. Returns how many."""
-        gone: int = await self._value("forget_old", days)
-        return gone
+        count: int = await self._value("forget_old", days)
+        return count
 
     async def queue_tending(self, context: AgentMemoryContext) -> None:
         """Queues the tending of a person's conversation unless that waits already."""
@@ -195,8 +195,8 @@ class JobTable:
     async def queue_import(self, import_id: int, note: Mapping[str, object]) -> None:
         """Queues the next step of an import; one that waits already takes `note` over, its
         arguments. With `wait_s` it waits so many seconds, and those beside it go first."""
-        kept = {key: value for key, value in note.items() if key != "wait_s"}
-        await self._queue_import(import_id, kept, float(str(note.get("wait_s", 0.0))))
+        fields = {key: value for key, value in note.items() if key != "wait_s"}
+        await self._queue_import(import_id, fields, float(str(note.get("wait_s", 0.0))))
 
     async def queue_idle_import(self, import_id: int) -> bool:
         """Queues a step of an import of which no job waits or runs; whether there was none."""

@@ -22,11 +22,11 @@ def auto_mention_of(value: object) -> AutoMention:
 
     Raises ValueError with the values there are.
     """
-    written = str(value).strip().lower()
-    found = (_BY_FLAG | _NOT_BY_FLAG).get(written, written)
-    for known in get_args(AutoMention):
-        if found == known:
-            return known  # type: ignore[no-any-return]
+    word = str(value).strip().lower()
+    flag_value = (_BY_FLAG | _NOT_BY_FLAG).get(word, word)
+    for mode in get_args(AutoMention):
+        if flag_value == mode:
+            return mode  # type: ignore[no-any-return]
     raise ValueError(f"it must be sender (true), meant or off (false), not {value!r}")
 
 
@@ -47,9 +47,9 @@ class MentionTemplate:
             raise ValueError(f"it may have at most {_MOST_CHARACTERS} characters besides {{at}}")
         if _FORBIDDEN.intersection(lead + tail):
             raise ValueError("it may not hold another address, tag, code or table: @ < > & ` | \\")
-        shown = f"{lead}{tail}".replace("\n", " ").isprintable()
+        is_printable = f"{lead}{tail}".replace("\n", " ").isprintable()
         bare = bool(lead) and bool(SEPARATORS.fullmatch(lead))
-        if "\n" in lead or bare or not shown or opens_block(f"{lead}x"):
+        if "\n" in lead or bare or not is_printable or opens_block(f"{lead}x"):
             raise ValueError("it must begin with plain words or {at}")
         return cls(lead, tail)
 

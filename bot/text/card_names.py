@@ -17,12 +17,12 @@ def from_card(markdown: str, names: Mapping[str, str] | Roster, *, unescape: Esc
 
     `names` is open_id → name. Somebody unknown is `@someone`.
     """
-    known = names_of(names)
-    pieces, done = [], 0
+    known_names = names_of(names)
+    pieces, position = [], 0
     for tag in AT_TAG.finditer(markdown):
-        pieces += [unescape(markdown[done : tag.start()]), f"@{name_of(tag[1], known)}"]
-        done = tag.end()
-    return "".join(pieces) + unescape(markdown[done:])
+        pieces += [unescape(markdown[position : tag.start()]), f"@{name_of(tag[1], known_names)}"]
+        position = tag.end()
+    return "".join(pieces) + unescape(markdown[position:])
 
 
 def name_of(open_id: str, names: Mapping[str, str]) -> str:

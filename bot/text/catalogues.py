@@ -95,7 +95,7 @@ def _translations(path: str) -> gettext.NullTranslations:
     """Raises `OSError` when there is no such catalogue."""
     import polib  # not on the way of processes that say nothing to people
 
-    compiled = polib.pofile(path, encoding="utf-8").to_binary()
-    translations = gettext.GNUTranslations(io.BytesIO(compiled))
+    binary = polib.pofile(path, encoding="utf-8").to_binary()
+    translations = gettext.GNUTranslations(io.BytesIO(binary))
     translations.add_fallback(_NoSuchText())
     return translations

@@ -18,8 +18,8 @@ def safe_name(name: str, default: str = "file") -> str:
     """The last part of `name` in one line, without what hides, reorders or means something to a
     file system; at most `LONGEST` characters, its ending kept."""
     last = _SEPARATORS.split(unicodedata.normalize("NFC", _restored(name)))[-1]
-    seen = "".join(" " if c.isspace() else c for c in last if c.isspace() or not _hidden(c))
-    stem, ending = _parted(" ".join(_UNFIT.sub("_", seen).split()).rstrip(" ."))
+    visible_name = "".join(" " if c.isspace() else c for c in last if c.isspace() or not _hidden(c))
+    stem, ending = _parted(" ".join(_UNFIT.sub("_", visible_name).split()).rstrip(" ."))
     if not stem or stem.lower() in _RESERVED:
         stem = f"{default}_{stem}" if stem else default
     return stem[: LONGEST - len(ending)].rstrip(" .") + ending

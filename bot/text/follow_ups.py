@@ -62,26 +62,26 @@ def question_of(text: str) -> str | None:
 
 def questions_of(texts: Iterable[str]) -> tuple[str, ...]:
     """Up to three different questions that stand on buttons as they are."""
-    found = (question_of(text) for text in texts)
-    return tuple(dict.fromkeys(question for question in found if question))[:MOST_FOLLOW_UPS]
+    questions = (question_of(text) for text in texts)
+    return tuple(dict.fromkeys(question for question in questions if question))[:MOST_FOLLOW_UPS]
 
 
-def parted(text: str, suggested: Collection[str]) -> Ending:
+def parted(text: str, suggestions: Collection[str]) -> Ending:
     """`text` parted from the follow-up questions listed at its end, and what the buttons ask.
 
-    With `suggested` questions these are asked, and a list of the same, or one under words like
+    With `suggestions` questions these are asked, and a list of the same, or one under words like
     “You might also ask”, is gone from the text. Without any, such a list itself becomes buttons, if
     all of it fits. Text that would be nothing else stays.
     """
-    asked = questions_of(suggested)
-    found = _listed(text, {_key(question) for question in suggested})
-    if not found.questions or not found.text.strip():
-        return Ending(text, asked)
-    if asked:
-        return Ending(found.text, asked)
-    offered = questions_of(found.questions)
-    whole = len(offered) == len(found.questions) and not suggested
-    return Ending(found.text, offered) if whole else Ending(text)
+    suggested_questions = questions_of(suggestions)
+    listing = _listed(text, {_key(question) for question in suggestions})
+    if not listing.questions or not listing.text.strip():
+        return Ending(text, suggested_questions)
+    if suggested_questions:
+        return Ending(listing.text, suggested_questions)
+    offered_questions = questions_of(listing.questions)
+    whole = len(offered_questions) == len(listing.questions) and not suggestions
+    return Ending(listing.text, offered_questions) if whole else Ending(text)
 
 
 def before_questions(partial: str) -> str:
@@ -100,35 +100,35 @@ def before_questions(partial: str) -> str:
     return partial
 
 
-def _listed(text: str, known: Collection[str]) -> Ending:
+def _listed(text: str, known_keys: Collection[str]) -> Ending:
     lines = _in_lines(text.rstrip().split("\n"))
     at, questions = _last_items(lines)
     lead = lines[at - 1] if at else ""
     head, tail = _last_sentence(lead)
-    announced = bool(_CUE.search(_plain(tail)))
-    same = [_key(question) in known for question in questions]
+    is_announced = bool(_CUE.search(_plain(tail)))
+    same = [_key(question) in known_keys for question in questions]
     asking = (q.endswith(("?", "？")) for q in questions)
     all_asked = all(is_same or asks for is_same, asks in zip(same, asking, strict=True))
-    if not questions or not (all(same) or (announced and all_asked)):
+    if not questions or not (all(same) or (is_announced and all_asked)):
         return Ending(text)
-    if announced or tail.rstrip("*_ ").endswith((":", "：")):
+    if is_announced or tail.rstrip("*_ ").endswith((":", "：")):
         lines[at - 1] = head
     return Ending(_without_rule(lines[:at]), questions)
 
 
 def _in_lines(lines: list[str]) -> list[str]:
     """`lines`, with questions right after the words that announce them on their own lines."""
-    announced = _ANNOUNCED.fullmatch(lines[-1])
-    said = _plain(announced[2]) if announced else ""
-    if not announced or not _announces(announced[1]) or not said.endswith(("?", "？")):
+    announcement = _ANNOUNCED.fullmatch(lines[-1])
+    rest = _plain(announcement[2]) if announcement else ""
+    if not announcement or not _announces(announcement[1]) or not rest.endswith(("?", "？")):
         return lines
-    return [*lines[:-1], announced[1], *_QUESTION.findall(said)]
+    return [*lines[:-1], announcement[1], *_QUESTION.findall(rest)]
 
 
 def _last_items(lines: list[str]) -> tuple[int, tuple[str, ...]]:
     """The number of the first of the listed lines that end the text, and what they say."""
     items: list[str] = []
-    marked = False
+    has_marker = False
     at = len(lines)
     first = at
     while at > 0 and len(items) <= _SCANNED_LINES:
@@ -138,10 +138,10 @@ def _last_items(lines: list[str]) -> tuple[int, tuple[str, ...]]:
             continue
         is_item = _is_item(line)
         question = _said(line)
-        if not is_item and (marked or not question.endswith(("?", "？"))):
+        if not is_item and (has_marker or not question.endswith(("?", "？"))):
             at += 1
             break
-        marked = marked or is_item
+        has_marker = has_marker or is_item
         items.append(question)
         first = at
     while first > 0 and not lines[first - 1].strip():

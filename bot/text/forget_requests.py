@@ -101,37 +101,39 @@ def asked_to_forget(text: str) -> str:
 
 
 def _named_in_english(words: str, *, asks: bool) -> str:
-    found = _ENGLISH.fullmatch(_without(_THANKS, words))
-    if not found or (asks and not found["asks"]):
+    match = _ENGLISH.fullmatch(_without(_THANKS, words))
+    if not match or (asks and not match["asks"]):
         return ""
-    named = (found["words"] or found["kept"] or found["about"]).strip()
-    if _GOES_ON.search(named) or _NO_SUBJECT.fullmatch(named):
+    words_named = (match["words"] or match["kept"] or match["about"]).strip()
+    if _GOES_ON.search(words_named) or _NO_SUBJECT.fullmatch(words_named):
         return ""
-    return f"everything about {named}" if found["about"] else named
+    return f"everything about {words_named}" if match["about"] else words_named
 
 
 def _named_in_chinese(words: str, *, asks: bool) -> str:
     polite = _without(_TAIL, words)
     soft = _SOFT.sub("", polite)
-    found = _CHINESE.fullmatch(soft)
-    if not found or (soft != polite and polite[-1] == "吗" and not found["please"]):
+    match = _CHINESE.fullmatch(soft)
+    if not match or (soft != polite and polite[-1] == "吗" and not match["please"]):
         return ""
     groups = ("off", "of", "taken", "kept", "about", "all", "longer")
-    named = next(found[one] for one in groups if found[one]).strip()
-    asked = found["please"] or polite.endswith("吧")
-    if not asked and _tells(found, named):
+    words_named = next(match[one] for one in groups if match[one]).strip()
+    is_request = match["please"] or polite.endswith("吧")
+    if not is_request and _tells(match, words_named):
         return ""
-    if asks and not found["please"]:
+    if asks and not match["please"]:
         return ""
-    return "" if _OTHER_MATTER.search(named) or _POINTS.fullmatch(named) else named
+    return (
+        "" if _OTHER_MATTER.search(words_named) or _POINTS.fullmatch(words_named) else words_named
+    )
 
 
-def _tells(found: re.Match[str], named: str) -> bool:
+def _tells(match: re.Match[str], words_named: str) -> bool:
     """True if the sentence, without “please”, tells what somebody forgot: “忘记关灯”."""
-    if found["done"]:
-        return found["you"] is not None
-    told = found["you"] or found["open"] == "忘了" or _NOT_DONE.match(named)
-    return bool(found["open"] and told)
+    if match["done"]:
+        return match["you"] is not None
+    is_telling = match["you"] or match["open"] == "忘了" or _NOT_DONE.match(words_named)
+    return bool(match["open"] and is_telling)
 
 
 def _without(ending: re.Pattern[str], words: str) -> str:

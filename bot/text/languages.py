@@ -48,9 +48,11 @@ def language_said(text: str, names: Iterable[str] = ()) -> Language | None:
 
 @lru_cache(maxsize=256)  # each step of a turn asks about the same question
 def _language_said(text: str, names: tuple[str, ...]) -> Language | None:
-    said = _own_words(text, names)
-    chinese = sum(_FRAME_WEIGHT if one in _FRAME_ZH else 1 for one in _HAN_CHARACTER.findall(said))
-    words = (word.lower() for word in _OTHER_WORD.findall(said))
+    own_words = _own_words(text, names)
+    chinese = sum(
+        _FRAME_WEIGHT if one in _FRAME_ZH else 1 for one in _HAN_CHARACTER.findall(own_words)
+    )
+    words = (word.lower() for word in _OTHER_WORD.findall(own_words))
     other = sum(_FRAME_WEIGHT if word in _FRAME else 1 for word in words)
     if not chinese and not other:
         return None
@@ -62,9 +64,9 @@ def last_language(texts: Sequence[str], names: Iterable[str] = ()) -> Language |
     write those."""
     names = tuple(names)
     for text in reversed(texts):
-        spoken = language_said(text, names)
-        if spoken == "zh" or (spoken and not text.startswith(("/", "／"))):
-            return spoken
+        tongue = language_said(text, names)
+        if tongue == "zh" or (tongue and not text.startswith(("/", "／"))):
+            return tongue
     return None
 
 

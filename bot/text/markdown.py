@@ -83,8 +83,8 @@ def code_starts(lines: Sequence[str]) -> list[bool]:
         return [False] * len(lines)
     strict = _in_fence(lines, _strict_fence)
     loose = _in_fence(lines, _loose_fence)
-    fenced = [one or other for one, other in zip(strict, loose, strict=True)]
-    return [one or other for one, other in zip(fenced, _in_span(lines, strict), strict=True)]
+    in_fences = [one or other for one, other in zip(strict, loose, strict=True)]
+    return [one or other for one, other in zip(in_fences, _in_span(lines, strict), strict=True)]
 
 
 def in_fences(lines: Sequence[str]) -> list[bool]:
@@ -108,30 +108,30 @@ def _loose_fence(line: str) -> re.Match[str] | None:
 
 
 def _in_fence(lines: Iterable[str], opens: Callable[[str], re.Match[str] | None]) -> list[bool]:
-    found, mark = [], ""
+    in_fences, mark = [], ""
     for line in lines:
         match = opens(line)
-        found.append(bool(mark or match))
+        in_fences.append(bool(mark or match))
         if match and not mark:
             mark = match[1]
         elif match and closes(match[0], mark):
             mark = ""
-    return found
+    return in_fences
 
 
-def _in_span(lines: Sequence[str], fenced: Sequence[bool]) -> list[bool]:
+def _in_span(lines: Sequence[str], in_fences: Sequence[bool]) -> list[bool]:
     """For each line, whether it begins within inline code, paragraph by paragraph."""
-    found = [False] * len(lines)
+    in_spans = [False] * len(lines)
     start = 0
     for end in range(len(lines) + 1):
-        if end < len(lines) and lines[end].strip() and not fenced[end]:
+        if end < len(lines) and lines[end].strip() and not in_fences[end]:
             continue
-        _mark_spans(lines[start:end], start, found)
+        _mark_spans(lines[start:end], start, in_spans)
         start = end + 1
-    return found
+    return in_spans
 
 
-def _mark_spans(paragraph: Sequence[str], offset: int, found: list[bool]) -> None:
+def _mark_spans(paragraph: Sequence[str], offset: int, in_spans: list[bool]) -> None:
     """Marks the lines of one paragraph. A backtick without a partner may still get one while the
     text is being written, so what follows it counts as code too."""
     if len(paragraph) < 2 or not any("`" in line for line in paragraph):
@@ -144,7 +144,7 @@ def _mark_spans(paragraph: Sequence[str], offset: int, found: list[bool]) -> Non
     for opening, closing in _pairs([length for _, length in runs]):
         end = len(paragraph) - 1 if closing is None else runs[closing][0]
         for number in range(runs[opening][0] + 1, end + 1):
-            found[offset + number] = True
+            in_spans[offset + number] = True
         if closing is None:
             return
 

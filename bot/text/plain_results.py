@@ -28,13 +28,13 @@ def as_lines(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    found: list[str] = []
+    all_lines: list[str] = []
     for line in _lines(value, "", 0):
-        if line not in found:
-            found.append(line)
-        if len(found) == _MOST_LINES:
-            return "\n".join([*found, "…"])
-    return "\n".join(found)
+        if line not in all_lines:
+            all_lines.append(line)
+        if len(all_lines) == _MOST_LINES:
+            return "\n".join([*all_lines, "…"])
+    return "\n".join(all_lines)
 
 
 def _lines(value: Any, name: str, depth: int) -> Iterator[str]:
@@ -46,8 +46,8 @@ def _lines(value: Any, name: str, depth: int) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _lines(item, name, depth + 1)
-    elif said := _said(value, name):
-        yield said[:_LONGEST]
+    elif sentence := _said(value, name):
+        yield sentence[:_LONGEST]
 
 
 def _said(value: Any, name: str) -> str:

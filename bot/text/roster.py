@@ -67,10 +67,10 @@ class Roster:
         """The same people under their names as they read in escaped text."""
 
         def make() -> Roster:
-            escaped = [(person, escape(person.name)) for person in self.people]
-            if all(person.name == name for person, name in escaped):
+            escaped_names = [(person, escape(person.name)) for person in self.people]
+            if all(person.name == name for person, name in escaped_names):
                 return self
-            people = (Person(p.open_id, name, p.is_bot) for p, name in escaped)
+            people = (Person(p.open_id, name, p.is_bot) for p, name in escaped_names)
             return replace(self, people=tuple(people))
 
         return self._last("escaped", escape, make)
@@ -87,11 +87,11 @@ class Roster:
     def _last(self, kind: str, key: object, make: Callable[[], _Made]) -> _Made:
         """What `make` gives, kept until another `key` comes: the frames of a card come by the dozen
         and ask the roster of their turn for the same."""
-        kept = self._made.get(kind)
-        if kept is None or kept[0] != key:
-            self._made[kind] = kept = (key, make())
-        made: _Made = kept[1]
-        return made
+        cached = self._made.get(kind)
+        if cached is None or cached[0] != key:
+            self._made[kind] = cached = (key, make())
+        last_made: _Made = cached[1]
+        return last_made
 
     @cached_property
     def _made(self) -> dict[str, tuple[object, Any]]:
@@ -99,11 +99,11 @@ class Roster:
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Person, ...]]:
-        found: dict[str, tuple[Person, ...]] = {}
+        people_by_name: dict[str, tuple[Person, ...]] = {}
         for person in self.people:
             key = person.name.casefold()
-            found[key] = (*found.get(key, ()), person)
-        return found
+            people_by_name[key] = (*people_by_name.get(key, ()), person)
+        return people_by_name
 
 
 NOBODY = Roster()
@@ -129,16 +129,16 @@ class NameIndex:
 
     @classmethod
     def of(cls, names: Iterable[str], *, complete: bool) -> NameIndex:
-        wanted = [name for name in names if name]
-        lengths = sorted({len(name) for name in wanted}, reverse=True)
-        return cls(frozenset(name.casefold() for name in wanted), tuple(lengths), complete)
+        nonempty = [name for name in names if name]
+        lengths = sorted({len(name) for name in nonempty}, reverse=True)
+        return cls(frozenset(name.casefold() for name in nonempty), tuple(lengths), complete)
 
     def end(self, text: str, start: int) -> int | None:
         """Where the name that begins at `start` ends, None where there is no name."""
         for length in self.lengths:
             end = start + length
-            known = end <= len(text) and text[start:end].casefold() in self.keys
-            if known and _is_boundary(text, end, self.complete):
+            is_known = end <= len(text) and text[start:end].casefold() in self.keys
+            if is_known and _is_boundary(text, end, self.complete):
                 return end
         generic = _GENERIC_NAME.match(text, start)
         return generic.end() if generic else None

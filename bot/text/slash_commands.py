@@ -112,19 +112,19 @@ _ENDING = ".!?。！？ \t\r\n"
 
 def parse(text: str) -> Command | None:
     """The command that `text` (what stands after the mention) is; None for everything else."""
-    stripped = text.strip()
-    if match := _SLASHED.match(stripped):
+    bare_text = text.strip()
+    if match := _SLASHED.match(bare_text):
         name = WORDS.get(unicodedata.normalize("NFKC", match[1]).lower())
         argument = " ".join(match[2][:_ARGUMENT_CHARS].lower().rstrip(_ENDING).split())
         if not name:
             return None
-        return Command(name, argument, language_of([stripped]), words=match[2].strip())
-    if words := asked_to_forget(stripped):
+        return Command(name, argument, language_of([bare_text]), words=match[2].strip())
+    if words := asked_to_forget(bare_text):
         argument = " ".join(words.lower().split())
-        return Command(CommandName.FORGET, argument, language_of([stripped]), words=words)
-    if len(stripped) > _LONGEST_PLAIN:
+        return Command(CommandName.FORGET, argument, language_of([bare_text]), words=words)
+    if len(bare_text) > _LONGEST_PLAIN:
         return None
-    word = " ".join(stripped.rstrip(_ENDING).lower().split())
+    word = " ".join(bare_text.rstrip(_ENDING).lower().split())
     if word in _PLAIN or word in _GO_ON:
         return Command(WORDS[word], "", language_of([word]), only_when_quiet=word in _GO_ON)
     if word in STOP_WORDS:

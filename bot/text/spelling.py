@@ -59,9 +59,11 @@ def folded(text: str) -> str:
 
 def _plain(text: str) -> str:
     """`text` without case, width, accents and invisible characters."""
-    decomposed = unicodedata.normalize("NFKD", text)
-    shown = (one for one in decomposed if unicodedata.category(one) not in ("Mn", "Cf"))
-    return unicodedata.normalize("NFKC", "".join(shown)).casefold()
+    decomposed_text = unicodedata.normalize("NFKD", text)
+    visible_characters = (
+        one for one in decomposed_text if unicodedata.category(one) not in ("Mn", "Cf")
+    )
+    return unicodedata.normalize("NFKC", "".join(visible_characters)).casefold()
 
 
 @cache

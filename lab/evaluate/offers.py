@@ -127,7 +127,7 @@ async def _is_offered(rpc: PostgresRpc, case: OfferCase) -> bool:
         case.asked,
         asked_in=group.chat_id,
         answer=case.answer,
-        given=given,
+        group_passages=given,
     )
 
 

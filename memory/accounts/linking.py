@@ -70,7 +70,9 @@ class Linker:
         async with self._round:
             if again:
                 self._refused.clear()
-            while page := await self._people.listed(unlinked=not again, after=after, limit=_PAGE):
+            while page := await self._people.listed(
+                only_unlinked=not again, after=after, limit=_PAGE
+            ):
                 for stored in page:
                     linked += await self._link(stored)
                     on_person()
@@ -97,19 +99,19 @@ class Linker:
                 async with asyncio.timeout(self._look_every_s):
                     await self._new_people.wait()
 
-    async def _link(self, stored: StoredPerson) -> bool:
+    async def _link(self, stored_person: StoredPerson) -> bool:
         """Whether the person is linked now; a person refused once is left alone until restart."""
-        person = stored.person
+        person = stored_person.person
         if person in self._refused:
             return False
         try:
-            made = await self._users.ensure(person)
+            user = await self._users.ensure(person)
         except NotTheSamePerson as exc:
             return self._refuse(person, str(exc))
-        linked = await self._people.link(person, made)
-        if linked not in (made, None):
-            return self._refuse(person, f"they are linked to another Auth user, {linked}")
-        return linked is not None
+        is_linked = await self._people.link(person, user)
+        if is_linked not in (user, None):
+            return self._refuse(person, f"they are linked to another Auth user, {is_linked}")
+        return is_linked is not None
 
     def _refuse(self, person: FeishuPerson, reason: str) -> bool:
         self._refused[person] = reason

@@ -51,7 +51,7 @@ class AuthUsers:
     async def ensure(self, person: FeishuPerson) -> UUID:
         """The id of the person's user, made now if there is none. Repeats well, also at once."""
         try:
-            made = await self._create(person)
+            user = await self._create(person)
         except _EmailTaken as exc:
             if await self.find(person):
                 return person.auth_user_id
@@ -64,7 +64,7 @@ class AuthUsers:
             if await self.find(person):
                 return person.auth_user_id
             raise
-        await self._require_wanted_id(person, made)
+        await self._require_wanted_id(person, user)
         return person.auth_user_id
 
     async def find(self, person: FeishuPerson) -> bool:
@@ -74,8 +74,8 @@ class AuthUsers:
                 user = (await self._api.get_user_by_id(str(person.auth_user_id))).user
         except _NoSuchUser:
             return False
-        expected = person.app_metadata
-        if {key: user.app_metadata.get(key) for key in expected} != expected:
+        expected_metadata = person.app_metadata
+        if {key: user.app_metadata.get(key) for key in expected_metadata} != expected_metadata:
             raise NotTheSamePerson(
                 f"the Auth user {person.auth_user_id} was not made for this Feishu person: look at "
                 "its app_metadata in the dashboard (Authentication, Users)"
@@ -90,7 +90,7 @@ class AuthUsers:
         return True
 
     async def _create(self, person: FeishuPerson) -> User:
-        wanted: AdminUserAttributes = {
+        attributes: AdminUserAttributes = {
             "id": str(person.auth_user_id),
             "email": person.placeholder_email,
             # Unconfirmed, the address could be claimed by whoever signs up with it.
@@ -98,12 +98,12 @@ class AuthUsers:
             "app_metadata": person.app_metadata,
         }
         with _translated():
-            return (await self._api.create_user(wanted)).user
+            return (await self._api.create_user(attributes)).user
 
-    async def _require_wanted_id(self, person: FeishuPerson, made: User) -> None:
-        if made.id == str(person.auth_user_id):
+    async def _require_wanted_id(self, person: FeishuPerson, user: User) -> None:
+        if user.id == str(person.auth_user_id):
             return
-        await self._delete(made.id)
+        await self._delete(user.id)
         raise AuthRefused(
             "this Supabase Auth gives users ids of its own and ignores ours: update it "
             "(self-hosted: image supabase/gotrue)"
@@ -138,13 +138,13 @@ def _status(exc: AuthError) -> int:
 
 
 def _error(status: int, code: str) -> AuthUsersError:
-    said = f"Supabase Auth answered {status} {code}".rstrip()
+    message = f"Supabase Auth answered {status} {code}".rstrip()
     if status == 422 and code in _EXISTS:
-        return _EmailTaken(said)
+        return _EmailTaken(message)
     if status == 404 and code == "user_not_found":
-        return _NoSuchUser(said)
+        return _NoSuchUser(message)
     if status in (0, 408, 429) or status >= 500:
-        return AuthUnavailable(said if status else "Supabase Auth did not answer")
+        return AuthUnavailable(message if status else "Supabase Auth did not answer")
     return AuthRefused(
-        f"{said}: check SUPABASE_URL and SUPABASE_SECRET_KEY (Project Settings, API keys)"
+        f"{message}: check SUPABASE_URL and SUPABASE_SECRET_KEY (Project Settings, API keys)"
     )

@@ -60,8 +60,8 @@ def start(data_dir: Path) -> str:
     this. Raises `ServerRefused`.
     """
     server = Server(data_dir)
-    if (known := _shared.get(server.data_dir)) is not None:
-        return known.url
+    if (running_server := _shared.get(server.data_dir)) is not None:
+        return running_server.url
     with server.alone():
         server.join()
         if not server.answers():
@@ -217,9 +217,9 @@ class Server:
 
     def answers(self) -> bool:
         """Whether it is running and takes connections; one on its way in or out is waited for."""
-        while (found := self._state()) in ("starting", "stopping"):
+        while (state := self._state()) in ("starting", "stopping"):
             time.sleep(_LOOK_S)
-        return found in ("ready", "standby")
+        return state in ("ready", "standby")
 
     @property
     def is_ready(self) -> bool:
@@ -260,7 +260,10 @@ class Server:
         Backends that are left of it still keep a new one off, by the memory they share."""
         stat = Path("/proc") / (self._said(0) or "none") / "stat"
         with contextlib.suppress(OSError):
-            alive = "(postgres) Z" not in (found := stat.read_text()) and "(postgres)" in found
+            alive = (
+                "(postgres) Z" not in (process_stat := stat.read_text())
+                and "(postgres)" in process_stat
+            )
             if alive:
                 return
         for left in ("postmaster.pid", f"{server_folders.SOCKET}.lock"):
@@ -298,9 +301,11 @@ def open_lock(data_dir: Path, name: str) -> int:
         ) from exc
 
 
-def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """What of `given` the server is told: where programs are, language and time zone."""
-    return {k: v for k, v in given.items() if k in ("PATH", "LANG", "TZ") or k.startswith("LC_")}
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """What of `variables` the server is told: where programs are, language and time zone."""
+    return {
+        k: v for k, v in variables.items() if k in ("PATH", "LANG", "TZ") or k.startswith("LC_")
+    }
 
 
 def _is_database(folder: Path) -> bool:
@@ -334,7 +339,7 @@ def _initialise(folder: Path, user: Account) -> None:
         os.chown(building, user.uid, user.gid)
     where = server_folders.directory(building, user)
     command = [programs(user) / "initdb", "--auth=peer", "--encoding=utf8", "-U", "postgres"]
-    made = subprocess.run(  # noqa: S603
+    result = subprocess.run(  # noqa: S603
         [*command, *_SYNC, "-D", where, "--no-instructions"],
         cwd=building,
         env=environment(os.environ),
@@ -343,8 +348,8 @@ def _initialise(folder: Path, user: Account) -> None:
         check=False,
         **user.options(),  # type: ignore[call-overload]
     )
-    if made.returncode:
-        last = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
+    if result.returncode:
+        last = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise ServerRefused(f"no database can be made in {folder}: {last}")
     building.rename(folder)
 

@@ -45,13 +45,14 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
             _failed(self._awaited[1], psycopg.OperationalError("the connection was closed"))
         await super().close()
 
-    async def ask(self, query: bytes, args: Sequence[object], wanted: int = 0) -> Any:
-        """The value of the first row of result `wanted`, counted from 0; None without a row."""
-        [value] = await self.ask_each(query, args, [wanted])
+    async def ask(self, query: bytes, args: Sequence[object], result_index: int = 0) -> Any:
+        """The value of the first row of result `result_index`, counted from 0; None without a
+        row."""
+        [value] = await self.ask_each(query, args, [result_index])
         return value
 
     async def ask_each(
-        self, query: bytes, args: Sequence[object], wanted: Sequence[int]
+        self, query: bytes, args: Sequence[object], result_indexes: Sequence[int]
     ) -> list[Any]:
         """As `ask`, of several results. `query`: statements with `%s` for each of `args`.
 
@@ -63,7 +64,7 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
             results = await self._exchanged(message)
         for result in filter(_refused, results):
             raise errors.error_from_result(result, encoding="utf-8")
-        return [self._value(results[number]) for number in wanted]
+        return [self._value(results[number]) for number in result_indexes]
 
     async def _exchanged(self, message: bytes) -> list[pq.abc.PGresult]:
         pgconn = self.pgconn
@@ -173,12 +174,12 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
     def _value(self, result: pq.abc.PGresult) -> Any:
         if not result.ntuples:
             return None
-        found = result.get_value(0, 0)
-        if found is None:
+        raw_value = result.get_value(0, 0)
+        if raw_value is None:
             return None
         if result.ftype(0) in _JSON:
-            is_long = _LONG_NUMBER in found.translate(_ONE_DIGIT)
-            return json.loads(found) if is_long else orjson.loads(found)
+            is_long = _LONG_NUMBER in raw_value.translate(_ONE_DIGIT)
+            return json.loads(raw_value) if is_long else orjson.loads(raw_value)
         loading = Transformer(self)
         loading.set_pgresult(result)
         return loading.load_row(0, tuple)[0]

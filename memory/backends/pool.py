@@ -125,9 +125,9 @@ class Pool:
             await asyncio.wait([self._connecting])
         if self._shrinking:
             self._shrinking.cancel()
-        for wanted in self._wanted:
-            if not wanted.done():
-                wanted.set_exception(NoConnection("the pool is closed"))
+        for waiter in self._wanted:
+            if not waiter.done():
+                waiter.set_exception(NoConnection("the pool is closed"))
         while self._at_hand:
             self._at_hand.pop().finish()
 
@@ -156,41 +156,41 @@ class Pool:
 
     async def _usable(self) -> AskingConnection | None:
         while self._at_hand:
-            kept = self._at_hand.pop()
+            connection = self._at_hand.pop()
             try:
-                if not kept.closed and (not self._checks or await _answers(kept)):
-                    return kept
+                if not connection.closed and (not self._checks or await _answers(connection)):
+                    return connection
             except asyncio.CancelledError:
-                kept.finish()
+                connection.finish()
                 raise
             self._lost()  # the server hung up meanwhile
-            kept.finish()
+            connection.finish()
         return None
 
     async def _made(self, within_s: float) -> AskingConnection:
         """The next connection that is made or given back."""
-        wanted = asyncio.get_running_loop().create_future()
-        self._wanted.append(wanted)
+        waiter = asyncio.get_running_loop().create_future()
+        self._wanted.append(waiter)
         self._begin_connecting()
         try:
             async with asyncio.timeout(within_s):
-                return await asyncio.shield(wanted)
+                return await asyncio.shield(waiter)
         except BaseException as exc:
-            if wanted.done() and not wanted.exception():
-                self._keep(wanted.result())  # it came in the moment of giving up
+            if waiter.done() and not waiter.exception():
+                self._keep(waiter.result())  # it came in the moment of giving up
             if isinstance(exc, TimeoutError):
                 raise NoConnection(f"no connection could be made in {within_s:.1f} s") from exc
             raise
         finally:
-            wanted.cancel()
+            waiter.cancel()
             with contextlib.suppress(ValueError):
-                self._wanted.remove(wanted)
+                self._wanted.remove(waiter)
 
     def _keep(self, connection: AskingConnection) -> None:
         """For whoever waits for it, or for the next one."""
         while self._wanted:
-            if not (wanted := self._wanted.popleft()).done():
-                wanted.set_result(connection)
+            if not (waiter := self._wanted.popleft()).done():
+                waiter.set_result(connection)
                 return
         connection.since = time.monotonic()
         self._at_hand.append(connection)
@@ -213,17 +213,17 @@ class Pool:
             await asyncio.sleep(self._reconnecting.wait_s)
             try:
                 async with asyncio.timeout(CONNECT_S):
-                    made = await self._connect()
+                    connection = await self._connect()
             except (psycopg.Error, OSError) as exc:  # `TimeoutError` is one
                 self._lost()
                 self._reconnecting.failed(exc)
             else:
-                made.made = time.monotonic()
+                connection.made = time.monotonic()
                 self._reconnecting.succeeded()
                 self._sound.set()
-                self._keep(made)
-            wanted = any(not one.done() for one in self._wanted)
-            going_on = wanted or (self._watching > 0 and not self._sound.is_set())
+                self._keep(connection)
+            has_waiters = any(not one.done() for one in self._wanted)
+            going_on = has_waiters or (self._watching > 0 and not self._sound.is_set())
 
     def _shrink(self) -> None:
         """Closes what nobody has used for long, but for one; looks again as long as there is."""

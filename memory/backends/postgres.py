@@ -113,8 +113,8 @@ class PostgresRpc:
         claims = as_json(context.claims(self._sharing))
         limit = self._server_limit
         args = ("authenticated", claims, limit, *params.values(), *then.params)
-        wanted = [_RESULT, _RESULT_AS_OWNER]
-        value, of_then = await self._run(function, statement, args, wanted)
+        result_indexes = [_RESULT, _RESULT_AS_OWNER]
+        value, of_then = await self._run(function, statement, args, result_indexes)
         return value, of_then
 
     async def close(self) -> None:
@@ -125,12 +125,12 @@ class PostgresRpc:
         return self._pool.connection()
 
     async def _run(
-        self, function: str, statement: bytes, args: Sequence[object], wanted: Sequence[int]
+        self, function: str, statement: bytes, args: Sequence[object], result_indexes: Sequence[int]
     ) -> list[Any]:
-        """The first value of each of the `wanted` results, counted from 0."""
+        """The first value of each of the `result_indexes` results, counted from 0."""
         try:
             async with self._connected() as connection, asyncio.timeout(self._timeout_s):
-                return await connection.ask_each(statement, args, wanted)
+                return await connection.ask_each(statement, args, result_indexes)
         except TimeoutError as exc:
             raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
         except psycopg.Error as exc:

@@ -48,11 +48,13 @@ def is_lost(exc: BaseException) -> bool:
 
 def kind_of(exc: BaseException) -> str:
     """Names why no connection could be made, for the log."""
-    said = str(exc).lower()
+    message = str(exc).lower()
     if isinstance(exc, TimeoutError):
         return "silent"
-    found = (kind for kind, signs in _KINDS.items() if any(sign in said for sign in signs))
-    return next(found, type(exc).__name__)
+    matching_kinds = (
+        kind for kind, signs in _KINDS.items() if any(sign in message for sign in signs)
+    )
+    return next(matching_kinds, type(exc).__name__)
 
 
 def pause_after(exc: BaseException) -> float:

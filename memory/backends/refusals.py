@@ -46,19 +46,19 @@ def as_person(token: str) -> Named:
     return Named("SUPABASE_PUBLISHABLE_KEY", token)
 
 
-def refusal(function: str, status: int, body: bytes, named: Named) -> StoreError:
+def refusal(function: str, status: int, body: bytes, names: Named) -> StoreError:
     """The error for an answer of `status` (HTTP, not 2xx) to a call of `function`."""
     code, message = _told(body)
-    if status == 401 and (problem := _key_problem(code, message, named)):
+    if status == 401 and (problem := _key_problem(code, message, names)):
         return KeyRefused(f"{function}: {problem}", code=code or "401")
     if code in _NOT_MIGRATED:
-        exposed = "; the schema public has to be exposed" if code == "PGRST106" else ""
-        return not_migrated(f"{function}: {message}{exposed}", code=code)
-    found = _of_database(code, f"{function}: {message}")
-    if found and _is_refusal(found, status):
-        return found
-    said = f"{function}: Supabase answers {status}{_in_brackets(code)}"
-    return StoreUnavailable(said, code=code or str(status))
+        schema_hint = "; the schema public has to be exposed" if code == "PGRST106" else ""
+        return not_migrated(f"{function}: {message}{schema_hint}", code=code)
+    database_error = _of_database(code, f"{function}: {message}")
+    if database_error and _is_refusal(database_error, status):
+        return database_error
+    sentence = f"{function}: Supabase answers {status}{_in_brackets(code)}"
+    return StoreUnavailable(sentence, code=code or str(status))
 
 
 def _of_database(code: str, message: str) -> StoreError | None:
@@ -68,10 +68,10 @@ def _of_database(code: str, message: str) -> StoreError | None:
     return StoreError(message, code=code) if code.startswith(("PGRST1", "PGRST2")) else None
 
 
-def _is_refusal(found: StoreError, status: int) -> bool:
+def _is_refusal(error: StoreError, status: int) -> bool:
     """Whether the same call would be refused again. A refusal with a name would, whatever the
     status; another one with 5xx may pass."""
-    kind = type(found)
+    kind = type(error)
     return kind is not StoreUnavailable and (kind is not StoreError or status < 500)
 
 
@@ -85,25 +85,25 @@ def _in_brackets(code: str) -> str:
 def _told(body: bytes) -> tuple[str, str]:
     """Code and message of the answer, "" where there is none."""
     try:
-        said = json.loads(body)
+        parsed_body = json.loads(body)
     except ValueError:
         return "", ""
-    if not isinstance(said, dict):
+    if not isinstance(parsed_body, dict):
         return "", ""
-    return str(said.get("code") or ""), str(said.get("message") or "")
+    return str(parsed_body.get("code") or ""), str(parsed_body.get("message") or "")
 
 
-def _key_problem(code: str, message: str, named: Named) -> str:
+def _key_problem(code: str, message: str, names: Named) -> str:
     """What is wrong with the key or the token, and where the right one is."""
     if code == "PGRST303":
         return f"Supabase takes our token for out of date ({message}): check this machine's clock"
     if code.startswith("PGRST3"):
         return (
-            f"Supabase cannot verify our token ({code}): check {named.token}{_where(named.token)}"
+            f"Supabase cannot verify our token ({code}): check {names.token}{_where(names.token)}"
         )
     if code == "42501":  # 401, not 403: the request counted as nobody's
-        return f"{named.key} gives the rights of nobody: it is no secret key ({_KEYS})"
-    return f"Supabase refuses the key (401): check {named.key} ({_KEYS})"
+        return f"{names.key} gives the rights of nobody: it is no secret key ({_KEYS})"
+    return f"Supabase refuses the key (401): check {names.key} ({_KEYS})"
 
 
 def _where(variable: str) -> str:

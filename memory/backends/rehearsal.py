@@ -76,26 +76,26 @@ class RehearsalRpc(PostgresRpc):
 
     async def messages(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """Stored messages by their ids, those that are still there and may be read."""
-        found: list[dict[str, Any]] = await self._look(_MESSAGES, list(ids), self._of.actor_id)
-        return found
+        rows: list[dict[str, Any]] = await self._look(_MESSAGES, list(ids), self._of.actor_id)
+        return rows
 
     async def talk(self, message_ids: Sequence[str]) -> list[dict[str, Any]]:
         """What was said in the chat without the bot, as far as it is still there."""
-        found: list[dict[str, Any]] = await self._look(_TALK, self._of.chat_id, list(message_ids))
-        return found
+        rows: list[dict[str, Any]] = await self._look(_TALK, self._of.chat_id, list(message_ids))
+        return rows
 
     async def summary(self) -> dict[str, Any] | None:
         """The summary of the conversation as it is today."""
         of = self._of
-        found: dict[str, Any] | None = await self._look(
+        row: dict[str, Any] | None = await self._look(
             _SUMMARY, of.conversation_id, of.user_id, of.tenant_key
         )
-        return found
+        return row
 
     async def _look(self, query: bytes, *args: object) -> Any:
         claims = json.dumps(self._of.claims(self._sharing))
-        given = ("authenticated", claims, self._server_limit, *args)
-        [value] = await self._run("look", self.AS_ROLE + query, given, [self.RESULT])
+        query_args = ("authenticated", claims, self._server_limit, *args)
+        [value] = await self._run("look", self.AS_ROLE + query, query_args, [self.RESULT])
         return value
 
     @asynccontextmanager

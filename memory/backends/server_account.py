@@ -52,16 +52,16 @@ def account() -> Account:
 
 def programs(user: Account) -> Path:
     """The folder with `postgres` and `initdb` that `user` can run. Raises `ServerRefused`."""
-    installed = installed_program()
-    if not user.separate or _runs(installed / "bin", user):
-        return installed / "bin"
-    copied = _copy(installed)
-    if not _runs(copied / "bin", user):
+    program = installed_program()
+    if not user.separate or _runs(program / "bin", user):
+        return program / "bin"
+    copy = _copy(program)
+    if not _runs(copy / "bin", user):
         raise ServerRefused(
             f"the database must not run as root, and user {user.name} can run neither "
-            f"{installed}/bin/postgres nor the copy in {copied}: start the bot as an ordinary user"
+            f"{program}/bin/postgres nor the copy in {copy}: start the bot as an ordinary user"
         )
-    return copied / "bin"
+    return copy / "bin"
 
 
 def _system_user() -> pwd.struct_passwd:
@@ -69,10 +69,10 @@ def _system_user() -> pwd.struct_passwd:
         return pwd.getpwnam(_USER)
     except KeyError:
         pass
-    made = ["useradd", "--system", "--user-group", "--no-create-home"]
+    command = ["useradd", "--system", "--user-group", "--no-create-home"]
     try:
         subprocess.run(  # noqa: S603
-            [*made, "--shell", "/usr/sbin/nologin", _USER], check=True, capture_output=True
+            [*command, "--shell", "/usr/sbin/nologin", _USER], check=True, capture_output=True
         )
     except (OSError, subprocess.CalledProcessError) as exc:
         raise ServerRefused(
@@ -92,7 +92,7 @@ def installed_program() -> Path:
 
 def _runs(folder: Path, user: Account) -> bool:
     try:
-        asked = subprocess.run(  # noqa: S603
+        result = subprocess.run(  # noqa: S603
             [folder / "postgres", "--version"],
             cwd="/",
             capture_output=True,
@@ -101,24 +101,24 @@ def _runs(folder: Path, user: Account) -> bool:
         )
     except OSError:
         return False
-    return bool(asked.returncode == 0)
+    return bool(result.returncode == 0)
 
 
-def _copy(installed: Path) -> Path:
+def _copy(source: Path) -> Path:
     """A copy that root owns and everybody may read: it is the program, not the data."""
     import shutil  # needed once on a machine
 
-    made = (installed / "bin" / "postgres").stat()
-    copy = _COPIES / f"pgserver-{made.st_size}-{made.st_mtime_ns}"
-    program = copy / installed.parent.name / installed.name
+    program_stat = (source / "bin" / "postgres").stat()
+    copy = _COPIES / f"pgserver-{program_stat.st_size}-{program_stat.st_mtime_ns}"
+    program = copy / source.parent.name / source.name
     if copy.exists():
         return program
     building = copy.with_name(f".{copy.name}-{os.getpid()}")
     try:
         _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
         _COPIES.chmod(0o755)
-        for folder in (installed, *_libraries(installed)):
-            there = building / folder.relative_to(installed.parents[1])
+        for folder in (source, *_libraries(source)):
+            there = building / folder.relative_to(source.parents[1])
             shutil.copytree(folder, there, symlinks=True, ignore=_others)
         _open_to_readers(building)
         building.rename(copy)
@@ -127,16 +127,16 @@ def _copy(installed: Path) -> Path:
         if copy.exists():  # another process was first
             return program
         raise ServerRefused(
-            f"the database must not run as root, its user cannot reach {installed}, and no copy "
+            f"the database must not run as root, its user cannot reach {source}, and no copy "
             f"can be made in {_COPIES} ({exc.strerror}): start the bot as an ordinary user, or "
             "install it where others may pass"
         ) from exc
     return program
 
 
-def _libraries(installed: Path) -> Iterator[Path]:
+def _libraries(program: Path) -> Iterator[Path]:
     """Where the wheel has any: `initdb` looks for them beside the package (its RPATH)."""
-    beside = installed.parent.with_name(f"{installed.parent.name}.libs")
+    beside = program.parent.with_name(f"{program.parent.name}.libs")
     if beside.is_dir():
         yield beside
 

@@ -58,26 +58,26 @@ def socket_folder(folder: Path) -> Path:
 
 def _close_to_writers(data_dir: Path) -> None:
     """Nobody else may put another folder in the data's place."""
-    found = data_dir.stat()
-    if not found.st_mode & 0o022 or found.st_mode & stat.S_ISVTX:
+    status = data_dir.stat()
+    if not status.st_mode & 0o022 or status.st_mode & stat.S_ISVTX:
         return
-    if os.geteuid() not in (0, found.st_uid):
+    if os.geteuid() not in (0, status.st_uid):
         raise ServerRefused(
-            f"DATA_DIR {data_dir} belongs to {_name(found.st_uid)} and others may write there: "
+            f"DATA_DIR {data_dir} belongs to {_name(status.st_uid)} and others may write there: "
             "choose a folder of your own"
         )
-    data_dir.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
+    data_dir.chmod(stat.S_IMODE(status.st_mode) & ~0o022)
 
 
 def _take(folder: Path, user: Account) -> None:
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         raise ServerRefused(f"{folder} is not a folder: move it away, or choose another DATA_DIR")
-    if found.st_uid == os.geteuid() and user.separate and not any(folder.iterdir()):
+    if status.st_uid == os.geteuid() and user.separate and not any(folder.iterdir()):
         os.chown(folder, user.uid, user.gid, follow_symlinks=False)
-    elif found.st_uid != user.uid:
+    elif status.st_uid != user.uid:
         raise ServerRefused(
-            f"{folder} belongs to {_name(found.st_uid)} and the database runs as {user.name}: "
+            f"{folder} belongs to {_name(status.st_uid)} and the database runs as {user.name}: "
             f"start the bot as who made it, or `chown -R {user.name} {folder}`"
         )
     folder.chmod(0o700)
@@ -92,10 +92,10 @@ def _own_folder() -> Path:
     """A short folder that is ours alone, where nobody else can have left anything."""
     folder = _runtime() / f"{_OWN_NAME}-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise ServerRefused(
-            f"{folder} is not a folder of ours alone (owner {_name(found.st_uid)}), so the "
+            f"{folder} is not a folder of ours alone (owner {_name(status.st_uid)}), so the "
             "database's socket is not safe there: remove it, or choose a shorter DATA_DIR"
         )
     return folder

@@ -98,8 +98,8 @@ class SupabaseRpc:
         would take a body that is not JSON for one."""
         function = response.url.path.rsplit("/", 1)[-1]
         if not response.is_success:
-            named = self._credentials.named(response.request.headers)
-            raise refusal(function, response.status_code, await response.aread(), named)
+            names = self._credentials.named(response.request.headers)
+            raise refusal(function, response.status_code, await response.aread(), names)
         if response.status_code == 204:
             return
         if "json" not in response.headers.get("content-type", ""):

@@ -40,18 +40,18 @@ class ThreadPool:
     @contextmanager
     def connection(self, until: float) -> Iterator[DeadlineConnection]:
         """A connection for the block. Raises `NoConnection` at `until` (monotonic seconds)."""
-        taken = self.take(until)
+        connection = self.take(until)
         try:
-            yield taken
+            yield connection
         finally:
-            self.give_back(taken)
+            self.give_back(connection)
 
     def take(self, until: float) -> DeadlineConnection:
         """A connection, which the caller gives back. Raises `NoConnection`."""
         with self._changed:
             self._waiting += 1
             try:
-                while (found := self._usable()) is None:
+                while (connection := self._usable()) is None:
                     left_s = until - time.monotonic()
                     if left_s <= 0 or self._closed:
                         raise NoConnection("no connection was free in time")
@@ -59,7 +59,7 @@ class ThreadPool:
                     self._changed.wait(left_s)
             finally:
                 self._waiting -= 1
-            return found
+            return connection
 
     def take_idle(self) -> DeadlineConnection | None:
         """A connection that nobody uses, without waiting."""
@@ -91,11 +91,11 @@ class ThreadPool:
 
     def _usable(self) -> DeadlineConnection | None:
         while self._idle:
-            found = self._idle.pop()
-            if not _has_ended(found):
-                return found
+            connection = self._idle.pop()
+            if not _has_ended(connection):
+                return connection
             self._reconnecting.lost()
-            self._drop(found)
+            self._drop(connection)
         return None
 
     def _drop(self, connection: DeadlineConnection) -> None:
@@ -114,11 +114,11 @@ class ThreadPool:
         going_on = True
         while going_on:
             time.sleep(self._reconnecting.wait_s)
-            made = self._attempted()
+            is_connected = self._attempted()
             with self._changed:
-                if made:
+                if is_connected:
                     self._count += 1
-                    self._idle.append(made)
+                    self._idle.append(is_connected)
                     self._changed.notify()
                 missing = self._waiting > len(self._idle)
                 going_on = missing and self._count < self._size and not self._closed
@@ -129,13 +129,13 @@ class ThreadPool:
 
     def _attempted(self) -> DeadlineConnection | None:
         try:
-            made = self._connect()
+            connection = self._connect()
         except (psycopg.Error, OSError) as exc:
             self._reconnecting.failed(exc)
             return None
         self._reconnecting.succeeded()
-        made.made = made.since = time.monotonic()
-        return made
+        connection.made = connection.since = time.monotonic()
+        return connection
 
     # Shrinking
 

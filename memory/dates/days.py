@@ -71,22 +71,22 @@ def past_dates(day: Day, today: date) -> list[date]:
     return [one for of_a_year in zip(*readings, strict=False) for one in of_a_year]
 
 
-def _next_weekday(day: Day, wanted: int, today: date) -> date:
+def _next_weekday(day: Day, weekday: int, today: date) -> date:
     if day.weeks is not None:
-        return _of_week(today, day.weeks, wanted)
-    ahead = (wanted - today.weekday()) % 7
+        return _of_week(today, day.weeks, weekday)
+    ahead = (weekday - today.weekday()) % 7
     return today + timedelta(days=ahead or (0 if day.may_be_today else 7))
 
 
-def _past_weekday(day: Day, wanted: int, today: date) -> date:
+def _past_weekday(day: Day, weekday: int, today: date) -> date:
     if day.weeks is not None:
-        return _of_week(today, day.weeks, wanted)
-    back = (today.weekday() - wanted) % 7
+        return _of_week(today, day.weeks, weekday)
+    back = (today.weekday() - weekday) % 7
     return today - timedelta(days=back or (7 if day.may_be_today is False else 0))
 
 
-def _of_week(today: date, weeks: int, wanted: int) -> date:
-    return today + timedelta(days=wanted - today.weekday() + 7 * weeks)
+def _of_week(today: date, weeks: int, weekday: int) -> date:
+    return today + timedelta(days=weekday - today.weekday() + 7 * weeks)
 
 
 def _month_of(today: date, months: int) -> date:
@@ -95,10 +95,10 @@ def _month_of(today: date, months: int) -> date:
 
 
 def _existing(dates: Sequence[tuple[int, int, int]], today: date) -> list[date]:
-    found = []
+    days = []
     for one in dates:
         try:
-            found.append(date(*one))
+            days.append(date(*one))
         except ValueError:
             continue
-    return [one for one in found if one <= today]
+    return [one for one in days if one <= today]

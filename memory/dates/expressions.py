@@ -36,13 +36,13 @@ def named_days(text: str, expressions: Sequence[Expression], today: date) -> Ite
     """The days named in `text`, from left to right, as said on `today`; of two that overlap the
     first."""
     ahead = {one: one.pattern.search(text) for one in expressions}
-    while found := {one: match for one, match in ahead.items() if match}:
-        reader = min(found, key=lambda one: found[one].start())
-        yield reader.read(found[reader], today)
-        at = found[reader].end()
+    while matches := {one: match for one, match in ahead.items() if match}:
+        reader = min(matches, key=lambda one: matches[one].start())
+        yield reader.read(matches[reader], today)
+        at = matches[reader].end()
         ahead = {
             one: match if match.start() >= at else one.pattern.search(text, at)
-            for one, match in found.items()
+            for one, match in matches.items()
         }
 
 
@@ -58,8 +58,8 @@ _GOES_ON = frozenset("次个些天年月起周")  # 周三次, 上周一起: no 
 
 def _dated(match: re.Match[str], today: date) -> Day:
     """A month in figures or by name, a day, and maybe a year."""
-    named = match["year"]
-    of_year = year(named, today.year) if named else None
+    year_text = match["year"]
+    of_year = year(year_text, today.year) if year_text else None
     numbers = (of_year, month(match["month"]), number(match["day"]) or 0)
     return Day(*match.span(), *numbers, certain=_is_certain(match, of_year))
 
@@ -89,8 +89,8 @@ def _slashed(match: re.Match[str], _: date) -> Day:
     either_way = first != second and max(first, second) <= 12
     in_order = (second, first) if first > 12 else (first, second)
     text, (start, end) = match.string, match.span()
-    led = _LEADS_TO_DATE.search(text[max(0, start - _LONGEST_LEAD) : match.start("a")].lower())
-    certain = led or text[end:].lstrip()[:1] in ("日", "号") or _THAT_DAY.match(text, end)
+    lead = _LEADS_TO_DATE.search(text[max(0, start - _LONGEST_LEAD) : match.start("a")].lower())
+    certain = lead or text[end:].lstrip()[:1] in ("日", "号") or _THAT_DAY.match(text, end)
     return Day(start, end, None, *in_order, either_way=either_way, certain=bool(certain))
 
 

@@ -37,9 +37,9 @@ WEEK_ZH = "(?:周|星期|礼拜)"
 WEEKDAY_ZH = f"{WEEK_ZH}[一二三四五六日天]"
 
 
-def number(written: str) -> int | None:
+def number(digits: str) -> int | None:
     """`4`, `四`, `十二`, `廿三`, `two`; None for what is none (`十二三`)."""
-    text = re.sub(r"\s+", " ", written.strip().lower())
+    text = re.sub(r"\s+", " ", digits.strip().lower())
     if text.isdecimal():
         return int(text)
     if text in ENGLISH:
@@ -52,11 +52,11 @@ def number(written: str) -> int | None:
     return _DIGITS.get(tens, 1) * 10 + _DIGITS.get(ones, 0)
 
 
-def month(named: str) -> int:
+def month(name: str) -> int:
     """12 for “December”, “Dec”, `12` or `十二`; 0 for what is none."""
-    if named[:3].lower() in MONTHS:
-        return MONTHS.index(named[:3].lower()) + 1
-    return number(named) or 0
+    if name[:3].lower() in MONTHS:
+        return MONTHS.index(name[:3].lower()) + 1
+    return number(name) or 0
 
 
 def weekday(name: str) -> int:
@@ -66,9 +66,9 @@ def weekday(name: str) -> int:
     return WEEKDAYS_ZH.index(name) if name in WEEKDAYS_ZH else WEEKDAYS.index(name[:3].lower())
 
 
-def year(written: str, this_year: int) -> int:
+def year(digits: str, this_year: int) -> int:
     """`2023年`, `二〇二三年`, `去年`, “last year”."""
-    text = re.sub(r"\s+", " ", written.strip().lower())
+    text = re.sub(r"\s+", " ", digits.strip().lower())
     if text in _YEARS:
         return this_year + _YEARS[text]
     return int("".join(str(_DIGITS.get(c, c)) for c in text.removesuffix("年").strip()))
@@ -80,7 +80,7 @@ _YEARS = {
 }  # fmt: skip
 
 
-def unit(written: str) -> Unit:
+def unit(word: str) -> Unit:
     """“mins”, `个月`, “h” as the unit that they name."""
-    text = written.lower().removeprefix("个")
+    text = word.lower().removeprefix("个")
     return next(unit for stem, unit in _UNITS.items() if text.startswith(stem))

@@ -123,13 +123,13 @@ class CircuitBreaker:
         self._next_probe = None
         self._probing = False
 
-    def failed(self, *, lost: bool = False) -> None:
-        """The memory did not answer. `lost`: the connection ended; that fails all calls under way
-        at once, so they count as one failure."""
+    def failed(self, *, connection_lost: bool = False) -> None:
+        """The memory did not answer. `connection_lost`: the connection ended; that fails all calls
+        under way at once, so they count as one failure."""
         now = self._clock()
-        if lost and self._next_probe is None and now - self._lost_at < _AT_ONCE_S:
+        if connection_lost and self._next_probe is None and now - self._lost_at < _AT_ONCE_S:
             return
-        self._lost_at = now if lost else self._lost_at
+        self._lost_at = now if connection_lost else self._lost_at
         if self._next_probe is not None:
             if self._probing:  # else a call that was under way when the breaker opened
                 self._next_probe = now + self._probe_every_s
@@ -216,14 +216,14 @@ class BreakingRpc:
         return result
 
     def _failed(self, exc: Exception) -> None:
-        named = isinstance(exc, NotMigrated | KeyRefused)
-        kind = type(exc if named else exc.__cause__ or exc).__name__
+        has_name = isinstance(exc, NotMigrated | KeyRefused)
+        kind = type(exc if has_name else exc.__cause__ or exc).__name__
         was_closed = self.breaker.admit()
-        self.breaker.failed(lost=isinstance(exc, StoreConnectionLost))
+        self.breaker.failed(connection_lost=isinstance(exc, StoreConnectionLost))
         self._watch.failed(kind)
         self._watch.state(self.breaker.state)
         if was_closed and not self.breaker.admit():
-            log.warning("memory.away", error=kind, **({"reason": str(exc)} if named else {}))
+            log.warning("memory.away", error=kind, **({"reason": str(exc)} if has_name else {}))
 
     def _succeeded(self, *, probing: bool) -> None:
         self._patience.answered()

@@ -97,12 +97,12 @@ class OutageStore(MemoryStore):
             decision=decision,
             **more,
         )
-        opened = await self._opened(_missed(context, turn_id, content, more), memory)
-        if opened.degraded and opened.state == "open":
+        open_turn = await self._opened(_missed(context, turn_id, content, more), memory)
+        if open_turn.degraded and open_turn.state == "open":
             heard_late = _late("append_to_conversation", heard, context)
             if writes := (*heard_late, *_late("log_decision", decision, context)):
                 await self._jobs.keep_writes(context, *writes)
-        return opened
+        return open_turn
 
     async def _opened(
         self, turn: MissedTurn, memory: Callable[[], Awaitable[OpenTurn]]
@@ -110,13 +110,17 @@ class OutageStore(MemoryStore):
         waiting = await self._in_turn(turn)
         if waiting.turn is None and not waiting.recalled and not waiting.behind:
             try:
-                opened = await self._steadily(memory)
+                open_turn = await self._steadily(memory)
             except StoreUnavailable as exc:
                 log.info("turn.without_memory", turn_id=turn.turn_id, code=exc.code)
             else:
-                known = replace(turn, turn_id=opened.turn_id or turn.turn_id, state=opened.state)
-                self._follow(replace(known, cards=opened.reply, means=opened.means), waits=False)
-                return opened
+                missed_turn = replace(
+                    turn, turn_id=open_turn.turn_id or turn.turn_id, state=open_turn.state
+                )
+                self._follow(
+                    replace(missed_turn, cards=open_turn.reply, means=open_turn.means), waits=False
+                )
+                return open_turn
         self._follow(turn, waits=True)
         if waiting.turn:
             return _found(turn.turn_id, waiting.turn)
@@ -142,8 +146,8 @@ class OutageStore(MemoryStore):
         tool_calls: Sequence[Mapping[str, Any]] = (),
         buttons: Sequence[NewButton] = (),
         files: Sequence[Mapping[str, Any]] = (),
-        shown: Mapping[str, Any] | None = None,
-        given: Sequence[str] = (),
+        visible_card: Mapping[str, Any] | None = None,
+        source_ids: Sequence[str] = (),
         means: TurnOutcome = ANSWERED,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """As in the memory; a reply that waits has no buttons: a press needs the memory."""
@@ -155,37 +159,37 @@ class OutageStore(MemoryStore):
             tool_calls=tool_calls,
             buttons=buttons,
             files=files,
-            shown=shown,
-            given=given,
+            visible_card=visible_card,
+            source_ids=source_ids,
             means=means,
         )
-        known = self._followed.get(turn_id)
-        if known is None:
+        followed_turn = self._followed.get(turn_id)
+        if followed_turn is None:
             return await self._steadily(memory)
-        answered = replace(
-            known.turn,
+        answered_turn = replace(
+            followed_turn.turn,
             tool_calls=tuple(tool_calls),
-            given=tuple(given),
-            shown=shown,
+            given=tuple(source_ids),
+            shown=visible_card,
             means=means,
             answered_at=_now(),
         )
-        if not known.waits:
+        if not followed_turn.waits:
             with contextlib.suppress(StoreUnavailable):
-                state, stored = await self._steadily(memory)
-                self._follow(replace(answered, state=state, cards=stored), waits=False)
-                return state, stored
+                state, stored_cards = await self._steadily(memory)
+                self._follow(replace(answered_turn, state=state, cards=stored_cards), waits=False)
+                return state, stored_cards
         pending = _pending(cards, files)
         state = "pending" if pending else "sent"
-        kept = await self._keep(replace(answered, state=state, cards=pending), unsent=True)
-        return kept["state"], _cards(kept)
+        row = await self._keep(replace(answered_turn, state=state, cards=pending), unsent=True)
+        return row["state"], _cards(row)
 
     async def preface_reply(
         self, context: AgentMemoryContext, *, turn_id: str, note: str
     ) -> tuple[StoredCard, ...]:
         memory = partial(super().preface_reply, context, turn_id=turn_id, note=note)
-        kept = await self._step(context, turn_id, memory, {"note": note})
-        return _cards(kept) if isinstance(kept, dict) else kept
+        row = await self._step(context, turn_id, memory, {"note": note})
+        return _cards(row) if isinstance(row, dict) else row
 
     async def mark_sent(
         self,
@@ -209,13 +213,13 @@ class OutageStore(MemoryStore):
         chunk: int,
         content: str,
         message_id: str,
-        told: Mapping[str, object] | None = None,
+        telling: Mapping[str, object] | None = None,
         then: Statement | None = None,
         plain: bool = False,
-        streamed: bool = True,
+        was_streamed: bool = True,
     ) -> tuple[TurnState, Json]:
         """As in the memory. `then` is never run: the memory is not where it belongs."""
-        sent = {"chunk": chunk, "content": content, "message_id": message_id}
+        delivery = {"chunk": chunk, "content": content, "message_id": message_id}
         memory = partial(
             super().mark_sent_and_tell,
             context,
@@ -223,13 +227,13 @@ class OutageStore(MemoryStore):
             chunk=chunk,
             content=content,
             message_id=message_id,
-            told=told,
+            telling=telling,
             plain=plain,
-            streamed=streamed,
+            was_streamed=was_streamed,
         )
-        writes = _late("continue_conversation", told, context)
-        kept = await self._step(context, turn_id, memory, {"sent": sent}, *writes)
-        return (kept["state"], None) if isinstance(kept, dict) else kept
+        writes = _late("continue_conversation", telling, context)
+        row = await self._step(context, turn_id, memory, {"sent": delivery}, *writes)
+        return (row["state"], None) if isinstance(row, dict) else row
 
     async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
         memory = partial(super().mark_failed, context, turn_id=turn_id, error=error)
@@ -263,8 +267,8 @@ class OutageStore(MemoryStore):
                     wake_at = 0.0
                 elif time.monotonic() > wake_at:
                     wake_at = time.monotonic() + _WAKE_EVERY_S
-                    if woken := await self._jobs.wake():
-                        log.info("memory.wakes_jobs", jobs=woken)
+                    if woken_jobs := await self._jobs.wake():
+                        log.info("memory.wakes_jobs", jobs=woken_jobs)
                 backlog = await self._jobs.backlog()
                 self._watch.waiting(backlog.turns, backlog.oldest_s)
                 say_at = self._still_away(say_at, backlog.turns)
@@ -295,28 +299,28 @@ class OutageStore(MemoryStore):
         """One step of a turn that was answered, where the turn is: in its job, else in the memory;
         if that is away, a job is made. Returns what the memory does, or the turn as its job has
         it."""
-        known = self._followed.get(turn_id)
-        changed = partial(self._jobs.change_turn, context, turn_id, change, *writes)
-        if known and known.waits and (kept := await changed()):
-            return dict(kept)
+        followed_turn = self._followed.get(turn_id)
+        change_turn = partial(self._jobs.change_turn, context, turn_id, change, *writes)
+        if followed_turn and followed_turn.waits and (row := await change_turn()):
+            return dict(row)
         try:
             return await self._steadily(memory)
         except StoreUnavailable:
-            if known is None:
+            if followed_turn is None:
                 raise
-        await self._keep(known.turn, unsent=False)
-        kept = await changed()
-        if kept is None:  # written this very moment: the next attempt finds it in the memory
+        await self._keep(followed_turn.turn, unsent=False)
+        row = await change_turn()
+        if row is None:  # written this very moment: the next attempt finds it in the memory
             raise StoreUnavailable(f"turn {turn_id} has just left the queue")
-        return dict(kept)
+        return dict(row)
 
     async def _keep(self, turn: MissedTurn, *, unsent: bool) -> Row:
-        kept = await self._jobs.keep_turn(turn, unsent=unsent)
-        if kept["state"] != "open":
+        row = await self._jobs.keep_turn(turn, unsent=unsent)
+        if row["state"] != "open":
             self._watch.kept()
-            log.info("turn.waits", turn_id=turn.turn_id, state=kept["state"])
-        self._follow(replace(turn, state=kept["state"], cards=_cards(kept)), waits=True)
-        return kept
+            log.info("turn.waits", turn_id=turn.turn_id, state=row["state"])
+        self._follow(replace(turn, state=row["state"], cards=_cards(row)), waits=True)
+        return row
 
     async def _steadily(self, call: Callable[[], Awaitable[T]]) -> T:
         """Repeats a call that failed quickly: often the server had closed an idle connection. If
@@ -343,18 +347,18 @@ class OutageStore(MemoryStore):
 def _missed(
     context: AgentMemoryContext, turn_id: str, content: str, more: Mapping[str, Any]
 ) -> MissedTurn:
-    named = {name: more[name] for name in ("actor_name", "origin") if name in more}
-    return MissedTurn(context, turn_id, content, _now(), **named)
+    optional = {name: more[name] for name in ("actor_name", "origin") if name in more}
+    return MissedTurn(context, turn_id, content, _now(), **optional)
 
 
-def _found(turn_id: str, kept: Row) -> OpenTurn:
+def _found(turn_id: str, row: Row) -> OpenTurn:
     """A turn as an earlier attempt kept it."""
-    means = TurnOutcome.from_row(kept["intended"])
+    means = TurnOutcome.from_row(row["intended"])
     return OpenTurn(
-        kept["state"],
+        row["state"],
         2,
-        _cards(kept),
-        shown=kept["shown"],
+        _cards(row),
+        shown=row["shown"],
         degraded=True,
         turn_id=turn_id,
         means=means,
@@ -362,12 +366,17 @@ def _found(turn_id: str, kept: Row) -> OpenTurn:
 
 
 def _pending(cards: Sequence[str], files: Sequence[Mapping[str, Any]]) -> tuple[StoredCard, ...]:
-    said = [*((text, None) for text in cards), *((one["content"], one["file"]) for one in files)]
-    return tuple(StoredCard(n, text, "pending", file=file) for n, (text, file) in enumerate(said))
+    contents = [
+        *((text, None) for text in cards),
+        *((one["content"], one["file"]) for one in files),
+    ]
+    return tuple(
+        StoredCard(n, text, "pending", file=file) for n, (text, file) in enumerate(contents)
+    )
 
 
-def _cards(kept: Row) -> tuple[StoredCard, ...]:
-    return tuple(map(StoredCard.from_row, kept["cards"]))
+def _cards(row: Row) -> tuple[StoredCard, ...]:
+    return tuple(map(StoredCard.from_row, row["cards"]))
 
 
 def _late(

@@ -117,11 +117,11 @@ class StoreJobs:
         While a worker writes the turn to the memory, this waits for the end of that.
         """
         more = _args(context, *writes)
-        added = {name: more[name] for name in ("writes", "message_ids", "people")}
+        additions = {name: more[name] for name in ("writes", "message_ids", "people")}
         loop = asyncio.get_running_loop()
         until = loop.time() + _BUSY_S
         while loop.time() < until:
-            args = (context.chat_id, turn_id, Jsonb({**change, **added}))
+            args = (context.chat_id, turn_id, Jsonb({**change, **additions}))
             row: Row | None = await self._call("change_turn", *args)
             if row is None or not row.get("busy"):
                 return row
@@ -138,12 +138,12 @@ class StoreJobs:
 
     async def wake(self) -> int:
         """Lets all jobs run now; returns how many slept."""
-        woken: int = await self._call("wake_stores")
-        return woken
+        woken_jobs: int = await self._call("wake_stores")
+        return woken_jobs
 
     async def backlog(self) -> UnstoredTurns:
-        found = await self._call("waiting_stores")
-        return UnstoredTurns(found["turns"], found["oldest_s"] or 0.0)
+        row = await self._call("waiting_stores")
+        return UnstoredTurns(row["turns"], row["oldest_s"] or 0.0)
 
     async def _call(self, function: str, *arguments: object) -> Any:
         places = ", ".join(["%s"] * len(arguments))

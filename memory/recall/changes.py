@@ -61,34 +61,34 @@ class Change:
     by: str = ""
 
 
-def replaced(ordered: Sequence[Passage]) -> Mapping[str, str]:
+def replaced(passages: Sequence[Passage]) -> Mapping[str, str]:
     """Of passages in the order of time: turn_id -> the `asked_at` at which all that the turn states
     was replaced, or "" for a turn that replaced another and holds."""
-    return {turn_id: change.until for turn_id, change in changes(ordered).items()}
+    return {turn_id: change.until for turn_id, change in changes(passages).items()}
 
 
-def changes(ordered: Sequence[Passage]) -> Mapping[str, Change]:
+def changes(passages: Sequence[Passage]) -> Mapping[str, Change]:
     """Of passages in the order of time: turn_id -> its change, if it replaced or was replaced."""
-    told = [
+    statements_told = [
         _Told(at, passage, statement)
-        for at, passage in enumerate(ordered)
+        for at, passage in enumerate(passages)
         for statement in statements(passage.question)
     ]
     ends: dict[int, list[_Told | None]] = {}
     holds: set[int] = set()
-    for number, one in enumerate(told):
-        newer = _replaced_by(one, told[number + 1 :])
+    for number, one in enumerate(statements_told):
+        newer = _replaced_by(one, statements_told[number + 1 :])
         ends.setdefault(one.at, []).append(newer)
         if newer:
             holds.add(newer.at)
-    made = {ordered[at].turn_id: Change() for at in sorted(holds)}
+    changes_by_turn = {passages[at].turn_id: Change() for at in sorted(holds)}
     for at, ended_by in ends.items():
-        known = [one for one in ended_by if one]
-        if len(known) == len(ended_by):
-            last = max(known, key=lambda one: one.at)
-            until = min(one.passage.asked_at for one in known)
-            made[ordered[at].turn_id] = Change(until, last.passage.turn_id)
-    return made
+        known_ends = [one for one in ended_by if one]
+        if len(known_ends) == len(ended_by):
+            last = max(known_ends, key=lambda one: one.at)
+            until = min(one.passage.asked_at for one in known_ends)
+            changes_by_turn[passages[at].turn_id] = Change(until, last.passage.turn_id)
+    return changes_by_turn
 
 
 def _replaced_by(one: _Told, later: Sequence[_Told]) -> _Told | None:
@@ -183,9 +183,9 @@ def _is_plain(kind: str) -> bool:
 
 def _is_open(later: StatedFact, earlier: StatedFact) -> bool:
     """Whether “is X” can say who or what it is: of an attribute, or where both are names."""
-    named = "other" not in (later.kinds[0], earlier.kinds[0])
+    is_named = "other" not in (later.kinds[0], earlier.kinds[0])
     chinese = any(has_han(one) for one in later.subject)
-    return bool(later.subject) and (named or chinese or _is_attribute(later.subject))
+    return bool(later.subject) and (is_named or chinese or _is_attribute(later.subject))
 
 
 def _counts_the_same(later: StatedFact, earlier: StatedFact) -> bool:
@@ -231,8 +231,8 @@ def _typed(statement: StatedFact) -> set[str]:
 def _moved(later: StatedFact, earlier: StatedFact) -> bool:
     if _WHEN.intersection(later.kinds):
         return bool(_WHEN.intersection(earlier.kinds))
-    placed = {"place", "name"}.intersection(earlier.kinds)
-    if earlier.relation == "be" and not placed:
+    is_place_or_name = {"place", "name"}.intersection(earlier.kinds)
+    if earlier.relation == "be" and not is_place_or_name:
         return later.value.split()[-1:] == earlier.value.split()[-1:]  # one team, another team
     return earlier.relation in _LIVING or earlier.relation in ("change", "move")
 

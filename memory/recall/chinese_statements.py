@@ -55,7 +55,7 @@ _LONGEST_PERSON = 5
 _LEAVING = {"leave": "leave off", "end": "end"}
 
 
-def chinese_statement(clause: str, marked: bool) -> StatedFact | None:
+def chinese_statement(clause: str, is_correction: bool) -> StatedFact | None:
     text = _OPENING.sub("", clause)
     match = _MARK.search(text)
     if not match or match.start() > _LONGEST_SUBJECT:
@@ -63,13 +63,13 @@ def chinese_statement(clause: str, marked: bool) -> StatedFact | None:
     before, after = text[: match.start()], text[match.end() :].rstrip(_ENDING).strip()
     kind = str(match.lastgroup)
     personal = "我" in before and "我们" not in before
-    changes = marked or bool(_NOW.search(before)) or (text.endswith("了") and kind == "is")
+    changes = is_correction or bool(_NOW.search(before)) or (text.endswith("了") and kind == "is")
     if kind == "there" and _TIME.search(before) and not after[:1].isdigit():
         return _made(after, "be", before, changes=changes)  # 周五下午有分享会
     about = _subject(before, keeps_time=False)
     if not about and "们" in before:
         about = "我们"
-    if not about and not personal and not (marked or kind in ("change", "end")):
+    if not about and not personal and not (is_correction or kind in ("change", "end")):
         return None
     if _POINTING.fullmatch(about) and not personal:
         if not (changes or kind in ("change", "end")):
@@ -96,8 +96,8 @@ def _relation(mark: re.Match[str], after: str) -> tuple[str, str]:
     """The relation and its value; two empty texts if the form says nothing certain."""
     kind = str(mark.lastgroup)
     if kind == "by":
-        found = _BY.match(after)
-        return (_done_by(found["does"]), found["who"]) if found else ("", "")
+        match = _BY.match(after)
+        return (_done_by(match["does"]), match["who"]) if match else ("", "")
     if kind == "does":
         return _done_by(mark["does"]), after
     if kind == "at" and (works := _WORKS.match(after)):

@@ -90,10 +90,10 @@ class _Rule:
 
 def _sensible(rule: _Rule, match: re.Match[str], today: date) -> list[Days]:
     try:
-        found = rule.days(match, today)
+        days = rule.days(match, today)
     except (ValueError, OverflowError):
         return []
-    return [(since, until) for since, until in found if since <= today]
+    return [(since, until) for since, until in days if since <= today]
 
 
 def _span(days: Days, zone: tzinfo | None) -> Span:
@@ -178,12 +178,16 @@ def _some_month(match: re.Match[str], today: date) -> list[Days]:
 
 def _some_quarter(match: re.Match[str], today: date) -> list[Days]:
     """A quarter of the year that is named, or of each of the latest years."""
-    written = match["quarter"]
-    quarter = _ORDINALS.index(written.lower()) % 4 if written.lower() in _ORDINALS else -1
+    quarter_text = match["quarter"]
+    quarter = _ORDINALS.index(quarter_text.lower()) % 4 if quarter_text.lower() in _ORDINALS else -1
     if quarter < 0:
-        quarter = (number(written) or 0) - 1
-    named = match.groupdict().get("year") or match.groupdict().get("before")
-    years = [year(named, today.year)] if named else range(today.year, today.year - YEARS_BACK, -1)
+        quarter = (number(quarter_text) or 0) - 1
+    year_text = match.groupdict().get("year") or match.groupdict().get("before")
+    years = (
+        [year(year_text, today.year)]
+        if year_text
+        else range(today.year, today.year - YEARS_BACK, -1)
+    )
     return [_quarter(one, quarter) for one in years] if 0 <= quarter < 4 else []
 
 

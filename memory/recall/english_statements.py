@@ -121,28 +121,28 @@ _MANY = frozenset(
 _SHARED = frozenset("member fan friend part one kind lot supporter colleague fellow".split())
 
 
-def english_statement(clause: str, marked: bool) -> StatedFact | None:
+def english_statement(clause: str, is_correction: bool) -> StatedFact | None:
     words = _WORD.findall(_SHORT_FORMS.sub(_long_form, CORRECTS.sub("", clause).strip(" ,:")))
     words = _WORD.findall(_OPENING.sub("", " ".join(words)))
     lower = [word.lower().strip(",:") for word in words]
     changes = (
-        marked
+        is_correction
         or bool(_NEW.intersection(lower))
         or lower[-2:] in (["any", "more"], ["from", "today"])
     )
-    negated = "longer" in lower or "anymore" in lower or lower[-2:] == ["any", "more"]
-    kept = [
+    is_negated = "longer" in lower or "anymore" in lower or lower[-2:] == ["any", "more"]
+    word_list = [
         (word, low)
         for word, low in zip(words, lower, strict=True)
         if low not in _PASSING and low not in _NEW and low not in ("no", "longer", "anymore", "not")
     ]
-    verb = _described([low for _, low in kept]) or next(
-        (n for n, (_, low) in enumerate(kept) if n and _is_verb(kept, n, low)), 0
+    verb = _described([low for _, low in word_list]) or next(
+        (n for n, (_, low) in enumerate(word_list) if n and _is_verb(word_list, n, low)), 0
     )
     if not verb:
         return None
-    subject, rest = [low for _, low in kept[:verb]], kept[verb:]
-    return _said(subject, kept[:verb], rest, changes=changes, ends=negated)
+    subject, rest = [low for _, low in word_list[:verb]], word_list[verb:]
+    return _said(subject, word_list[:verb], rest, changes=changes, ends=is_negated)
 
 
 def _described(lower: Sequence[str]) -> int:
@@ -156,10 +156,10 @@ def _long_form(match: re.Match[str]) -> str:
     return f"{match[1]} {_LONG_FORMS[match[2].lower()]}"
 
 
-def _is_verb(kept: Sequence[_Word], n: int, low: str) -> bool:
+def _is_verb(words: Sequence[_Word], n: int, low: str) -> bool:
     if low in _BE or low in _HELPING - {"to", "get", "going"}:
         return True
-    before = kept[n - 1][1]
+    before = words[n - 1][1]
     if low in _ALSO_NOUNS:
         return low not in _AGENTS and (before in ("i", "we", "they") or before.endswith("s"))
     return (
@@ -171,7 +171,7 @@ def _is_verb(kept: Sequence[_Word], n: int, low: str) -> bool:
 
 def _said(
     subject: list[str],
-    named: Sequence[_Word],
+    subject_words: Sequence[_Word],
     rest: Sequence[_Word],
     *,
     changes: bool,
@@ -192,7 +192,7 @@ def _said(
     elif _is_uncertain(subject):
         return None
     make = _ClauseReader(about, personal, changes, ends)
-    return _change(make, verb, tail) or _relation(make, subject, named, verb, tail, be=be)
+    return _change(make, verb, tail) or _relation(make, subject, subject_words, verb, tail, be=be)
 
 
 def _change(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact | None:
@@ -215,7 +215,7 @@ def _change(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact
 def _relation(
     make: _ClauseReader,
     subject: Sequence[str],
-    named: Sequence[_Word],
+    subject_words: Sequence[_Word],
     verb: str,
     tail: list[_Word],
     *,
@@ -225,22 +225,22 @@ def _relation(
     then = tail[0][1] if tail else ""
     speaker = make.personal and not make.subject
     if verb in _DONE_BY and not be:
-        return _done_by(make, named, verb, tail)
+        return _done_by(make, subject_words, verb, tail)
     if be and not speaker and len(tail) > 1 and _is_participle(verb, then, tail[1][1]):
         return _single(make, then, tail[1:])
     if be and (verb in _BE or (verb in _ARRANGED and tail)):
-        return _is_something(make, subject, named, tail)
+        return _is_something(make, subject, subject_words, tail)
     if be and verb in _DONE_BY and then == "by":
         return _by(make, verb, make.subject, tail[1:])
     if be and verb in _DONE_BY and then in ("for", "of"):
-        return _done_by(make, named, verb, tail[1:])
+        return _done_by(make, subject_words, verb, tail[1:])
     return _single(make, _SINGLE[verb], tail) if verb in _SINGLE else None
 
 
 def _is_participle(verb: str, low: str, then: str) -> bool:
     """True if a relation of its own follows “is”: “is affiliated with”, “was sold by”."""
-    known = low in _ARRANGED or low in _DONE_BY or low in _SINGLE
-    return verb in _BE and low.endswith("ed") and not known and then in _PREPOSITIONS
+    is_listed = low in _ARRANGED or low in _DONE_BY or low in _SINGLE
+    return verb in _BE and low.endswith("ed") and not is_listed and then in _PREPOSITIONS
 
 
 def _is_uncertain(subject: Sequence[str]) -> bool:
@@ -309,12 +309,12 @@ def _changed(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFac
     if value and value[0][1] in _WHEN_WHERE:
         value = value[1:]
     about = make.subject if verb == "went" else about
-    made = make(relation, _text(value), changes=True, subject=about)
-    return replace(made, personal=True) if made and own else made
+    fact = make(relation, _text(value), changes=True, subject=about)
+    return replace(fact, personal=True) if fact and own else fact
 
 
 def _done_by(
-    make: _ClauseReader, named: Sequence[_Word], verb: str, tail: Sequence[_Word]
+    make: _ClauseReader, agent_words: Sequence[_Word], verb: str, tail: Sequence[_Word]
 ) -> StatedFact | None:
     """“Nora leads the Atlas project”: of the project, who leads it."""
     if not tail or tail[0][1] in _NOT_ONE_OF | {"me", "us", "you", "him", "her", "them"}:
@@ -327,7 +327,7 @@ def _done_by(
     what = _bag([low for _, low in tail])
     if not definite or not what or any(low[:1].isdigit() for low in what):
         return None
-    return make(f"by:{_DONE_BY[verb]}", _text(named), subject=what)
+    return make(f"by:{_DONE_BY[verb]}", _text(agent_words), subject=what)
 
 
 def _by(
@@ -339,7 +339,7 @@ def _by(
 def _is_something(
     make: _ClauseReader,
     subject: Sequence[str],
-    named: Sequence[_Word],
+    subject_words: Sequence[_Word],
     tail: list[_Word],
 ) -> StatedFact | None:
     """“X is …”: on a day, somewhere, a name; “Tomas is the reviewer of the spec”."""
@@ -349,22 +349,22 @@ def _is_something(
     if lows[0] == "back" and len(lows) > 1 and lows[1] in ("to", "at", "on", "in"):
         return make("be", _text(tail[2:]), lows[1] if lows[1] != "to" else "at", changes=True)
     if lows[0] == "in" and "charge" in lows[:2] and "of" in lows[2:3]:
-        return _done_by(make, named, "charge", tail[3:])
+        return _done_by(make, subject_words, "charge", tail[3:])
     if lows[0] in _PREPOSITIONS:
         if lows[1:2] == ["the"] and lows[3:4] == ["of"] and lows[2] in _KINDS_OF_PLACE:
             return make(f"be in the {lows[2]} of", _text(tail[4:]))
         relation = "be" if lows[0] in _WHEN_WHERE else f"be {lows[0]}"
-        made = make(relation, _text(tail[1:]), lows[0])
-        vague = make.personal and not make.subject and made and made.kinds[0] in ("other", "state")
-        return None if vague else made  # “I’m in a hurry”
+        fact = make(relation, _text(tail[1:]), lows[0])
+        vague = make.personal and not make.subject and fact and fact.kinds[0] in ("other", "state")
+        return None if vague else fact  # “I’m in a hurry”
     if make.personal and not make.subject and lows[0] not in ("a", "an", "the", "our", "my"):
         return None  # “I’m glad”
     agent = next((n for n, low in enumerate(lows[:5]) if low in _AGENTS), None)
-    if agent is not None and lows[0] in ("the", "our", "my") and named and lows[0] != "a":
+    if agent is not None and lows[0] in ("the", "our", "my") and subject_words and lows[0] != "a":
         what = _bag(lows[1:agent] + lows[agent + 1 :])
         personal = lows[0] == "my"
-        made = make(f"by:{_DONE_BY[lows[agent]]}", _text(named), subject=what)
-        return replace(made, personal=True) if made and personal else made
+        fact = make(f"by:{_DONE_BY[lows[agent]]}", _text(subject_words), subject=what)
+        return replace(fact, personal=True) if fact and personal else fact
     of = next(
         (n for n in (2, 3) if n < len(lows) - 1 and lows[n] == "of" and lows[0] in ("a", "an")),
         None,
@@ -376,16 +376,16 @@ def _is_something(
     doing = next((low for low in subject if low in _AGENTS), "")
     if doing and not make.personal:
         return _by(make, doing, make.subject - {doing}, tail)
-    made = make("be", _text(tail))
-    kind = made.kinds[0] if made else ""
+    fact = make("be", _text(tail))
+    kind = fact.kinds[0] if fact else ""
     is_name = kind in ("name", "person") or (kind == "national" and "language" in subject)
-    return replace(made, relation="be the") if made and is_name and _is_one(subject) else made
+    return replace(fact, relation="be the") if fact and is_name and _is_one(subject) else fact
 
 
 def _is_one(subject: Sequence[str]) -> bool:
     """Returns whether there is one of it: “the Minister for Home Affairs”, “Lena's landlord”."""
-    owned = any(low.endswith(("'s", "’s")) for low in subject[:-1])
-    return subject[:1] == ["the"] or (owned and subject[-1] not in _MANY)
+    is_possessive = any(low.endswith(("'s", "’s")) for low in subject[:-1])
+    return subject[:1] == ["the"] or (is_possessive and subject[-1] not in _MANY)
 
 
 def _single(make: _ClauseReader, verb: str, tail: list[_Word]) -> StatedFact | None:

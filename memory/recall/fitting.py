@@ -26,27 +26,28 @@ _TELLS_NOTHING = frozenset(
 )
 
 
-def fitting(found: Sequence[Passage], question: str) -> Sequence[Passage]:
-    """Returns those of `found` (best first, by words) that fit `question`; none where nothing does.
+def fitting(passages: Sequence[Passage], question: str) -> Sequence[Passage]:
+    """Returns those of `passages` (best first, by words) that fit `question`; none where nothing
+    does.
 
     Only where they are plain statements in a Latin script by one person whom the question does not
     name, in a place of more than a few turns.
     """
     words = _own_words(question)
-    if not words or not _are_statements(found, question):
-        return found
-    sharing = [one for one in found if _shares(one, words)]
+    if not words or not _are_statements(passages, question):
+        return passages
+    sharing = [one for one in passages if _shares(one, words)]
     best = max((one.score for one in sharing), default=0.0)
     if best < LEAST:
         return []
     return [one for one in sharing if one.score >= _OF_BEST * best]
 
 
-def _are_statements(found: Sequence[Passage], question: str) -> bool:
-    authors = {one.actor_name for one in found}
+def _are_statements(passages: Sequence[Passage], question: str) -> bool:
+    authors = {one.actor_name for one in passages}
     if len(authors) != 1 or content_words(authors.pop()) & content_words(question):
         return False
-    return all(one.among > _FEW and _is_statement(one) for one in found)
+    return all(one.among > _FEW and _is_statement(one) for one in passages)
 
 
 def _is_statement(one: Passage) -> bool:
@@ -56,8 +57,8 @@ def _is_statement(one: Passage) -> bool:
 
 
 def _shares(one: Passage, words: frozenset[str]) -> bool:
-    said = f"{one.question} {one.answer}".lower()
-    return any(word in said for word in words)
+    text = f"{one.question} {one.answer}".lower()
+    return any(word in text for word in words)
 
 
 def _own_words(question: str) -> frozenset[str]:

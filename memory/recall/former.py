@@ -31,25 +31,27 @@ def asks_for_former(question: str) -> bool:
 
 
 def with_former(
-    recalled: Recalled, former: Sequence[Former], *, question: str, subject: str, now: datetime
+    recall: Recalled, former: Sequence[Former], *, question: str, subject: str, now: datetime
 ) -> Recalled:
-    """`recalled` with a line in front for each of the values that facts about `subject` had before,
+    """`recall` with a line in front for each of the values that facts about `subject` had before,
     five at most: first those that share words with `question`, then the last replaced."""
     words = content_words(question)
 
     def shared(one: Former) -> int:
         return len(words & content_words(f"{one.key.replace('_', ' ')} {_text(one.value)}"))
 
-    chosen = sorted(former, key=shared, reverse=True)[:_MOST]
-    lines = [_line(one, subject, now) for one in sorted(chosen, key=lambda one: one.until)]
-    text = "\n".join(filter(None, (*lines, recalled.text)))
-    return replace(recalled, text=text, worth=(math.inf,) * len(lines) + recalled.worth)
+    best = sorted(former, key=shared, reverse=True)[:_MOST]
+    lines = [_line(one, subject, now) for one in sorted(best, key=lambda one: one.until)]
+    text = "\n".join(filter(None, (*lines, recall.text)))
+    return replace(recall, text=text, worth=(math.inf,) * len(lines) + recall.worth)
 
 
 def _line(one: Former, subject: str, now: datetime) -> str:
     span = f"{when(one.since, now)} · " if one.since else ""
-    kept = snippet(f"{one.key}: {_text(one.value)}", _VALUE_LENGTH)
-    return f"[{span}earlier, until {when(one.until, now)}] kept of {snippet(subject, 60)}: {kept}"
+    fact_text = snippet(f"{one.key}: {_text(one.value)}", _VALUE_LENGTH)
+    return (
+        f"[{span}earlier, until {when(one.until, now)}] kept of {snippet(subject, 60)}: {fact_text}"
+    )
 
 
 def _text(value: Any) -> str:

@@ -15,16 +15,16 @@ from memory.text import has_han
 
 
 def replaced_facts(
-    facts: Sequence[GroupFact], patch: Mapping[str, Any], *, said: str, author: str
+    facts: Sequence[GroupFact], patch: Mapping[str, Any], *, statement: str, author: str
 ) -> tuple[str, ...]:
     """Returns the ids of those of `facts` that hold no more now that `author` has `patch` kept.
 
-    `said` are the author's own words. A fact of another person is replaced only if a word of change
-    stands there (“moved to”, “now”, 改到), and never what people had kept about themselves. The
-    same key is the same matter.
+    `statement` are the author's own words. A fact of another person is replaced only if a word of
+    change stands there (“moved to”, “now”, 改到), and never what people had kept about themselves.
+    The same key is the same matter.
     """
-    new = [*statements(said), *_stated(patch)]
-    changes = any(one.changes for one in statements(said))
+    new = [*statements(statement), *_stated(patch)]
+    changes = any(one.changes for one in statements(statement))
     return tuple(
         fact.id
         for fact in facts
@@ -60,8 +60,8 @@ def _stated(facts: Mapping[str, Any]) -> Iterator[StatedFact]:
     """What facts state: the sentences of a value, or else what its key is said to be."""
     for key, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        told = list(statements(text)) if value is not None else []
-        yield from told or statements(_sentence(key.replace("_", " "), text))
+        told_facts = list(statements(text)) if value is not None else []
+        yield from told_facts or statements(_sentence(key.replace("_", " "), text))
 
 
 def _sentence(key: str, value: str) -> str:

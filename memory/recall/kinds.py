@@ -113,21 +113,21 @@ def kinds_of(value: str, preposition: str = "") -> tuple[str, ...]:
     """
     text = " ".join(value.split())
     phrase = f"{preposition} {text}".strip() if preposition else text
-    found = [one for one in _KINDS.finditer(text) if not _is_named(one)]
-    typed = tuple(dict.fromkeys(str(match.lastgroup) for match in found))
-    if typed == ("color",) and _PERSON_ZH.match(text) and not text.endswith("色"):
+    matches = [one for one in _KINDS.finditer(text) if not _is_named(one)]
+    kinds = tuple(dict.fromkeys(str(match.lastgroup) for match in matches))
+    if kinds == ("color",) and _PERSON_ZH.match(text) and not text.endswith("色"):
         return ("person",)
-    if typed and found[0].start() == 0:
-        return typed
+    if kinds and matches[0].start() == 0:
+        return kinds
     if _is_city(text):
-        return ("place", *typed)
+        return ("place", *kinds)
     if _NATIONAL.match(text):
         return ("national",)
     lower = not text[:1].isupper()
     if lower and (_STATE.match(phrase.lower()) or _STATE.match(text.lower())):
         return ("state",)
-    if typed:
-        return typed
+    if kinds:
+        return kinds
     if amount := _amount(text, preposition):
         return (amount,)
     return (_plain_kind(text, preposition),)

@@ -44,35 +44,35 @@ def enough_for(question: str, k: int) -> int:
     return k * _LOOK_FURTHER if ordinal(question) else k
 
 
-def in_order(found: Sequence[Passage], question: str, k: int) -> tuple[Passage, ...]:
-    """Returns the k of `found` (best first) to be told. If the question means the first or last
+def in_order(passages: Sequence[Passage], question: str, k: int) -> tuple[Passage, ...]:
+    """Returns the k of `passages` (best first) to be told. If the question means the first or last
     of several times, the best is followed by the first or last of those about the same matter.
     Unless it asks about the past, the newest on a matter comes before what it replaced."""
-    meant = ordinal(question)
-    if not meant or not found:
-        return tuple((found if asks_for_former(question) else newest_first(found))[:k])
-    same = [one for one in found if one.score >= _SAME_MATTER * found[0].score]
-    ends = min(same, key=_time) if meant == "first" else max(same, key=_time)
-    chosen = [found[0], *([ends] if ends is not found[0] else [])]
-    return tuple([*chosen, *[one for one in found if one not in chosen]][:k])
+    meant_ordinal = ordinal(question)
+    if not meant_ordinal or not passages:
+        return tuple((passages if asks_for_former(question) else newest_first(passages))[:k])
+    same = [one for one in passages if one.score >= _SAME_MATTER * passages[0].score]
+    ends = min(same, key=_time) if meant_ordinal == "first" else max(same, key=_time)
+    best = [passages[0], *([ends] if ends is not passages[0] else [])]
+    return tuple([*best, *[one for one in passages if one not in best]][:k])
 
 
-def newest_first(found: Sequence[Passage]) -> Sequence[Passage]:
-    """Returns `found` (best first) with what replaced a turn before that turn. It moves up only if
-    it matches about as well: else the question's words were in the value of before."""
-    made = changes(sorted(found, key=_time))
-    places = {one.turn_id: (place, 0) for place, one in enumerate(found)}
-    scores = {one.turn_id: one.score for one in found}
-    for turn_id, change in made.items():
+def newest_first(passages: Sequence[Passage]) -> Sequence[Passage]:
+    """Returns `passages` (best first) with what replaced a turn before that turn. It moves up only
+    if it matches about as well: else the question's words were in the value of before."""
+    changes_by_turn = changes(sorted(passages, key=_time))
+    places = {one.turn_id: (place, 0) for place, one in enumerate(passages)}
+    scores = {one.turn_id: one.score for one in passages}
+    for turn_id, change in changes_by_turn.items():
         behind, holds = 0, turn_id
-        while made[holds].until:
-            behind, holds = behind + 1, made[holds].by
+        while changes_by_turn[holds].until:
+            behind, holds = behind + 1, changes_by_turn[holds].by
         if not change.until:
             continue
         if scores[holds] >= _AS_WELL * scores[turn_id]:
             places[holds] = min(places[holds], places[turn_id])
         places[turn_id] = max(places[turn_id], (places[holds][0], behind))
-    return sorted(found, key=lambda one: places[one.turn_id])
+    return sorted(passages, key=lambda one: places[one.turn_id])
 
 
 def _time(passage: Passage) -> tuple[str, int]:

@@ -124,8 +124,10 @@ def _without_date(query: str, when: DateRange | None) -> str:
 
 def _telling(query: str) -> str:
     """`query` without the words that tell nothing, or as it is where it has no others."""
-    kept = _WORD.sub(lambda word: "" if word[0].lower() in _TELLS_NOTHING else word[0], query)
-    return kept if any(map(str.isalnum, kept)) else query
+    telling_words = _WORD.sub(
+        lambda word: "" if word[0].lower() in _TELLS_NOTHING else word[0], query
+    )
+    return telling_words if any(map(str.isalnum, telling_words)) else query
 
 
 def recall_at_once(

@@ -35,7 +35,7 @@ class Recalled:
 
 
 def render(
-    found: Sequence[Passage],
+    passages: Sequence[Passage],
     *,
     here: AgentMemoryContext,
     now: datetime,
@@ -52,23 +52,23 @@ def render(
     part is told that has the words of `question`. Of a value that has changed the present one is
     marked, and the others say until when they held.
     """
-    ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
+    ordered_passages = sorted(passages, key=lambda passage: (passage.asked_at, passage.message_id))
     words = _stems(question)
-    marks = replaced(ordered)
+    marks = replaced(ordered_passages)
     lines: list[tuple[str, float]] = []
-    for passage in ordered:
+    for passage in ordered_passages:
         until = marks.get(passage.turn_id)
-        worth = math.inf if passage is ordered[-1] else passage.score / (2 if until else 1)
+        worth = math.inf if passage is ordered_passages[-1] else passage.score / (2 if until else 1)
         marks_of = f"{_where(passage, here)}{_whence(passage)}{_mark(until, now)}"
         head = f"[{when(passage.asked_at, now)}{marks_of}]"
         who = snippet(label(passage.actor_id or "", passage.actor_name), _NAME_LENGTH)
-        said = excerpt(passage.question, words, _QUESTION_LENGTH)
-        lines.append((f"{head} {who}: {said}", worth))
+        question_excerpt = excerpt(passage.question, words, _QUESTION_LENGTH)
+        lines.append((f"{head} {who}: {question_excerpt}", worth))
         if passage.answer:
-            told = excerpt(visible(passage.answer), words, _ANSWER_LENGTH)
-            lines.append((f"{head} [you]: {told}", worth))
+            answer_excerpt = excerpt(visible(passage.answer), words, _ANSWER_LENGTH)
+            lines.append((f"{head} [you]: {answer_excerpt}", worth))
     text = "\n".join(text for text, _ in lines)
-    return Recalled(text, tuple(worth for _, worth in lines), tuple(ordered))
+    return Recalled(text, tuple(worth for _, worth in lines), tuple(ordered_passages))
 
 
 def words_told(passage: Passage) -> str:
@@ -105,9 +105,9 @@ def excerpt(text: str, words: Sequence[str], limit: int) -> str:
     best, most = 0, -1
     for start in range(len(sentences)):
         run = " ".join(_fitting(sentences[start:], limit - 2)).lower()
-        held = sum(word in run for word in words)
-        if held > most and (start == 0 or any(w in sentences[start].lower() for w in words)):
-            best, most = start, held
+        held_words = sum(word in run for word in words)
+        if held_words > most and (start == 0 or any(w in sentences[start].lower() for w in words)):
+            best, most = start, held_words
     run = " ".join(_fitting(sentences[best:], limit - 2))
     before = "…" if best else ""
     return snippet(before + run + ("" if run.endswith(sentences[-1]) else "…"), limit)

@@ -34,11 +34,13 @@ def statements(text: str) -> Iterator[StatedFact]:
         if _ASKED.search(sentence):
             continue
         chinese = has_han(sentence)
-        marked = bool((CORRECTS_ZH if chinese else CORRECTS).match(sentence))
+        is_correction = bool((CORRECTS_ZH if chinese else CORRECTS).match(sentence))
         bare = sentence.rstrip("。！!；;.").strip()
         for clause in _clauses(bare):
             read = (
-                chinese_statement(clause, marked) if chinese else english_statement(clause, marked)
+                chinese_statement(clause, is_correction)
+                if chinese
+                else english_statement(clause, is_correction)
             )
             if read:
                 yield read

@@ -20,22 +20,22 @@ _LEAST, _LEAST_LIKELY = 5, 4
 _MOST_HARDLY = 4  # that share a word
 
 
-def worth_telling(found: Sequence[Passage], *, by_meaning: bool = False) -> tuple[Passage, ...]:
-    """Those of `found`, best first, that a prompt tells: as many as there is room for.
+def worth_telling(passages: Sequence[Passage], *, by_meaning: bool = False) -> tuple[Passage, ...]:
+    """Those of `passages`, best first, that a prompt tells: as many as there is room for.
 
     There is much room where they probably hold the answer. A question whose answer was never said
     finds something too, and its prompt does not grow for it. `by_meaning`: they need not share a
     word with the question, so a low score says nothing.
     """
-    if found and found[0].score < LEAST and not by_meaning:
-        matching = [passage for passage in found if passage.score > 0]
-        found = [*matching[:_MOST_HARDLY], *found[len(matching) :]]
-    likely = bool(found) and found[0].score >= _LIKELY_ANSWERED
+    if passages and passages[0].score < LEAST and not by_meaning:
+        matching = [passage for passage in passages if passage.score > 0]
+        passages = [*matching[:_MOST_HARDLY], *passages[len(matching) :]]
+    likely = bool(passages) and passages[0].score >= _LIKELY_ANSWERED
     room, least = (_ROOM, _LEAST) if likely else (_LITTLE_ROOM, _LEAST_LIKELY)
-    told: list[Passage] = []
-    for passage in found[:MOST_TOLD]:
+    chosen_passages: list[Passage] = []
+    for passage in passages[:MOST_TOLD]:
         room -= estimate_tokens(words_told(passage))
-        if room < 0 and len(told) >= least:
+        if room < 0 and len(chosen_passages) >= least:
             break
-        told.append(passage)
-    return tuple(told)
+        chosen_passages.append(passage)
+    return tuple(chosen_passages)

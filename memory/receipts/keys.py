@@ -23,12 +23,13 @@ class ReceiptKeyInvalid(ValueError):
     """The text is no key of 32 bytes in base64; the message holds nothing of it."""
 
 
-def load_key(data_dir: Path, given: str = "") -> Ed25519PrivateKey:
-    """The key `given`, or that of the file in `data_dir`, which is made with mode 0600 if missing.
+def load_key(data_dir: Path, configured_key: str = "") -> Ed25519PrivateKey:
+    """The key `configured_key`, or that of the file in `data_dir`, which is made with mode 0600 if
+    missing.
 
     Workers that start together share one file: whoever links it first has made the key.
     """
-    return read_key(given or _from_file(data_dir / KEY_FILE))
+    return read_key(configured_key or _from_file(data_dir / KEY_FILE))
 
 
 def read_key(text: str) -> Ed25519PrivateKey:

@@ -65,9 +65,9 @@ def search_database(connection: psycopg.Connection[Any], search: Search) -> int:
         for row in _rows(connection, schema, table, columns):
             search.read_row(f"{schema}.{table}", row)
             rows += 1
-    known = {f"{schema}.{table}" for schema, table, _ in tables}
+    known_places = {f"{schema}.{table}" for schema, table, _ in tables}
     for place, query in _ORPHANS:
-        if place in known:
+        if place in known_places:
             for (key,) in connection.execute(query.encode()):
                 search.note(place, f"of message row {key}, which is gone")
     return rows

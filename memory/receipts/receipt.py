@@ -59,8 +59,8 @@ class Receipt:
 
     def names_text(self, salt: str, text: str) -> bool:
         """Whether the deletion says that it deleted `text`."""
-        given = commitment(salt, text)
-        return any(hmac.compare_digest(given, one) for one in self.fields["commitments"])
+        text_commitment = commitment(salt, text)
+        return any(hmac.compare_digest(text_commitment, one) for one in self.fields["commitments"])
 
 
 def commitment(salt: str, text: str) -> str:
@@ -114,13 +114,13 @@ def verify(line: str, public_keys: Mapping[str, bytes]) -> Receipt:
     receipt = parse(line)
     if receipt.key not in public_keys:
         raise ReceiptRefused("it was signed with a key that is not given")
-    unsigned = {name: one for name, one in receipt.fields.items() if name != "signature"}
+    unsigned_fields = {name: one for name, one in receipt.fields.items() if name != "signature"}
     try:
         signature = bytes.fromhex(receipt.fields["signature"])
         if signature.hex() != receipt.fields["signature"]:
             raise ReceiptRefused("its signature is not in canonical form")
         key = Ed25519PublicKey.from_public_bytes(public_keys[receipt.key])
-        key.verify(signature, canonical(unsigned).encode())
+        key.verify(signature, canonical(unsigned_fields).encode())
     except (InvalidSignature, ValueError, TypeError) as exc:
         raise ReceiptRefused("its signature is wrong") from exc
     return receipt

@@ -58,8 +58,8 @@ class DeletedWords:
 
     def stands_in(self, text: str) -> bool:
         """Whether one of the texts stands in `text`, however it is spaced, wide or capitalised."""
-        found = plain(text) if self._patterns else ""
-        return any(pattern.search(found) for pattern in self._patterns)
+        plain_text = plain(text) if self._patterns else ""
+        return any(pattern.search(plain_text) for pattern in self._patterns)
 
 
 @dataclass(slots=True)
@@ -82,17 +82,17 @@ class Search:
 
     def read_row(self, table: str, row: Row) -> None:
         """Looks at a row by its columns; `table` has its schema."""
-        named = set(_identities(row))
+        identities = set(_identities(row))
         hits = [column for column, value in row.items() if self._stand_in(value)]
-        if named & self.wanted.ids:
+        if identities & self.wanted.ids:
             if not hits and self.wanted.is_retraction and table in _OF_A_MESSAGE:
                 hits = [""]
             self._certain += [Trace(table, column, _name(row)) for column in hits]
             return
         for column in hits:
-            is_statement = bool(named) and _is_statement(table, row, column)
-            kept = self._statements if is_statement else self._unexplained
-            kept.append(Trace(table, column, _name(row)))
+            is_statement = bool(identities) and _is_statement(table, row, column)
+            place_counts = self._statements if is_statement else self._unexplained
+            place_counts.append(Trace(table, column, _name(row)))
 
     def read_text(self, place: str, text: str, row: str = "") -> None:
         """Looks at a text that belongs to nobody: of a file, of a log."""

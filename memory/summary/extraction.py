@@ -75,29 +75,29 @@ def extract(earlier: str, lines: Sequence[Line], limit_tokens: int = SUMMARY_TOK
     frequency = Counter(term for sentence in sentences for term in sentence.terms)
     scores = {s.place: _score(s, frequency, len(sentences)) for s in sentences}
     telling = [s for s in sentences if scores[s.place] >= _LEAST_SCORE] or sentences
-    ranked = sorted(telling, key=lambda s: (-scores[s.place], s.place))
-    chosen: list[_Sentence] = []
+    ranked_sentences = sorted(telling, key=lambda s: (-scores[s.place], s.place))
+    chosen_sentences: list[_Sentence] = []
     left = float(limit_tokens)
-    for sentence in ranked:
+    for sentence in ranked_sentences:
         cost = token_cost(f"{sentence.shown}\n")
-        if cost <= left and not any(_says_the_same(sentence, other) for other in chosen):
-            chosen.append(sentence)
+        if cost <= left and not any(_says_the_same(sentence, other) for other in chosen_sentences):
+            chosen_sentences.append(sentence)
             left -= cost
-    if not chosen and ranked:
-        return cut(ranked[0].shown, limit_tokens)
-    return "\n".join(s.shown for s in sorted(chosen, key=lambda s: s.place))
+    if not chosen_sentences and ranked_sentences:
+        return cut(ranked_sentences[0].shown, limit_tokens)
+    return "\n".join(s.shown for s in sorted(chosen_sentences, key=lambda s: s.place))
 
 
 def _sentences(earlier: str, lines: Sequence[Line]) -> Iterator[_Sentence]:
     place = 0
-    for shown in filter(None, map(str.strip, earlier.splitlines())):
-        text = _DAY.sub("", shown)
-        yield _Sentence(place, _short(shown), text, _terms(text), carried=True)
+    for visible_line in filter(None, map(str.strip, earlier.splitlines())):
+        text = _DAY.sub("", visible_line)
+        yield _Sentence(place, _short(visible_line), text, _terms(text), carried=True)
         place += 1
     for line in lines:
         for text in _split(line.text):
-            shown = "- " + transcribed([Line(line.author, text, line.day)])
-            yield _Sentence(place, shown, text, _terms(text), by_bot=line.by_bot)
+            visible_line = "- " + transcribed([Line(line.author, text, line.day)])
+            yield _Sentence(place, visible_line, text, _terms(text), by_bot=line.by_bot)
             place += 1
 
 
@@ -109,8 +109,8 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    shortened = cut(text, _LONGEST_SENTENCE)
-    return text if shortened == text else f"{shortened}…"
+    short_text = cut(text, _LONGEST_SENTENCE)
+    return text if short_text == text else f"{short_text}…"
 
 
 def _terms(text: str) -> frozenset[str]:
@@ -128,8 +128,8 @@ def _score(sentence: _Sentence, frequency: Counter[str], count: int) -> float:
     score += 0.5 if sentence.place == 0 or sentence.carried else 0.0
     if _QUESTION.search(sentence.text):
         return 0.4 * score
-    dated = bool(_DATE.search(sentence.text) or _NUMBER.search(sentence.text))
-    if sentence.by_bot and not dated and _wealth(sentence) < _LEAST_OF_BOT:
+    has_date = bool(_DATE.search(sentence.text) or _NUMBER.search(sentence.text))
+    if sentence.by_bot and not has_date and _wealth(sentence) < _LEAST_OF_BOT:
         return -1.0
     score += 4.0 if not sentence.by_bot and _REMEMBER.search(sentence.text) else 0.0
     score += 2.0 if _DECISION.search(sentence.text) else 0.0

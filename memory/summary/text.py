@@ -45,14 +45,14 @@ class Line:
 
 def batch(lines: Sequence[Line], budget_tokens: int = BATCH_TOKENS) -> tuple[Line, ...]:
     """As many of the first lines as fit; at least one, its text cut if it alone is too long."""
-    taken: list[Line] = []
+    taken_lines: list[Line] = []
     left = float(budget_tokens)
     for line in lines:
         left -= token_cost(transcribed([line]))
-        if left < 0 and taken:
+        if left < 0 and taken_lines:
             break
-        taken.append(_shortened(line, budget_tokens) if left < 0 else line)
-    return tuple(taken)
+        taken_lines.append(_shortened(line, budget_tokens) if left < 0 else line)
+    return tuple(taken_lines)
 
 
 def transcribed(lines: Iterable[Line]) -> str:
@@ -83,39 +83,43 @@ def references(
 ) -> tuple[str, ...]:
     """Ids and names of `lines` after those of the summary so far, in the order of their last
     mention; the last `MOST_REFERENCES`. `names`: whom an "@" in a text can mean."""
-    known = frozenset(names)
-    found = dict.fromkeys(earlier)
+    known_names = frozenset(names)
+    references_found = dict.fromkeys(earlier)
     for line in lines:
-        mentioned = _at_names(line.text, known)
+        mentioned_names = _at_names(line.text, known_names)
         author = [] if line.by_bot else [line.author]
-        for one in (*author, *mentioned, *_ID.findall(line.text), *line.ids):
-            if kept := as_reference(one):
-                found.pop(kept, None)
-                found[kept] = None
-    return tuple(found)[-MOST_REFERENCES:]
+        for one in (*author, *mentioned_names, *_ID.findall(line.text), *line.ids):
+            if reference := as_reference(one):
+                references_found.pop(reference, None)
+                references_found[reference] = None
+    return tuple(references_found)[-MOST_REFERENCES:]
 
 
-def _at_names(text: str, known: frozenset[str]) -> list[str]:
+def _at_names(text: str, known_names: frozenset[str]) -> list[str]:
     """The longest known name behind each "@"."""
-    found = []
-    lengths = sorted({len(name) for name in known if len(name) <= _LONGEST_AT_NAME}, reverse=True)
+    names = []
+    lengths = sorted(
+        {len(name) for name in known_names if len(name) <= _LONGEST_AT_NAME}, reverse=True
+    )
     for at in re.finditer("@", text) if lengths else ():
         rest = text[at.end() : at.end() + lengths[0]]
-        fitting = (rest[:length] for length in lengths if rest[:length] in known)
-        found += [name for name in [next(fitting, "")] if name]
-    return found
+        fitting = (rest[:length] for length in lengths if rest[:length] in known_names)
+        names += [name for name in [next(fitting, "")] if name]
+    return names
 
 
-def settled(text: str, required: Sequence[str], limit_tokens: int = SUMMARY_TOKENS) -> str:
+def settled(
+    text: str, required_references: Sequence[str], limit_tokens: int = SUMMARY_TOKENS
+) -> str:
     """`text` as it is stored: inert, at most `limit_tokens` long, and after it one line with those
-    of `required` (`references`) that it does not hold literally."""
-    told = cut(inert(storable(_REFERENCE_LINE.sub("", text)).strip()), limit_tokens)
-    missing = [one for one in dict.fromkeys(required) if not _occurs(one, told)]
+    of `required_references` (`references`) that it does not hold literally."""
+    summary = cut(inert(storable(_REFERENCE_LINE.sub("", text)).strip()), limit_tokens)
+    missing = [one for one in dict.fromkeys(required_references) if not _occurs(one, summary)]
     if not missing:
-        return told
-    chinese = has_han(told or "".join(missing))
+        return summary
+    chinese = has_han(summary or "".join(missing))
     line = f"提到：{'、'.join(missing)}" if chinese else f"References: {', '.join(missing)}"
-    return f"{told}\n{line}" if told else line
+    return f"{summary}\n{line}" if summary else line
 
 
 def without_references(content: str) -> str:

@@ -71,8 +71,8 @@ class ChatStore:
 
     async def find(self) -> int:
         """Makes chats known that only the memory knows. Returns how many."""
-        found: int = await self._rpc.call("find_chats", {}, None)
-        return found
+        count: int = await self._rpc.call("find_chats", {}, None)
+        return count
 
     async def take(self, *, a_minute: int, infos: bool, members: bool) -> tuple[TakenChat, ...]:
         """Chats to ask about that no other worker asks about for ten minutes; with `infos` those
@@ -107,8 +107,8 @@ class ChatStore:
 
     async def is_topic_group(self, chat_id: str) -> bool:
         """Whether a group is known to consist of topics."""
-        known: bool = await self._rpc.call("is_topic_group", {"p_chat_id": chat_id}, None)
-        return known
+        is_topic: bool = await self._rpc.call("is_topic_group", {"p_chat_id": chat_id}, None)
+        return is_topic
 
     async def postpone(self, chat_id: str, *, wait_s: int | None = None) -> None:
         """Asks again after `wait_s`; None: after a pause that grows with every failure."""
@@ -119,8 +119,8 @@ class ChatStore:
     ) -> MembershipChange | None:
         """The whole list of a group; whoever is not in it is out. None: later news is known."""
         params = {"p_chat_id": chat_id, "p_members": _rows(members), "p_asked_ms": asked_ms}
-        saved = await self._rpc.call("save_chat_members", params, None)
-        return MembershipChange(**saved) if saved else None
+        row = await self._rpc.call("save_chat_members", params, None)
+        return MembershipChange(**row) if row else None
 
     async def add(
         self, tenant_key: str, chat_id: str, members: Iterable[FeishuPerson], *, at_ms: int
@@ -161,8 +161,8 @@ class ChatStore:
     async def leave(self, tenant_key: str, chat_id: str, *, at_ms: int) -> bool:
         """The bot is out, or the chat is no more. Returns False if later news says otherwise."""
         params = {"p_tenant_key": tenant_key, "p_chat_id": chat_id, "p_at_ms": at_ms}
-        gone: bool = await self._rpc.call("leave_chat", params, None)
-        return gone
+        has_left: bool = await self._rpc.call("leave_chat", params, None)
+        return has_left
 
     async def begin_welcome(
         self, tenant_key: str, chat_id: str, chat_type: ChatType, *, at_ms: int
@@ -175,8 +175,8 @@ class ChatStore:
             "p_chat_type": chat_type,
             "p_at_ms": at_ms,
         }
-        owed: int | None = await self._rpc.call("begin_welcome", params, None)
-        return owed
+        owed_ms: int | None = await self._rpc.call("begin_welcome", params, None)
+        return owed_ms
 
     async def end_welcome(self, chat_id: str, for_ms: int) -> None:
         """The first words for that event were said, or cannot be."""
@@ -196,8 +196,8 @@ class ChatStore:
             "p_members": _rows(members),
             "p_at_ms": at_ms,
         }
-        changed: int = await self._rpc.call(function, params, None)
-        return changed
+        count: int = await self._rpc.call(function, params, None)
+        return count
 
 
 def _rows(members: Iterable[FeishuPerson]) -> str:

@@ -63,17 +63,17 @@ class EmbeddingStore:
         return None if rows is None else tuple(Unembedded(**row) for row in rows)
 
     async def save(
-        self, context: AgentMemoryContext, model: str, found: Sequence[tuple[Unembedded, Vector]]
+        self, context: AgentMemoryContext, model: str, vectors: Sequence[tuple[Unembedded, Vector]]
     ) -> int:
         """Keeps the embeddings of messages that are still what was embedded; returns how many."""
         rows = [
             {"id": message.id, "digest": message.digest, "embedding": as_text(vector)}
-            for message, vector in found
+            for message, vector in vectors
         ]
-        saved: int = await self._call(
+        count: int = await self._call(
             "save_embeddings", context, p_model=model, p_embeddings=json.dumps(rows)
         )
-        return saved
+        return count
 
     async def backlog(self, model: str) -> tuple[Backlog, ...] | None:
         """For operators: every conversation with messages that have no embedding of `model`."""
@@ -86,10 +86,10 @@ class EmbeddingStore:
 
     async def drop_others(self, model: str) -> int:
         """For operators: deletes the embeddings of other models; returns how many."""
-        dropped = 0
+        count = 0
         while some := await self._rpc.call("drop_other_embeddings", {"p_model": model}, None):
-            dropped += some
-        return dropped
+            count += some
+        return count
 
     async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Any:
         whose = {"p_tenant_key": context.tenant_key}
@@ -116,7 +116,7 @@ def bare(text: str) -> str:
 
     Names of speakers make every message of one person look alike. A text of nothing else stays.
     """
-    untagged = _AT_TAG.sub(" ", text)
-    names = _ADDRESSES.match(untagged)
-    said = untagged[names.end() :] if names else untagged
-    return (said.strip() or text.strip())[:_LONGEST_TEXT]
+    untagged_text = _AT_TAG.sub(" ", text)
+    names = _ADDRESSES.match(untagged_text)
+    words = untagged_text[names.end() :] if names else untagged_text
+    return (words.strip() or text.strip())[:_LONGEST_TEXT]

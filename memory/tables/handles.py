@@ -63,15 +63,16 @@ class HandleStore:
         return Touched(**await self._rpc.call("press_handle", params, presser))
 
     async def react(
-        self, message_id: str, open_id: str, tenant_key: str, *, helpful: bool, gone: bool
+        self, message_id: str, open_id: str, tenant_key: str, *, helpful: bool, is_withdrawn: bool
     ) -> TouchVerdict:
-        """For the service, since the event names no chat: a reaction, or that it is `gone`."""
+        """For the service, since the event names no chat: a reaction, or that it is
+        `is_withdrawn`."""
         params = {
             "p_message_id": message_id,
             "p_open_id": open_id,
             "p_tenant_key": tenant_key,
             "p_helpful": helpful,
-            "p_gone": gone,
+            "p_gone": is_withdrawn,
         }
         row = await self._rpc.call("note_reaction", params, None)
         verdict: TouchVerdict = row["verdict"] if row else "unknown"

@@ -101,14 +101,14 @@ class ImportStore:
         context: AgentMemoryContext | None,
         since_ms: int | None,
         until_ms: int,
-        estimated: int = 0,
+        estimate: int = 0,
     ) -> HistoryImport:
         """Begins the chat's import, or lets it reach further back and reads it again."""
         params = {
             "p_chat_type": chat_type,
             "p_since_ms": since_ms,
             "p_until_ms": until_ms,
-            "p_estimated": estimated,
+            "p_estimated": estimate,
         }
         row = await self._rpc.call("start_import", {**_of(chat), **params}, context)
         return _import(row)
@@ -171,8 +171,8 @@ class ImportStore:
         self, import_id: int, members: Mapping[str, Sequence[str]]
     ) -> HistoryImport | None:
         """Everything is read. `members`: open_id → all names known of each present member."""
-        held = {open_id: list(names) for open_id, names in members.items()}
-        row = await self._call("finish_import", import_id, p_members=as_json(held))
+        names_by_person = {open_id: list(names) for open_id, names in members.items()}
+        row = await self._call("finish_import", import_id, p_members=as_json(names_by_person))
         return _import_or_none(row)
 
     async def fail(self, import_id: int, error: str) -> HistoryImport | None:

@@ -76,7 +76,7 @@ class ItemStore:
 
         The turn `turn_id` that shows them keeps no words, once it is over.
         """
-        found = await call_as(
+        rows = await call_as(
             self._rpc,
             "list_items",
             context,
@@ -85,7 +85,7 @@ class ItemStore:
             p_limit=limit,
             p_turn_id=turn_id or None,
         )
-        return found["total"], tuple(map(_item_of, found["items"]))
+        return rows["total"], tuple(map(_item_of, rows["items"]))
 
     async def former(self, context: AgentMemoryContext) -> tuple[Former, ...]:
         """Values that facts about the subject had before those of now, the last first, as far as

@@ -137,9 +137,9 @@ class NoteStore:
 
         `turn_id` is the message it is made from: taken back, the note goes. Raises `TakenBack`.
         """
-        made = id or note_id()
+        new_id = id or note_id()
         fields = {
-            "p_note_id": made,
+            "p_note_id": new_id,
             "p_title": title,
             "p_body": body,
             "p_tags": as_json(list(tags)),
@@ -214,9 +214,9 @@ class NoteStore:
         """Deletes a note for good and returns it as it was. Raises `NoteNotFound`."""
         return _note(await self._call("delete_note", context, {"p_note_id": id}, in_chat=False))
 
-    async def share(self, context: AgentMemoryContext, id: str, *, shared: bool = True) -> Note:
+    async def share(self, context: AgentMemoryContext, id: str, *, is_shared: bool = True) -> Note:
         """Lets everyone in this chat read the note, or only its owner again."""
-        params = {"p_note_id": id, "p_share": shared}
+        params = {"p_note_id": id, "p_share": is_shared}
         return _note(await self._call("share_note", context, params))
 
     async def registry(self, context: AgentMemoryContext) -> tuple[RegisteredNote, ...]:

@@ -99,8 +99,8 @@ class Operations:
 
     async def turns(self, turn_ids: Sequence[str]) -> Mapping[str, CheckedTurn]:
         """What became of turns, by id."""
-        found = await self._call("turns_checked", p_turn_ids=json.dumps(list(turn_ids)))
-        return {turn_id: CheckedTurn(**row) for turn_id, row in found.items()}
+        rows = await self._call("turns_checked", p_turn_ids=json.dumps(list(turn_ids)))
+        return {turn_id: CheckedTurn(**row) for turn_id, row in rows.items()}
 
     async def recent(self, *, seconds: int) -> RecentTurns:
         """Turns and decisions of the last `seconds`."""
@@ -145,8 +145,8 @@ class Operations:
         """What was said of answers: counts `helpful` and `unhelpful`, and `feedback`, rows of
         `agent_feedback` with question and answer, latest first. `since` is an ISO 8601 time."""
         filters = {"p_chat_id": chat_id, "p_since": since, "p_helpful": helpful}
-        found: Mapping[str, Any] = await self._call("list_feedback", **filters, p_limit=limit)
-        return found
+        page: Mapping[str, Any] = await self._call("list_feedback", **filters, p_limit=limit)
+        return page
 
     async def working_memory(
         self, *, user_id: str | None = None, conversation_id: str | None = None, limit: int = 100
@@ -224,9 +224,11 @@ class Operations:
         Returns the rows per table. In one transaction; what the queue holds is not reached here.
         With `salt` the receipt is found again by `ReceiptStore.copy`; it names nobody.
         """
-        given = {"p_salt": salt} if salt else {}
+        salt_param = {"p_salt": salt} if salt else {}
         return dict(
-            await self._call("forget_person", p_user_id=user_id, p_tenant_key=tenant_key, **given)
+            await self._call(
+                "forget_person", p_user_id=user_id, p_tenant_key=tenant_key, **salt_param
+            )
         )
 
     async def forget_conversation(

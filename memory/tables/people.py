@@ -73,7 +73,7 @@ class PeopleStore:
         *,
         open_id: str | None = None,
         tenant_key: str | None = None,
-        unlinked: bool = False,
+        only_unlinked: bool = False,
         after: FeishuPerson | None = None,
         limit: int = 100,
     ) -> tuple[StoredPerson, ...]:
@@ -81,7 +81,7 @@ class PeopleStore:
         params = {
             "p_open_id": open_id,
             "p_tenant_key": tenant_key,
-            "p_unlinked": unlinked,
+            "p_unlinked": only_unlinked,
             "p_after_tenant": after.tenant_key if after else None,
             "p_after_open_id": after.open_id if after else None,
             "p_limit": limit,
@@ -96,10 +96,10 @@ class PeopleStore:
             for row in rows
         )
 
-    async def count(self, *, unlinked: bool = False) -> int:
+    async def count(self, *, only_unlinked: bool = False) -> int:
         """How many people there are."""
-        found: int = await self._rpc.call("count_people", {"p_unlinked": unlinked}, None)
-        return found
+        count: int = await self._rpc.call("count_people", {"p_unlinked": only_unlinked}, None)
+        return count
 
     async def link(self, person: FeishuPerson, auth_user_id: UUID) -> UUID | None:
         """Links a person to an Auth user unless they are linked already.
@@ -111,5 +111,5 @@ class PeopleStore:
             "p_open_id": person.open_id,
             "p_auth_user_id": str(auth_user_id),
         }
-        linked = await self._rpc.call("link_person", params, None)
-        return UUID(linked) if linked else None
+        user_id = await self._rpc.call("link_person", params, None)
+        return UUID(user_id) if user_id else None

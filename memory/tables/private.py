@@ -80,7 +80,7 @@ class PrivateStore:
 
     async def may_read(self, context: AgentMemoryContext, turn_id: str, chat_id: str) -> bool:
         """Whether the person, alone, may be told of the question `turn_id` of that chat."""
-        found = await call_as(
+        is_readable = await call_as(
             self._rpc,
             "said_message",
             context,
@@ -88,7 +88,7 @@ class PrivateStore:
             p_chat_id=chat_id,
             p_message_id=turn_id,
         )
-        return found is not None
+        return is_readable is not None
 
     async def offer(
         self, context: AgentMemoryContext, turn_id: str, button: NewButton, *, thread: str

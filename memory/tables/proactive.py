@@ -26,7 +26,7 @@ class ProactiveStore:
         self, context: AgentMemoryContext, message_id: str, text: str, asked_ms: int, due_ms: int
     ) -> None:
         """A question of the context's actor waits until `due_ms`, where its chat wants that."""
-        asked = datetime.fromtimestamp(asked_ms / 1000, UTC)
+        asked_at = datetime.fromtimestamp(asked_ms / 1000, UTC)
         params = {
             "p_conversation_id": context.conversation_id,
             "p_tenant_key": context.tenant_key,
@@ -35,7 +35,7 @@ class ProactiveStore:
             "p_person": context.actor_id,
             "p_message_id": message_id,
             "p_content": text,
-            "p_asked_at": f"{asked:%Y-%m-%dT%H:%M:%S}",
+            "p_asked_at": f"{asked_at:%Y-%m-%dT%H:%M:%S}",
             "p_due_ms": due_ms,
         }
         await self._rpc.call("wait_for_answer", params, None)

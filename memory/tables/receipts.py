@@ -50,10 +50,10 @@ class ReceiptStore:
 
         Another process may sign at the same time: whoever is second begins again at the new end.
         """
-        signed: list[Receipt] = []
+        signed_receipts: list[Receipt] = []
         while (waiting := await self._call("receipts_to_sign", p_limit=_PAGE))["drafts"]:
-            signed += await self._append(waiting, key)
-        return tuple(signed)
+            signed_receipts += await self._append(waiting, key)
+        return tuple(signed_receipts)
 
     async def copy(self, salt: str) -> Copy | None:
         """The signed receipt that a deletion drafted with this salt."""
@@ -100,7 +100,7 @@ class ReceiptStore:
         self, waiting: Mapping[str, Any], key: Ed25519PrivateKey
     ) -> tuple[Receipt, ...]:
         number, previous = waiting["number"], waiting["hash"] or GENESIS
-        kept: list[Receipt] = []
+        receipts: list[Receipt] = []
         for draft in waiting["drafts"]:
             receipt = seal(draft["draft"], number=number + 1, previous=previous, key=key)
             params = {
@@ -111,9 +111,9 @@ class ReceiptStore:
             }
             if not await self._call("keep_receipt", **params):
                 break
-            kept.append(receipt)
+            receipts.append(receipt)
             number, previous = receipt.number, receipt.hash
-        return tuple(kept)
+        return tuple(receipts)
 
     async def _call(self, function: str, **params: object) -> Any:
         return await self._rpc.call(function, params, None)

@@ -82,10 +82,10 @@ class SaidStore:
 
     async def elsewhere(self, messages: Sequence[str]) -> Elsewhere | None:
         """Where the author of these messages said the same in a chat that they can read."""
-        found = await self._rpc.call(
+        row = await self._rpc.call(
             "said_elsewhere", {"p_messages": json.dumps(list(messages))}, None
         )
-        return Elsewhere(found["person"], tuple(found["chats"])) if found else None
+        return Elsewhere(row["person"], tuple(row["chats"])) if row else None
 
     async def forget_in_chat(self, chat_id: str, open_id: str) -> None:
         """Deletes what was said by and to a person in a chat; their notes stay."""

@@ -153,7 +153,7 @@ class UserTokenStore:
         place: AskPlace,
     ) -> None:
         """Asks for `scopes`; what was asked for before is no more."""
-        sealed = self._sealer.seal(person, "device", json.dumps([device.code, device.link]))
+        ciphertext = self._sealer.seal(person, "device", json.dumps([device.code, device.link]))
         await self._call(
             person,
             "ask_user",
@@ -163,7 +163,7 @@ class UserTokenStore:
             p_interval_s=interval_s,
             p_place=as_json(asdict(place)),
             p_key=self._sealer.name,
-            p_sealed=sealed,
+            p_sealed=ciphertext,
         )
 
     async def device(self, person: FeishuPerson, ask: Ask) -> DeviceCode | None:
@@ -192,8 +192,8 @@ class UserTokenStore:
 
     async def connect(self, person: FeishuPerson, ask: str, tokens: TokenPair) -> bool:
         """Keeps what they granted. False, and nothing is kept: it was not asked for any more."""
-        given = self._sealed(person, tokens)
-        return bool(await self._call(person, "connect_user", p_ask=ask, **given))
+        sealed_tokens = self._sealed(person, tokens)
+        return bool(await self._call(person, "connect_user", p_ask=ask, **sealed_tokens))
 
     async def close_ask(self, person: FeishuPerson, ask: str) -> None:
         """They know what came of it."""
@@ -203,35 +203,35 @@ class UserTokenStore:
         self, person: FeishuPerson, holder: str, *, stale_s: int = STALE_S
     ) -> Access | RefreshTurn | Nothing:
         """Their access token; or whose turn it is to refresh it, that of `holder` or another's."""
-        given = await self._call(
+        sealed_tokens = await self._call(
             person, "use_user_token", p_holder=holder, p_least_s=_LEAST_S, p_stale_s=stale_s
         )
-        state = given["state"]
+        state = sealed_tokens["state"]
         if state == "wait":
             return RefreshTurn()
         if state not in ("fresh", "yours"):
-            return Nothing(given["why"] or "")
+            return Nothing(sealed_tokens["why"] or "")
         kind: SealedKind = "access" if state == "fresh" else "refresh"
         try:
-            token = self._sealer.open(person, kind, given["key"], given["sealed"])
+            token = self._sealer.open(person, kind, sealed_tokens["key"], sealed_tokens["sealed"])
         except SealBroken:  # the key is not at hand, and may be again
             if state == "yours":
                 await self.end_refresh(person, holder, "")
             return Nothing("lost")
         if state == "fresh":
-            return Access(token, _scopes(given["scopes"]), given["until_ms"])
+            return Access(token, _scopes(sealed_tokens["scopes"]), sealed_tokens["until_ms"])
         return RefreshTurn(token)
 
     async def keep_refreshed(self, person: FeishuPerson, holder: str, tokens: TokenPair) -> bool:
         """Keeps what `holder` got. False, and nothing is kept: it is not theirs any more."""
-        given = self._sealed(person, tokens)
-        return bool(await self._call(person, "keep_refreshed", p_holder=holder, **given))
+        sealed_tokens = self._sealed(person, tokens)
+        return bool(await self._call(person, "keep_refreshed", p_holder=holder, **sealed_tokens))
 
     async def end_refresh(
-        self, person: FeishuPerson, holder: str, ended: Ended | Literal[""]
+        self, person: FeishuPerson, holder: str, outcome: Ended | Literal[""]
     ) -> None:
-        """`holder` got nothing; `ended` "": the refresh token was certainly not used."""
-        await self._call(person, "end_refresh", p_holder=holder, p_ended=ended)
+        """`holder` got nothing; `outcome` "": the refresh token was certainly not used."""
+        await self._call(person, "end_refresh", p_holder=holder, p_ended=outcome)
 
     async def spend(self, person: FeishuPerson, access: Access) -> None:
         """Feishu does not take that access token any more."""
@@ -279,8 +279,8 @@ class UserTokenStore:
 
     async def count(self) -> tuple[int, int]:
         """How many people are connected, and how many of them with another key than today's."""
-        counted = await self._rpc.call("count_user_tokens", {"p_key": self._sealer.name}, None)
-        return int(counted["connected"]), int(counted["other_key"])
+        row = await self._rpc.call("count_user_tokens", {"p_key": self._sealer.name}, None)
+        return int(row["connected"]), int(row["other_key"])
 
     def _sealed(self, person: FeishuPerson, tokens: TokenPair) -> dict[str, object]:
         refresh = self._sealer.seal(person, "refresh", tokens.refresh) if tokens.refresh else None
@@ -293,17 +293,17 @@ class UserTokenStore:
             "p_refresh_s": tokens.refresh_s if refresh else None,
         }
 
-    def _anew(self, person: FeishuPerson, kind: SealedKind, key: str, sealed: str) -> str:
-        return self._sealer.seal(person, kind, self._sealer.open(person, kind, key, sealed))
+    def _anew(self, person: FeishuPerson, kind: SealedKind, key: str, ciphertext: str) -> str:
+        return self._sealer.seal(person, kind, self._sealer.open(person, kind, key, ciphertext))
 
     async def _seal(self, person: FeishuPerson, kind: SealedKind) -> str | None:
-        found: str | None = await self._call(person, "get_user_seal", p_kind=kind)
-        return found
+        seal: str | None = await self._call(person, "get_user_seal", p_kind=kind)
+        return seal
 
     async def _opened(self, person: FeishuPerson, kind: SealedKind, key: str) -> str | None:
-        sealed = await self._seal(person, kind)
+        ciphertext = await self._seal(person, kind)
         try:
-            return self._sealer.open(person, kind, key, sealed) if sealed else None
+            return self._sealer.open(person, kind, key, ciphertext) if ciphertext else None
         except SealBroken:
             return None
 

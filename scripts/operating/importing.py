@@ -222,7 +222,7 @@ class _Errand:
             context=None,
             since_ms=since_ms,
             until_ms=until_ms,
-            estimated=expected.messages,
+            estimate=expected.messages,
         )
         if found.state == "removing":
             raise NotDone(Sentence("it is being removed: wait for its end", "正在移除：请等它结束"))

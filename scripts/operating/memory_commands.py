@@ -226,7 +226,7 @@ class AuthOutcome:
 
 async def link_users(desk: OperatorDesk, given: argparse.Namespace) -> int:
     """Gives everybody their Auth user; status 1 when somebody could not be linked."""
-    total = await desk.people.count(unlinked=not given.all)
+    total = await desk.people.count(only_unlinked=not given.all)
     async with _open_auth(desk.settings) as users:
         with progress("people", total) as step:
             linker = Linker(desk.people, users)

@@ -71,9 +71,13 @@ async def test_an_answer_that_was_being_made_of_the_old_text_is_not_stored(
     await edit(memory, bob, notices, NEW)
 
     given = [f"om_{OLD}_{alice.chat_id}"]
-    state, _ = await memory.record_reply(bob, turn_id=late, cards=["In Ostermark."], given=given)
+    state, _ = await memory.record_reply(
+        bob, turn_id=late, cards=["In Ostermark."], source_ids=given
+    )
     assert state == "open"
     assert (await asked(memory, bob, late))[:1] == [NEW]
-    state, _ = await memory.record_reply(bob, turn_id=late, cards=["In Westermark."], given=given)
+    state, _ = await memory.record_reply(
+        bob, turn_id=late, cards=["In Westermark."], source_ids=given
+    )
     await deliver(memory, bob, late, ["In Westermark."])
     assert state == "pending"

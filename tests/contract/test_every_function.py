@@ -126,7 +126,10 @@ async def test_what_a_person_said_and_what_became_of_it(backend: Backend, group:
             turn_id, alice.chat_id, "Whose port?", "Whose port?", by_turn="om_other"
         )
         assert await handles.press(touch) == Touched("unknown")
-        assert await handles.react("om_none", "ou_none", "t", helpful=True, gone=False) == "unknown"
+        assert (
+            await handles.react("om_none", "ou_none", "t", helpful=True, is_withdrawn=False)
+            == "unknown"
+        )
         assert await buttons.pending(alice, event_id="press") is None
         await buttons.release_share("om_none")
         asked = {"p_message_id": "om_none", "p_tenant_key": "t", "p_operator_id": "ou_none"}

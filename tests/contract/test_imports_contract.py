@@ -256,7 +256,7 @@ async def test_a_message_taken_back_goes_and_stays_away_with_the_answer_that_tol
         turn_id=history.group.message("asked"),
         cards=["A walrus, Gustav."],
         means=ANSWERED,
-        given=found.ids,
+        source_ids=found.ids,
     )
 
     await history.memory.take_back(said.message_id, history.chat[1])
@@ -285,7 +285,7 @@ async def test_a_removed_import_leaves_nothing_and_can_be_made_again(history: Hi
         turn_id=history.group.message("asked"),
         cards=["Gustav."],
         means=ANSWERED,
-        given=found[0].ids,
+        source_ids=found[0].ids,
     )
 
     await history.imports.remove(history.chat, None)

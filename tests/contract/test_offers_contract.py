@@ -214,7 +214,9 @@ async def test_who_was_given_a_private_answer_is_found_after_that_went_with_its_
     ):
         if turn_id == later:
             await memory.open_turn(p2p, turn_id=later, content="And again?")
-        await memory.record_reply(place, turn_id=turn_id, cards=["It is hunter2."], given=[given])
+        await memory.record_reply(
+            place, turn_id=turn_id, cards=["It is hunter2."], source_ids=[given]
+        )
         await deliver(memory, place, turn_id, ["It is hunter2."])
 
     await scene.take_back()

@@ -139,8 +139,8 @@ async def test_people_are_listed_page_by_page_linked_or_not(
     first = FeishuPerson(tenant, "ou_0")
     await people.link(first, first.auth_user_id)
 
-    page = await people.listed(tenant_key=tenant, unlinked=True, limit=2)
-    rest = await people.listed(tenant_key=tenant, unlinked=True, after=page[-1].person)
+    page = await people.listed(tenant_key=tenant, only_unlinked=True, limit=2)
+    rest = await people.listed(tenant_key=tenant, only_unlinked=True, after=page[-1].person)
 
     assert [one.person.open_id for one in page + rest] == ["ou_1", "ou_2", "ou_3", "ou_4"]
 

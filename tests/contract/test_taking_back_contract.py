@@ -66,7 +66,7 @@ class Scene:
             cards=[answer],
             tool_calls=[call],
             buttons=[button],
-            given=given,
+            source_ids=given,
         )
         card = f"{turn_id}_card"
         await self.memory.mark_sent(
@@ -199,7 +199,7 @@ async def test_what_was_asked_by_its_buttons_goes_and_so_does_what_tools_told(
     await scene.memory.open_turn(alice, turn_id=later, content="and my facts?")
     call = {"name": "read_working_memory", "arguments": {}, "result": scene.word, "ok": True}
     await scene.memory.record_reply(
-        alice, turn_id=later, cards=["None."], tool_calls=[call], given=[turn_id]
+        alice, turn_id=later, cards=["None."], tool_calls=[call], source_ids=[turn_id]
     )
     await scene.memory.mark_sent(
         alice, turn_id=later, chunk=0, content="None.", message_id=f"{later}_card"
@@ -506,7 +506,7 @@ async def test_an_answer_that_tells_a_message_of_its_prompt_in_other_words_goes_
     for who, given in (("bob", [source, other]), ("dora", [other])):
         context, question = group.turn(who, thread=who), group.message(who)
         await scene.memory.open_turn(context, turn_id=question, content=asked)
-        await scene.memory.record_reply(context, turn_id=question, cards=[told], given=given)
+        await scene.memory.record_reply(context, turn_id=question, cards=[told], source_ids=given)
         await scene.memory.mark_sent(
             context, turn_id=question, chunk=0, content=told, message_id=f"{question}_card"
         )
@@ -535,7 +535,7 @@ async def test_talk_that_nobody_addressed_to_the_bot_counts_too(
         [group.chat(), said, group.person("alice")],
     )
     await scene.memory.open_turn(bob, turn_id=question, content="Who do we buy from?")
-    await scene.memory.record_reply(bob, turn_id=question, cards=["From Acme."], given=[said])
+    await scene.memory.record_reply(bob, turn_id=question, cards=["From Acme."], source_ids=[said])
     await scene.memory.mark_sent(
         bob, turn_id=question, chunk=0, content="From Acme.", message_id=f"{question}_card"
     )
@@ -576,7 +576,7 @@ async def test_an_answer_is_made_again_when_its_prompt_held_what_was_taken_back_
 
     button = NewButton("More?", "follow_up", {"text": "More?"}, "group", 60)
     state, stored = await scene.memory.record_reply(
-        bob, turn_id=question, cards=["From Acme."], buttons=[button], given=[source]
+        bob, turn_id=question, cards=["From Acme."], buttons=[button], source_ids=[source]
     )
     assert (state, stored) == ("open", ())
     state, stored = await scene.memory.record_reply(bob, turn_id=question, cards=["I do not know."])
@@ -592,7 +592,7 @@ async def test_an_answer_is_made_again_when_an_answer_in_its_prompt_went_meanwhi
     await scene.memory.take_back(source, group.chat())
 
     state, stored = await scene.memory.record_reply(
-        bob, turn_id=question, cards=["From Acme."], given=[f"{source}_card"]
+        bob, turn_id=question, cards=["From Acme."], source_ids=[f"{source}_card"]
     )
 
     assert (state, stored) == ("open", ())
@@ -613,7 +613,7 @@ async def test_what_only_a_picture_told_goes_at_second_hand(
     told = group.message("told"), group.message("other")
     for message, answer in zip(told, ("A calathea.", "I am not sure."), strict=True):
         await scene.memory.open_turn(bob, turn_id=message, content="And what was it?")
-        await scene.memory.record_reply(bob, turn_id=message, cards=[answer], given=[question])
+        await scene.memory.record_reply(bob, turn_id=message, cards=[answer], source_ids=[question])
         await scene.memory.mark_sent(
             bob, turn_id=message, chunk=0, content=answer, message_id=f"{message}_card"
         )
@@ -647,7 +647,7 @@ async def test_a_card_that_tells_it_and_is_not_sent_yet_is_not_sent(
     await scene.turn(group.turn("alice", thread="a"), source, f"Use the key {scene.word}", "Ok.")
     await scene.memory.open_turn(bob, turn_id=question, content="What do we use?")
     await scene.memory.record_reply(
-        bob, turn_id=question, cards=[f"Use the key {scene.word}"], given=[source]
+        bob, turn_id=question, cards=[f"Use the key {scene.word}"], source_ids=[source]
     )
 
     await scene.memory.take_back(source, group.chat())
@@ -675,7 +675,7 @@ async def test_a_file_that_is_made_of_it_goes_too(scene: Scene, group: Group) ->
         cards=["Here it is."],
         files=[{"content": "[file: it.csv]", "file": file}],
         tool_calls=[call],
-        given=[source],
+        source_ids=[source],
     )
     for chunk, content in enumerate(("Here it is.", "[file: it.csv]")):
         await scene.memory.mark_sent(
@@ -709,7 +709,7 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
     plan = Plan(told, at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
     await TimerStore(scene.rpc).set(bob, question, plan)
     given = {"second hand": [f"{between}_card"], "never given": []}.get(how, [source])
-    await scene.memory.record_reply(bob, turn_id=question, cards=["Kept."], given=given)
+    await scene.memory.record_reply(bob, turn_id=question, cards=["Kept."], source_ids=given)
     await scene.memory.mark_sent(
         bob, turn_id=question, chunk=0, content="Kept.", message_id=f"{question}_card"
     )

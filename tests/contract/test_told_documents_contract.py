@@ -28,7 +28,7 @@ async def rpc(backend: Backend) -> AsyncIterator[Rpc]:
 async def answered(
     rpc: Rpc, here: AgentMemoryContext, turn: str, answer: str, given: Sequence[str] = ()
 ) -> None:
-    await MemoryStore(rpc).record_reply(here, turn_id=turn, cards=[answer], given=given)
+    await MemoryStore(rpc).record_reply(here, turn_id=turn, cards=[answer], source_ids=given)
     message_id = f"{turn}_card"
     await MemoryStore(rpc).mark_sent(
         here, turn_id=turn, chunk=0, content=answer, message_id=message_id

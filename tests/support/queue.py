@@ -73,7 +73,7 @@ async def working(
             concurrency=concurrency,
             in_hand=in_hand,
             grace_s=grace_s,
-            fallen=fallen,
+            fallen_event=fallen,
             clock=clock,
         )
         task = asyncio.create_task(consumer.work(stop))

@@ -101,7 +101,7 @@ FURTHER: dict[str, Read] = {
     "a name": lambda text: AskerExchange(f"@{text}", names={"ou_bob": text}).own,
     "an answer": lambda text: answer_parts(text, ()),
     "an answer of names": lambda text: markup.model_text(text, {"ou_ann": text[:50]}),
-    "a comment": lambda text: replies_of(text, "ou_ann", shortened="…"),
+    "a comment": lambda text: replies_of(text, "ou_ann", note="…"),
     "a section": lambda text: parted([Section("", 0, text)]),
     "a pending action": lambda text: question(
         "desk__run", {"text": text, text[:9]: [text]}, {}, PROMPT

@@ -231,8 +231,8 @@ def names_no_object(words: str) -> bool:
     """True for “remind us at nine”, “save this file”: what it is about was said or shown before."""
     left = _GENERIC_OBJECTS_HAN.sub(" ", _GENERIC_HAN.sub(" ", _POINTS_BACK.sub(" ", words)))
     han = set("".join(_HAN.findall(left)))
-    named = {word for word in content_words(_HAN.sub(" ", left)) if not word.isdigit()}
-    return han <= _STOP_HAN and named <= _GENERIC_OBJECTS
+    named_words = {word for word in content_words(_HAN.sub(" ", left)) if not word.isdigit()}
+    return han <= _STOP_HAN and named_words <= _GENERIC_OBJECTS
 
 
 def points_at_item(words: str) -> bool:
@@ -289,8 +289,8 @@ def same_script(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def unsaid_numbers(thing: str, words: str) -> bool:
     """True if `thing` has a number of three digits or more that `words` lack, and not as a date."""
-    said = words.replace(",", "").replace(" ", "")
-    return any(number not in said for number in _LONG_NUMBER.findall(_DATE.sub(" ", thing)))
+    plain_words = words.replace(",", "").replace(" ", "")
+    return any(number not in plain_words for number in _LONG_NUMBER.findall(_DATE.sub(" ", thing)))
 
 
 def _stem(word: str) -> str:
@@ -303,10 +303,10 @@ def _stem(word: str) -> str:
 
 def _numbers(text: str) -> frozenset[int]:
     """The whole numbers in `text`, months by name among them."""
-    found = {int(digits) for digits in re.findall(r"\d{1,9}", text)}
-    found |= {value for run in _HAN_NUMBER.findall(text) if (value := number(run)) is not None}
+    numbers = {int(digits) for digits in re.findall(r"\d{1,9}", text)}
+    numbers |= {value for run in _HAN_NUMBER.findall(text) if (value := number(run)) is not None}
     months = re.findall(r"[a-z]+", text.casefold())
-    return frozenset(found | {_MONTHS[one[:3]] for one in months if one[:3] in _MONTHS})
+    return frozenset(numbers | {_MONTHS[one[:3]] for one in months if one[:3] in _MONTHS})
 
 
 def _compact(text: str) -> str:

@@ -109,14 +109,14 @@ def exchange_of(
     The asker's earlier message belongs to it if the bot answered it with a question and the asker
     has said nothing since: then `question` fills in what was missing.
     """
-    before = asked = ""
+    before = question_before = ""
     for message, reply in pairwise(earlier):
         if message.role != "user" or message.actor_id != asker:
             continue
-        before, asked = (message.content, reply.content) if _asks(reply) else ("", "")
+        before, question_before = (message.content, reply.content) if _asks(reply) else ("", "")
     if earlier and earlier[-1].role == "user" and earlier[-1].actor_id == asker:
-        before = asked = ""
-    return AskerExchange(question, before, asked, names or {}, material)
+        before = question_before = ""
+    return AskerExchange(question, before, question_before, names or {}, material)
 
 
 def authorises(
@@ -146,15 +146,15 @@ def authorises(
             return wants(own, DELETE, CHANGE) and (by_day or _names_item(exchange, target))
         case "forget_fact":
             key = str(arguments.get("key", ""))
-            named = _names_item(exchange, f"{key} {target}")
-            return wants(own, DELETE, CHANGE) and (named or _names_foreign_key(exchange, key))
+            names_item = _names_item(exchange, f"{key} {target}")
+            return wants(own, DELETE, CHANGE) and (names_item or _names_foreign_key(exchange, key))
         case "share_note" if arguments.get("shared", True):
             return True  # the tool itself asks the owner
         case "share_note":
             return wants(own, DELETE, SHARING) and _names_item(exchange, target)
         case "update_note":
-            asked = wants(own, CHANGE, WRITE, REMEMBER, DELETE, REMIND)
-            return asked and _names_note_change(exchange, arguments, target, content)
+            is_request = wants(own, CHANGE, WRITE, REMEMBER, DELETE, REMIND)
+            return is_request and _names_note_change(exchange, arguments, target, content)
         case "create_note":
             return _authorises_note(exchange, arguments)
         case "update_working_memory":
@@ -181,13 +181,13 @@ def _authorises_changed_reminder(
     exchange: AskerExchange, arguments: Mapping[str, Any], target: str
 ) -> bool:
     clauses = [one for one in orders(exchange.own) if wants(one, CHANGE, REMIND, DELETE, SETS_TIME)]
-    changed = str(arguments.get("text") or "")
+    new_text = str(arguments.get("text") or "")
     return (
         bool(clauses)
         and _names_recipients(exchange, arguments, clauses)
         and _says_how_often(exchange, arguments)
-        and (_names_item(exchange, target) or bool(changed))
-        and _names(exchange, changed)
+        and (_names_item(exchange, target) or bool(new_text))
+        and _names(exchange, new_text)
     )
 
 
@@ -203,9 +203,9 @@ def _names_note_change(
 ) -> bool:
     """True if the asker names the note, and what is new in it."""
     change = {key: value for key, value in arguments.items() if key != "note_id"}
-    added = content_words(" ".join(_texts(change))) - content_words(content)
-    given = all(is_said(text, exchange.named) for text in _texts(change))
-    return _names_item(exchange, title) and (given or _names_words(exchange, added))
+    added_words = content_words(" ".join(_texts(change))) - content_words(content)
+    all_said = all(is_said(text, exchange.named) for text in _texts(change))
+    return _names_item(exchange, title) and (all_said or _names_words(exchange, added_words))
 
 
 def _authorises_fact(exchange: AskerExchange, key: str, value: Any) -> bool:
@@ -222,8 +222,8 @@ def _authorises_fact(exchange: AskerExchange, key: str, value: Any) -> bool:
 
 def _gives(exchange: AskerExchange, value: str) -> bool:
     """True if the asker wrote this value to the letter, or mentioned a person of this name."""
-    mentioned = value in exchange.names.values() and f"@{value}" in exchange.question
-    return mentioned or is_said(value, exchange.named)
+    is_mentioned = value in exchange.names.values() and f"@{value}" in exchange.question
+    return is_mentioned or is_said(value, exchange.named)
 
 
 def _facts(arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -242,14 +242,14 @@ def _names_recipients(
 ) -> bool:
     """True if the asker names everyone whom the reminder is for. Everybody has to be named in the
     request itself, or in the answer to the bot's question."""
-    addressed = "\n".join([*clauses, exchange.question if exchange.before else ""])
-    said = f"{exchange.before}\n{exchange.question}".casefold()
+    addressed_words = "\n".join([*clauses, exchange.question if exchange.before else ""])
+    asker_words = f"{exchange.before}\n{exchange.question}".casefold()
     return all(
         means_asker(name)
         or (
-            bool(EVERYBODY.search(addressed))
+            bool(EVERYBODY.search(addressed_words))
             if means_everybody(name)
-            else exchange.names.get(name, name).strip("@ ").casefold() in said
+            else exchange.names.get(name, name).strip("@ ").casefold() in asker_words
         )
         for name in arguments.get("for_whom") or ()
     )
@@ -274,30 +274,30 @@ def _names_item(exchange: AskerExchange, item: str) -> bool:
     """True if the asker names the stored item by a word of it, or points at one: “that note”, or
     the number of one that the bot listed. An item without words cannot be named."""
     words, own = content_words(item), exchange.own
-    named = words & content_words(exchange.named)
+    named_words = words & content_words(exchange.named)
     if picks_by_number(exchange.question) and words & content_words(exchange.asked):
         return True
-    return not words or bool(named) or points_at_item(own) or names_no_object(own)
+    return not words or bool(named_words) or points_at_item(own) or names_no_object(own)
 
 
 def _names_foreign_key(exchange: AskerExchange, key: str) -> bool:
     """True if a request to forget cannot be compared with the key of the fact, because models keep
     English keys for people who write Chinese."""
-    said = content_words(exchange.named)
+    asker_words = content_words(exchange.named)
     asks = bool(FORGETS_FACT.search(exchange.own)) and not exchange.material
-    return asks and not same_script(content_words(key), said)
+    return asks and not same_script(content_words(key), asker_words)
 
 
 def _names_words(exchange: AskerExchange, words: frozenset[str]) -> bool:
-    shared = words & content_words(exchange.named)
-    return len(shared) >= len(words) * _LEAST_SHARE or names_no_object(exchange.own)
+    shared_words = words & content_words(exchange.named)
+    return len(shared_words) >= len(words) * _LEAST_SHARE or names_no_object(exchange.own)
 
 
-def _states(exchange: AskerExchange, kept: str) -> bool:
+def _states(exchange: AskerExchange, fact_text: str) -> bool:
     """True if the asker said what is kept: half of its words, and every number."""
-    words, said = content_words(kept), content_words(exchange.own)
+    words, asker_words = content_words(fact_text), content_words(exchange.own)
     numbers = {word for word in words if any(c.isdigit() for c in word)}
-    return len(words & said) >= max(1, len(words) * _STATED_SHARE) and numbers <= said
+    return len(words & asker_words) >= max(1, len(words) * _STATED_SHARE) and numbers <= asker_words
 
 
 def _texts(value: Any) -> Iterator[str]:

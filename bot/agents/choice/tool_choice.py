@@ -42,10 +42,10 @@ def groups_for(prompt: Prompt, specialists: Collection[str] = ()) -> frozenset[G
 
     A longer conversation never needs less, so that tools are only added while one goes on.
     """
-    asked = _called_for(prompt.question, specialists) | _understood_offline(prompt)
+    groups = _called_for(prompt.question, specialists) | _understood_offline(prompt)
     of_others = [one.content for one in prompt.history if not one.stays]
-    if not asked and _POINTS.search(prompt.question):
-        asked = _called_for("\n".join((*of_others, prompt.transcript)), specialists)
+    if not groups and _POINTS.search(prompt.question):
+        groups = _called_for("\n".join((*of_others, prompt.transcript)), specialists)
     earlier: set[Group] = {"notes"} if prompt.registry else set()
     for one in (one for one in prompt.history if one.stays):
         words_of_people = one.role == "user"
@@ -53,7 +53,7 @@ def groups_for(prompt: Prompt, specialists: Collection[str] = ()) -> frozenset[G
         earlier |= _used(one.content, [exchange.name for exchange in one.exchanges])
     if any(name not in SPECIALISTS for name in specialists):
         earlier.add("specialists")
-    return frozenset(asked | earlier)
+    return frozenset(groups | earlier)
 
 
 def _called_for(text: str, specialists: Iterable[str], *, hints: bool = True) -> frozenset[Group]:
@@ -87,6 +87,6 @@ def _understood_offline(prompt: Prompt) -> set[Group]:
     return groups
 
 
-def _used(text: str, called: Collection[str]) -> set[Group]:
+def _used(text: str, called_names: Collection[str]) -> set[Group]:
     """The groups of tools that were called for an answer, or that its tool context names."""
-    return {group for name, group in GROUP_OF.items() if name in called or name in text}
+    return {group for name, group in GROUP_OF.items() if name in called_names or name in text}

@@ -54,24 +54,24 @@ def _cue(*alternatives: str) -> ToolCue:
 
 def _branches(pattern: str) -> list[str]:
     """The alternatives of a pattern that stand in no group and no set."""
-    found, depth = [""], 0
+    branches, depth = [""], 0
     for part in re.findall(r"\\.|\[[^\]]*\]|.", pattern):
         depth += {"(": 1, ")": -1}.get(part, 0)
         if part == "|" and not depth:
-            found.append("")
+            branches.append("")
         else:
-            found[-1] += part
-    return found
+            branches[-1] += part
+    return branches
 
 
 def _pattern(branches: Iterable[str]) -> re.Pattern[str]:
     """Any of the branches. That a word begins is asked once for all that say so: most places of a
     text are ruled out by it."""
-    known = list(branches)
-    words = [branch[2:] for branch in known if branch.startswith(r"\b")]
-    others = [branch for branch in known if not branch.startswith(r"\b")]
-    begun = [rf"\b(?:{'|'.join(words)})"] if words else []
-    return re.compile("|".join([*begun, *others]) or r"(?!)")
+    all_branches = list(branches)
+    words = [branch[2:] for branch in all_branches if branch.startswith(r"\b")]
+    others = [branch for branch in all_branches if not branch.startswith(r"\b")]
+    word_starts = [rf"\b(?:{'|'.join(words)})"] if words else []
+    return re.compile("|".join([*word_starts, *others]) or r"(?!)")
 
 
 _NEVER = _cue()

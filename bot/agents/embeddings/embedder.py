@@ -109,13 +109,13 @@ class Embedder:
 
         Raises `EmbeddingFailed`, `EmbeddingRefused` when the request itself was not taken.
         """
-        given = [self._inputs.passage(text) for text in texts]
-        return await self._ask("messages", given, _BATCH_WITHIN_S)
+        inputs = [self._inputs.passage(text) for text in texts]
+        return await self._ask("messages", inputs, _BATCH_WITHIN_S)
 
     async def of_questions(self, texts: Sequence[str]) -> list[Likeness]:
         """The likenesses of at most 64 questions. Raises as `of_messages` does."""
-        given = [self._inputs.question(bare(text)) for text in texts]
-        vectors = await self._ask("question", given, _BATCH_WITHIN_S)
+        inputs = [self._inputs.question(bare(text)) for text in texts]
+        vectors = await self._ask("question", inputs, _BATCH_WITHIN_S)
         return [Likeness(self.name, as_text(vector), self.weight) for vector in vectors]
 
     async def likeness(self, question: str) -> Likeness | None:
@@ -131,21 +131,21 @@ class Embedder:
         return self.is_away
 
     async def _likeness(self, question: str) -> Likeness | None:
-        started, was_away = time.monotonic(), self.is_away
+        start_s, was_away = time.monotonic(), self.is_away
         try:
-            given = [self._inputs.question(bare(question))]
-            [vector] = await self._ask("question", given, self._question_within_s)
-            found = Likeness(self.name, as_text(vector), self.weight)
+            inputs = [self._inputs.question(bare(question))]
+            [vector] = await self._ask("question", inputs, self._question_within_s)
+            likeness = Likeness(self.name, as_text(vector), self.weight)
         except ValueError:
             _failed("no_direction")
             log.warning("embedding.unavailable", reason="no_direction")
-            found = None
+            likeness = None
         except EmbeddingFailed as exc:
             log.warning("embedding.unavailable", reason=exc.reason)
             self._note(is_well=isinstance(exc, EmbeddingRefused), was_away=was_away)
             return None
-        self._note(is_well=time.monotonic() - started < SLOW_EMBEDDING_S, was_away=was_away)
-        return found
+        self._note(is_well=time.monotonic() - start_s < SLOW_EMBEDDING_S, was_away=was_away)
+        return likeness
 
     def _note(self, *, is_well: bool, was_away: bool) -> None:
         """Notes how the model answered a question, which began while it `was_away` or not."""
@@ -177,9 +177,9 @@ class Embedder:
 
 def _vectors(answer: Any) -> list[Vector]:
     """The vectors in their order; some servers answer with an error and status 200."""
-    given = (answer.get("data") if isinstance(answer, dict) else None) or ()
+    rows = (answer.get("data") if isinstance(answer, dict) else None) or ()
     try:
-        return [one["embedding"] for one in sorted(given, key=lambda one: one["index"])]
+        return [one["embedding"] for one in sorted(rows, key=lambda one: one["index"])]
     except (KeyError, TypeError) as exc:
         raise _failed("malformed") from exc
 
@@ -208,8 +208,8 @@ def _failed(reason: str) -> EmbeddingFailed:
 class QuestionVector:
     """The likeness of one question, asked for beside other work."""
 
-    def __init__(self, asked: asyncio.Task[Likeness | None]) -> None:
-        self._asked = asked
+    def __init__(self, task: asyncio.Task[Likeness | None]) -> None:
+        self._asked = task
 
     async def likeness(self, question: str) -> Likeness | None:
         """As `Likens` has it; it is the question that was asked."""
@@ -224,11 +224,11 @@ def asked_beside(embedder: Embedder | None, question: str) -> Iterator[QuestionV
     if embedder is None or embedder.tries_if_away(question):
         yield None
         return
-    asked = asyncio.create_task(embedder.likeness(question))
+    task = asyncio.create_task(embedder.likeness(question))
     try:
-        yield QuestionVector(asked)
+        yield QuestionVector(task)
     finally:
-        asked.cancel()
+        task.cancel()
 
 
 def _name(model: str, dimensions: int, inputs: EmbeddingInputs) -> str:
@@ -282,13 +282,13 @@ async def find(
     """`MemoryStore.find`, by meaning too where there is an embedder that answers in time. What a
     command showed, such as the settings, is nothing that was said."""
     likeness = await embedder.likeness(query) if embedder else None
-    wanted = k + COMMANDS_AMONG
+    result_count = k + COMMANDS_AMONG
     hits = await store.find(
         context,
         query,
         now=now,
         scope=scope,
-        k=wanted,
+        k=result_count,
         before_id=before_id,
         likeness=likeness,
         newest_too=newest_too,
@@ -298,6 +298,6 @@ async def find(
 
 def said(hits: Sequence[Passage], k: int) -> tuple[Passage, ...]:
     """The first `k` of `hits` without what commands showed; they are noted as sources."""
-    found = tuple(one for one in hits if not parse(one.question))[:k]
-    note_sources(source for passage in found for source in passage.ids)
-    return found
+    passages = tuple(one for one in hits if not parse(one.question))[:k]
+    note_sources(source for passage in passages for source in passage.ids)
+    return passages

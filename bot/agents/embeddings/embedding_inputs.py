@@ -69,5 +69,5 @@ def _set_or_usual(prefix: str, usual: str) -> str:
 
 def _usual(model: str) -> tuple[str, str]:
     name = model.lower()
-    found = ((question, passage) for part, question, passage in _USUAL if part in name)
-    return next(found, ("", ""))
+    prefixes = ((question, passage) for part, question, passage in _USUAL if part in name)
+    return next(prefixes, ("", ""))

@@ -31,9 +31,9 @@ class BodyReader:
         self.is_plain = True
         """True until an event has come."""
 
-    def feed(self, received: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The documents that are complete now."""
-        self._rest += received
+        self._rest += chunk
         if not self._begun:
             if len(self._rest) < len(_BOM) and _BOM.startswith(self._rest):
                 return

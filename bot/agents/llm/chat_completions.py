@@ -84,8 +84,8 @@ class ChatModel:
             async with time_limit(self._first_s) as reading.limit:
                 return await self._adapting(request, reading)
         except TimeoutError as exc:
-            if said := reading.partial("time"):
-                return said
+            if partial_answer := reading.partial("time"):
+                return partial_answer
             raise ModelFailed("timeout") from exc
 
     async def _adapting(self, request: Request, reading: _Reading) -> Response:
@@ -144,13 +144,13 @@ class ChatModel:
         return OPTIONS
 
     async def _ask(self, request: Request, fields: dict[str, Any], reading: _Reading) -> Response:
-        sent = partial(sent_features, request, fields)
-        assembly = reading.begin(sent)
+        sent_features_of = partial(sent_features, request, fields)
+        assembly = reading.begin(sent_features_of)
         try:
             async with self._endpoint.posted(
                 _PATH,
                 self._body(fields, request),
-                sent=sent,
+                sent_features=sent_features_of,
                 queue=self._queue,
                 waits_s=self._waits_s,
             ) as chunks:
@@ -159,8 +159,10 @@ class ChatModel:
             raise
         except ModelFailed as exc:
             if not assembly.complete:
-                if said := reading.partial("time" if exc.reason == "timeout" else "connection"):
-                    return said
+                if partial_answer := reading.partial(
+                    "time" if exc.reason == "timeout" else "connection"
+                ):
+                    return partial_answer
                 raise
         if not assembly.is_completion:
             raise ModelFailed("no_completion")
@@ -186,9 +188,9 @@ class _Reading:
         self._between_s = between_s
         self.begin(frozenset)
 
-    def begin(self, sent: Sent) -> ResponseAssembly:
-        """Forgets an earlier attempt. `sent` gives what an error may refuse."""
-        self._sent, self._shown = sent, ""
+    def begin(self, features: Sent) -> ResponseAssembly:
+        """Forgets an earlier attempt. `features` gives what an error may refuse."""
+        self._sent, self._shown = features, ""
         self._assembly = ResponseAssembly()
         return self._assembly
 
@@ -203,11 +205,11 @@ class _Reading:
     async def read(self, chunks: AsyncIterator[bytes]) -> None:
         """Reads to the end, and reports the text after each piece that arrives."""
         reader = BodyReader()
-        async for received in chunks:
+        async for chunk in chunks:
             before = self._assembly.pieces
-            done = self._take(reader, reader.feed(received))
+            is_done = self._take(reader, reader.feed(chunk))
             await self._progress(before)
-            if done:
+            if is_done:
                 await _drained(chunks)
                 return
         before = self._assembly.pieces

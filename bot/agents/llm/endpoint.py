@@ -77,7 +77,7 @@ class Endpoint:
         path: str,
         body: bytes,
         *,
-        sent: Sent = frozenset,
+        sent_features: Sent = frozenset,
         queue: ModelRequestQueue | None = None,
         waits_s: float = LONGEST_WAIT_S,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -85,40 +85,44 @@ class Endpoint:
         `queue`, for which it waits `waits_s` at most.
 
         Raises `ModelFailed` and `Declined`; `FeatureRefused` when the endpoint does not take one of
-        the `sent` features, `StreamBroken` when the response breaks off while it is read.
+        the `sent_features` features, `StreamBroken` when the response breaks off while it is read.
         """
         queue, retries = queue or ModelRequestQueue(), self._retries
         with waiting():
             while True:
                 async with queue.admitted(waits_s) as admission:
-                    met = await self._attempt(path, body)
-                    if isinstance(met, aiohttp.ClientResponse):
-                        async with met:
+                    response = await self._attempt(path, body)
+                    if isinstance(response, aiohttp.ClientResponse):
+                        async with response:
                             try:
-                                yield _noted(met, admission)
+                                yield _noted(response, admission)
                             except (aiohttp.ClientError, TimeoutError) as exc:
                                 raise broken(exc) from exc
                         return
-                    pause_s, retries = self._next(met, admission, retries, sent)
+                    pause_s, retries = self._next(response, admission, retries, sent_features)
                 await asyncio.sleep(pause_s)
 
     def _next(
-        self, met: HttpRefusal | Exception, admission: Admission, retries: int, sent: Sent
+        self,
+        response: HttpRefusal | Exception,
+        admission: Admission,
+        retries: int,
+        sent_features: Sent,
     ) -> tuple[float, int]:
         """Returns the seconds to wait before the next attempt and how many are left after it.
         Raises if there is none, or if the wait is longer than the request may take."""
         failure: ModelFailed | Declined
-        if isinstance(met, Exception):
-            failure, pause_s, goes_on = failure_of(met), self._pause_s(retries), retries > 0
-        elif feature := refused_feature(met.status, met.body, sent()):
+        if isinstance(response, Exception):
+            failure, pause_s, goes_on = failure_of(response), self._pause_s(retries), retries > 0
+        elif feature := refused_feature(response.status, response.body, sent_features()):
             raise FeatureRefused(feature)
         else:
-            failure, pause_s = met.failure(), met.retry_after_s
-            if self._retries and met.is_too_many and admission.refused(pause_s):
+            failure, pause_s = response.failure(), response.retry_after_s
+            if self._retries and response.is_too_many and admission.refused(pause_s):
                 retries, goes_on = retries + 1, True  # this attempt does not count
             else:
                 pause_s = pause_s or self._pause_s(retries)
-                goes_on = retries > 0 and met.may_pass
+                goes_on = retries > 0 and response.may_pass
         if not goes_on or pause_s >= time_left():
             raise failure
         return pause_s, retries - 1

@@ -51,28 +51,28 @@ class HttpRefusal:
     @property
     def retry_after_s(self) -> float:
         """Returns the seconds to wait that the endpoint asks for; 0 if it does not say."""
-        wanted = self.headers.get("Retry-After", "")
+        header = self.headers.get("Retry-After", "")
         try:
-            return max(0.0, float(wanted))
+            return max(0.0, float(header))
         except ValueError:
             pass
         try:
-            return max(0.0, parsedate_to_datetime(wanted).timestamp() - time.time())
+            return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
         except ValueError:
             return 0.0
 
     def failure(self) -> ModelFailed | Declined:
         """Returns the error to raise. It holds no text of the endpoint."""
-        error, said = _error(self.body), words_of(self.body)
+        error, words = _error(self.body), words_of(self.body)
         code = error.get("code")
         if code in _FILTERED:
             return Declined("")
         if self.status == 400 and (
-            code == "model_not_found" or error.get("param") == "model" or _NO_MODEL.search(said)
+            code == "model_not_found" or error.get("param") == "model" or _NO_MODEL.search(words)
         ):
             return ModelFailed("no_such_model")
         if self.status in _TOO_MUCH and (
-            code == "context_length_exceeded" or _TOO_LONG.search(said)
+            code == "context_length_exceeded" or _TOO_LONG.search(words)
         ):
             return ModelFailed("too_long")
         if self.status == 429 and code == _USED_UP:
@@ -93,10 +93,10 @@ def broken(exc: Exception) -> ModelFailed:
 def words_of(body: bytes) -> str:
     """Returns the server's own words in an error, without what it repeats of the request."""
     try:
-        told = loads(body)
+        parsed_body = loads(body)
     except ValueError:
         return body[:_LONGEST].decode("utf-8", "replace")
-    return "\n".join(_messages(told))[:_LONGEST]
+    return "\n".join(_messages(parsed_body))[:_LONGEST]
 
 
 def _timed_out(exc: BaseException | None) -> bool:
@@ -111,23 +111,23 @@ def _timed_out(exc: BaseException | None) -> bool:
 def _error(body: bytes) -> Mapping[str, Any]:
     """Returns the error object; Gemini wraps it in a list."""
     try:
-        told = loads(body)
+        parsed_body = loads(body)
     except ValueError:
         return {}
-    told = told[0] if isinstance(told, list) and told else told
-    error = told.get("error", told) if isinstance(told, dict) else None
+    parsed_body = parsed_body[0] if isinstance(parsed_body, list) and parsed_body else parsed_body
+    error = parsed_body.get("error", parsed_body) if isinstance(parsed_body, dict) else None
     return error if isinstance(error, dict) else {}
 
 
-def _messages(told: Any) -> Iterator[str]:
+def _messages(value: Any) -> Iterator[str]:
     """Yields the message from where OpenAI, Ollama, LM Studio, FastAPI and OpenRouter put it."""
-    if isinstance(told, str):
-        yield told
-    elif isinstance(told, list):
-        yield from (text for one in told[:20] for text in _messages(one))
-    elif isinstance(told, Mapping):
-        if isinstance(place := told.get("loc"), list):
-            yield f"{'.'.join(map(str, place))}: {told.get('msg')}"
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (text for one in value[:20] for text in _messages(one))
+    elif isinstance(value, Mapping):
+        if isinstance(place := value.get("loc"), list):
+            yield f"{'.'.join(map(str, place))}: {value.get('msg')}"
             return
         for key in ("message", "error", "detail", "msg", "metadata", "raw"):
-            yield from _messages(told.get(key))
+            yield from _messages(value.get(key))

@@ -55,19 +55,19 @@ class RequestLimit:
 
     def most(self, oldest_at: float | None) -> float:
         """Returns how many may be under way. `oldest_at` is when the oldest of those was sent."""
-        lifted = self._clock() - self._troubled_at > _FORGOTTEN_S
-        if self._most < math.inf and (lifted or not self._is_hopeful(oldest_at)):
+        is_lifted = self._clock() - self._troubled_at > _FORGOTTEN_S
+        if self._most < math.inf and (is_lifted or not self._is_hopeful(oldest_at)):
             self._most = math.inf
         return self._most
 
-    def answered(self, sent_at: float, in_flight: int, *, crowded: bool) -> None:
-        """An answer has begun to what was sent then; `crowded`: others wait for their turn."""
+    def answered(self, sent_at: float, in_flight: int, *, was_crowded: bool) -> None:
+        """An answer has begun to what was sent then; `was_crowded`: others wait for their turn."""
         now = self._clock()
         after_s = now - sent_at
         if self._usual_s is not None and after_s > self._late_s and sent_at > self._troubled_at:
             self._lower(max(_LEAST_LATE, min(self._most, in_flight) * _KEPT_OF_LATE))
             self._was_refused = False
-        elif crowded or in_flight >= self._most - 1:
+        elif was_crowded or in_flight >= self._most - 1:
             self._most += max(1.0, self._most * _GROWTH) / self._most
         self._learn(after_s)
         self._hopes_until = now + self._late_s
@@ -140,7 +140,7 @@ class ModelRequestQueue:
     def answered(self, admission: Admission) -> None:
         """The answer to a request has begun."""
         sent_at = self._under_way[admission]
-        self._limit.answered(sent_at, self._in_flight, crowded=bool(self._line))
+        self._limit.answered(sent_at, self._in_flight, was_crowded=bool(self._line))
         self._call()
 
     def refused(self, admission: Admission, retry_after_s: float) -> bool:

@@ -66,18 +66,19 @@ _PATTERNS = [(re.compile("|".join(says), _FLAGS), feature) for feature, says in 
 _NAMED = re.compile("|".join(_NAMING), _FLAGS)
 
 
-def refused_feature(status: int, body: bytes, sent: Collection[Feature]) -> Feature | None:
-    """Which of the features in `sent` an error refuses; None when it is about something else."""
-    if status not in _STATUSES or not sent:
+def refused_feature(status: int, body: bytes, sent_features: Collection[Feature]) -> Feature | None:
+    """Which of the features in `sent_features` an error refuses; None when it is about something
+    else."""
+    if status not in _STATUSES or not sent_features:
         return None
-    return next((one for one in _refused(words_of(body)) if one in sent), None)
+    return next((one for one in _refused(words_of(body)) if one in sent_features), None)
 
 
 def _refused(words: str) -> Iterator[Feature]:
     for match in _NAMED.finditer(words):
-        named = re.findall(r"\w+", " ".join(filter(None, match.groups())))
+        named_words = re.findall(r"\w+", " ".join(filter(None, match.groups())))
         # Without tools nothing is left to choose, so the wider feature counts.
-        for name in sorted(set(named), key=lambda name: name != "tools"):
+        for name in sorted(set(named_words), key=lambda name: name != "tools"):
             if name in get_args(Feature):
                 yield cast("Feature", name)
     yield from (feature for pattern, feature in _PATTERNS if pattern.search(words))

@@ -95,16 +95,22 @@ def adapted(messages: Sequence[Message], lacks: Collection[Feature]) -> Sequence
     """The same words in messages that the endpoint takes."""
     if not {"images", "system", "turns", *CALLS} & set(lacks):
         return messages
-    found: Iterable[Message] = messages
+    adapted_messages: Iterable[Message] = messages
     if CALLS & set(lacks):
         question_at = len(messages) if "calls" in lacks else _question_at(messages)
         earlier = _without_calls(messages[:question_at], signed_too="calls" in lacks)
-        found = [*earlier, *messages[question_at:]]
+        adapted_messages = [*earlier, *messages[question_at:]]
     if "images" in lacks:
-        found = map(_in_words, found)
+        adapted_messages = map(_in_words, adapted_messages)
     if "system" in lacks:
-        found = ({**one, "role": "user"} if one["role"] == "system" else one for one in found)
-    return _in_turns(found) if {"images", "system", "turns"} & set(lacks) else list(found)
+        adapted_messages = (
+            {**one, "role": "user"} if one["role"] == "system" else one for one in adapted_messages
+        )
+    return (
+        _in_turns(adapted_messages)
+        if {"images", "system", "turns"} & set(lacks)
+        else list(adapted_messages)
+    )
 
 
 def doubtful_calls(messages: Sequence[Message], lacks: Collection[Feature]) -> Feature | None:
@@ -168,16 +174,18 @@ def _in_words(message: Message) -> Message:
 
 def _in_turns(messages: Iterable[Message]) -> list[Message]:
     """Neighbours of one role as one message, a person's first; calls and their results stay."""
-    merged: list[Message] = []
+    merged_messages: list[Message] = []
     for message in messages:
-        if message["role"] == "assistant" and all(one["role"] == "system" for one in merged):
-            merged.append({"role": "user", "content": _EARLIER})
-        last = merged[-1] if merged else {}
+        if message["role"] == "assistant" and all(
+            one["role"] == "system" for one in merged_messages
+        ):
+            merged_messages.append({"role": "user", "content": _EARLIER})
+        last = merged_messages[-1] if merged_messages else {}
         if last.get("role") == message["role"] and _has_text_only(last, message):
-            merged[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+            merged_messages[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
         else:
-            merged.append(message)
-    return merged
+            merged_messages.append(message)
+    return merged_messages
 
 
 def _has_text_only(*messages: Message) -> bool:

@@ -104,20 +104,20 @@ class ResponseAssembly:
         text, late = str(self._text), str(self._late)
         return (text if text.startswith(late) else text + late)[:MOST_TEXT]
 
-    def add(self, sent: Any) -> None:
+    def add(self, event: Any) -> None:
         """A chunk or a completion. Raises `ModelFailed` when it is neither, or an error."""
-        if not isinstance(sent, dict):
+        if not isinstance(event, dict):
             raise ModelFailed("no_completion")
-        if sent.get("error"):
+        if event.get("error"):
             raise ModelFailed("provider_error")
-        if isinstance(usage := sent.get("usage"), dict):
+        if isinstance(usage := event.get("usage"), dict):
             self._usage = usage
-        self.is_completion = self.is_completion or isinstance(sent.get("choices"), list)
-        for choice in _dicts(sent.get("choices"))[:1]:
+        self.is_completion = self.is_completion or isinstance(event.get("choices"), list)
+        for choice in _dicts(event.get("choices"))[:1]:
             if choice.get("error") or choice.get("finish_reason") == "error":
                 raise ModelFailed("provider_error")
             finish = _str(choice.get("finish_reason"))
-            is_piece = sent.get("object") == _PIECE or not (finish or self.complete)
+            is_piece = event.get("object") == _PIECE or not (finish or self.complete)
             delta, message = choice.get("delta"), choice.get("message")
             if isinstance(message, dict) and not (is_piece and delta):
                 self._add(message, instead=not is_piece, whole=True)
@@ -168,14 +168,14 @@ class ResponseAssembly:
                 self._text = self._said(self._text, text, instead=instead)
         if refusal := _str(message.get("refusal")):
             self._refusal = self._said(self._refusal, refusal, instead=instead)
-        for name, thought in message.items():
-            if not _BELONGS.search(name) or not thought:
+        for name, value in message.items():
+            if not _BELONGS.search(name) or not value:
                 continue
-            if not isinstance(thought, str):
-                _extend(self._extra, name, thought, instead=instead)
+            if not isinstance(value, str):
+                _extend(self._extra, name, value, instead=instead)
             else:
                 before = self._thoughts.get(name) or _Text()
-                self._thoughts[name] = self._said(before, thought, instead=instead)
+                self._thoughts[name] = self._said(before, value, instead=instead)
         if calls := _dicts(message.get("tool_calls")):
             self.pieces += 1
             if instead:
@@ -193,8 +193,12 @@ class ResponseAssembly:
 
     def _add_call(self, piece: Mapping[str, Any], place: int | None) -> None:
         function = piece.get("function")
-        told: Mapping[str, Any] = function if isinstance(function, dict) else {}
-        id, name, index = _str(piece.get("id")), _str(told.get("name")), piece.get("index", place)
+        function_fields: Mapping[str, Any] = function if isinstance(function, dict) else {}
+        id, name, index = (
+            _str(piece.get("id")),
+            _str(function_fields.get("name")),
+            piece.get("index", place),
+        )
         call = self._continued(index, id, name)
         if call is None:
             call = _PartialCall(index)
@@ -203,11 +207,13 @@ class ResponseAssembly:
         for key, value in piece.items():
             if key not in _CALL_FIELDS and value:
                 call.extra[key] = value
-        if own := {k: v for k, v in told.items() if k not in ("name", "arguments") and v}:
+        if own := {
+            k: v for k, v in function_fields.items() if k not in ("name", "arguments") and v
+        }:
             call.extra["function"] = {**call.extra.get("function", {}), **own}
         if not str(call.arguments):  # a name that comes again with the arguments is only repeated
             call.name = _joined(call.name, name)
-        if arguments := _arguments(told.get("arguments")):
+        if arguments := _arguments(function_fields.get("arguments")):
             call.arguments.add(arguments)
 
     def _continued(self, index: object, id: str, name: str) -> _PartialCall | None:
@@ -221,22 +227,22 @@ class ResponseAssembly:
                 return next((call for call in self._calls if call.id == id), None)
             last = self._calls[-1] if self._calls else None
             return None if last and name and str(last.arguments) else last
-        found = next((one for one in reversed(self._calls) if one.index == index), None)
-        another = found and id and found.id and id != found.id and name
-        return None if another else found
+        open_call = next((one for one in reversed(self._calls) if one.index == index), None)
+        another = open_call and id and open_call.id and id != open_call.id and name
+        return None if another else open_call
 
     def _complete_calls(self) -> Iterator[ToolCall]:
         """Each call once: one that comes again without an id of its own is a repetition."""
-        taken: set[str] = set()
-        made: set[tuple[str, str]] = set()
+        taken_ids: set[str] = set()
+        seen_calls: set[tuple[str, str]] = set()
         for call in self._calls:
             name, arguments = mended(call.name), mended(_once(call.arguments))
-            has_own_id = call.id and call.id not in taken
-            if not has_own_id and (name, arguments) in made:
+            has_own_id = call.id and call.id not in taken_ids
+            if not has_own_id and (name, arguments) in seen_calls:
                 continue
-            made.add((name, arguments))
+            seen_calls.add((name, arguments))
             id = call.id if has_own_id else _new_id()
-            taken.add(id)
+            taken_ids.add(id)
             yield ToolCall(id, name, arguments, call.extra)
 
     def _tokens(self, name: str) -> int:
@@ -264,18 +270,18 @@ def _joined(name: str, piece: str) -> str:
 
 def _once(arguments: _Text) -> str:
     """The arguments without placeholders and repetitions around them."""
-    written = str(arguments)
+    arguments_text = str(arguments)
     try:
-        values = json_values(written)
+        values = json_values(arguments_text)
     except ValueError:
-        parts = (arguments.last, written[written.find("{") :])
-        return next((part for part in parts if _object(part)), written)
+        parts = (arguments.last, arguments_text[arguments_text.find("{") :])
+        return next((part for part in parts if _object(part)), arguments_text)
     if len(values) == 1:
-        return written
+        return arguments_text
     objects = [one for one in map(_object, values) if one]
     fullest = max(objects, key=len, default={})
     is_all = all(fullest.get(key) == value for one in objects for key, value in one.items())
-    return dumps(fullest).decode() if is_all else written
+    return dumps(fullest).decode() if is_all else arguments_text
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -303,8 +309,8 @@ def _said(content: Any) -> str:
 
 
 def _dicts(values: Any) -> list[dict[str, Any]]:
-    given: Iterable[Any] = values if isinstance(values, list) else ()
-    return [one for one in given if isinstance(one, dict)]
+    items: Iterable[Any] = values if isinstance(values, list) else ()
+    return [one for one in items if isinstance(one, dict)]
 
 
 def _str(value: Any) -> str:

@@ -34,12 +34,14 @@ def standing_still() -> Iterator[None]:
     """While it is entered the time limits around it do not run, unless somebody sets them anew."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    stopped = [(limit, when) for limit in _limits.get() if (when := limit.when()) is not None]
-    for limit, _ in stopped:
+    stopped_limits = [
+        (limit, when) for limit in _limits.get() if (when := limit.when()) is not None
+    ]
+    for limit, _ in stopped_limits:
         limit.reschedule(None)
     try:
         yield
     finally:
-        for limit, when in stopped:
+        for limit, when in stopped_limits:
             if limit.when() is None:
                 limit.reschedule(when + loop.time() - began)

@@ -31,13 +31,13 @@ class Meter:
         self._requests += 1
         return self._requests <= _LEARNING or self._requests % _SAMPLE == 0
 
-    def observe(self, request: Request, reported: int) -> None:
+    def observe(self, request: Request, reported_tokens: int) -> None:
         """Learns from a request and its reported prompt tokens. Requests with images, whose cost
         no text tells, change nothing."""
-        estimated = _estimated(request.messages)
-        if estimated is not None:
-            cost = estimated + self._cost(request.tools)
-            self.calibration = self.calibration.observe(cost, reported)
+        estimated_tokens = _estimated(request.messages)
+        if estimated_tokens is not None:
+            cost = estimated_tokens + self._cost(request.tools)
+            self.calibration = self.calibration.observe(cost, reported_tokens)
 
     def _cost(self, tools: Toolbox) -> int:
         names = tuple(tools)
@@ -81,7 +81,7 @@ def _estimated(messages: Sequence[Message]) -> int | None:
         if not isinstance(content, str):
             return None
         functions = [call["function"] for call in message.get("tool_calls", ())]
-        called = (f"{one['name']} {one['arguments']}" for one in functions)
-        texts = [text for text in (content, *called) if text]
+        call_texts = (f"{one['name']} {one['arguments']}" for one in functions)
+        texts = [text for text in (content, *call_texts) if text]
         cost += sum(estimate_lines(text) + MESSAGE_OVERHEAD for text in texts)
     return cost

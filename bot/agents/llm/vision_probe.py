@@ -61,11 +61,11 @@ class VisionProbe:
 
     def __init__(
         self,
-        configured: bool | None = None,
+        configured_ability: bool | None = None,
         model: Model | None = None,
         abilities: Abilities | None = None,
     ) -> None:
-        self._configured = configured
+        self._configured = configured_ability
         self._model = model
         self._abilities = abilities
         self._found: bool | None = None
@@ -87,16 +87,16 @@ class VisionProbe:
         if self._configured is not None or self._model is None:
             return True
         try:
-            said = await self._model.respond(Request([question()], max_tokens=MOST_TOKENS))
+            response = await self._model.respond(Request([question()], max_tokens=MOST_TOKENS))
         except (ModelFailed, Declined) as exc:
             log.info("model.sight_unknown", error=type(exc).__name__)
             return False
-        self._found = not self._refuses_images() and is_right(said.text)
+        self._found = not self._refuses_images() and is_right(response.text)
         log.info("model.sight", sees=self._found)
         return True
 
     async def keep(self, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         """Finds out again and again, for as long as the worker lives."""
         while self._configured is None and self._model is not None:
-            known = await self.find_out()
-            await sleep(AGAIN_S if known else AFTER_FAILURE_S)
+            ability = await self.find_out()
+            await sleep(AGAIN_S if ability else AFTER_FAILURE_S)

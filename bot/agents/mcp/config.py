@@ -74,9 +74,11 @@ def refuse_credentials(
     its values by the name of the variable. With them it acts as the bot: it can read every chat
     that the bot is in, and show it to anybody who asks."""
     for server in servers:
-        given = "\n".join(server.texts())
+        server_texts = "\n".join(server.texts())
         for name, values in credentials.items():
-            if name not in server.allowed and any(value and value in given for value in values):
+            if name not in server.allowed and any(
+                value and value in server_texts for value in values
+            ):
                 raise McpConfigInvalid(
                     f"mcp.json, server {server.name!r}: it is given the bot's own {name}, so it "
                     "could read all chats of the bot, private ones too. Create an app of its own "

@@ -99,8 +99,8 @@ class ServerConnection:
             self._closing.set()
             if not self._ended.is_set():
                 self._task.cancel()
-            _, torn = await asyncio.wait({self._task}, timeout=_CLOSE_S)
-            for task in torn:
+            _, pending = await asyncio.wait({self._task}, timeout=_CLOSE_S)
+            for task in pending:
                 task.cancel()
 
     @property
@@ -123,8 +123,8 @@ class ServerConnection:
             return not self.tools[name].reads
         if isinstance(confirm, bool):
             return confirm
-        mistyped = not confirm <= set(self._original.values())
-        return mistyped or self._original.get(name, name) in confirm
+        is_mistyped = not confirm <= set(self._original.values())
+        return is_mistyped or self._original.get(name, name) in confirm
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """The tool's result. Raises `ToolFailed` and `ServerDown`.
@@ -216,16 +216,16 @@ class ServerConnection:
         # 40 MB and a second of imports that a bot without servers does not need.
         mcp = await asyncio.to_thread(importlib.import_module, "bot.agents.mcp.opening")
         self._unfit.clear()
-        opened = mcp.opened(
+        client_context = mcp.opened(
             self._server,
-            ended=self._ended,
-            changed=self._doubted.set,
-            forgotten=self._forget,
+            ended_event=self._ended,
+            on_changed=self._doubted.set,
+            on_forgotten=self._forget,
             left_out=self._unfit.update,
         )
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(self._limits.connect_s):
-                client: Client = await stack.enter_async_context(opened)
+                client: Client = await stack.enter_async_context(client_context)
                 self._offer(await mcp.listed(client))
             self._client = client
             self.up.set()
@@ -253,14 +253,14 @@ class ServerConnection:
     def _forget(self) -> None:
         self._forgotten = True
 
-    def _offer(self, found: Sequence[Listed]) -> None:
+    def _offer(self, listed_tools: Sequence[Listed]) -> None:
         """Keeps the tools, as the same box when nothing has changed."""
         self._tell_left_out()
-        described = [one.model_dump(mode="json") for one in found]
-        if described == self._described and self.tools is not NO_TOOLS:
+        descriptions = [one.model_dump(mode="json") for one in listed_tools]
+        if descriptions == self._described and self.tools is not NO_TOOLS:
             return
-        self._described = described
-        by_name = {public_name(self._server.name, one.name): one for one in reversed(found)}
+        self._described = descriptions
+        by_name = {public_name(self._server.name, one.name): one for one in reversed(listed_tools)}
         self._original = {public: one.name for public, one in by_name.items()}
         self.tools = Toolbox(self._tool(*pair) for pair in reversed(by_name.items()))
 
@@ -270,15 +270,15 @@ class ServerConnection:
             for name, reason in self.left_out.items():
                 log.warning("mcp.tool_left_out", server=self._server.name, tool=name, reason=reason)
 
-    def _tool(self, public: str, found: Listed) -> Tool:
+    def _tool(self, public: str, listed_tool: Listed) -> Tool:
         async def call(deps: ToolDeps, arguments: dict[str, Any]) -> Any:
             return await self._call(public, deps, arguments)
 
-        hints = found.annotations
+        hints = listed_tool.annotations
         return Tool(
             public,
-            found.description or "",
-            found.input_schema,
+            listed_tool.description or "",
+            listed_tool.input_schema,
             call,
             reads=bool(hints and hints.read_only_hint),
         )

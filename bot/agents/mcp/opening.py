@@ -43,20 +43,20 @@ LeftOut = Callable[[dict[str, str]], None]
 async def opened(
     server: McpServer,
     *,
-    ended: Event,
-    changed: Callable[[], None],
-    forgotten: Callable[[], None],
+    ended_event: Event,
+    on_changed: Callable[[], None],
+    on_forgotten: Callable[[], None],
     left_out: LeftOut,
 ) -> AsyncIterator[Client]:
-    """A connected client. `ended` is set when the connection is no more. `changed` is called when
-    the server says that its tools have changed, `forgotten` when it no longer knows the session,
-    and `left_out` with the tools that cannot be offered, and why."""
+    """A connected client. `ended_event` is set when the connection is no more. `on_changed` is
+    called when the server says that its tools have changed, `on_forgotten` when it no longer knows
+    the session, and `left_out` with the tools that cannot be offered, and why."""
 
     async def on_message(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
-            changed()
+            on_changed()
 
-    transport = _watched(_transport(server, forgotten), ended, left_out)
+    transport = _watched(_transport(server, on_forgotten), ended_event, left_out)
     async with Client(transport, message_handler=on_message, cache=None) as client:
         yield client
 
@@ -66,20 +66,20 @@ async def listed(client: Client) -> list[Listed]:
 
     Of many only the first, and none that is too large for a prompt.
     """
-    found: list[Listed] = []
+    tools: list[Listed] = []
     left_out = 0
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         fitting = [tool for tool in page.tools if _for_models(tool) and _fits(tool)]
-        found += fitting
+        tools += fitting
         left_out += len(page.tools) - len(fitting)
-        if (cursor := page.next_cursor) is None or len(found) > _MOST_TOOLS:
+        if (cursor := page.next_cursor) is None or len(tools) > _MOST_TOOLS:
             break
-    left_out += len(found) - len(found[:_MOST_TOOLS])
+    left_out += len(tools) - len(tools[:_MOST_TOOLS])
     if left_out:
-        log.warning("mcp.tools_left_out", tools=left_out, offered=len(found[:_MOST_TOOLS]))
-    return found[:_MOST_TOOLS]
+        log.warning("mcp.tools_left_out", tools=left_out, offered=len(tools[:_MOST_TOOLS]))
+    return tools[:_MOST_TOOLS]
 
 
 def _fits(tool: Listed) -> bool:
@@ -89,14 +89,14 @@ def _fits(tool: Listed) -> bool:
 
 @contextlib.asynccontextmanager
 async def _transport(
-    server: McpServer, forgotten: Callable[[], None]
+    server: McpServer, on_forgotten: Callable[[], None]
 ) -> AsyncIterator[tuple[Any, Any]]:
     async with contextlib.AsyncExitStack() as stack:
-        yield await stack.enter_async_context(await _streams(server, stack, forgotten))
+        yield await stack.enter_async_context(await _streams(server, stack, on_forgotten))
 
 
 async def _streams(
-    server: McpServer, stack: contextlib.AsyncExitStack, forgotten: Callable[[], None]
+    server: McpServer, stack: contextlib.AsyncExitStack, on_forgotten: Callable[[], None]
 ) -> Any:
     headers = dict(server.headers)
     if not server.url:
@@ -119,7 +119,7 @@ async def _streams(
     async def on_response(response: httpx2.Response) -> None:
         # MCP, "Session management": 404 says that the session ended, and nothing was done
         if response.status_code == httpx2.codes.NOT_FOUND and _SESSION in response.request.headers:
-            forgotten()
+            on_forgotten()
 
     http.event_hooks["response"].append(on_response)
     return streamable_http_client(server.url, http_client=http)
@@ -127,21 +127,21 @@ async def _streams(
 
 @contextlib.asynccontextmanager
 async def _watched(
-    transport: Any, ended: Event, left_out: LeftOut
+    transport: Any, ended_event: Event, left_out: LeftOut
 ) -> AsyncIterator[tuple[Any, Any]]:
     async with transport as (read, write):
         try:
-            yield _Watched(read, ended, left_out), write
+            yield _Watched(read, ended_event, left_out), write
         finally:
-            ended.set()
+            ended_event.set()
 
 
 class _Watched:
     """A stream of messages that tells when its reader has come to the end."""
 
-    def __init__(self, stream: Any, ended: Event, left_out: LeftOut) -> None:
+    def __init__(self, stream: Any, ended_event: Event, left_out: LeftOut) -> None:
         self._stream = stream
-        self._ended = ended
+        self._ended = ended_event
         self._left_out = left_out
 
     def __getattr__(self, name: str) -> Any:
@@ -167,8 +167,8 @@ class _Watched:
         traceback: TracebackType | None,
     ) -> bool | None:
         self._ended.set()
-        stopped: bool | None = await self._stream.__aexit__(kind, exc, traceback)
-        return stopped
+        is_stopped: bool | None = await self._stream.__aexit__(kind, exc, traceback)
+        return is_stopped
 
 
 def _repair_tools(message: Any) -> dict[str, str]:
@@ -195,11 +195,11 @@ def _repair_tools(message: Any) -> dict[str, str]:
 def _repaired(tool: Any) -> dict[str, Any]:
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
         raise SchemaUnfit("it has no name")
-    known = {name: value for name, value in tool.items() if name != "outputSchema"}
+    fields = {name: value for name, value in tool.items() if name != "outputSchema"}
     for name, kind in (("description", str), ("title", str), ("annotations", dict)):
-        if not isinstance(known.get(name), kind):
-            known.pop(name, None)
-    return {**known, "inputSchema": repaired(tool.get("inputSchema"))}
+        if not isinstance(fields.get(name), kind):
+            fields.pop(name, None)
+    return {**fields, "inputSchema": repaired(tool.get("inputSchema"))}
 
 
 def _name_of(tool: Any) -> str:

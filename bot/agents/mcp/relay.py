@@ -40,15 +40,15 @@ def main(command: list[str]) -> int:
 
 def _pass_on(source: int) -> bool:
     """Until the server ends; False: a line was too long."""
-    line, allowance, looked = 0, float(MOST_BYTES), time.monotonic()
+    line, allowance, last_look_s = 0, float(MOST_BYTES), time.monotonic()
     while piece := os.read(source, _PIECE):
         end = piece.rfind(b"\n")
         line = line + len(piece) if end < 0 else len(piece) - end - 1
         if line > MOST_BYTES:
             return False
         now = time.monotonic()
-        allowance = min(MOST_BYTES, allowance + (now - looked) * BYTES_PER_SECOND) - len(piece)
-        looked = now
+        allowance = min(MOST_BYTES, allowance + (now - last_look_s) * BYTES_PER_SECOND) - len(piece)
+        last_look_s = now
         if allowance < 0:
             time.sleep(-allowance / BYTES_PER_SECOND)
         try:

@@ -20,22 +20,29 @@ _LONGEST = 24_000  # characters
 def value_of(result: CallToolResult) -> Any:
     """The value. Raises `ToolFailed` with the server's words when it is an error."""
     blocks = [_of_block(one) for one in result.content]
-    told = _without_repetition(result.structured_content, blocks)
+    parts = _without_repetition(result.structured_content, blocks)
     if result.is_error:
-        words = "\n".join(one if isinstance(one, str) else _as_text(one) for one in told)
+        words = "\n".join(one if isinstance(one, str) else _as_text(one) for one in parts)
         raise ToolFailed(str(_bounded(words)) if words else "The tool failed and does not say why.")
-    return _bounded(_joined(told))
+    return _bounded(_joined(parts))
 
 
-def _without_repetition(structured: Any, blocks: list[Any]) -> list[Any]:
+def _without_repetition(structured_value: Any, blocks: list[Any]) -> list[Any]:
     """All that the result holds. Servers put the same value into both parts, or more into one."""
-    if structured is None:
+    if structured_value is None:
         return blocks
-    value = _unwrapped(structured)
-    if any(_holds(block, structured) for block in blocks):
+    value = _unwrapped(structured_value)
+    if any(_holds(block, structured_value) for block in blocks):
         return blocks
-    said = ("", value, str(value), structured)
-    return [value, *(one for one in blocks if one not in said and not _holds(structured, one))]
+    repeated_values = ("", value, str(value), structured_value)
+    return [
+        value,
+        *(
+            one
+            for one in blocks
+            if one not in repeated_values and not _holds(structured_value, one)
+        ),
+    ]
 
 
 def _holds(whole: Any, part: Any) -> bool:
@@ -57,11 +64,11 @@ def _as_text(value: Any) -> str:
         raise ToolFailed("The result is nested too deeply to be read.") from exc
 
 
-def _unwrapped(structured: Any) -> Any:
+def _unwrapped(structured_value: Any) -> Any:
     """Servers wrap a value that is no object in one with the key `result`."""
-    if isinstance(structured, dict) and structured.keys() == {"result"}:
-        return structured["result"]
-    return structured
+    if isinstance(structured_value, dict) and structured_value.keys() == {"result"}:
+        return structured_value["result"]
+    return structured_value
 
 
 def _joined(values: list[Any]) -> Any:
@@ -74,8 +81,11 @@ def _of_block(block: Any) -> Any:
         case "text":
             return _text(block.text)
         case "resource":
-            held = block.resource
-            return getattr(held, "text", None) or f"[{held.mime_type or 'file'} at {held.uri}]"
+            resource = block.resource
+            return (
+                getattr(resource, "text", None)
+                or f"[{resource.mime_type or 'file'} at {resource.uri}]"
+            )
         case "resource_link":
             about = ": ".join(one for one in (block.title or block.name, block.description) if one)
             return f"{about} ({block.uri})"

@@ -37,23 +37,23 @@ def repaired(schema: Any) -> dict[str, Any]:
     whole["properties"] = {
         name: value for one in branches for name, value in (one.get("properties") or {}).items()
     }
-    if required := _required(schema, branches, whole["properties"]):
-        whole["required"] = required
+    if required_names := _required(schema, branches, whole["properties"]):
+        whole["required"] = required_names
     else:
         whole.pop("required", None)
     return whole
 
 
 def _required(
-    schema: dict[str, Any], branches: list[dict[str, Any]], known: dict[str, Any]
+    schema: dict[str, Any], branches: list[dict[str, Any]], properties: dict[str, Any]
 ) -> list[str]:
     """What every way of filling in the schema needs."""
-    needed = set(_texts(schema.get("required")))
+    needed_names = set(_texts(schema.get("required")))
     for name in _COMBINED:
         of_each = [set(_texts(one.get("required"))) for one in _dicts(schema.get(name))]
         if of_each:
-            needed |= set.union(*of_each) if name == "allOf" else set.intersection(*of_each)
-    return [name for name in known if name in needed]
+            needed_names |= set.union(*of_each) if name == "allOf" else set.intersection(*of_each)
+    return [name for name in properties if name in needed_names]
 
 
 def _nested(schema: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -63,8 +63,8 @@ def _nested(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     fit = dict(schema)
     for name in _NAMED:
         if name in fit:
-            named = fit[name] if isinstance(fit[name], dict) else {}
-            fit[name] = {key: _part(value, depth) for key, value in named.items()}
+            name_schema = fit[name] if isinstance(fit[name], dict) else {}
+            fit[name] = {key: _part(value, depth) for key, value in name_schema.items()}
     for name in _LISTS:
         if name in fit:
             fit[name] = [_nested(one, depth + 1) for one in _dicts(fit[name])]

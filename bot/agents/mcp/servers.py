@@ -69,8 +69,8 @@ class McpServers:
 
     def left_out(self) -> dict[str, dict[str, str]]:
         """The tools that cannot be offered to a model, and why, by server and name."""
-        found = {name: one.left_out for name, one in self._connections.items()}
-        return {name: tools for name, tools in found.items() if tools}
+        reasons = {name: one.left_out for name, one in self._connections.items()}
+        return {name: tools for name, tools in reasons.items() if tools}
 
     async def reached(self, server: str) -> None:
         """Waits until `server` is connected."""

@@ -159,10 +159,10 @@ class Cleaner:
             if not complete and is_open(before):
                 return before, False
             if mark in _CLOSING:
-                _, closed, rest = text[match.end() :].partition(_CLOSING[mark])
-                if complete and not closed and before.strip() and not before.endswith("\n"):
+                _, closing, rest = text[match.end() :].partition(_CLOSING[mark])
+                if complete and not closing and before.strip() and not before.endswith("\n"):
                     continue  # somebody writes about the tag
-                text = f"{before}{rest.lstrip()}" if closed else before
+                text = f"{before}{rest.lstrip()}" if closing else before
             else:
                 self._thinks_unopened = True
                 text = text[match.end() :].lstrip()
@@ -208,8 +208,8 @@ def _without_start(text: str, *, complete: bool) -> str:
     """`text` without the marks and the role that begin a turn."""
     start = _START.match(text) or _BARE_ROLE.match(text)
     if not start:
-        begun = not complete and any(role.startswith(text.strip()) for role in _BARE_ROLES)
-        return "" if begun else text
+        is_incomplete = not complete and any(role.startswith(text.strip()) for role in _BARE_ROLES)
+        return "" if is_incomplete else text
     rest = text[start.end() :]
     return "" if not complete and any(role.startswith(rest) for role in _ROLES) else rest
 
@@ -227,22 +227,22 @@ def _without_boxes(text: str, *, complete: bool) -> str:
 def _of_channels(text: str, *, complete: bool) -> tuple[str, tuple[ToolCall, ...]]:
     """The final channel of gpt-oss, and the calls it makes in others."""
     if _BARE_CHANNEL.match(text):
-        _, found, final = text.partition(_BARE_FINAL)
-        return (final if found or not complete else text), ()
+        _, marker, final = text.partition(_BARE_FINAL)
+        return (final if marker or not complete else text), ()
     first = next(outside_code(_CHANNEL_MARK, text, complete=complete), None)
     if first is None:
         return text, ()
     if not complete and is_open(text[: first.start()]):
         return text[: first.start()], ()
-    said = [text.partition(_CHANNEL)[0].replace("<|start|>assistant", "")]
+    parts = [text.partition(_CHANNEL)[0].replace("<|start|>assistant", "")]
     calls: list[ToolCall] = []
     for match in _SEGMENT.finditer(text):
         to = _RECIPIENT.search(match["head"])
         if to:
             calls.append(ToolCall(f"channel_{len(calls)}", to[1], match["body"].strip() or "{}"))
         elif not match["head"].lstrip().startswith("analysis"):
-            said.append(match["body"])
-    return "".join(said), tuple(calls)
+            parts.append(match["body"])
+    return "".join(parts), tuple(calls)
 
 
 def _end(text: str, *, complete: bool) -> int:
@@ -277,9 +277,9 @@ def _without_label(text: str, own_name: str, *, complete: bool) -> str:
     labels = [own_name, f"{own_name} [you]", "[you]"] if own_name else ["[you]"]
     if label := _label(tuple(labels)).match(text):
         return text[label.end() :]
-    begun = _BEGUN_TIME.sub("", text).strip().strip("*_ :：")
-    unfinished = not complete and any(label.startswith(begun) for label in labels)
-    return "" if unfinished else text
+    label_start = _BEGUN_TIME.sub("", text).strip().strip("*_ :：")
+    is_unfinished = not complete and any(label.startswith(label_start) for label in labels)
+    return "" if is_unfinished else text
 
 
 @lru_cache
@@ -295,24 +295,24 @@ def _before_own_line(text: str, *, complete: bool) -> str:
         return text
     for match in outside_code(_OWN_LINE, text, complete=complete):
         return text[: match.start()].rstrip()
-    begun = None if complete else _BEGUN_OWN_LINE.search(text)
-    return text[: begun.start()] if begun else text
+    line_start = None if complete else _BEGUN_OWN_LINE.search(text)
+    return text[: line_start.start()] if line_start else text
 
 
 def _without_echoes(text: str, rules: str, *, complete: bool) -> str:
     """`text` without lines of the instructions."""
     if not rules:
         return text
-    known = _flat(rules)
+    flat_rules = _flat(rules)
     *lines, last = text.split("\n")
-    kept = [line for line in lines if not _is_echo(line, known)]
-    if complete or _plain(last) not in known:
-        if not _is_echo(last, known):
-            kept.append(last)
-        if len(kept) == len(lines) + 1:
+    kept_lines = [line for line in lines if not _is_echo(line, flat_rules)]
+    if complete or _plain(last) not in flat_rules:
+        if not _is_echo(last, flat_rules):
+            kept_lines.append(last)
+        if len(kept_lines) == len(lines) + 1:
             return text
-    told = "\n".join(kept)
-    return told if len(kept) == len(lines) else told.strip("\n")
+    text_left = "\n".join(kept_lines)
+    return text_left if len(kept_lines) == len(lines) else text_left.strip("\n")
 
 
 def _is_echo(line: str, rules: str) -> bool:

@@ -18,9 +18,9 @@ def outside_code(pattern: re.Pattern[str], text: str, *, complete: bool) -> Iter
     At the end of an unfinished text nothing is sure to be closed.
     """
     spans = [match.span() for match in _CODE.finditer(text)] if _may_hold_code(text) else []
-    closed = [(start, end) for start, end in spans if complete or end < len(text)]
+    closed_spans = [(start, end) for start, end in spans if complete or end < len(text)]
     for match in pattern.finditer(text):
-        if not any(start <= match.start() < end for start, end in closed):
+        if not any(start <= match.start() < end for start, end in closed_spans):
             yield match
 
 

@@ -106,22 +106,24 @@ def text_tool_calls(
     unchanged.
     """
     plain = {match.start() for match in outside_code(_MARKED, text, complete=complete)}
-    found: list[_Found] = [
+    marked_calls: list[_Found] = [
         (*match.span(), list(_read_marked(match)))
         for match in _MARKED.finditer(text)
         if match["fence"] or match.start() in plain
     ]
-    unmarked = list(_unmarked(text, frozenset(tools), complete=complete))
+    unmarked_calls = list(_unmarked(text, frozenset(tools), complete=complete))
     if not complete:
-        return text[: min((one[0] for one in (*found, *unmarked)), default=len(text))], ()
-    for candidate in unmarked:
-        if not any(_overlap(candidate, one) for one in found):
-            found.append(candidate)
-    if not found:
+        return text[
+            : min((one[0] for one in (*marked_calls, *unmarked_calls)), default=len(text))
+        ], ()
+    for candidate in unmarked_calls:
+        if not any(_overlap(candidate, one) for one in marked_calls):
+            marked_calls.append(candidate)
+    if not marked_calls:
         return text, ()
-    found.sort()
-    calls = [call for _, _, several in found for call in several]
-    rest = _without(text, [(start, end) for start, end, _ in found])
+    marked_calls.sort()
+    calls = [call for _, _, several in marked_calls for call in several]
+    rest = _without(text, [(start, end) for start, end, _ in marked_calls])
     return rest, tuple(_tool_call(place, call) for place, call in enumerate(calls))
 
 
@@ -168,9 +170,9 @@ def _of_braces(body: str) -> Iterator[tuple[str, str]]:
     """A call whose arguments are JSON but for bare keys and marks around its strings."""
     if not (call := _BRACES.search(body)):
         return
-    written = _LOOSE.sub(_strict, call[2])
+    strict_json = _LOOSE.sub(_strict, call[2])
     with suppress(ValueError, RecursionError):
-        yield call[1], dumps(_DECODER.raw_decode(written)[0]).decode()
+        yield call[1], dumps(_DECODER.raw_decode(strict_json)[0]).decode()
 
 
 def _strict(match: re.Match[str]) -> str:
@@ -226,23 +228,23 @@ def _calls_of(value: Any) -> Iterator[tuple[str, str]]:
     if several := value.get("tool_calls") or value.get("tool_call"):
         yield from _calls_of(several)
         return
-    told = value["function"] if isinstance(value.get("function"), Mapping) else value
-    name = next((told[key] for key in _NAMES if isinstance(told.get(key), str)), "")
+    fields = value["function"] if isinstance(value.get("function"), Mapping) else value
+    name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), "")
     if not name:
         return
-    given = next((told[key] for key in _ARGUMENTS if key in told), None)
-    if given is None and told.keys() - {*_NAMES, "type", "id"}:
+    arguments = next((fields[key] for key in _ARGUMENTS if key in fields), None)
+    if arguments is None and fields.keys() - {*_NAMES, "type", "id"}:
         return  # an object that happens to have a name
-    yield name, given if isinstance(given, str) else dumps(given or {}).decode()
+    yield name, arguments if isinstance(arguments, str) else dumps(arguments or {}).decode()
 
 
 def _python_calls(body: str) -> Iterator[tuple[str, str]]:
     """Calls as Python writes them, with literal arguments: `print(recall(query="x"))`."""
     try:
-        parsed = ast.parse(body.strip(), mode="exec")
+        tree = ast.parse(body.strip(), mode="exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for statement in parsed.body:
+    for statement in tree.body:
         if isinstance(statement, ast.Expr | ast.Assign) and statement.value:
             yield from _of_expression(statement.value)
 
@@ -259,12 +261,12 @@ def _of_expression(expression: ast.expr) -> Iterator[tuple[str, str]]:
             yield from _of_expression(one)
         return
     try:
-        given = {one.arg: ast.literal_eval(one.value) for one in expression.keywords if one.arg}
-        written = json.dumps(given, ensure_ascii=False)
+        arguments = {one.arg: ast.literal_eval(one.value) for one in expression.keywords if one.arg}
+        arguments_json = json.dumps(arguments, ensure_ascii=False)
     except (ValueError, TypeError, RecursionError):
         return
     if name and not expression.args:
-        yield name.removesuffix(".call"), written
+        yield name.removesuffix(".call"), arguments_json
 
 
 def _dotted(function: ast.expr) -> str:
@@ -275,12 +277,12 @@ def _dotted(function: ast.expr) -> str:
     return ""
 
 
-def _value(written: str) -> Any:
+def _value(text: str) -> Any:
     """An argument between tags: JSON where it is some, else text."""
     try:
-        return json.loads(written)
+        return json.loads(text)
     except ValueError:
-        return written
+        return text
 
 
 # Forms known by the names of tools
@@ -295,8 +297,8 @@ def _unmarked(text: str, tools: frozenset[str], *, complete: bool) -> Iterator[_
             yield (*match.span(), calls)
     for match in _CODE_FENCE.finditer(text):
         calls = _known(_python_calls(match["python"]), tools)
-        unfinished = not complete and match.end() == len(text)
-        if calls or (unfinished and _may_become_call(match["python"], tools)):
+        is_unfinished = not complete and match.end() == len(text)
+        if calls or (is_unfinished and _may_become_call(match["python"], tools)):
             yield (*match.span(), calls)
     for match in _BARE.finditer(text):
         if span := _bare(text, match.end(), tools, complete=complete):
@@ -317,8 +319,8 @@ def _may_become_call(code: str, tools: frozenset[str]) -> bool:
 
 
 def _begins_call(text: str, tools: frozenset[str]) -> bool:
-    begun = _PYTHON.match(text)
-    return bool(begun and _bare_name(begun[1]) in tools)
+    match = _PYTHON.match(text)
+    return bool(match and _bare_name(match[1]) in tools)
 
 
 def _bare(
@@ -328,13 +330,17 @@ def _bare(
     try:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
-        unfinished = not complete and _BEGUN.match(text, start)
-        named = _BROKEN.match(text, start)
-        return (len(text), []) if unfinished or (named and named[1] in tools) else None
+        begun_match = not complete and _BEGUN.match(text, start)
+        broken_match = _BROKEN.match(text, start)
+        return (
+            (len(text), []) if begun_match or (broken_match and broken_match[1] in tools) else None
+        )
     calls = _known(_calls_of(value), tools)
     return (end, calls) if calls else None
 
 
 def _known(calls: Iterator[tuple[str, str]], tools: frozenset[str]) -> list[tuple[str, str]]:
-    found = list(calls)
-    return found if found and all(_bare_name(name) in tools for name, _ in found) else []
+    call_list = list(calls)
+    return (
+        call_list if call_list and all(_bare_name(name) in tools for name, _ in call_list) else []
+    )

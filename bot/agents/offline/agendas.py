@@ -89,34 +89,34 @@ _HOUR = 60
 def wish(question: str, before: str = "") -> Call | None:
     """The call that the question asks for; `before`: what was said before it (“make a task of
     this”)."""
-    said = _POLITE.sub("", question.strip()[:_LONGEST]).rstrip("?？.。!！ ")
-    return _free(said) or _due(said) or _book(said) or _task(said, before)
+    words = _POLITE.sub("", question.strip()[:_LONGEST]).rstrip("?？.。!！ ")
+    return _free(words) or _due(words) or _book(words) or _task(words, before)
 
 
-def _free(said: str) -> Call | None:
+def _free(words: str) -> Call | None:
     for pattern in _FREE:
-        if found := pattern.search(said):
-            groups = found.groupdict()
+        if match := pattern.search(words):
+            groups = match.groupdict()
             who = _people(groups["who"] or groups.get("who2") or "")
             when = groups["when"] or groups.get("when2") or ""
             return Call("look_at_calendar", {"who": who, "when": when.strip() or "today"})
     return None
 
 
-def _due(said: str) -> Call | None:
-    found = _DUE.search(said)
-    if not found:
+def _due(words: str) -> Call | None:
+    match = _DUE.search(words)
+    if not match:
         return None
-    when = (found["when"] or found["zh"] or "").removeprefix(" do i have").strip()
+    when = (match["when"] or match["zh"] or "").removeprefix(" do i have").strip()
     return Call("list_due_tasks", {"when": when or "this week"})
 
 
-def _book(said: str) -> Call | None:
+def _book(words: str) -> Call | None:
     for pattern in _BOOK:
-        found = pattern.search(said)
-        if not found:
+        match = pattern.search(words)
+        if not match:
             continue
-        groups = found.groupdict()
+        groups = match.groupdict()
         who, when = groups["who"], groups["when"] or groups.get("when2")
         if not who and not when:
             continue
@@ -130,12 +130,12 @@ def _book(said: str) -> Call | None:
     return None
 
 
-def _task(said: str, before: str) -> Call | None:
+def _task(words: str, before: str) -> Call | None:
     for pattern in _TASK:
-        found = pattern.search(said)
-        if not found:
+        match = pattern.search(words)
+        if not match:
             continue
-        groups = found.groupdict()
+        groups = match.groupdict()
         title = _bare(groups["what"] or "") or before
         who = _people(groups["who"] or groups.get("who2") or "me")
         due = groups["due"] or groups.get("due2") or ""
@@ -145,8 +145,8 @@ def _task(said: str, before: str) -> Call | None:
 
 
 def _people(names: str) -> list[str]:
-    found = [one.strip().lstrip("@") for one in _NAMES.split(names.strip())]
-    return ["me" if one.lower() in ("i", "you", "we") else one for one in found if one]
+    names_found = [one.strip().lstrip("@") for one in _NAMES.split(names.strip())]
+    return ["me" if one.lower() in ("i", "you", "we") else one for one in names_found if one]
 
 
 def _minutes(length: str) -> int:

@@ -63,32 +63,32 @@ def choose(ref: str, items: Sequence[Listed], now: datetime) -> list[Listed]:
 
     “The 3 March one” is a day, “the 3rd” a number. Words choose among the items of that day.
     """
-    named = next(named_days(ref, (*DATES, *DAYS), now.date()), None)
-    number = 0 if named else position(ref, len(items))
+    named_day = next(named_days(ref, (*DATES, *DAYS), now.date()), None)
+    number = 0 if named_day else position(ref, len(items))
     if number:
         return list(items[number - 1 : number])
     if _NEXT.search(ref.strip()):
-        dated = [one for one in items if one.at]
-        return sorted(dated, key=lambda one: str(one.at))[:1]
-    if named:
-        items = _on(named, items, now)
-        ref = f"{ref[: named.start]} {ref[named.end :]}"
+        dated_items = [one for one in items if one.at]
+        return sorted(dated_items, key=lambda one: str(one.at))[:1]
+    if named_day:
+        items = _on(named_day, items, now)
+        ref = f"{ref[: named_day.start]} {ref[named_day.end :]}"
     if clock := time_alone(naming(ref)):
         at = (clock.hour, clock.minute)
         return [one for one in items if one.at and (one.at.hour, one.at.minute) == at]
-    wanted = set(search_terms(naming(ref)))
-    if not wanted:
+    wanted_terms = set(search_terms(naming(ref)))
+    if not wanted_terms:
         return list(items)
-    shared = {one.id: len(wanted & set(search_terms(one.text))) for one in items}
-    best = max(shared.values(), default=0)
-    return [one for one in items if best and shared[one.id] == best]
+    shared_counts = {one.id: len(wanted_terms & set(search_terms(one.text))) for one in items}
+    best = max(shared_counts.values(), default=0)
+    return [one for one in items if best and shared_counts[one.id] == best]
 
 
-def _on(named: Day, items: Sequence[Listed], now: datetime) -> list[Listed]:
+def _on(named_day: Day, items: Sequence[Listed], now: datetime) -> list[Listed]:
     """The items of that day; of a weekday also those of another week, if there are no others."""
-    dated = [(one, one.at) for one in items if one.at]
-    day = next_date(named, now.date())
-    on_day = [one for one, at in dated if f"{at:%Y-%m-%d}" == day]
-    if on_day or named.weekday is None:
+    dated_items = [(one, one.at) for one in items if one.at]
+    day = next_date(named_day, now.date())
+    on_day = [one for one, at in dated_items if f"{at:%Y-%m-%d}" == day]
+    if on_day or named_day.weekday is None:
         return on_day
-    return [one for one, at in dated if at.weekday() == named.weekday]
+    return [one for one, at in dated_items if at.weekday() == named_day.weekday]

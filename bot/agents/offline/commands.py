@@ -193,15 +193,15 @@ def command(text: str) -> NoteRequest | None:
         return None
     for kind, pattern in _PATTERNS_EN if text.isascii() else _PATTERNS:
         if match := pattern.match(text):
-            found = {key: value or "" for key, value in match.groupdict().items()}
-            title = found.get("title", "").strip(_QUOTES + " 　")
+            groups = {key: value or "" for key, value in match.groupdict().items()}
+            title = groups.get("title", "").strip(_QUOTES + " 　")
             return NoteRequest(
                 kind=kind,
                 language=language_of([text]),
-                ref=found.get("ref", "").strip(),
-                tags=_tags(found.get("tags", "") or found.get("tags_before", "")),
+                ref=groups.get("ref", "").strip(),
+                tags=_tags(groups.get("tags", "") or groups.get("tags_before", "")),
                 title=title[:1].upper() + title[1:],
-                body=found.get("body", "").strip(_QUOTES + " 　"),
+                body=groups.get("body", "").strip(_QUOTES + " 　"),
             )
     return None
 

@@ -45,13 +45,13 @@ def command_meant(text: str) -> Command | None:
     """The command that `text` asks for as a whole: a digest of today, or one's own memory."""
     if len(text) > _LONGEST:
         return None
-    said = " ".join(text.split()).strip(_SIGNS)
+    words = " ".join(text.split()).strip(_SIGNS)
     for name, pattern in _PATTERNS:
-        if pattern.match(said):
-            argument = _span(said) if name is CommandName.DIGEST else ""
+        if pattern.match(words):
+            argument = _span(words) if name is CommandName.DIGEST else ""
             return Command(name, argument, language_of([text]), words=argument)
     return None
 
 
-def _span(said: str) -> str:
-    return "thread" if re.search("thread|话题", said, re.IGNORECASE) else "today"
+def _span(words: str) -> str:
+    return "thread" if re.search("thread|话题", words, re.IGNORECASE) else "today"

@@ -66,34 +66,36 @@ def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
             yield Evidence(text, line.who, line.when, new, line.replaced)
 
 
-def answering(question: str, stated: Iterable[Evidence], author: str = "") -> tuple[Evidence, ...]:
+def answering(
+    question: str, statements: Iterable[Evidence], author: str = ""
+) -> tuple[Evidence, ...]:
     """The statements that answer `question`, the newest first; none below the threshold.
 
     The threshold is half of the question's words. Of statements that fit alike, one that a later
     one replaces is left out, and two people who differ are both heard.
     """
-    asked = words(question)
+    question_words = words(question)
     past = asks_for_former(question)
     own = _ONESELF.search(question) is not None
     fitting = [
         (shared, one)
-        for one in stated
-        if (shared := _shared(asked, one))
+        for one in statements
+        if (shared := _shared(question_words, one))
         and (past or not one.replaced)
         and not (own and _is_of_another(one, author))
     ]
     best = max((score for score, _ in fitting), default=0)
-    if not best or 2 * best < len(asked):
+    if not best or 2 * best < len(question_words):
         return ()
     first = next(n for n, (score, _) in enumerate(fitting) if score == best)
-    told: list[Evidence] = []
+    answers: list[Evidence] = []
     for n in range(len(fitting) - 1, -1, -1):
         score, one = fitting[n]
         if score < best and (n < first or not one.changes):
             continue
-        if past or not any(_replaces(newer, one) for newer in told):
-            told.append(one)
-    return tuple(told[:_MOST])
+        if past or not any(_replaces(newer, one) for newer in answers):
+            answers.append(one)
+    return tuple(answers[:_MOST])
 
 
 def cited(one: Evidence, now: datetime, language: Language) -> str:
@@ -101,8 +103,8 @@ def cited(one: Evidence, now: datetime, language: Language) -> str:
     when = ""
     if one.when:
         at = datetime.fromisoformat(one.when).replace(tzinfo=now.tzinfo)
-        told = spoken.moment if len(one.when) > len("2026-03-02") else spoken.day
-        when = told(at, language, now=now)
+        date_words = spoken.moment if len(one.when) > len("2026-03-02") else spoken.day
+        when = date_words(at, language, now=now)
     if not one.who:
         return say("fact-at", language, when=when, fact=one.text) if when else one.text
     key = "fact-by-at" if when else "fact-by"
@@ -112,10 +114,10 @@ def cited(one: Evidence, now: datetime, language: Language) -> str:
 def lines_about(question: str, name: str, text: str) -> list[str]:
     """The lines of a file that share a word with `question`, or its first ones if the question
     names the file; at most `_LINES`."""
-    asked, named = words(question), words(name)
+    question_words, name_words = words(question), words(name)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    fitting = [line for line in lines if _in_common(asked - named, words(line))]
-    return (fitting or (lines if asked & named else []))[:_LINES]
+    fitting = [line for line in lines if _in_common(question_words - name_words, words(line))]
+    return (fitting or (lines if question_words & name_words else []))[:_LINES]
 
 
 def words(text: str) -> set[str]:
@@ -124,18 +126,23 @@ def words(text: str) -> set[str]:
     return latin | {word for word in content_words(text) if has_han(word)}
 
 
-def _shared(asked: set[str], one: Evidence) -> int:
-    said = words(one.text)
+def _shared(question_words: set[str], one: Evidence) -> int:
+    statement_words = words(one.text)
     if _FIRST_PERSON.search(one.text):
-        said |= words(one.who)
-    shared = _in_common(asked, said)
-    return len(shared) if any(not word.isdecimal() for word in shared) else 0
+        statement_words |= words(one.who)
+    shared_words = _in_common(question_words, statement_words)
+    return len(shared_words) if any(not word.isdecimal() for word in shared_words) else 0
 
 
-def _in_common(asked: set[str], said: set[str]) -> set[str]:
-    """The words of `asked` in `said`, also those that begin alike (moved, moving)."""
-    begun = {word[:_BEGINNING] for word in said if len(word) >= _BEGINNING}
-    return {w for w in asked if w in said or (len(w) >= _BEGINNING and w[:_BEGINNING] in begun)}
+def _in_common(question_words: set[str], statement_words: set[str]) -> set[str]:
+    """The words of `question_words` in `statement_words`, also those that begin alike (moved,
+    moving)."""
+    beginnings = {word[:_BEGINNING] for word in statement_words if len(word) >= _BEGINNING}
+    return {
+        w
+        for w in question_words
+        if w in statement_words or (len(w) >= _BEGINNING and w[:_BEGINNING] in beginnings)
+    }
 
 
 def _is_of_another(one: Evidence, author: str) -> bool:

@@ -156,8 +156,8 @@ def corrected(text: str) -> str:
 
 def is_whole(value: str) -> bool:
     """Whether a corrected value names its matter itself: “no, our launch is on 4 March”."""
-    said, verb, _ = _parts(value)
-    return bool(verb) and said.strip().lower() not in _SAYS_NO_TOPIC
+    subject, verb, _ = _parts(value)
+    return bool(verb) and subject.strip().lower() not in _SAYS_NO_TOPIC
 
 
 def replaced(statement: str, value: str) -> str:
@@ -200,9 +200,9 @@ def name_in(text: str) -> str:
     """The name that somebody gives as theirs, if they do."""
     if asks_name(text):
         return ""
-    found = _NAME.search(text) or re.match(r"(?:name|名字): (.{1,40})", text)
-    given = next((group for group in found.groups() if group), "") if found else ""
-    return _NAME_END.split(given, maxsplit=1)[0].strip(" 　'\"“”")
+    match = _NAME.search(text) or re.match(r"(?:name|名字): (.{1,40})", text)
+    name = next((group for group in match.groups() if group), "") if match else ""
+    return _NAME_END.split(name, maxsplit=1)[0].strip(" 　'\"“”")
 
 
 def without_stop(text: str) -> str:

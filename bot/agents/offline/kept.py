@@ -15,11 +15,11 @@ def kept_texts(instructions: str) -> list[str]:
 
 def key_of(about: str, instructions: str) -> str:
     """The key of the fact that shares most words with `about`, the last one of equals; or ""."""
-    wanted, best, most = words(about), "", 0
+    wanted_words, best, most = words(about), "", 0
     for name, value in held(instructions).items():
-        shared = len(wanted & _words_of(name, value))
-        if shared and shared >= most:
-            best, most = name, shared
+        shared_count = len(wanted_words & _words_of(name, value))
+        if shared_count and shared_count >= most:
+            best, most = name, shared_count
     return best
 
 

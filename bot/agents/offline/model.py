@@ -63,15 +63,15 @@ def next_step(situation: Situation) -> Call | str:
     question, tools, language = situation.question, situation.tools, situation.language
     if MEMORY_AWAY in situation.instructions:
         return say("memory-away", language)
-    asked = command(question)
-    if asked and asked.kind == "help":
+    note_request = command(question)
+    if note_request and note_request.kind == "help":
         return say("guide", language)
     if "set_reminder" in tools and (wish := reminders.wish(question)):
         return reminders.next_step(wish, situation.returned, situation.instructions, language)
     if call := _with_agenda(situation):
         return call
-    if asked and "create_note" in tools:
-        return _with_notes(situation, asked)
+    if note_request and "create_note" in tools:
+        return _with_notes(situation, note_request)
     if "read_document" in tools and (links := links_in(question)):
         return _from_document(situation, links[0].url)
     return _with_facts(situation)
@@ -86,16 +86,18 @@ def _with_agenda(situation: Situation) -> Call | str | None:
     return situation.last.told(situation.language) if situation.last else call
 
 
-def _with_notes(situation: Situation, asked: NoteRequest) -> Call | str:
+def _with_notes(situation: Situation, note_request: NoteRequest) -> Call | str:
     last = situation.last
-    searched = bool(last and last.ok and last.tool == "search_notes" and asked.kind != "find")
-    known = notes.known_notes(situation.instructions, situation.bot_said)
-    if last and not searched:
-        return notes.said(asked, last, known)
+    has_searched = bool(
+        last and last.ok and last.tool == "search_notes" and note_request.kind != "find"
+    )
+    known_notes = notes.known_notes(situation.instructions, situation.bot_said)
+    if last and not has_searched:
+        return notes.said(note_request, last, known_notes)
     if last:
-        known = notes.found_notes(last.outcome)
-    next_call = notes.next_call(asked, known, searched=searched)
-    return next_call or notes.unknown(asked, known, searched=searched)
+        known_notes = notes.found_notes(last.outcome)
+    next_call = notes.next_call(note_request, known_notes, has_searched=has_searched)
+    return next_call or notes.unknown(note_request, known_notes, has_searched=has_searched)
 
 
 def _with_facts(situation: Situation) -> Call | str:
@@ -123,32 +125,32 @@ def _from_memory(situation: Situation) -> Call | str:
     """What people said about the matter of the question, else what recall finds."""
     question, last = situation.question, situation.last
     if last is None or last.tool != "recall":
-        if found := answering(question, _statements(situation), situation.author):
-            return _told(situation, "remembered-fact", "from-before", found)
+        if answers := answering(question, _statements(situation), situation.author):
+            return _told(situation, "remembered-fact", "from-before", answers)
         if "recall" in situation.tools:
             return Call("recall", {"query": question, "scope": "everywhere"})
         return _at_a_loss(situation, "not-told")
-    recalled = list(statements(recalled_lines(last.text, situation.own_name)))
-    if found := answering(question, recalled, situation.author):
-        return _told(situation, "remembered-fact", "from-before", found)
+    recalled_statements = list(statements(recalled_lines(last.text, situation.own_name)))
+    if answers := answering(question, recalled_statements, situation.author):
+        return _told(situation, "remembered-fact", "from-before", answers)
     if not situation.by_meaning:
         return _at_a_loss(situation, "not-told")
     if len(situation.returned) == 1:  # in a longer list the best do not stand first
         return Call("recall", {"query": question, "scope": "everywhere", "k": _NEAREST})
-    found = tuple(recalled)
+    answers = tuple(recalled_statements)
     return (
-        _told(situation, "nearest", "nearest", found)
-        if found
+        _told(situation, "nearest", "nearest", answers)
+        if answers
         else say("not-told", situation.language)
     )
 
 
-def _told(situation: Situation, one: str, several: str, found: tuple[Evidence, ...]) -> str:
+def _told(situation: Situation, one: str, several: str, answers: tuple[Evidence, ...]) -> str:
     language, now = situation.language, now_of(situation.instructions)
-    told = [cited(statement, now, language) for statement in found]
-    if len(found) == 1 and one != several:
-        return say("quoted" if found[0].who else one, language, fact=told[0])
-    return say(several, language, facts="\n".join(f"- {line}" for line in told))
+    lines = [cited(statement, now, language) for statement in answers]
+    if len(answers) == 1 and one != several:
+        return say("quoted" if answers[0].who else one, language, fact=lines[0])
+    return say(several, language, facts="\n".join(f"- {line}" for line in lines))
 
 
 def _statements(situation: Situation) -> Iterator[Evidence]:
@@ -184,8 +186,8 @@ def _corrected(situation: Situation, value: str) -> Call | str:
     if last:
         if last.outcome.kind != "facts-kept":
             return last.told(language)
-        changed = f"{old} → {fact}" if old and old != fact else fact or value
-        return say("corrected", language, value=changed)
+        change = f"{old} → {fact}" if old and old != fact else fact or value
+        return say("corrected", language, value=change)
     if not fact or "update_working_memory" not in situation.tools:
         return say("correct-what", language)
     return Call("update_working_memory", {"scope": "thread", "patch": {name: fact}})
@@ -194,20 +196,20 @@ def _corrected(situation: Situation, value: str) -> Call | str:
 def _correction(situation: Situation, value: str) -> tuple[str, str, str]:
     """The key of the corrected fact, what it was, and the whole of what it is now; "" where nothing
     can be meant."""
-    kept = {k: v for k, v in held(situation.instructions).items() if isinstance(v, str)}
+    kept_facts = {k: v for k, v in held(situation.instructions).items() if isinstance(v, str)}
     if facts.is_whole(value):
-        return facts.key(value), kept.get(facts.key(value), ""), value
+        return facts.key(value), kept_facts.get(facts.key(value), ""), value
     answer = _last_answer(situation)
-    told = [one.text for one in _statements(situation) if one.text in answer]
-    for name, old in reversed(kept.items()):
+    facts_told = [one.text for one in _statements(situation) if one.text in answer]
+    for name, old in reversed(kept_facts.items()):
         if old in answer:
             return name, old, facts.replaced(old, value)
-    if told:
-        fact = facts.replaced(told[-1], value)
-        return facts.key(fact), told[-1], fact
-    if not kept:
+    if facts_told:
+        fact = facts.replaced(facts_told[-1], value)
+        return facts.key(fact), facts_told[-1], fact
+    if not kept_facts:
         return "", "", ""
-    name, old = list(kept.items())[-1]
+    name, old = list(kept_facts.items())[-1]
     return name, old, facts.replaced(old, value)
 
 
@@ -233,8 +235,8 @@ def _from_files(situation: Situation) -> str:
     """The lines of the files that share words with the question."""
     for name, text in situation.files:
         if lines := lines_about(situation.question, name, text):
-            listed = "\n".join(f"- {line}" for line in lines)
-            return say("from-file", situation.language, name=name, lines=listed)
+            line_list = "\n".join(f"- {line}" for line in lines)
+            return say("from-file", situation.language, name=name, lines=line_list)
     return ""
 
 
@@ -248,9 +250,11 @@ def _from_document(situation: Situation, url: str) -> Call | str:
     heading, _, text = last.text.partition("\n\n")
     title = heading.partition("\n")[0].removeprefix("Title: ")
     lines = lines_about(without_links(situation.question), title, text) or text.splitlines()
-    said = [line.lstrip("# ")[:_LINE_CHARS] for line in lines if line.strip("# ")][:_MOST_LINES]
-    listed = "\n".join(f"- {line}" for line in said)
-    return say("from-file", language, name=title, lines=listed)
+    lines_said = [line.lstrip("# ")[:_LINE_CHARS] for line in lines if line.strip("# ")][
+        :_MOST_LINES
+    ]
+    line_list = "\n".join(f"- {line}" for line in lines_said)
+    return say("from-file", language, name=title, lines=line_list)
 
 
 def _at_a_loss(situation: Situation, key: str) -> str:

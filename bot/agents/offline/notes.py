@@ -76,101 +76,109 @@ class Returned:
         return self.wording.tell(self.outcome, language)
 
 
-def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]:
+def known_notes(instructions: str, answers: Iterable[str]) -> tuple[KnownNote, ...]:
     """The notes of the registry; without one, those of the tool contexts in earlier answers."""
     _, _, after = instructions.partition(REGISTRY)
     rows = _ROW.findall(after)
     if rows:
-        shown = {id: int(place) for place, id in _SHOWN.findall(after)}
+        places = {id: int(place) for place, id in _SHOWN.findall(after)}
         return tuple(
             KnownNote(
                 id,
                 title.strip(),
                 int(ordinal),
                 0 if recency == "-" else int(recency),
-                shown.get(id, 0),
+                places.get(id, 0),
             )
             for ordinal, title, id, recency in rows
         )
-    return _from_elsewhere(after) or _from_contexts(said)
+    return _from_elsewhere(after) or _from_contexts(answers)
 
 
 def found_notes(search: ToolOutcome) -> tuple[KnownNote, ...]:
     """The notes that a search found, best first."""
-    found = enumerate(search.fields.get("notes", ()), start=1)
-    return tuple(KnownNote(note["id"], note["title"], place, place) for place, note in found)
+    rows = enumerate(search.fields.get("notes", ()), start=1)
+    return tuple(KnownNote(note["id"], note["title"], place, place) for place, note in rows)
 
 
-def next_call(asked: NoteRequest, known: Sequence[KnownNote], *, searched: bool) -> Call | None:
-    """The call that carries out `asked`; None when nothing that is known fits.
+def next_call(
+    note_request: NoteRequest, notes: Sequence[KnownNote], *, has_searched: bool
+) -> Call | None:
+    """The call that carries out `note_request`; None when nothing that is known fits.
 
     A note named by words that are not among the known ones is searched for first.
     """
-    match asked.kind:
+    match note_request.kind:
         case "make":
-            arguments = {"title": asked.title, "body": asked.body, "tags": list(asked.tags)}
+            arguments = {
+                "title": note_request.title,
+                "body": note_request.body,
+                "tags": list(note_request.tags),
+            }
             return Call("create_note", arguments)
         case "list":
             return Call("list_notes", {})
         case "find":
-            return Call("search_notes", {"query": asked.title})
-    if _SEVERAL.search(asked.ref):
+            return Call("search_notes", {"query": note_request.title})
+    if _SEVERAL.search(note_request.ref):
         return None
-    candidates = meant(asked.ref, known)
+    candidates = meant(note_request.ref, notes)
     if not candidates:
-        words = " ".join(search_terms(naming(asked.ref)))
-        return Call("search_notes", {"query": words}) if words and not searched else None
-    if _named_alike(asked.ref, candidates):
+        words = " ".join(search_terms(naming(note_request.ref)))
+        return Call("search_notes", {"query": words}) if words and not has_searched else None
+    if _named_alike(note_request.ref, candidates):
         return None
-    return _on_note(asked, candidates[0].id)
+    return _on_note(note_request, candidates[0].id)
 
 
-def meant(ref: str, known: Sequence[KnownNote]) -> list[KnownNote]:
+def meant(ref: str, notes: Sequence[KnownNote]) -> list[KnownNote]:
     """The notes `ref` can mean, likeliest first: by position, by title, else by recency.
 
     A position counts in the list that a card showed last, if there is one. By title several mean
     that it says too little.
     """
-    in_order = sorted(known, key=lambda note: note.ordinal)
+    in_order = sorted(notes, key=lambda note: note.ordinal)
     if place := position(ref, LAST):
-        shown = sorted((note for note in known if note.shown), key=lambda note: note.shown)
+        shown_notes = sorted((note for note in notes if note.shown), key=lambda note: note.shown)
         if place == LAST:
-            return (shown or in_order)[-1:]
-        return [note for note in in_order if place == (note.shown if shown else note.ordinal)]
-    recent = sorted(known, key=lambda note: (note.recency == 0, note.recency, -note.ordinal))
+            return (shown_notes or in_order)[-1:]
+        return [note for note in in_order if place == (note.shown if shown_notes else note.ordinal)]
+    recent = sorted(notes, key=lambda note: (note.recency == 0, note.recency, -note.ordinal))
     words = set(search_terms(naming(ref)))
     if not words:
         return recent
-    terms = {note.id: set(search_terms(note.title)) for note in known}
+    terms = {note.id: set(search_terms(note.title)) for note in notes}
     if same := [note for note in recent if terms[note.id] == words]:
         return same
     best = max((len(words & title) for title in terms.values()), default=0)
     return [note for note in recent if best and len(words & terms[note.id]) == best]
 
 
-def said(asked: NoteRequest, returned: Returned, known: Sequence[KnownNote]) -> str:
-    """What a person is told after the tool that was to carry out `asked`."""
-    language = asked.language
-    if asked.kind == "tags" and returned.outcome.kind == "note-read":
-        returned = replace(returned, outcome=replace(returned.outcome, kind="note-tags"))
-    answer = returned.told(language)
-    if not asked.ref or returned.outcome.kind not in _CHANGED:
+def said(note_request: NoteRequest, tool_result: Returned, notes: Sequence[KnownNote]) -> str:
+    """What a person is told after the tool that was to carry out `note_request`."""
+    language = note_request.language
+    if note_request.kind == "tags" and tool_result.outcome.kind == "note-read":
+        tool_result = replace(tool_result, outcome=replace(tool_result.outcome, kind="note-tags"))
+    answer = tool_result.told(language)
+    if not note_request.ref or tool_result.outcome.kind not in _CHANGED:
         return answer
-    others = [note.title for note in meant(asked.ref, known)[1:4]]
+    others = [note.title for note in meant(note_request.ref, notes)[1:4]]
     titles = join_list(others, language)
     return answer + (say("others-too", language, titles=titles) if others else "")
 
 
-def unknown(asked: NoteRequest, known: Sequence[KnownNote], *, searched: bool = False) -> str:
+def unknown(
+    note_request: NoteRequest, notes: Sequence[KnownNote], *, has_searched: bool = False
+) -> str:
     """The question back when nothing that is known fits, or too much."""
-    if _SEVERAL.search(asked.ref):
-        return say("one-at-a-time", asked.language)
-    alike = meant(asked.ref, known)
-    titles = [note.title for note in (alike if alike else known)]
+    if _SEVERAL.search(note_request.ref):
+        return say("one-at-a-time", note_request.language)
+    alike = meant(note_request.ref, notes)
+    titles = [note.title for note in (alike if alike else notes)]
     if not titles:
-        return say("which-note", asked.language)
-    key = "which-note-fits" if alike or searched else "which-note-is-here"
-    return say(key, asked.language, titles=join_list(titles, asked.language))
+        return say("which-note", note_request.language)
+    key = "which-note-fits" if alike or has_searched else "which-note-is-here"
+    return say(key, note_request.language, titles=join_list(titles, note_request.language))
 
 
 def _named_alike(ref: str, candidates: Sequence[KnownNote]) -> bool:
@@ -178,23 +186,23 @@ def _named_alike(ref: str, candidates: Sequence[KnownNote]) -> bool:
     return len(candidates) > 1 and not position(ref, LAST) and bool(search_terms(naming(ref)))
 
 
-def _on_note(asked: NoteRequest, id: str) -> Call | None:
-    tags = list(asked.tags)
+def _on_note(note_request: NoteRequest, id: str) -> Call | None:
+    tags = list(note_request.tags)
     arguments: dict[str, dict[str, Any]] = {
         "tag": {"add_tags": tags},
         "untag": {"remove_tags": tags},
-        "name": {"title": asked.title},
-        "write": {"body": asked.body},
+        "name": {"title": note_request.title},
+        "write": {"body": note_request.body},
     }
-    if asked.kind in arguments:
-        return Call("update_note", {"note_id": id, **arguments[asked.kind]})
+    if note_request.kind in arguments:
+        return Call("update_note", {"note_id": id, **arguments[note_request.kind]})
     tools = {
         "drop": "delete_note",
         "share": "share_note",
         "show": "get_note",
         "tags": "get_note",
     }
-    return Call(tools[asked.kind], {"note_id": id})
+    return Call(tools[note_request.kind], {"note_id": id})
 
 
 def _from_elsewhere(registry: str) -> tuple[KnownNote, ...]:
@@ -207,18 +215,18 @@ def _from_elsewhere(registry: str) -> tuple[KnownNote, ...]:
     )
 
 
-def _from_contexts(said: Iterable[str]) -> tuple[KnownNote, ...]:
+def _from_contexts(answers: Iterable[str]) -> tuple[KnownNote, ...]:
     titles: dict[str, str] = {}
-    used: list[str] = []
-    for text in said:
+    used_ids: list[str] = []
+    for text in answers:
         for match in NAMED.finditer(text):
             title, id = match.groups()
             if text[: match.start()].endswith(_DELETED):
                 titles.pop(id, None)
                 continue
             titles[id] = title
-            used.append(id)
-    recent = [id for id in dict.fromkeys(reversed(used)) if id in titles]
+            used_ids.append(id)
+    recent = [id for id in dict.fromkeys(reversed(used_ids)) if id in titles]
     return tuple(
         KnownNote(id, titles[id], ordinal, recent.index(id) + 1)
         for ordinal, id in enumerate(titles, start=1)

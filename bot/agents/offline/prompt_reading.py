@@ -89,43 +89,43 @@ class Situation:
 
     @property
     def language(self) -> Language:
-        said = [line.text for line in self.lines if not line.own]
-        return language_said(self.question) or last_language(said) or "en"
+        lines = [line.text for line in self.lines if not line.own]
+        return language_said(self.question) or last_language(lines) or "en"
 
 
 def situation_of(request: Request) -> Situation:
     """Returns the question, what was said before it, and what this turn's tools returned."""
     rules = _text(request.messages[0])
-    called: dict[str, str] = {}
+    calls: dict[str, str] = {}
     bot_said: list[str] = []
-    returned: list[Returned] = []
-    asked = known = ""
+    results: list[Returned] = []
+    question_text = knowledge_text = ""
     for message in request.messages[1:]:
         text = _text(message)
         match message["role"]:
             case "user":
-                knowledge, asked = without_knowledge(text)
-                known = knowledge or known
-                bot_said += [one.text for one in returned]
-                returned.clear()
+                knowledge, question_text = without_knowledge(text)
+                knowledge_text = knowledge or knowledge_text
+                bot_said += [one.text for one in results]
+                results.clear()
             case "assistant":
                 bot_said.append(text)
-                called |= {c["id"]: c["function"]["name"] for c in message.get("tool_calls") or ()}
+                calls |= {c["id"]: c["function"]["name"] for c in message.get("tool_calls") or ()}
             case "tool":
-                returned.append(_returned(called, message, request))
-    asked = as_written(asked)
+                results.append(_returned(calls, message, request))
+    question_text = as_written(question_text)
     own_name = bot_name(rules)
-    author, question = spoken(without_material(asked), own_name)
+    author, question = spoken(without_material(question_text), own_name)
     return Situation(
         question=question,
         author=author,
-        files=_files(asked),
-        lines=tuple(_conversation(request.messages, known, own_name)),
+        files=_files(question_text),
+        lines=tuple(_conversation(request.messages, knowledge_text, own_name)),
         bot_said=tuple(bot_said),
-        instructions=f"{rules}\n\n{known}",
+        instructions=f"{rules}\n\n{knowledge_text}",
         own_name=own_name,
         tools=frozenset(request.tools),
-        returned=tuple(returned),
+        returned=tuple(results),
     )
 
 
@@ -158,29 +158,33 @@ def without_address(text: str, own_name: str) -> str:
     return re.sub(rf"^(?:@{re.escape(own_name)}\s+)+", "", text) if own_name else text
 
 
-def _conversation(messages: Sequence[Message], known: str, own_name: str) -> Iterator[PromptLine]:
+def _conversation(
+    messages: Sequence[Message], knowledge: str, own_name: str
+) -> Iterator[PromptLine]:
     """What was said before the question, oldest first. Of a line without a time the day is that of
     the line before it."""
-    found = recalled_lines(_section(known, RECALLED), own_name) + _group_facts(known)
-    yield from sorted(found, key=lambda line: line.when)
-    asked = max((n for n, one in enumerate(messages) if one["role"] == "user"), default=0)
+    recalled_rows = recalled_lines(_section(knowledge, RECALLED), own_name) + _group_facts(
+        knowledge
+    )
+    yield from sorted(recalled_rows, key=lambda line: line.when)
+    question_index = max((n for n, one in enumerate(messages) if one["role"] == "user"), default=0)
     day = ""
-    for message in messages[1:asked]:
+    for message in messages[1:question_index]:
         text = _text(message)
         if message["role"] == "assistant" and text:
             yield PromptLine(text, own=True)
         elif message["role"] == "user":
-            said = without_material(as_written(without_knowledge(text)[1]))
-            line = _line(said, own_name) or PromptLine(said)
+            words = without_material(as_written(without_knowledge(text)[1]))
+            line = _line(words, own_name) or PromptLine(words)
             day = line.when[:10] or day
             yield replace(line, when=line.when or day)
-    for row in _rows(_section(known, TRANSCRIPT)):
+    for row in _rows(_section(knowledge, TRANSCRIPT)):
         yield _line(row, own_name) or PromptLine(row)
 
 
-def _group_facts(known: str) -> list[PromptLine]:
+def _group_facts(knowledge: str) -> list[PromptLine]:
     """What people had the bot remember in the group."""
-    rows = map(_FACT.fullmatch, _rows(_section(known, GROUP_FACTS)))
+    rows = map(_FACT.fullmatch, _rows(_section(knowledge, GROUP_FACTS)))
     return [
         PromptLine(fact["value"], fact["who"], fact["when"], False, bool(fact["until"]), True)
         for fact in rows
@@ -190,20 +194,22 @@ def _group_facts(known: str) -> list[PromptLine]:
 
 def _line(text: str, own_name: str) -> PromptLine | None:
     """“[2026-03-02 10:00 · current] Alice: words”, “Alice: words” or the words alone."""
-    dated = _DATED.fullmatch(text)
-    when, marks, words = dated.groups() if dated else ("", "", text)
-    who, said = spoken(words, own_name)
+    date_match = _DATED.fullmatch(text)
+    when, marks, words = date_match.groups() if date_match else ("", "", text)
+    who, words_said = spoken(words, own_name)
     own = who == _MYSELF or (bool(own_name) and who == own_name)
-    return PromptLine(said, who, when, own, replaced="earlier" in marks) if said else None
+    return (
+        PromptLine(words_said, who, when, own, replaced="earlier" in marks) if words_said else None
+    )
 
 
 def spoken(text: str, own_name: str) -> tuple[str, str]:
     """The label in front of what was said, if any, and the words without the bot's own mention."""
     if text.startswith(f"{_MYSELF}: "):
         return _MYSELF, text.removeprefix(f"{_MYSELF}: ")
-    labelled = _LABELLED.fullmatch(text.strip())
-    who, said = (labelled[1], labelled[2]) if labelled else ("", text.strip())
-    return who, without_address(said, own_name)
+    label_match = _LABELLED.fullmatch(text.strip())
+    who, words = (label_match[1], label_match[2]) if label_match else ("", text.strip())
+    return who, without_address(words, own_name)
 
 
 def _rows(section: str) -> list[str]:
@@ -216,15 +222,15 @@ def _section(instructions: str, heading: str) -> str:
     return after.partition("\n\n")[0]
 
 
-def _files(asked: str) -> tuple[tuple[str, str], ...]:
-    labelled = ((_FILE.match(label), text) for label, text in quotations(asked))
-    return tuple((label[1], text) for label, text in labelled if label)
+def _files(question: str) -> tuple[tuple[str, str], ...]:
+    labels = ((_FILE.match(label), text) for label, text in quotations(question))
+    return tuple((label[1], text) for label, text in labels if label)
 
 
-def _returned(called: dict[str, str], message: Message, request: Request) -> Returned:
+def _returned(calls: dict[str, str], message: Message, request: Request) -> Returned:
     id, text = message["tool_call_id"], _text(message)
     unknown = ToolOutcome(as_written(text), ok=not text.startswith(ERROR))
-    tool = called.get(id, "")
+    tool = calls.get(id, "")
     wording = request.tools[tool].wording if tool in request.tools else COMMON
     return Returned(tool, request.outcomes.get(id) or unknown, wording)
 

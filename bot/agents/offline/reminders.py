@@ -119,28 +119,28 @@ def wish(question: str) -> ReminderWish | None:
     if len(question) > _LONGEST_WISH or not _MAY_WISH.search(question.lower()):
         return None
     question = question.replace(_HERE, " ")
-    if found := _CHANGE.search(question):
-        return ReminderWish("change", found["to"] or found["zto"], about=_about(found))
+    if match := _CHANGE.search(question):
+        return ReminderWish("change", match["to"] or match["zto"], about=_about(match))
     if _LIST.search(question):
         return ReminderWish("list")
-    if found := _CANCEL.search(question):
-        return ReminderWish("cancel", about=_about(found))
-    found = _SET.search(question) or _called(question)
-    if not found or _is_about(question, found):
+    if match := _CANCEL.search(question):
+        return ReminderWish("cancel", about=_about(match))
+    match = _SET.search(question) or _called(question)
+    if not match or _is_about(question, match):
         return None
-    words = found.groupdict()
-    said = (words["en"] or words["zh"] or words.get("let") or words.get("own") or "").lower()
-    named = re.findall(r"@[^\s@,，、]+", found[0])
-    named += filter(None, (words.get("name"), words.get("zh_name")))
-    whom = ([_PRONOUNS[said]] if said else []) + named or ["me"]
-    rest = f"{question[: found.start()]} {_HERE} {question[found.end() :]}"
+    words = match.groupdict()
+    wish_words = (words["en"] or words["zh"] or words.get("let") or words.get("own") or "").lower()
+    names = re.findall(r"@[^\s@,，、]+", match[0])
+    names += filter(None, (words.get("name"), words.get("zh_name")))
+    whom = ([_PRONOUNS[wish_words]] if wish_words else []) + names or ["me"]
+    rest = f"{question[: match.start()]} {_HERE} {question[match.end() :]}"
     return ReminderWish("set", _POLITE.sub("", rest), tuple(whom))
 
 
-def _about(found: re.Match[str]) -> str:
+def _about(match: re.Match[str]) -> str:
     """The words that name the reminder: before and after that word."""
     words = {
-        name: text or "" for name, text in found.groupdict().items() if name not in ("to", "zto")
+        name: text or "" for name, text in match.groupdict().items() if name not in ("to", "zto")
     }
     words["before"] = _ARTICLE.sub("", words["before"])
     return _bare(" ".join(filter(None, words.values())))
@@ -148,83 +148,83 @@ def _about(found: re.Match[str]) -> str:
 
 def _called(question: str) -> re.Match[str] | None:
     """“ping me at 3”, 明早八点叫我起床: a reminder where a time is said."""
-    found = _CALL.search(question)
-    if not found:
+    match = _CALL.search(question)
+    if not match:
         return None
-    rest = f"{question[: found.start()]} {question[found.end() :]}"
-    return found if when(rest, datetime(2000, 1, 3)).problem != "missing" else None  # noqa: DTZ001
+    rest = f"{question[: match.start()]} {question[match.end() :]}"
+    return match if when(rest, datetime(2000, 1, 3)).problem != "missing" else None  # noqa: DTZ001
 
 
 def next_step(
-    wanted: ReminderWish, returned: Sequence[Returned], instructions: str, language: Language
+    reminder_wish: ReminderWish, results: Sequence[Returned], instructions: str, language: Language
 ) -> Call | str:
     """The next tool to call, or the answer."""
-    last = returned[-1] if returned else None
-    if last and (not last.ok or last.tool != "list_reminders" or wanted.kind == "list"):
+    last = results[-1] if results else None
+    if last and (not last.ok or last.tool != "list_reminders" or reminder_wish.kind == "list"):
         return last.told(language)
-    if wanted.kind == "set":
-        return _set(wanted, now_of(instructions), language)
+    if reminder_wish.kind == "set":
+        return _set(reminder_wish, now_of(instructions), language)
     if not last:
         return Call("list_reminders", {})
-    return _on_one(wanted, last, now_of(instructions), language)
+    return _on_one(reminder_wish, last, now_of(instructions), language)
 
 
-def _set(wanted: ReminderWish, now: datetime, language: Language) -> Call | str:
-    time = when(wanted.text, now)
+def _set(reminder_wish: ReminderWish, now: datetime, language: Language) -> Call | str:
+    time = when(reminder_wish.text, now)
     if time.problem == "several":
-        time = when(_CLAUSE_BEFORE.sub("", wanted.text), now)
+        time = when(_CLAUSE_BEFORE.sub("", reminder_wish.text), now)
     text = _of_what(time.rest)
     if time.problem:
         return say(f"ask-{time.problem}", language)
     if not text:
         return say("ask-what", language)
     arguments = {"text": text, "at": time.at, "repeats": time.repeats}
-    return Call("set_reminder", {**arguments, "for_whom": list(wanted.whom)})
+    return Call("set_reminder", {**arguments, "for_whom": list(reminder_wish.whom)})
 
 
-def _of_what(said: str) -> str:
+def _of_what(words: str) -> str:
     """What comes after the wish; what comes before it, a greeting or how it came to it, only where
     nothing does."""
-    before, _, after = said.partition(_HERE)
+    before, _, after = words.partition(_HERE)
     return _bare(after) or _bare(_GREETING.sub("", before))
 
 
 def _on_one(
-    wanted: ReminderWish, listed: Returned, now: datetime, language: Language
+    reminder_wish: ReminderWish, list_result: Returned, now: datetime, language: Language
 ) -> Call | str:
     """The one reminder that is named by number, day or words, or the only one there is."""
-    rows = listed.outcome.fields.get("reminders", ())
+    rows = list_result.outcome.fields.get("reminders", ())
     there = [Listed(one["id"], one["text"], _due(one)) for one in rows]
-    chosen = choose(wanted.about, there, now)
-    if len(chosen) != 1:
-        return f"{say('ask-which', language)}\n\n{listed.told(language)}"
-    if wanted.kind == "cancel":
-        return Call("cancel_reminder", {"reminder_id": chosen[0].id})
-    time = when(wanted.text, now)
+    choices = choose(reminder_wish.about, there, now)
+    if len(choices) != 1:
+        return f"{say('ask-which', language)}\n\n{list_result.told(language)}"
+    if reminder_wish.kind == "cancel":
+        return Call("cancel_reminder", {"reminder_id": choices[0].id})
+    time = when(reminder_wish.text, now)
     if time.problem:
         return say(f"ask-{time.problem}", language)
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
-    return Call("change_reminder", {"reminder_id": chosen[0].id, "at": time.at, **often})
+    return Call("change_reminder", {"reminder_id": choices[0].id, "at": time.at, **often})
 
 
 def _due(row: Mapping[str, Any]) -> datetime | None:
     return datetime.fromisoformat(row["at"]) if row.get("at") else None
 
 
-def _is_about(question: str, found: re.Match[str]) -> bool:
+def _is_about(question: str, match: re.Match[str]) -> bool:
     """“What did you remind us of?”, 你提醒了谁: a question about reminding."""
-    before = _POLITE.sub("", question[: found.start()]).lower()
+    before = _POLITE.sub("", question[: match.start()]).lower()
     before = _CLAUSE.split(before)[-1]
     before = re.sub("(?:don['’]t|do not) forget to ", "", before)
     asks: Callable[[str], object] = re.compile(
         r"\b(?:did|does|have|has|was|were|who|why|didn't|don't)\b|谁|为什么|刚才|别$|不要$|不用$"
     ).search
-    return bool(asks(before)) or question[found.end() :].startswith(("了", "过"))
+    return bool(asks(before)) or question[match.end() :].startswith(("了", "过"))
 
 
 def _bare(text: str) -> str:
     """Without the words and marks that only join."""
-    joined = " ".join(text.split())
-    while (shorter := _EDGES.sub("", joined)) != joined:
-        joined = shorter
-    return joined
+    joined_text = " ".join(text.split())
+    while (shorter := _EDGES.sub("", joined_text)) != joined_text:
+        joined_text = shorter
+    return joined_text

@@ -25,5 +25,7 @@ def _line(fact: GroupFact, label: Label, now: datetime) -> str:
     value = (
         fact.value if isinstance(fact.value, str) else json.dumps(fact.value, ensure_ascii=False)
     )
-    said = snippet(f"{fact.key.replace('_', ' ')}: {value}", _LONGEST)
-    return f"[{fact.id} · {when(fact.at, now)}{until}] {snippet(author + about, 60)}: {said}"
+    fact_snippet = snippet(f"{fact.key.replace('_', ' ')}: {value}", _LONGEST)
+    return (
+        f"[{fact.id} · {when(fact.at, now)}{until}] {snippet(author + about, 60)}: {fact_snippet}"
+    )

@@ -179,8 +179,8 @@ class Prompt:
     @property
     def characters(self) -> int:
         """How long the question and what was said before it are together."""
-        said = sum(len(one.content) for one in self.history)
-        return len(self.question) + len(self.transcript) + said
+        history_chars = sum(len(one.content) for one in self.history)
+        return len(self.question) + len(self.transcript) + history_chars
 
     @property
     def spoken(self) -> Language:
@@ -263,36 +263,36 @@ def manager_instructions(prompt: Prompt, *, with_tools: bool) -> str:
     return _joined(rules, knowledge(prompt))
 
 
-def with_knowledge(prompt: Prompt, asked: str) -> str:
-    """`asked` as the last message of a request, after all that changes from turn to turn.
+def with_knowledge(prompt: Prompt, question: str) -> str:
+    """`question` as the last message of a request, after all that changes from turn to turn.
 
     Nobody can imitate the two lines around it: no line of foreign text starts with a bracket.
     """
-    return f"{KNOWN}\n\n{knowledge(prompt)}\n\n{ASKED}\n{asked}"
+    return f"{KNOWN}\n\n{knowledge(prompt)}\n\n{ASKED}\n{question}"
 
 
 def without_knowledge(text: str) -> tuple[str, str]:
     """What `with_knowledge` put together: knowledge and message; "" where there is none."""
     if not text.startswith(f"{KNOWN}\n"):
         return "", text
-    known, _, asked = text.removeprefix(KNOWN).partition(f"\n{ASKED}\n")
-    return known.strip("\n"), asked
+    knowledge_text, _, question = text.removeprefix(KNOWN).partition(f"\n{ASKED}\n")
+    return knowledge_text.strip("\n"), question
 
 
 def knowledge(prompt: Prompt) -> str:
     """What is known for one turn: person, time, memory, notes and summary."""
-    shortened = SHORTENED if prompt.working_memory_cut else ""
+    shortened_note = SHORTENED if prompt.working_memory_cut else ""
     notes = NOTE_RULES if prompt.registry else ""
     return _joined(
         circumstances(
-            prompt.subject, prompt.now, memory_away=prompt.memory_away, asked=prompt.asked_at
+            prompt.subject, prompt.now, memory_away=prompt.memory_away, asked_at=prompt.asked_at
         ),
         _titled(
             (THREAD_MEMORY, _json(prompt.working_memory.chat)),
             (PERSON_MEMORY, _json(prompt.working_memory.user)),
             (REMARKS, prompt.remarks),
             (GROUP_FACTS, prompt.group_facts),
-            ("Working memory is shortened:", shortened),
+            ("Working memory is shortened:", shortened_note),
             (REGISTRY, prompt.registry),
             ("Which note is meant:", notes),
             (SUMMARY, prompt.summary),
@@ -303,17 +303,17 @@ def knowledge(prompt: Prompt) -> str:
 
 
 def circumstances(
-    subject: str, now: datetime, *, memory_away: bool, asked: datetime | None = None
+    subject: str, now: datetime, *, memory_away: bool, asked_at: datetime | None = None
 ) -> str:
     """Whose conversation it is, the time, when it was asked if that makes a difference, and whether
     the memory is there."""
-    asked = asked or now
-    is_late = now - asked > _LATE or now.date() != asked.date()
+    asked_at = asked_at or now
+    is_late = now - asked_at > _LATE or now.date() != asked_at.date()
     return _titled(
         ("Now:", _moment(now)),
         (
             ASKED_EARLIER,
-            _moment(asked) if is_late else "",
+            _moment(asked_at) if is_late else "",
         ),
         ("The person of this conversation:", short_name(subject)),
         ("Memory:", MEMORY_AWAY if memory_away else ""),

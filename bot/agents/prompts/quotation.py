@@ -33,20 +33,20 @@ def with_material(material: str, question: str) -> str:
     return f"{material}\n\n{question}" if material else question
 
 
-def quotations(asked: str) -> list[tuple[str, str]]:
+def quotations(question: str) -> list[tuple[str, str]]:
     """Label and text of the quotations that stand before a question, in their order."""
-    found, rest = [], asked
+    pairs, rest = [], question
     while match := _QUOTATION.match(rest) or _REMARK.match(rest):
         label, _, lines = match[0].strip().partition("\n")
         text = "\n".join(line.removeprefix(">").removeprefix(" ") for line in lines.splitlines())
-        found += [(label.strip("[]").partition(";")[0], text)] if lines else []
+        pairs += [(label.strip("[]").partition(";")[0], text)] if lines else []
         rest = rest[match.end() :]
-    return found
+    return pairs
 
 
-def without_material(asked: str) -> str:
+def without_material(question: str) -> str:
     """What the person wrote, without what `with_material` put before it."""
-    rest = asked
+    rest = question
     while match := _QUOTATION.match(rest) or _REMARK.match(rest):
         rest = rest[match.end() :]
     return rest

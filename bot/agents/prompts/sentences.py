@@ -14,23 +14,27 @@ say = Catalogue(__file__).say
 
 def cut_short(calls: Sequence[Mapping[str, Any]], language: Language) -> str:
     """An honest sentence, with the names of the steps that were done."""
-    done = [call["name"] for call in calls if call["ok"]]
-    return "\n\n".join([say("cut-short", language), *_steps(done, language)])
+    done_names = [call["name"] for call in calls if call["ok"]]
+    return "\n\n".join([say("cut-short", language), *_steps(done_names, language)])
 
 
-def stopped_first(done: Sequence[str], language: Language) -> str:
+def stopped_first(done_names: Sequence[str], language: Language) -> str:
     """That it was stopped before there was an answer, and the steps done, by name."""
-    return "\n\n".join([say("stopped-first", language), *_steps(done, language)])
+    return "\n\n".join([say("stopped-first", language), *_steps(done_names, language)])
 
 
-def _steps(done: Sequence[str], language: Language) -> list[str]:
-    return [say("steps-done", language, steps=", ".join(dict.fromkeys(done)))] if done else []
+def _steps(done_names: Sequence[str], language: Language) -> list[str]:
+    return (
+        [say("steps-done", language, steps=", ".join(dict.fromkeys(done_names)))]
+        if done_names
+        else []
+    )
 
 
-def declined(said: str, language: Language) -> str:
+def declined(model_words: str, language: Language) -> str:
     """That the model declined, and what it said about it, if anything."""
     sentence = say("declined", language)
-    return f"{sentence}\n\n{quoted(said)}" if said else sentence
+    return f"{sentence}\n\n{quoted(model_words)}" if model_words else sentence
 
 
 def confirm_below(language: Language) -> str:

@@ -24,7 +24,7 @@ def named_notes(result: str) -> list[tuple[str, str]]:
 
 def with_shown(calls: Sequence[Call], answer: str) -> tuple[Call, ...]:
     """`calls` as they are stored with `answer`: when it tells what a list or search of notes found,
-    that call has `shown`, the ids in the order in which their titles stand in the answer.
+    that call has `note_ids`, the ids in the order in which their titles stand in the answer.
 
     A note that was looked for to do something with it is no list.
     """
@@ -35,9 +35,9 @@ def with_shown(calls: Sequence[Call], answer: str) -> tuple[Call, ...]:
     call = calls[place]
     if call["name"] not in _LISTING or not call.get("ok"):
         return tuple(calls)
-    shown = _in_order(named_notes(str(call.get("result") or "")), answer)
-    kept = {**call, "shown": shown} if shown else call
-    return (*calls[:place], kept, *calls[place + 1 :])
+    note_ids = _in_order(named_notes(str(call.get("result") or "")), answer)
+    new_call = {**call, "shown": note_ids} if note_ids else call
+    return (*calls[:place], new_call, *calls[place + 1 :])
 
 
 def _in_order(notes: Iterable[tuple[str, str]], answer: str) -> list[str]:
@@ -49,5 +49,5 @@ def _in_order(notes: Iterable[tuple[str, str]], answer: str) -> list[str]:
         return []
     # the longer title first: “Pasta” is no mention of itself inside “Pasta sauce”
     titles = sorted(waiting, key=len, reverse=True)
-    said = re.finditer("|".join(map(re.escape, titles)), answer.casefold())
-    return [waiting[one[0]].popleft() for one in said if waiting[one[0]]]
+    title_matches = re.finditer("|".join(map(re.escape, titles)), answer.casefold())
+    return [waiting[one[0]].popleft() for one in title_matches if waiting[one[0]]]

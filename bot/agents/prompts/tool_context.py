@@ -69,8 +69,8 @@ def exchanges(message_id: int, tool_calls: Sequence[Mapping[str, Any]]) -> tuple
 
 def references(result: object) -> list[str]:
     """The ids in a tool's result, each once, in order."""
-    found = _REFERENCE.finditer(result if isinstance(result, str) else _json(result))
-    return list(dict.fromkeys(match[1] or match[2] for match in found))
+    matches = _REFERENCE.finditer(result if isinstance(result, str) else _json(result))
+    return list(dict.fromkeys(match[1] or match[2] for match in matches))
 
 
 def without_context(text: str) -> str:
@@ -98,9 +98,9 @@ def registry_table(entries: Iterable[RegisteredNote]) -> str:
 
 
 def _shown_last(notes: Iterable[RegisteredNote]) -> list[str]:
-    listed = sorted((note.shown, note.id) for note in notes if note.shown)
-    places = (f"{place}. {id}" for place, id in listed)
-    return [f"{SHOWN_LAST} {', '.join(places)}"] if listed else []
+    places_of_notes = sorted((note.shown, note.id) for note in notes if note.shown)
+    places = (f"{place}. {id}" for place, id in places_of_notes)
+    return [f"{SHOWN_LAST} {', '.join(places)}"] if places_of_notes else []
 
 
 def _most_used(notes: Sequence[RegisteredNote]) -> str:
@@ -108,8 +108,8 @@ def _most_used(notes: Sequence[RegisteredNote]) -> str:
     lines = {note.id: _short(note) for note in notes}
     costs = (estimate_tokens(f"{line}\n") for line in (MOST_USED, *lines.values()))
     fitting = sum(1 for tokens in accumulate(costs) if tokens <= _MOST_USED_TOKENS) - 1
-    kept = sorted(notes[:fitting], key=lambda note: note.recency or len(lines) + 1)
-    return "\n".join([MOST_USED, *(lines[note.id] for note in kept)])
+    kept_notes = sorted(notes[:fitting], key=lambda note: note.recency or len(lines) + 1)
+    return "\n".join([MOST_USED, *(lines[note.id] for note in kept_notes)])
 
 
 def _short(note: RegisteredNote) -> str:
@@ -121,22 +121,22 @@ def _paired(key: str, call: Mapping[str, Any]) -> Exchange:
     result = call.get("result")
     text = result if isinstance(result, str) else _json(result)
     cut = text if len(text) <= _LONGEST_PAIRED else f"{text[:_LONGEST_PAIRED]} … (cut)"
-    told = continued(cut if call.get("ok") else as_error(cut))
+    result_text = continued(cut if call.get("ok") else as_error(cut))
     ids = _referenced(references(result))
     return Exchange(
         # Nine letters and digits is what every endpoint takes as an id (Mistral, no other form).
         id=hashlib.blake2b(key.encode(), digest_size=5).hexdigest()[:9],
         name=str(call.get("name") or ""),
         arguments=_arguments(call.get("arguments") or {}),
-        result=f"{told}\n{ids}" if ids else told,
+        result=f"{result_text}\n{ids}" if ids else result_text,
     )
 
 
-def _arguments(given: Mapping[str, Any]) -> str:
+def _arguments(arguments: Mapping[str, Any]) -> str:
     """The arguments as JSON; where they are long, long values are cut."""
-    if len(whole := _json(given)) <= _LONGEST_PAIRED:
+    if len(whole := _json(arguments)) <= _LONGEST_PAIRED:
         return whole
-    return _json({key: _line(_json(value), _LONGEST_ARGUMENT) for key, value in given.items()})
+    return _json({key: _line(_json(value), _LONGEST_ARGUMENT) for key, value in arguments.items()})
 
 
 def _described(number: int, call: Mapping[str, Any]) -> list[str]:

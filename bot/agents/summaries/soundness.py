@@ -21,6 +21,6 @@ def is_sound(summary: str, earlier: str, lines: Sequence[Line]) -> bool:
     """Whether `summary` speaks of the messages, and keeps what `earlier`, the one before, held."""
     words, before = content_words(summary), content_words(earlier)
     source = before | content_words("\n".join(f"{line.author} {line.text}" for line in lines))
-    shared = len(words & source)
-    needed = max(1, min(_MOST_NEEDED, _OF_SOURCE * len(source)), _OF_SUMMARY * len(words))
-    return shared >= needed and len(words & before) >= _OF_EARLIER * len(before)
+    shared_words = len(words & source)
+    needed_words = max(1, min(_MOST_NEEDED, _OF_SOURCE * len(source)), _OF_SUMMARY * len(words))
+    return shared_words >= needed_words and len(words & before) >= _OF_EARLIER * len(before)

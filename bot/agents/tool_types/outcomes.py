@@ -47,8 +47,8 @@ class Wording:
 
     def tell(self, outcome: ToolOutcome, language: Language) -> str:
         """What a person reads; ids stay between the models."""
-        said = self._told(outcome, language)
-        return said if outcome.ok else _COMMON.say("not-done", language, reason=said)
+        words = self._told(outcome, language)
+        return words if outcome.ok else _COMMON.say("not-done", language, reason=words)
 
     def _told(self, outcome: ToolOutcome, language: Language) -> str:
         kind, fields = outcome.kind, outcome.fields

@@ -146,7 +146,7 @@ def tool(
     sequential: bool = False,
     reads: bool = False,
     wording: Wording = COMMON,
-    kept: bool = True,
+    is_kept: bool = True,
 ) -> Tool:
     """A tool that calls `function` with the turn's deps and its arguments.
 
@@ -155,8 +155,8 @@ def tool(
     about, _, rest = (inspect.getdoc(function) or "").partition("\nArgs:\n")
     arguments = _arguments(function, rest)
 
-    async def call(deps: Any, given: dict[str, Any]) -> Any:
-        return await function(deps, **given)
+    async def call(deps: Any, arguments_given: dict[str, Any]) -> Any:
+        return await function(deps, **arguments_given)
 
     return Tool(
         name or function.__name__,
@@ -167,7 +167,7 @@ def tool(
         sequential,
         reads,
         wording,
-        kept,
+        is_kept,
     )
 
 
@@ -189,9 +189,9 @@ class _Argument:
         return {**usual, "description": self.about, **self.fits}
 
 
-def _arguments(function: Callable[..., Any], told: str) -> dict[str, _Argument]:
-    """By name; `told`: the lines of the docstring about them."""
-    about = {key: " ".join(text.split()) for key, text in _ARGUMENT.findall(told)}
+def _arguments(function: Callable[..., Any], docstring: str) -> dict[str, _Argument]:
+    """By name; `docstring`: the lines of the docstring about them."""
+    about = {key: " ".join(text.split()) for key, text in _ARGUMENT.findall(docstring)}
     kinds = get_type_hints(function)
     _, *parameters = inspect.signature(function).parameters.values()
     return {
@@ -204,36 +204,42 @@ def _arguments(function: Callable[..., Any], told: str) -> dict[str, _Argument]:
 
 def _fitting(kind: Any) -> dict[str, Any]:
     """The schema of a type, without null as a choice: what is optional is left out."""
-    made, of = get_origin(kind), get_args(kind)
+    origin, of = get_origin(kind), get_args(kind)
     if NoneType in of:
         return _fitting(*(one for one in of if one is not NoneType))
-    if made is Literal:
+    if origin is Literal:
         return {"enum": list(of), "type": "string"}
-    if made is list:
+    if origin is list:
         return {"items": _fitting(*of), "type": "array"}
-    return {"type": "object"} if made is dict else _SIMPLE[kind]
+    return {"type": "object"} if origin is dict else _SIMPLE[kind]
 
 
 def _schema(arguments: Mapping[str, _Argument]) -> dict[str, Any]:
     """Without titles and what `_checked` sees to anyway: they cost tokens in every request."""
-    required = [name for name, one in arguments.items() if one.required]
+    required_names = [name for name, one in arguments.items() if one.required]
     return {
         "properties": {name: one.described() for name, one in arguments.items()},
-        **({"required": required} if required else {}),
+        **({"required": required_names} if required_names else {}),
         "type": "object",
     }
 
 
-def _checked(arguments: Mapping[str, _Argument], given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(
+    arguments: Mapping[str, _Argument], arguments_given: Mapping[str, Any]
+) -> dict[str, Any]:
     """The arguments to call with. Raises `ArgumentsInvalid`, which repeats nothing of the given."""
     values: dict[str, Any] = {}
-    mistakes = [f"{name}: there is no such argument" for name in given if name not in arguments]
+    mistakes = [
+        f"{name}: there is no such argument" for name in arguments_given if name not in arguments
+    ]
     for name, one in arguments.items():
-        if name not in given and one.required:
+        if name not in arguments_given and one.required:
             mistakes.append(f"{name}: it has to be given")
             continue
         try:
-            values[name] = msgspec.convert(given.get(name, one.default), one.kind, strict=False)
+            values[name] = msgspec.convert(
+                arguments_given.get(name, one.default), one.kind, strict=False
+            )
         except msgspec.ValidationError:
             mistakes.append(f"{name}: it has to fit {dumps(one.fits).decode()}")
     if mistakes:

@@ -47,9 +47,9 @@ def wait_for_confirmation(
 
 
 def propose(
-    tool: str, arguments: Mapping[str, Any], deps: ToolDeps, *, told: str, summary: str
+    tool: str, arguments: Mapping[str, Any], deps: ToolDeps, *, text: str, summary: str
 ) -> ToolOutcome:
-    """Offers what a feature's button of the name `tool` does with `arguments` (JSON). `told` is the
+    """Offers what a feature's button of the name `tool` does with `arguments` (JSON). `text` is the
     card's text, which says all that will be written; `summary` is one line of it. Returns and
     raises as `wait_for_confirmation`, also where the answer only shows what is known."""
     if deps.reads_only:
@@ -61,7 +61,7 @@ def propose(
         description=summary,
         actor_id=deps.context.actor_id,
         conversation_id=deps.context.conversation_id,
-        told=told,
+        told=text,
     )
     _wait(action, deps)
     return _waiting(tool)
@@ -97,8 +97,8 @@ def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
             "Say that the rest was not done and can be asked for afterwards.",
             "too-many-to-confirm",
         )
-    shown = sum(len(one.told) for one in (*deps.pending, action))
-    if shown > LONGEST_SHOWN:
+    shown_chars = sum(len(one.told) for one in (*deps.pending, action))
+    if shown_chars > LONGEST_SHOWN:
         raise ToolFailed(
             f"Not done: {action.tool} needs a confirmation, and its arguments are too long to be "
             "shown in full on a card. Say that it was not done; the person can ask for it in "

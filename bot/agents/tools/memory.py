@@ -35,14 +35,16 @@ def memory_tools(*, with_recall: bool) -> list[Tool]:
 async def read_working_memory(deps: ToolDeps) -> str:
     """Read all facts kept for this thread and of the person, what they were before they changed,
     and those kept in this group that the question is about."""
-    held = await deps.store.working_memory(deps.context, deps.prompt.question)
+    working_memory = await deps.store.working_memory(deps.context, deps.prompt.question)
     former = await deps.store.items.former(deps.context)
-    note_sources([*held.turns, *(one.turn_id for one in former)])
-    said = [f"{one.actor_id} about {one.user_id}: {_json(one.content)}" for one in held.said]
+    note_sources([*working_memory.turns, *(one.turn_id for one in former)])
+    remarks = [
+        f"{one.actor_id} about {one.user_id}: {_json(one.content)}" for one in working_memory.said
+    ]
     before = [f"before, until {one.until}: {_json({one.key: one.value})}" for one in former]
-    facts = (f"thread: {_json(held.chat)}", f"person: {_json(held.user)}")
-    group = group_lines(held.group, lambda open_id, _: open_id, deps.prompt.now)
-    return "\n".join([*facts, *said, *before, *group])
+    facts = (f"thread: {_json(working_memory.chat)}", f"person: {_json(working_memory.user)}")
+    group = group_lines(working_memory.group, lambda open_id, _: open_id, deps.prompt.now)
+    return "\n".join([*facts, *remarks, *before, *group])
 
 
 async def update_working_memory(
@@ -73,7 +75,7 @@ async def update_working_memory(
             'Nothing was changed. Use scope "thread" if it belongs to this conversation.',
             "facts-of-another",
         )
-    outdated = _replaced(deps, patch, replaces)
+    replaced_ids = _replaced(deps, patch, replaces)
     for key in [key for key, value in patch.items() if value is None]:
         await _forget(deps, key, _SCOPES[scope])
     await deps.store.merge_working_memory(
@@ -81,36 +83,37 @@ async def update_working_memory(
         scope=_SCOPES[scope],
         patch=patch,
         turn_id=deps.prompt.turn_id,
-        replaces=outdated,
+        replaces=replaced_ids,
     )
     # only what this call changed: a result is stored, and outlives the facts of other messages
-    kept = {key: value for key, value in patch.items() if value is not None}
-    changed = [f"set {_json(kept)}"] if kept else []
-    changed += [f"deleted {key}" for key, value in patch.items() if value is None]
-    changed += [f"replaced {one}" for one in outdated]
+    new_values = {key: value for key, value in patch.items() if value is not None}
+    changes = [f"set {_json(new_values)}"] if new_values else []
+    changes += [f"deleted {key}" for key, value in patch.items() if value is None]
+    changes += [f"replaced {one}" for one in replaced_ids]
     return ToolOutcome(
-        f"Successfully updated the working memory of the {scope}: {'; '.join(changed)}.",
+        f"Successfully updated the working memory of the {scope}: {'; '.join(changes)}.",
         "facts-kept",
     )
 
 
 def _replaced(
-    deps: ToolDeps, patch: Mapping[str, Any], named: Sequence[str] | None
+    deps: ToolDeps, patch: Mapping[str, Any], named_ids: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """The ids of the group's facts that the call replaces: those that the model `named`, else those
-    that the asker's own words replace. Raises `ToolFailed` for an id that nobody was shown."""
-    shown, author = deps.prompt.working_memory.group, deps.context.actor_id
-    if not named:
-        said = deps.exchange.own if deps.exchange else ""
-        return replaced_facts(shown, patch, said=said, author=author)
-    known = {one.id for one in shown if one.may_be_replaced_by(author)}
-    if not deps.confirmed and (unknown := [one for one in named if one not in known]):
+    """The ids of the group's facts that the call replaces: those that the model `named_ids`, else
+    those that the asker's own words replace. Raises `ToolFailed` for an id that nobody was
+    shown."""
+    facts_shown, author = deps.prompt.working_memory.group, deps.context.actor_id
+    if not named_ids:
+        asker_words = deps.exchange.own if deps.exchange else ""
+        return replaced_facts(facts_shown, patch, statement=asker_words, author=author)
+    replaceable_ids = {one.id for one in facts_shown if one.may_be_replaced_by(author)}
+    if not deps.confirmed and (unknown := [one for one in named_ids if one not in replaceable_ids]):
         raise ToolFailed(
             f"{unknown[0]!r} is no fact that this can replace. Nothing was changed. Use only ids "
             "of facts kept in this group, or leave `replaces` out.",
             "no-such-fact",
         )
-    return tuple(dict.fromkeys(named))
+    return tuple(dict.fromkeys(named_ids))
 
 
 async def forget_fact(deps: ToolDeps, key: str) -> ToolOutcome:
@@ -120,16 +123,18 @@ async def forget_fact(deps: ToolDeps, key: str) -> ToolOutcome:
     Args:
         key: Its key in the working memory.
     """
-    gone = [one for scope in _SCOPES.values() for one in await _forget(deps, key, scope)]
-    if not gone:
+    forgotten_facts = [one for scope in _SCOPES.values() for one in await _forget(deps, key, scope)]
+    if not forgotten_facts:
         raise ToolFailed(
             "No fact of the person who asks is kept under this key. Nothing was deleted. Use "
             "read_working_memory to find the right key.",
             "no-such-fact",
         )
-    named = "; ".join(dict.fromkeys(f"{one.key}: {_text(one.value)}" for one in gone))
+    fact_list = "; ".join(
+        dict.fromkeys(f"{one.key}: {_text(one.value)}" for one in forgotten_facts)
+    )
     return ToolOutcome(
-        f"Successfully deleted for good: {named}", "fact-forgotten", {"facts": named}
+        f"Successfully deleted for good: {fact_list}", "fact-forgotten", {"facts": fact_list}
     )
 
 
@@ -138,12 +143,12 @@ async def _forget(deps: ToolDeps, key: str, scope: Scope) -> list[Changed]:
     can be read here."""
     context = deps.context
     own = replace(context, user_id=context.actor_id, user_scope_id=f"user:{context.actor_id}")
-    found = await deps.store.items.find(own, key, scope)
-    forgotten = [
+    facts = await deps.store.items.find(own, key, scope)
+    forgotten_facts = [
         await deps.store.items.forget(own, "fact", one, key, turn_id=deps.prompt.turn_id)
-        for one in found
+        for one in facts
     ]
-    return [one for one in forgotten if one]
+    return [one for one in forgotten_facts if one]
 
 
 async def recall(deps: ToolDeps, query: str, scope: RecallScope | None = None, k: int = 5) -> str:
@@ -159,9 +164,11 @@ async def recall(deps: ToolDeps, query: str, scope: RecallScope | None = None, k
     passages = min(max(k, 1), _MOST_PASSAGES)
     where = scope or usual_scope(deps.context)
     prompt = deps.prompt
-    found = await deps.recall(deps.context, query, where, passages, prompt.turn_id, prompt.asked_at)
-    deps.passages += found.found
-    return found.text or "Nothing that was said earlier matches. Do not guess."
+    passages_found = await deps.recall(
+        deps.context, query, where, passages, prompt.turn_id, prompt.asked_at
+    )
+    deps.passages += passages_found.found
+    return passages_found.text or "Nothing that was said earlier matches. Do not guess."
 
 
 def _text(value: object) -> str:

@@ -11,19 +11,19 @@ from memory.tables.notes import Note, NoteChange
 
 
 def created(note: Note) -> ToolOutcome:
-    tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
+    tag_note = f" with tags: {', '.join(note.tags)}" if note.tags else ""
     return ToolOutcome(
-        f"Successfully created note {_named(note)}{tagged}. "
+        f"Successfully created note {_named(note)}{tag_note}. "
         "Remember this note ID for future reference in this conversation.",
         "note-created",
         _fields(note),
     )
 
 
-def read(note: Note, changed: datetime) -> ToolOutcome:
+def read(note: Note, changed_at: datetime) -> ToolOutcome:
     body = f"Text:\n{note.body}" if note.body else "It has no text."
     return ToolOutcome(
-        f"Note {_described(note)}; last changed {changed:%Y-%m-%d}. {body}",
+        f"Note {_described(note)}; last changed {changed_at:%Y-%m-%d}. {body}",
         "note-read",
         {**_fields(note), "body": note.body},
     )
@@ -41,8 +41,8 @@ def found(notes: Sequence[Note], user_id: str) -> ToolOutcome:
 def updated(change: NoteChange) -> ToolOutcome:
     note, changes = change.note, _changes(change)
     if not changes:
-        unchanged = f"Note {_described(note)}; it is as asked already, nothing changed."
-        return ToolOutcome(unchanged, "note-unchanged", _fields(note))
+        sentence = f"Note {_described(note)}; it is as asked already, nothing changed."
+        return ToolOutcome(sentence, "note-unchanged", _fields(note))
     return ToolOutcome(
         f"Successfully updated note {_named(note)}. Changes: {'; '.join(changes)}.",
         "note-updated",
@@ -95,16 +95,16 @@ def _line(number: int, note: Note, user_id: str) -> str:
 
 
 def _changes(change: NoteChange) -> list[str]:
-    said = []
+    changes = []
     if change.added:
-        said.append(f"added tags: {', '.join(change.added)}")
+        changes.append(f"added tags: {', '.join(change.added)}")
     if change.removed:
-        said.append(f"removed tags: {', '.join(change.removed)}")
+        changes.append(f"removed tags: {', '.join(change.removed)}")
     if change.note.title != change.old_title:
-        said.append(f'title changed to "{change.note.title}"')
+        changes.append(f'title changed to "{change.note.title}"')
     if change.body_changed:
-        said.append("text replaced")
-    return said
+        changes.append("text replaced")
+    return changes
 
 
 def _fields(note: Note) -> dict[str, Any]:

@@ -19,11 +19,11 @@ def _created(note: Fields, language: Language) -> str:
 
 def _read(note: Fields, language: Language) -> str:
     tags = _tags(note, language)
-    tagged = say("tagged", language, tags=tags) if tags else say("untagged", language)
+    tag_note = say("tagged", language, tags=tags) if tags else say("untagged", language)
     title, body = note["title"], note["body"]
     if not body:
-        return say("note-without-text", language, title=title, tagged=tagged)
-    return say("note-read", language, title=title, tagged=tagged, body=body)
+        return say("note-without-text", language, title=title, tagged=tag_note)
+    return say("note-read", language, title=title, tagged=tag_note, body=body)
 
 
 def _tags_of(note: Fields, language: Language) -> str:
@@ -44,28 +44,28 @@ def _updated(change: Fields, language: Language) -> str:
         changes.append(say("renamed", language, old_title=old_title, title=title))
     if change["body_changed"]:
         changes.append(say("rewritten", language))
-    said = ("；" if language == "zh" else "; ").join(changes)
-    return say("note-updated", language, title=title, changes=said)
+    change_list = ("；" if language == "zh" else "; ").join(changes)
+    return say("note-updated", language, title=title, changes=change_list)
 
 
-def _listed(found: Fields, language: Language) -> str:
-    return _with_lines(say("notes-listed", language, n=len(found["notes"])), found, language)
+def _listed(fields: Fields, language: Language) -> str:
+    return _with_lines(say("notes-listed", language, n=len(fields["notes"])), fields, language)
 
 
-def _found(found: Fields, language: Language) -> str:
-    return _with_lines(say("notes-found", language, n=len(found["notes"])), found, language)
+def _found(fields: Fields, language: Language) -> str:
+    return _with_lines(say("notes-found", language, n=len(fields["notes"])), fields, language)
 
 
-def _with_lines(intro: str, found: Fields, language: Language) -> str:
-    lines = (f"{n}. {_line(note, language)}" for n, note in enumerate(found["notes"], 1))
+def _with_lines(intro: str, fields: Fields, language: Language) -> str:
+    lines = (f"{n}. {_line(note, language)}" for n, note in enumerate(fields["notes"], 1))
     return "\n".join((intro, "", *lines))
 
 
 def _line(note: Fields, language: Language) -> str:
-    tagged = say("line-tags", language, tags=_tags(note, language)) if note["tags"] else ""
+    tag_note = say("line-tags", language, tags=_tags(note, language)) if note["tags"] else ""
     others = say("by-another", language) if note["by_another"] else ""
     alike = say("alike", language) if note["by_meaning"] else ""
-    return f"{note['title']}{tagged}{others}{alike}"
+    return f"{note['title']}{tag_note}{others}{alike}"
 
 
 def _tags(note: Fields, language: Language) -> str:

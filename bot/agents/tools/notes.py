@@ -48,9 +48,9 @@ async def create_note(
     """
     context, turn_id = deps.context, deps.prompt.turn_id
     # The same note of the same message is made once, however often the turn is repeated.
-    made = note_id(turn_id, title, body) if turn_id else None
+    new_id = note_id(turn_id, title, body) if turn_id else None
     note = await deps.notes.create(
-        context, title=title, body=body, tags=tags or [], id=made, turn_id=turn_id
+        context, title=title, body=body, tags=tags or [], id=new_id, turn_id=turn_id
     )
     return note_outcomes.created(note)
 
@@ -63,8 +63,8 @@ async def get_note(deps: ToolDeps, note_id: str) -> ToolOutcome:
     """
     note = await deps.notes.get(deps.context, note_id)
     _given(note)
-    changed = datetime.fromisoformat(note.updated_at).astimezone(deps.prompt.now.tzinfo)
-    return note_outcomes.read(note, changed)
+    changed_at = datetime.fromisoformat(note.updated_at).astimezone(deps.prompt.now.tzinfo)
+    return note_outcomes.read(note, changed_at)
 
 
 async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> ToolOutcome:
@@ -139,10 +139,12 @@ async def delete_note(deps: ToolDeps, note_id: str) -> ToolOutcome:
     Args:
         note_id: Its ID.
     """
-    gone = await deps.store.items.forget(deps.context, "note", note_id, turn_id=deps.prompt.turn_id)
-    if gone is None:
+    counts = await deps.store.items.forget(
+        deps.context, "note", note_id, turn_id=deps.prompt.turn_id
+    )
+    if counts is None:
         raise NoteNotFound("no note of this person has this id")
-    return note_outcomes.deleted(gone.key, note_id)
+    return note_outcomes.deleted(counts.key, note_id)
 
 
 async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> ToolOutcome:
@@ -154,7 +156,7 @@ async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> ToolO
     """
     context = deps.context
     if not shared:
-        note = await deps.notes.share(context, note_id, shared=False)
+        note = await deps.notes.share(context, note_id, is_shared=False)
         return note_outcomes.not_shared(note)
     note = await deps.notes.get(context, note_id)
     if note.user_id != context.actor_id:

@@ -58,14 +58,14 @@ def question(
 
 
 def _create_note(call: PendingCall) -> str:
-    asked = call.say("create-note", name=_words(call.arguments.get("title", "")))
-    given = {key: value for key, value in call.arguments.items() if key != "title" and value}
-    return _with_list(call, asked, given)
+    question = call.say("create-note", name=_words(call.arguments.get("title", "")))
+    values = {key: value for key, value in call.arguments.items() if key != "title" and value}
+    return _with_list(call, question, values)
 
 
 def _update_note(call: PendingCall) -> str:
-    given = {key: value for key, value in call.arguments.items() if key != "note_id"}
-    return _with_list(call, call.say("update-note", name=call.named("note_id")), given)
+    values = {key: value for key, value in call.arguments.items() if key != "note_id"}
+    return _with_list(call, call.say("update-note", name=call.named("note_id")), values)
 
 
 def _delete_note(call: PendingCall) -> str:
@@ -105,12 +105,12 @@ def _set_reminder(call: PendingCall) -> str:
 
 def _change_reminder(call: PendingCall) -> str:
     lines = [call.say("change-reminder", name=call.named("reminder_id"))]
-    given = call.arguments
-    if given.get("text") is not None:
-        lines += _item(call.say("new-text"), given["text"], call)
-    if given.get("at") is not None or given.get("repeats") is not None:
+    values = call.arguments
+    if values.get("text") is not None:
+        lines += _item(call.say("new-text"), values["text"], call)
+    if values.get("at") is not None or values.get("repeats") is not None:
         lines.append(f"- {call.say('new-time')}{call.say('colon')}{_when(call)}")
-    if given.get("for_whom") is not None:
+    if values.get("for_whom") is not None:
         lines.append(f"- {call.say('new-people')}{call.say('colon')}{_whom(call)}")
     return "\n".join(lines)
 
@@ -121,10 +121,12 @@ def _cancel_reminder(call: PendingCall) -> str:
 
 def _run(call: PendingCall) -> str:
     """The question about a tool that is not ours, with all of its arguments."""
-    given = {**call.arguments, **call.about}
+    values = {**call.arguments, **call.about}
     tool = one_line(call.tool.replace("`", "'"))
-    asked = call.say("run" if given else "run-alone", tool=f"`{tool}`")
-    return "\n".join([asked, *(line for key in given for line in _item(key, given[key], call))])
+    question = call.say("run" if values else "run-alone", tool=f"`{tool}`")
+    return "\n".join(
+        [question, *(line for key in values for line in _item(key, values[key], call))]
+    )
 
 
 _QUESTIONS: Mapping[str, Callable[[PendingCall], str]] = {
@@ -142,8 +144,8 @@ _QUESTIONS: Mapping[str, Callable[[PendingCall], str]] = {
 
 def _whom(call: PendingCall) -> str:
     names = call.arguments.get("for_whom") or ["me"]
-    listed = names if isinstance(names, list | tuple) else [names]
-    return join_list((_person(str(name), call) for name in listed), call.language)
+    name_list = names if isinstance(names, list | tuple) else [names]
+    return join_list((_person(str(name), call) for name in name_list), call.language)
 
 
 def _person(name: str, call: PendingCall) -> str:
@@ -155,13 +157,13 @@ def _person(name: str, call: PendingCall) -> str:
 def _when(call: PendingCall) -> str:
     """“tomorrow, Sat 28 Nov at 09:00”, “every Monday at 09:00 (first: 30 Nov)”; the words as they
     are where they name no moment yet."""
-    said, repeats = str(call.arguments.get("at") or ""), call.arguments.get("repeats") or "once"
-    at = _moment(said)
-    if at is None and (at := _moment((read := when(said, call.asked)).at)):
+    at_text, repeats = str(call.arguments.get("at") or ""), call.arguments.get("repeats") or "once"
+    at = _moment(at_text)
+    if at is None and (at := _moment((read := when(at_text, call.asked)).at)):
         repeats = repeats if read.repeats == "once" else read.repeats
     if at is None:
         often = "" if repeats == "once" else f" ({call.say(f'repeats-{repeats}')})"
-        return f"{_words(said)}{often}".strip()
+        return f"{_words(at_text)}{often}".strip()
     if at.tzinfo:
         at = at.astimezone(call.now.tzinfo)
     if repeats == "once":
@@ -170,9 +172,9 @@ def _when(call: PendingCall) -> str:
     return call.say("often-from", often=often, day=spoken.day(at, call.language, now=call.now))
 
 
-def _moment(said: str) -> datetime | None:
+def _moment(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(said)
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
 
@@ -184,13 +186,13 @@ def _soon(at: datetime, call: PendingCall) -> str:
     return call.say("tomorrow") if at.date() == today + timedelta(days=1) else ""
 
 
-def _with_list(call: PendingCall, asked: str, given: Mapping[str, Any]) -> str:
+def _with_list(call: PendingCall, question: str, values: Mapping[str, Any]) -> str:
     lines = (
         line
-        for key, value in given.items()
+        for key, value in values.items()
         for line in _item(_label(key, call), value or call.say("nothing"), call)
     )
-    return "\n".join([asked, *lines])
+    return "\n".join([question, *lines])
 
 
 def _label(key: str, call: PendingCall) -> str:
@@ -217,5 +219,5 @@ def _item(name: str, value: object, call: PendingCall, depth: int = 0) -> Iterat
 def _words(value: object) -> str:
     """A value as one line of plain words in which nothing is invisible."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    seen = (c if c.isprintable() or c.isspace() else json.dumps(c)[1:-1] for c in text)
-    return verbatim("".join(seen))
+    characters = (c if c.isprintable() or c.isspace() else json.dumps(c)[1:-1] for c in text)
+    return verbatim("".join(characters))

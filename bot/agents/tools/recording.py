@@ -49,13 +49,13 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Too
         "ms": 0,
     }
     deps.calls.append(record)
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     try:
         outcome = await _tellable(tool, arguments, deps)
         result = outcome.result if tool.kept or not outcome.ok else NOT_KEPT
         record |= {"result": as_stored(result), "ok": outcome.ok}
     finally:
-        record["ms"] = round((time.perf_counter() - started) * 1000)
+        record["ms"] = round((time.perf_counter() - start_s) * 1000)
     return outcome
 
 
@@ -121,9 +121,11 @@ class _Target:
 def _defer(
     tool: Tool, arguments: dict[str, Any], target: _Target | None, deps: ToolDeps
 ) -> ToolOutcome:
-    given = as_stored({key: value for key, value in arguments.items() if value is not None})
+    stored_arguments = as_stored(
+        {key: value for key, value in arguments.items() if value is not None}
+    )
     about = {target.kind: target.name} if target else {}
-    return wait_for_confirmation(tool.name, given, deps, about)
+    return wait_for_confirmation(tool.name, stored_arguments, deps, about)
 
 
 def _is_authorised(
@@ -139,8 +141,8 @@ def _is_authorised(
         return True
     if target is None:
         return authorises(deps.exchange, tool, arguments)
-    said, now = deps.exchange.named, deps.prompt.now
-    by_day = target.at is not None and names_day(said, target.at, now)
+    asker_words, now = deps.exchange.named, deps.prompt.now
+    by_day = target.at is not None and names_day(asker_words, target.at, now)
     return authorises(deps.exchange, tool, arguments, target.name, target.text, by_day=by_day)
 
 
@@ -183,31 +185,31 @@ def refused(error: StoreError) -> ToolOutcome:
     match error:
         case NoteNotFound():
             kind = "no-such-note"
-            told = f"{error}. Use list_notes or search_notes to find the right ID."
+            sentence = f"{error}. Use list_notes or search_notes to find the right ID."
         case NoteInvalid():
-            kind, told = "note-does-not-fit", f"{error}. Nothing was changed."
+            kind, sentence = "note-does-not-fit", f"{error}. Nothing was changed."
         case AccessDenied():
             kind = "not-theirs"
-            told = (
+            sentence = (
                 "this memory belongs to another person and only they can use it. "
                 "Nothing was read or changed. Say so, and do not try again."
             )
         case WorkingMemoryTooLarge():
             kind = "memory-full"
-            told = (
+            sentence = (
                 "the working memory is full. Nothing was changed. Remove keys that are no "
                 "longer needed (null), or keep the text in a note."
             )
         case StoreUnavailable():
             kind = "memory-away"
-            told = (
+            sentence = (
                 "the memory does not answer right now. Nothing was changed. Tell the person "
                 "that it could not be done, and do not claim otherwise."
             )
         case _:
             kind = "memory-refused"
-            told = "the memory refused this. Nothing was changed. Tell the person so."
-    return ToolOutcome(as_error(told), kind, ok=False)
+            sentence = "the memory refused this. Nothing was changed. Tell the person so."
+    return ToolOutcome(as_error(sentence), kind, ok=False)
 
 
 def as_stored(value: Any) -> Any:

@@ -121,14 +121,14 @@ def _not_called(call: ToolCall, why: str) -> Result:
 def _understood(call: ToolCall, tools: Toolbox) -> tuple[Tool, dict[str, Any]]:
     """The tool and its arguments. Raises `ArgumentsInvalid`."""
     if call.name not in tools:
-        known = ", ".join(tools) or "none"
-        raise ArgumentsInvalid(f"there is no tool {call.name!r}; there are: {known}.")
+        tool_names = ", ".join(tools) or "none"
+        raise ArgumentsInvalid(f"there is no tool {call.name!r}; there are: {tool_names}.")
     try:
-        given = _object(call.arguments)
+        parsed_arguments = _object(call.arguments)
     except ValueError as exc:
         raise ArgumentsInvalid("the arguments are not a JSON object.") from exc
     try:
-        return tools[call.name], tools[call.name].valid(given)
+        return tools[call.name], tools[call.name].valid(parsed_arguments)
     except ArgumentsInvalid as exc:
         raise ArgumentsInvalid(f"the arguments do not fit: {exc}.") from exc
 
@@ -153,13 +153,13 @@ def as_message(response: Response) -> Message:
 
 
 def as_text(
-    said: str, calls: Sequence[ToolCall], results: Sequence[Result]
+    text: str, calls: Sequence[ToolCall], results: Sequence[Result]
 ) -> tuple[Message, Message]:
     """A response with calls in its text and their results, for a model that has no other form."""
-    told = results_in_words(
+    results_text = results_in_words(
         (call.name, result.message["content"]) for call, result in zip(calls, results, strict=True)
     )
-    return {"role": "assistant", "content": said}, told
+    return {"role": "assistant", "content": text}, results_text
 
 
 def _sendable(arguments: str) -> str:
@@ -172,6 +172,6 @@ def _sendable(arguments: str) -> str:
 
 def _told(call: ToolCall, outcome: ToolOutcome) -> Message:
     """The result as it is stored, too: a model never sees more of it than later turns do."""
-    stored = as_stored(outcome.result if outcome.ok else as_error(outcome.result))
-    text = stored if isinstance(stored, str) else dumps(stored).decode()
+    stored_result = as_stored(outcome.result if outcome.ok else as_error(outcome.result))
+    text = stored_result if isinstance(stored_result, str) else dumps(stored_result).decode()
     return returned(call.id, continued(text))

@@ -24,6 +24,6 @@ class Toolkit:
     def with_outside(self, outside: Toolbox) -> Toolbox:
         """All of the agent's tools."""
         if outside is not self._outside:
-            added = (outside[name] for name in outside if self._allowed(name))
-            self._outside, self._box = outside, Toolbox([*self._own, *added])
+            outside_tools = (outside[name] for name in outside if self._allowed(name))
+            self._outside, self._box = outside, Toolbox([*self._own, *outside_tools])
         return self._box

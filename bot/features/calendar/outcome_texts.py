@@ -12,21 +12,21 @@ from bot.text.languages import Language
 from memory.text import one_line
 
 
-def _agenda_in_words(told: Fields, language: Language) -> str:
-    now = datetime.fromisoformat(told["now"])
-    lines = [texts.say("agenda-zone", language, zone=told["zone"])]
-    for one in told["days"]:
+def _agenda_in_words(fields: Fields, language: Language) -> str:
+    now = datetime.fromisoformat(fields["now"])
+    lines = [texts.say("agenda-zone", language, zone=fields["zone"])]
+    for one in fields["days"]:
         lines += [f"- {_day_in_words(one, language, now)}"]
         lines += [f"  - {_event_in_words(event, language)}" for event in one["events"]]
-    if not told["is_alone"]:
+    if not fields["is_alone"]:
         lines += ["", texts.say("agenda-only-times", language)]
     return "\n".join(lines)
 
 
-def _day_in_words(told: Fields, language: Language, now: datetime) -> str:
-    day = texts.due_on(datetime.fromisoformat(told["day"]), language, now)
-    name = texts.say("you", language) if told["is_asker"] else one_line(told["name"])
-    busy, free = ", ".join(told["busy"]), ", ".join(told["free"])
+def _day_in_words(fields: Fields, language: Language, now: datetime) -> str:
+    day = texts.due_on(datetime.fromisoformat(fields["day"]), language, now)
+    name = texts.say("you", language) if fields["is_asker"] else one_line(fields["name"])
+    busy, free = ", ".join(fields["busy"]), ", ".join(fields["free"])
     if busy and free:
         return texts.say("agenda-busy-and-free", language, name=name, day=day, busy=busy, free=free)
     if busy:
@@ -44,18 +44,19 @@ def _event_in_words(event: Fields, language: Language) -> str:
     return texts.say("event-at", language, when=when, title=title)
 
 
-def _tasks_in_words(told: Fields, language: Language) -> str:
-    now, tasks = datetime.fromisoformat(told["now"]), told["tasks"]
+def _tasks_in_words(fields: Fields, language: Language) -> str:
+    now, tasks = datetime.fromisoformat(fields["now"]), fields["tasks"]
     if not tasks:
         return texts.say("no-tasks-due", language)
     lines = [texts.say("tasks-due", language, n=len(tasks))]
-    named = [(_when_in_words(one, language, now), one["title"]) for one in tasks]
-    if told["is_alone"]:
+    titles = [(_when_in_words(one, language, now), one["title"]) for one in tasks]
+    if fields["is_alone"]:
         lines += [
-            f"- {texts.say('task-line', language, when=when, title=title)}" for when, title in named
+            f"- {texts.say('task-line', language, when=when, title=title)}"
+            for when, title in titles
         ]
         return "\n".join(lines)
-    for when, n in Counter(when for when, _ in named).items():
+    for when, n in Counter(when for when, _ in titles).items():
         lines.append(f"- {texts.say('task-count', language, when=when, n=n)}")
     return "\n".join([*lines, "", texts.say("tasks-only-counted", language)])
 

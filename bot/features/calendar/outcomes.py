@@ -41,19 +41,19 @@ def agenda_told(
 ) -> ToolOutcome:
     """When they are free or busy on these days, by the clock of `now`."""
     zone = _zone(now)
-    told = [
+    day_lines = [
         _day_of(person, day, zone, now, is_alone=is_alone)
         for day in _days(*days)
         for person in people
     ]
     lines = [f"Local times of {zone}; working hours are 09:00-18:00."]
-    lines += [_line(one) for one in told]
+    lines += [_line(one) for one in day_lines]
     if not is_alone:
         lines.append("In a group only free or busy times are told. Do not guess what they are for.")
     fields = {
         "zone": str(zone),
         "now": f"{now:%Y-%m-%dT%H:%M}",
-        "days": told,
+        "days": day_lines,
         "is_alone": is_alone,
     }
     return ToolOutcome("\n".join(lines), "agenda-told", fields)
@@ -65,16 +65,16 @@ def tasks_told(
     """What is due until the last of these days, what is overdue too."""
     zone, last = _zone(now), days[1]
     due = sorted((_due(one, zone), one.title, one.guid) for one in tasks if one.due_s)
-    found = [(day, title, guid) for day, title, guid in due if day <= last]
+    due_tasks = [(day, title, guid) for day, title, guid in due if day <= last]
     rows = [
         {"day": f"{day}", "overdue": day < now.date(), "title": one_line(title), "guid": guid}
-        for day, title, guid in found
+        for day, title, guid in due_tasks
     ]
     if is_alone:
         lines = [f"{one['day']}{_late(one)}: {one['title']} (ID: {one['guid']})" for one in rows]
     else:
-        counted = Counter(f"{one['day']}{_late(one)}" for one in rows)
-        lines = [f"{day}: {n} task(s)" for day, n in counted.items()]
+        counts = Counter(f"{one['day']}{_late(one)}" for one in rows)
+        lines = [f"{day}: {n} task(s)" for day, n in counts.items()]
         rows = [{**one, "title": "", "guid": ""} for one in rows]
     text = "\n".join([f"{len(rows)} task(s) due until {last}.", *lines])
     if not is_alone and rows:
@@ -127,16 +127,22 @@ def _clock(span: BusySpan, zone: ZoneInfo) -> str:
     return f"{start:%H:%M}-{until or format(end, '%H:%M')}"
 
 
-def _line(told: Fields) -> str:
+def _line(fields: Fields) -> str:
     """“Chen, 2026-11-27 Friday: busy 10:00-11:00; free 09:00-10:00, 11:00-18:00”."""
-    events = [_event_line(one) for one in told["events"]]
+    events = [_event_line(one) for one in fields["events"]]
     parts = [
         f"{label} {', '.join(spans)}"
-        for label, spans in (("busy", told["busy"]), ("free", told["free"]), ("events:", events))
+        for label, spans in (
+            ("busy", fields["busy"]),
+            ("free", fields["free"]),
+            ("events:", events),
+        )
         if spans
     ]
-    who = f"{one_line(told['name'])} (who asks)" if told["is_asker"] else one_line(told["name"])
-    day = date.fromisoformat(told["day"])
+    who = (
+        f"{one_line(fields['name'])} (who asks)" if fields["is_asker"] else one_line(fields["name"])
+    )
+    day = date.fromisoformat(fields["day"])
     return f"{who}, {day:%Y-%m-%d %A}: {'; '.join(parts) or 'not busy, working hours are over'}"
 
 

@@ -40,18 +40,18 @@ def task_offered(plan: TaskPlan, language: Language, now: datetime) -> str:
 
 
 def meeting_in_one_line(
-    plan: MeetingPlan, language: Language, now: datetime, shown: Shown = str
+    plan: MeetingPlan, language: Language, now: datetime, show: Shown = str
 ) -> str:
-    """Title, times and people; on a card `shown` as `verbatim`."""
-    parts = [shown(plan.title), meeting_times(plan, language, now)]
+    """Title, times and people; on a card `show` as `verbatim`."""
+    parts = [show(plan.title), meeting_times(plan, language, now)]
     if plan.attendees:
-        parts.append(say("with", language, names=_names(plan, language, shown)))
+        parts.append(say("with", language, names=_names(plan, language, show)))
     return " · ".join(parts)
 
 
-def task_in_one_line(plan: TaskPlan, language: Language, now: datetime, shown: Shown = str) -> str:
-    """Title, whose, and until when; on a card `shown` as `verbatim`."""
-    parts = [shown(plan.title), say("for", language, name=shown(plan.assignee.name))]
+def task_in_one_line(plan: TaskPlan, language: Language, now: datetime, show: Shown = str) -> str:
+    """Title, whose, and until when; on a card `show` as `verbatim`."""
+    parts = [show(plan.title), say("for", language, name=show(plan.assignee.name))]
     if plan.due_s is not None:
         parts.append(say("due", language, when=due_time(plan, language, now)))
     return " · ".join(parts)
@@ -83,5 +83,5 @@ def _coming(at: datetime, language: Language, now: datetime) -> str:
     return spoken.coming(at, language, now=now)
 
 
-def _names(plan: MeetingPlan, language: Language, shown: Shown) -> str:
-    return join_list((shown(one.name) for one in plan.attendees), language)
+def _names(plan: MeetingPlan, language: Language, show: Shown) -> str:
+    return join_list((show(one.name) for one in plan.attendees), language)

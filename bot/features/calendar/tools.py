@@ -46,8 +46,8 @@ _MOST_LOOKED_AT = 10
 
 def calendar_tools() -> list[Tool]:
     return [
-        tool(_refusing(look_at_calendar), reads=True, kept=False, wording=WORDING),
-        tool(_refusing(list_due_tasks), reads=True, kept=False, wording=WORDING),
+        tool(_refusing(look_at_calendar), reads=True, is_kept=False, wording=WORDING),
+        tool(_refusing(list_due_tasks), reads=True, is_kept=False, wording=WORDING),
         tool(_refusing(book_meeting), reads=True, sequential=True, wording=WORDING),
         tool(_refusing(make_task), reads=True, sequential=True, wording=WORDING),
     ]
@@ -57,9 +57,9 @@ def _refusing(function: Callable[..., Awaitable[ToolOutcome]]) -> Callable[..., 
     """As a tool: what is refused is told to the model, and to people."""
 
     @wraps(function)
-    async def told(deps: ToolDeps, **given: Any) -> ToolOutcome:
+    async def told(deps: ToolDeps, **arguments: Any) -> ToolOutcome:
         try:
-            return await function(deps, **given)
+            return await function(deps, **arguments)
         except AgendaRefused as refusal:
             what = f"why-{refusal.reason}"
             raise ToolFailed(refusal.told("en"), what, **refusal.fields) from refusal
@@ -82,8 +82,8 @@ async def look_at_calendar(
     if len(people) > _MOST_LOOKED_AT:
         raise AgendaRefused("too_many", most=_MOST_LOOKED_AT)
     now = await agenda.now()
-    asked = deps.prompt.asked_at.astimezone(now.tzinfo)
-    days = said_days(when, asked.date())
+    asked_at = deps.prompt.asked_at.astimezone(now.tzinfo)
+    days = said_days(when, asked_at.date())
     span = whole_days(*days, await agenda.zone())
     times = [await _times(agenda, one, span) for one in people]
     return agenda_told(times, days, now, is_alone=agenda.is_alone)
@@ -98,8 +98,8 @@ async def list_due_tasks(deps: ToolDeps, when: str = "this week") -> ToolOutcome
     agenda = _agenda(deps)
     tasks = await agenda.open_tasks()
     zone = await agenda.clock_zone()
-    now, asked = deps.prompt.now.astimezone(zone), deps.prompt.asked_at.astimezone(zone)
-    return tasks_told(tasks, _until(when, asked.date()), now, is_alone=agenda.is_alone)
+    now, asked_at = deps.prompt.now.astimezone(zone), deps.prompt.asked_at.astimezone(zone)
+    return tasks_told(tasks, _until(when, asked_at.date()), now, is_alone=agenda.is_alone)
 
 
 async def book_meeting(
@@ -116,21 +116,21 @@ async def book_meeting(
         minutes: How long.
     """
     agenda = _agenda(deps)
-    named = title_of(title)
+    meeting_title = title_of(title)
     others = other_people(await _meant(deps, agenda, with_whom or []), agenda.asker)
     # what is unclear is said before anything is asked for; the zone may change with the permission
     said_time(at, deps.prompt.asked_at.astimezone(await agenda.clock_zone()))
     await agenda.may(READ_CALENDAR, WRITE_CALENDAR)
     now = await agenda.now()
-    said = said_time(at, deps.prompt.asked_at.astimezone(now.tzinfo))
-    span, busy = await _place(agenda, said, length_s(minutes), others, now)
-    plan = MeetingPlan(named, span.start_s, span.end_s, str(await agenda.zone()), others)
+    meeting_time = said_time(at, deps.prompt.asked_at.astimezone(now.tzinfo))
+    span, busy = await _place(agenda, meeting_time, length_s(minutes), others, now)
+    plan = MeetingPlan(meeting_title, span.start_s, span.end_s, str(await agenda.zone()), others)
     language = deps.prompt.spoken
     return propose(
         BOOK,
         plan.row(),
         deps,
-        told=texts.meeting_offered(plan, busy, language, now),
+        text=texts.meeting_offered(plan, busy, language, now),
         summary=texts.meeting_in_one_line(plan, language, now),
     )
 
@@ -157,35 +157,35 @@ async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str =
         MAKE_TASK,
         plan.row(),
         deps,
-        told=texts.task_offered(plan, language, now),
+        text=texts.task_offered(plan, language, now),
         summary=texts.task_in_one_line(plan, language, now),
     )
 
 
 async def _place(
     agenda: TurnAgenda,
-    said: SaidTime,
+    meeting_time: SaidTime,
     length: int,
     others: Sequence[Attendee],
     now: datetime,
 ) -> tuple[BusySpan, list[str]]:
     """When it is to be, and who is busy then. Raises `AgendaRefused`."""
     zone, now_s = await agenda.zone(), int(now.timestamp())
-    if said.day < now.date():
-        raise AgendaRefused("past", at=f"{said.day}")
-    if said.at is not None:
-        start_s = moment_s(said.at.date(), said.at.time(), zone)
+    if meeting_time.day < now.date():
+        raise AgendaRefused("past", at=f"{meeting_time.day}")
+    if meeting_time.at is not None:
+        start_s = moment_s(meeting_time.at.date(), meeting_time.at.time(), zone)
         if start_s <= now_s:
-            raise AgendaRefused("past", at=f"{said.at:%Y-%m-%d %H:%M}")
+            raise AgendaRefused("past", at=f"{meeting_time.at:%Y-%m-%d %H:%M}")
         span = BusySpan(start_s, start_s + length)
         return span, await busy_people(agenda, others, span)
-    window = working_hours(said.day, zone, said.part)
+    window = working_hours(meeting_time.day, zone, meeting_time.part)
     everybody = [Attendee(agenda.asker, ""), *others]
-    taken = [span for one in everybody for span in await agenda.busy(one, window)]
-    found = first_free(window, taken, length, now_s)
-    if found is None:
-        raise AgendaRefused("no_room", day=f"{said.day}", minutes=length // 60)
-    return found, []
+    busy_spans = [span for one in everybody for span in await agenda.busy(one, window)]
+    free_span = first_free(window, busy_spans, length, now_s)
+    if free_span is None:
+        raise AgendaRefused("no_room", day=f"{meeting_time.day}", minutes=length // 60)
+    return free_span, []
 
 
 async def busy_people(agenda: TurnAgenda, people: Sequence[Attendee], span: BusySpan) -> list[str]:

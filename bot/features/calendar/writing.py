@@ -64,13 +64,13 @@ async def _pressed(services: Services, here: PressTurn, do: _Do, otherwise: str)
 
 
 def _refused(
-    here: PressTurn, otherwise: str, refusal: AgendaRefused, wanted: tuple[str, ...] = ()
+    here: PressTurn, otherwise: str, refusal: AgendaRefused, wanted_scopes: tuple[str, ...] = ()
 ) -> Reply:
     log.info("agenda.refused", reason=refusal.reason)
     withdrawn = refusal.reason in ("not_connected", "not_approved")
     reason = texts.say("withdrawn", here.language) if withdrawn else refusal.told(here.language)
-    said = texts.say(otherwise, here.language, reason=reason)
-    return Reply(said, wanted=wanted)
+    sentence = texts.say(otherwise, here.language, reason=reason)
+    return Reply(sentence, wanted=wanted_scopes)
 
 
 async def _book(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
@@ -80,16 +80,22 @@ async def _book(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
         return await _offer_again(agenda, here, plan, plan.moved_to(zone), now)
     if plan.start_s <= now.timestamp():
         raise AgendaRefused("past", at=texts.meeting_times(plan, here.language, now))
-    written = await agenda.book(plan, _key(here))
+    written_event = await agenda.book(plan, _key(here))
     log.info("agenda.booked", attendees=len(plan.attendees))
     what = texts.meeting_in_one_line(plan, here.language, now, verbatim)
-    made = {"calendar_id": written.calendar_id, "event_id": written.event_id, "title": plan.title}
-    given = {"title": plan.title, "with_whom": [one.name for one in plan.attendees]}
-    said = texts.meeting_in_one_line(plan, "en", now)
+    event = {
+        "calendar_id": written_event.calendar_id,
+        "event_id": written_event.event_id,
+        "title": plan.title,
+    }
+    arguments = {"title": plan.title, "with_whom": [one.name for one in plan.attendees]}
+    line = texts.meeting_in_one_line(plan, "en", now)
     return Reply(
         texts.say("booked", here.language, what=what),
-        (_undo(here, made),),
-        tool_calls=(_record("book_meeting", given, f"Booked (ID: {written.event_id}) {said}"),),
+        (_undo(here, event),),
+        tool_calls=(
+            _record("book_meeting", arguments, f"Booked (ID: {written_event.event_id}) {line}"),
+        ),
     )
 
 
@@ -100,44 +106,46 @@ async def _make_task(services: Services, here: PressTurn, agenda: TurnAgenda) ->
         return Reply(texts.say("unsure", here.language, what=what))
     zone = await agenda.clock_zone()
     if plan.due and not plan.is_all_day and _moved(plan, zone, plan.due[0]):
-        moved = plan.moved_to(zone)
-        told = texts.task_offered(moved, here.language, now)
-        summary = texts.task_in_one_line(moved, here.language, now)
-        return _again(here, MAKE_TASK, (plan.zone, moved.zone), moved.row(), told, summary)
+        moved_plan = plan.moved_to(zone)
+        offer = texts.task_offered(moved_plan, here.language, now)
+        summary = texts.task_in_one_line(moved_plan, here.language, now)
+        return _again(
+            here, MAKE_TASK, (plan.zone, moved_plan.zone), moved_plan.row(), offer, summary
+        )
     if plan.is_over(now):
         raise AgendaRefused("past", at=texts.due_time(plan, here.language, now))
     guid = await agenda.make_task(plan, _key(here))
     log.info("agenda.task_made")
     what = texts.task_in_one_line(plan, here.language, now, verbatim)
-    given = {"title": plan.title, "for_whom": plan.assignee.name}
-    said = texts.task_in_one_line(plan, "en", now)
+    arguments = {"title": plan.title, "for_whom": plan.assignee.name}
+    line = texts.task_in_one_line(plan, "en", now)
     return Reply(
         texts.say("task-made", here.language, what=what),
         (_undo(here, {"guid": guid, "title": plan.title}),),
-        tool_calls=(_record("make_task", given, f"Made task (ID: {guid}) {said}"),),
+        tool_calls=(_record("make_task", arguments, f"Made task (ID: {guid}) {line}"),),
     )
 
 
 async def _delete(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
-    made = here.press.payload["arguments"]
-    if guid := made.get("guid"):
+    event = here.press.payload["arguments"]
+    if guid := event.get("guid"):
         id, was_there = guid, await agenda.unmake_task(guid)
     else:
-        id = made["event_id"]
-        was_there = await agenda.unbook(WrittenEvent(made["calendar_id"], id))
+        id = event["event_id"]
+        was_there = await agenda.unbook(WrittenEvent(event["calendar_id"], id))
     log.info("agenda.undone", was_there=was_there)
     key = "undone" if was_there or here.attempts > 1 else "gone-already"
-    record = _record("undo", {"title": made["title"]}, f"Deleted (ID: {id}) {made['title']}")
-    return Reply(texts.say(key, here.language, what=verbatim(made["title"])), (), (record,))
+    record = _record("undo", {"title": event["title"]}, f"Deleted (ID: {id}) {event['title']}")
+    return Reply(texts.say(key, here.language, what=verbatim(event["title"])), (), (record,))
 
 
 async def _offer_again(
-    agenda: TurnAgenda, here: PressTurn, plan: MeetingPlan, moved: MeetingPlan, now: datetime
+    agenda: TurnAgenda, here: PressTurn, plan: MeetingPlan, moved_plan: MeetingPlan, now: datetime
 ) -> Reply:
-    busy = await busy_people(agenda, moved.attendees, moved.span)
-    told = texts.meeting_offered(moved, busy, here.language, now)
-    summary = texts.meeting_in_one_line(moved, here.language, now)
-    return _again(here, BOOK, (plan.zone, moved.zone), moved.row(), told, summary)
+    busy = await busy_people(agenda, moved_plan.attendees, moved_plan.span)
+    offer = texts.meeting_offered(moved_plan, busy, here.language, now)
+    summary = texts.meeting_in_one_line(moved_plan, here.language, now)
+    return _again(here, BOOK, (plan.zone, moved_plan.zone), moved_plan.row(), offer, summary)
 
 
 def _again(
@@ -145,7 +153,7 @@ def _again(
     tool: str,
     zones: tuple[str, str],
     row: Mapping[str, Any],
-    told: str,
+    offer: str,
     summary: str,
 ) -> Reply:
     """Says that the asker's time zone is another one (`zones`: before and now), and asks for
@@ -158,10 +166,10 @@ def _again(
         description=summary,
         actor_id=here.context.actor_id,
         conversation_id=here.context.conversation_id,
-        told=told,
+        told=offer,
     )
-    changed = texts.say("zone-changed", here.language, before=zones[0], now=zones[1])
-    return Reply(f"{changed}\n\n{told}", confirmation(action, here.chat_type, here.language))
+    zone_note = texts.say("zone-changed", here.language, before=zones[0], now=zones[1])
+    return Reply(f"{zone_note}\n\n{offer}", confirmation(action, here.chat_type, here.language))
 
 
 def _moved(plan: MeetingPlan | TaskPlan, zone: ZoneInfo, at_s: int) -> bool:
@@ -170,11 +178,11 @@ def _moved(plan: MeetingPlan | TaskPlan, zone: ZoneInfo, at_s: int) -> bool:
     return before.utcoffset() != after.utcoffset()
 
 
-def _undo(here: PressTurn, made: Mapping[str, str]) -> NewButton:
+def _undo(here: PressTurn, event: Mapping[str, str]) -> NewButton:
     payload = {
         "tool": UNDO,
-        "arguments": dict(made),
-        "description": made["title"],
+        "arguments": dict(event),
+        "description": event["title"],
         "decision": "confirm",
         "language": here.language,
     }

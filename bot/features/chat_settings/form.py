@@ -26,20 +26,25 @@ _DIGESTS = ("daily 18:00", "weekdays 18:00", "weekly mon 9:00", "weekly fri 17:0
 Options = Sequence[tuple[str, str]]
 
 
-def settings_form(shown: texts.Shown, here: FeatureTurn) -> NewButton:
+def settings_form(settings_shown: texts.Shown, here: FeatureTurn) -> NewButton:
     """The button that saves a select for each setting with choices. It stands where only the person
     reads, so its payload names the group whose settings these are."""
     language, save = here.language, texts.say("save", here.language)
     selects = []
-    for name in shown.names_with_choices():
+    for name in settings_shown.names_with_choices():
         if name == DIGEST:
-            initial, options = _digest_now(shown.digest), _digest_options(shown.digest, language)
+            initial, options = (
+                _digest_now(settings_shown.digest),
+                _digest_options(settings_shown.digest, language),
+            )
         else:
-            initial = _now(RULES[name], shown.rules)
-            options = _options(RULES[name], shown.rules, language)
+            initial = _now(RULES[name], settings_shown.rules)
+            options = _options(RULES[name], settings_shown.rules, language)
         label = texts.say(f"rule-{name}", language)
-        offered = [(value, text[:1].upper() + text[1:]) for value, text in options]
-        selects.append({"name": name, "label": label, "initial": initial, "options": offered})
+        options_offered = [(value, text[:1].upper() + text[1:]) for value, text in options]
+        selects.append(
+            {"name": name, "label": label, "initial": initial, "options": options_offered}
+        )
     payload = {
         "tool": "settings.save",
         "text": save,
@@ -54,14 +59,14 @@ def settings_form(shown: texts.Shown, here: FeatureTurn) -> NewButton:
 
 def changes(values: Mapping[str, str], rules: ChatRules, digest: Timer | None) -> dict[str, str]:
     """Those of `values` that are not so already, as they are stored."""
-    changed = {
+    changed_values = {
         name: "" if values[name] == DEFAULT else rule.value_of(values[name])
         for name, rule in RULES.items()
         if values.get(name, _now(rule, rules)) != _now(rule, rules)
     }
     if values.get(DIGEST, AS_IT_IS) not in (AS_IT_IS, _digest_now(digest)):
-        changed[DIGEST] = values[DIGEST]
-    return changed
+        changed_values[DIGEST] = values[DIGEST]
+    return changed_values
 
 
 def _now(rule: ChatRule, rules: ChatRules) -> str:
@@ -84,6 +89,6 @@ def _digest_options(digest: Timer | None, language: Language) -> Options:
     if digest:
         plan = digest.plan
         options.append((AS_IT_IS, often(plan.repeats, plan.local_at, language)))
-    shown = {text for _, text in options}
-    wanted = ((value, digest_texts.when_wanted(value, language)) for value in _DIGESTS)
-    return [*options, *((value, text) for value, text in wanted if text not in shown)]
+    shown_texts = {text for _, text in options}
+    schedules = ((value, digest_texts.when_wanted(value, language)) for value in _DIGESTS)
+    return [*options, *((value, text) for value, text in schedules if text not in shown_texts)]

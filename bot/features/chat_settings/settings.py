@@ -36,10 +36,10 @@ async def answer_rule_command(services: Services, here: CommandTurn) -> Reply:
     if here.opened.degraded:
         away = command_texts.say("memory-away", here.language)
         return Reply(away, means=apologised("memory_away"))
-    rule, said = find_rule(here.command)
-    if rule is None or not (said or _why_absent(services, here, rule)):
+    rule, value = find_rule(here.command)
+    if rule is None or not (value or _why_absent(services, here, rule)):
         show = partial(_shown, services, only=rule.name if rule else None)
-    elif refusal := await _set(services, here, rule, said):
+    elif refusal := await _set(services, here, rule, value):
         show = partial(_said, refusal)
     else:
         return await _saved(services, here, rule)
@@ -50,11 +50,11 @@ async def _said(text: str, _: FeatureTurn) -> Reply:
     return Reply(text)
 
 
-async def _set(services: Services, here: CommandTurn, rule: ChatRule, said: str) -> str:
+async def _set(services: Services, here: CommandTurn, rule: ChatRule, written_value: str) -> str:
     """Sets the rule to what was written; returns why that is not possible, or ""."""
     if absent := _why_absent(services, here, rule):
         return absent
-    value = rule.read(said)
+    value = rule.read(written_value)
     if value is None or (not rule.choices and len(value) > MAX_INSTRUCTIONS):
         return texts.explain_usage(rule, here.language)
     return await _change(services, here, {rule.name: value})
@@ -65,8 +65,8 @@ def find_rule(command: Command) -> tuple[ChatRule | None, str]:
     if rule := RULES.get(command.name.value):
         return rule, command.words
     word, *rest = _SEPARATOR.split(command.words, maxsplit=1)
-    named = (rule for rule in RULES.values() if word.casefold() in (rule.name, rule.chinese))
-    return next(named, None), "".join(rest)
+    candidates = (rule for rule in RULES.values() if word.casefold() in (rule.name, rule.chinese))
+    return next(candidates, None), "".join(rest)
 
 
 async def save_settings(services: Services, here: PressTurn) -> Reply:
@@ -117,7 +117,7 @@ async def _shown(
     if in_group:
         await learn_managers(services, here.context, here.chat_type)
     manages = not in_group or await conversations.is_managed()
-    shown = texts.Shown(
+    settings_shown = texts.Shown(
         rules=await _rules(services, here),
         usable=[rule for rule in RULES.values() if _is_there(services, here, rule)],
         digest=await DigestStore(services.rpc).schedule(here.context),
@@ -126,12 +126,12 @@ async def _shown(
         only=only,
     )
     place = "in-p2p" if not in_group else "in-group" if here.beside else "of-group"
-    told = texts.told(shown, here.language, place=place, form=manages)
-    text = "\n\n".join(part for part in (note, told) if part)
+    settings_text = texts.told(settings_shown, here.language, place=place, form=manages)
+    text = "\n\n".join(part for part in (note, settings_text) if part)
     if only not in RULES or RULES[only].needs_hearing:
         text = await with_limits(services, here.chat_type, text, here.language)
-    has_form = manages and shown.names_with_choices()
-    return Reply(text, (settings_form.settings_form(shown, here),) if has_form else ())
+    has_form = manages and settings_shown.names_with_choices()
+    return Reply(text, (settings_form.settings_form(settings_shown, here),) if has_form else ())
 
 
 async def _imports(services: Services, here: FeatureTurn, only: str | None) -> bool:
@@ -175,6 +175,6 @@ async def _change(services: Services, here: FeatureTurn, values: Mapping[str, st
 
 async def _schedule_digest(services: Services, here: FeatureTurn, value: str) -> None:
     """Raises `AccessDenied` unless the sender manages the chat."""
-    asked = wanted(value)
-    plan = plan_of(services, asked, here.language) if asked.kind == "schedule" else None
+    request = wanted(value)
+    plan = plan_of(services, request, here.language) if request.kind == "schedule" else None
     await DigestStore(services.rpc).set_schedule(here.context, here.turn_id, plan)

@@ -26,8 +26,8 @@ def keys_of(rule: ChatRule) -> list[str]:
     if not rule.choices:
         return [f"rule-{rule.name}", f"too-long-{rule.name}", f"how-{rule.name}", *absent]
     choices = () if rule.is_switch else rule.choices
-    named = (f"choice-{rule.name}-{choice}" for choice in choices)
-    return [f"rule-{rule.name}", *absent, *named]
+    choice_keys = (f"choice-{rule.name}-{choice}" for choice in choices)
+    return [f"rule-{rule.name}", *absent, *choice_keys]
 
 
 def explain_usage(rule: ChatRule, language: Language) -> str:
@@ -76,18 +76,18 @@ class Shown:
         return [name for name in names if self.only in (None, name)]
 
 
-def told(shown: Shown, language: Language, *, place: str, form: bool) -> str:
+def told(settings_shown: Shown, language: Language, *, place: str, form: bool) -> str:
     """One line for each setting. `form`: the reader can change them, and a form below shows those
     that have choices. `place`: `in-group`, `of-group` (shown elsewhere) or `in-p2p`."""
     lines = [
-        _line_of(shown, rule, language, form=form)
-        for rule in shown.usable
-        if shown.only in (None, rule.name)
-        and not (form and rule.choices and not (shown.muted and rule.name == "mode"))
+        _line_of(settings_shown, rule, language, form=form)
+        for rule in settings_shown.usable
+        if settings_shown.only in (None, rule.name)
+        and not (form and rule.choices and not (settings_shown.muted and rule.name == "mode"))
     ]
-    if shown.only is None and not form:
-        lines.append(_digest_line(shown.digest, language))
-    if shown.imports:
+    if settings_shown.only is None and not form:
+        lines.append(_digest_line(settings_shown.digest, language))
+    if settings_shown.imports:
         lines.append(say("import-in-p2p" if place == "in-p2p" else "import-in-group", language))
     if place == "in-p2p":
         lines += ["", say("who-in-p2p", language)]
@@ -96,14 +96,14 @@ def told(shown: Shown, language: Language, *, place: str, form: bool) -> str:
     return "\n".join((say(f"intro-{place}", language), "", *lines)).strip()
 
 
-def _line_of(shown: Shown, rule: ChatRule, language: Language, *, form: bool) -> str:
-    told = line(shown.rules, rule, language, muted=shown.muted)
-    return told if rule.choices or not form else told + say(f"how-{rule.name}", language)
+def _line_of(settings_shown: Shown, rule: ChatRule, language: Language, *, form: bool) -> str:
+    text_line = line(settings_shown.rules, rule, language, is_muted=settings_shown.muted)
+    return text_line if rule.choices or not form else text_line + say(f"how-{rule.name}", language)
 
 
-def line(rules: ChatRules, rule: ChatRule, language: Language, *, muted: bool = False) -> str:
+def line(rules: ChatRules, rule: ChatRule, language: Language, *, is_muted: bool = False) -> str:
     """What holds of one rule."""
-    key = "shown-muted" if muted and rule.name == "mode" else "shown-value"
+    key = "shown-muted" if is_muted and rule.name == "mode" else "shown-value"
     value = _meaning(rule, rules.choice(rule.name), language)
     return say(key, language, name=say(f"rule-{rule.name}", language), value=value)
 

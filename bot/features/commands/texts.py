@@ -46,7 +46,7 @@ def forget(choices: Iterable[str], language: Language) -> str:
 
 def memory(
     overview: Overview,
-    said: Sequence[tuple[str, str]],
+    messages: Sequence[tuple[str, str]],
     language: Language,
     now: datetime,
 ) -> str:
@@ -60,7 +60,7 @@ def memory(
         notes=overview.notes,
         day=_day(overview.since, language, now) if overview.since else "",
     )
-    with_text = [line for line in said if line[1].strip()]
+    with_text = [line for line in messages if line[1].strip()]
     latest = [_line(role, text, language) for role, text in with_text[-_MESSAGES_SHOWN:]]
     parts = [
         f"{say('memory', language)}\n{counts}",
@@ -74,25 +74,25 @@ def _line(role: str, text: str, language: Language) -> str:
     return f"- {say(key, language, text=_one_line(text, _MESSAGE_CHARS))}"
 
 
-def notes(found: Sequence[Note], language: Language, *, in_group: bool = False) -> str:
+def notes(all_notes: Sequence[Note], language: Language, *, in_group: bool = False) -> str:
     """Titles and tags, numbered in order of creation."""
     lines = [
         f"{number}. {_one_line(note.title, _VALUE_CHARS)}"
         + "".join(f" #{_one_line(tag, 40)}" for tag in note.tags)
-        for number, note in enumerate(found, 1)
+        for number, note in enumerate(all_notes, 1)
     ]
     if not lines:
         return say("no-notes-here" if in_group else "no-notes", language)
     return "\n".join((say("notes", language), "", *lines))
 
 
-def result(text: str, *, done: bool, language: Language) -> str:
+def result(text: str, *, succeeded: bool, language: Language) -> str:
     """Tells how a confirmed action went, and what of the tool's result people can read."""
     lines = as_lines(text).strip()
     if not lines:
-        return say("done-without-words" if done else "failed-without-words", language)
-    shown = f"\n{lines}" if "\n" in lines else lines
-    return say("done" if done else "failed", language, text=shown)
+        return say("done-without-words" if succeeded else "failed-without-words", language)
+    result_text = f"\n{lines}" if "\n" in lines else lines
+    return say("done" if succeeded else "failed", language, text=result_text)
 
 
 def _day(at: str, language: Language, now: datetime) -> str:

@@ -79,8 +79,8 @@ class Commented:
     @property
     def language(self) -> Language:
         """The question's, else that of the thread."""
-        said = [reply_text(one, self.names) for one in self.thread.replies]
-        return last_language([*said, self.question]) or "en"
+        replies = [reply_text(one, self.names) for one in self.thread.replies]
+        return last_language([*replies, self.question]) or "en"
 
 
 async def handle_comment(
@@ -158,22 +158,22 @@ async def _comment(
     received_ms: int,
 ) -> Commented:
     """Raises `NotRead` where the comment was deleted meanwhile."""
-    asked = next((one for one in thread.replies if one.reply_id == notice.reply_id), None)
-    if asked is None:
+    asking_reply = next((one for one in thread.replies if one.reply_id == notice.reply_id), None)
+    if asking_reply is None:
         raise NotRead("deleted")
     names = services.people.of(notice.tenant_key)
     said_by = {one.author_open_id for one in thread.replies}
-    met = {*said_by, *(id for one in thread.replies for id in mentioned_in(one))}
-    await names.look_up(sorted(met - {bot.open_id}))
-    known = {**names.known, bot.open_id: bot.name}
+    met_ids = {*said_by, *(id for one in thread.replies for id in mentioned_in(one))}
+    await names.look_up(sorted(met_ids - {bot.open_id}))
+    names_by_id = {**names.known, bot.open_id: bot.name}
     return Commented(
         notice,
         thread,
-        asked,
-        reply_text(asked, known, without=bot.open_id),
+        asking_reply,
+        reply_text(asking_reply, names_by_id, without=bot.open_id),
         context,
         bot,
-        known,
+        names_by_id,
         names.name(notice.author_open_id),
         received_ms,
     )
@@ -241,7 +241,7 @@ async def _answer(
     lease: Lease,
 ) -> None:
     """Opens the turn, makes the answer, stores it and says it."""
-    opened = await services.store.begin_turn(
+    open_turn = await services.store.begin_turn(
         comment.context,
         turn_id=comment.id,
         content=comment.question,
@@ -249,12 +249,12 @@ async def _answer(
         history_limit=services.settings.history_messages,
         decision=decision_args(message, decision),
     )
-    if opened.state in _OVER:
-        log.info("turn", turn_id=comment.id, outcome="duplicate", attempt=opened.attempts)
+    if open_turn.state in _OVER:
+        log.info("turn", turn_id=comment.id, outcome="duplicate", attempt=open_turn.attempts)
         return
-    reply, means = opened.reply, opened.means
-    if opened.state == "open":
-        answer, given = await _made(services, comment, opened, decision)
+    reply, means = open_turn.reply, open_turn.means
+    if open_turn.state == "open":
+        answer, source_ids = await _made(services, comment, open_turn, decision)
         await room_to_go_on()
         means = answer.means
         with stage("memory_save"):
@@ -263,7 +263,7 @@ async def _answer(
                 turn_id=comment.id,
                 cards=_replies(comment, answer, decision),
                 tool_calls=with_shown(answer.tool_calls, answer.text),
-                given=given,
+                source_ids=source_ids,
                 means=means,
             )
         if state == "open":
@@ -277,23 +277,23 @@ async def _answer(
         comment.names,
         since_ms=lease.job.maybe_sent_ms,
     )
-    sent = await send(services, out, lease=lease, after=After(lease, lambda: None))
-    outcome = sent.ended(means)
+    delivery = await send(services, out, lease=lease, after=After(lease, lambda: None))
+    outcome = delivery.ended(means)
     kind = outcome.kind if outcome else "duplicate"
     reason = outcome.reason if outcome else ""
     seconds = round(services.clock() - comment.received_ms / 1000, 3)
     metrics.TURNS.labels(outcome=kind).inc()
     log.info(
-        "turn", turn_id=comment.id, outcome=kind, reason=reason, attempt=opened.attempts,
+        "turn", turn_id=comment.id, outcome=kind, reason=reason, attempt=open_turn.attempts,
         seconds=seconds, **timing.fields(),
     )  # fmt: skip
-    took = {"outcome": kind, "attempt": opened.attempts, "seconds": seconds}
+    took = {"outcome": kind, "attempt": open_turn.attempts, "seconds": seconds}
     record = {**took, **timing.fields(), **timing.kept()}
     services.records.add(TurnRecord(comment.id, services.now(), record))
 
 
 async def _made(
-    services: Services, comment: Commented, opened: OpenTurn, decision: Decision
+    services: Services, comment: Commented, open_turn: OpenTurn, decision: Decision
 ) -> tuple[AgentAnswer, tuple[str, ...]]:
     """The answer, and the ids of what it was made with beside the question."""
     if decision.reason is Reason.RATE_LIMITED:
@@ -303,10 +303,10 @@ async def _made(
         return AgentAnswer(say("no-question", comment.language), means=refused("unreadable")), ()
     document = document_of(services, comment.notice)
     with noting_sources() as sources:
-        note_sources(one.message_id for one in opened.told)
-        note_sources(opened.working_memory.turns)
+        note_sources(one.message_id for one in open_turn.told)
+        note_sources(open_turn.working_memory.turns)
         prompt = build_prompt(
-            _of_this_thread(opened),
+            _of_this_thread(open_turn),
             comment.question,
             _scene(services, comment),
             context=comment.context,
@@ -325,7 +325,7 @@ async def _made(
                     prompt,
                     timeout_s=services.settings.model_timeout_seconds,
                     documents=document,
-                    allowed=TOOLS,
+                    allowed_tools=TOOLS,
                 )
         except ModelUnavailable as exc:
             answer = _sorry(comment, exc.reason)
@@ -335,16 +335,18 @@ async def _made(
     return answer, tuple(sorted(sources - {comment.id}))
 
 
-def _of_this_thread(opened: OpenTurn) -> OpenTurn:
+def _of_this_thread(open_turn: OpenTurn) -> OpenTurn:
     """What the turn was opened with, without what is of the person and not of the thread, and
     without the exchanges that the thread itself shows."""
-    held = opened.working_memory
+    working_memory = open_turn.working_memory
     return replace(
-        opened,
-        history=opened.history[-1:],
+        open_turn,
+        history=open_turn.history[-1:],
         registry=(),
         summary=None,
-        working_memory=WorkingMemory(held.chat, {}, held.said, held.turns),
+        working_memory=WorkingMemory(
+            working_memory.chat, {}, working_memory.said, working_memory.turns
+        ),
     )
 
 
@@ -369,8 +371,8 @@ def _replies(comment: Commented, answer: AgentAnswer, decision: Decision) -> lis
         text = f"{text}\n\n{say('no-buttons', language)}"
     if decision.reason is Reason.BOT_LAST_ANSWER:
         text = f"{text}\n\n{say_of_answers('last-to-bots', language)}"
-    shortened = say("shortened", language)
-    return replies_of(text, comment.notice.author_open_id, shortened=shortened)
+    note = say("shortened", language)
+    return replies_of(text, comment.notice.author_open_id, note=note)
 
 
 def _sorry(comment: Commented, reason: str) -> AgentAnswer:

@@ -42,17 +42,17 @@ class NotRead(Exception):
 async def thread_of(services: Services, notice: CommentNotice) -> CommentThread:
     """The thread. Raises `NotRead`, or a failure that is worth another attempt."""
     try:
-        found = await services.feishu.comments.thread(notice.place)
+        comment_thread = await services.feishu.comments.thread(notice.place)
     except FeishuError as error:
         if error.action.may_pass and not error.scopes:
             raise
         token = await _token(services, notice)
         if not token:
             raise NotRead(f"feishu {error.code}") from error
-        found = await _as_commenter(services, notice, token)
-    if found is None:
+        comment_thread = await _as_commenter(services, notice, token)
+    if comment_thread is None:
         raise NotRead("deleted")
-    return found
+    return comment_thread
 
 
 async def _as_commenter(
@@ -80,8 +80,8 @@ def document_of(services: Services, notice: CommentNotice) -> CommentedDocument:
     readers = [PersonDocuments(reader, _as_app)]
     if services.access and not notice.by_bot:
         person = FeishuPerson(notice.tenant_key, notice.author_open_id)
-        renewed = token_of(services, person, tried=True)
-        readers.append(PersonDocuments(reader, token_of(services, person), renewed))
+        renewed_token = token_of(services, person, is_retry=True)
+        readers.append(PersonDocuments(reader, token_of(services, person), renewed_token))
     return CommentedDocument(notice.place.file_token, *readers)
 
 
@@ -99,19 +99,23 @@ async def material_of(
     document: CommentedDocument, place: CommentPlace, thread: CommentThread
 ) -> str:
     """The passage and the document, as quotations before the question. Never raises."""
-    quoted = [quotation("The passage that the comment is about", thread.quote)]
-    parts = quoted if thread.quote else [remark("The comment is about the whole document")]
+    quotations = [quotation("The passage that the comment is about", thread.quote)]
+    parts = quotations if thread.quote else [remark("The comment is about the whole document")]
     link = link_of(place)
-    found = await document.read(link) if link else UnreadDocument("kind")
-    if isinstance(found, UnreadDocument):
-        log.info("comments.document_unread", reason=found.reason)
+    document_read = await document.read(link) if link else UnreadDocument("kind")
+    if isinstance(document_read, UnreadDocument):
+        log.info("comments.document_unread", reason=document_read.reason)
         unread = (
             "The document itself could not be read: only the passage and the comments are known"
         )
         return "\n\n".join([*parts, remark(unread)])
-    text = _shown(found, thread.quote)
-    about = f'Text of the document "{short_name(found.title)}"'
-    part = "" if found.size <= LONGEST else "; in part, read_document gives its sections by number"
+    text = _shown(document_read, thread.quote)
+    about = f'Text of the document "{short_name(document_read.title)}"'
+    part = (
+        ""
+        if document_read.size <= LONGEST
+        else "; in part, read_document gives its sections by number"
+    )
     return "\n\n".join([*parts, quotation(f"{about}{part}", text, longest=LONGEST), *_link(link)])
 
 
@@ -134,10 +138,10 @@ def _section(section: Section) -> str:
 
 
 def lines_of(
-    thread: CommentThread, asked: CommentReply, names: Mapping[str, str], bot_open_id: str
+    thread: CommentThread, asking_reply: CommentReply, names: Mapping[str, str], bot_open_id: str
 ) -> list[str]:
     """What was said in the thread before the question, the newest lines, with their authors."""
-    before = thread.replies[: thread.replies.index(asked)]
+    before = thread.replies[: thread.replies.index(asking_reply)]
     return [
         spoken(
             "You" if one.author_open_id == bot_open_id else _label(names, one.author_open_id),

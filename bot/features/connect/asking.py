@@ -41,7 +41,7 @@ async def ask(
     try:
         device, life_s, interval_s = await _device(services, access, person, ask_id, place, scopes)
         minutes = max(life_s // 60, 1)
-        sent = await say(
+        delivery = await say(
             services,
             Aside(person.open_id, place.beside),
             texts.asked(scopes, device.link, minutes, place.language),
@@ -56,10 +56,10 @@ async def ask(
     except FeishuFailure as exc:
         log.warning("connect.not_begun", error=type(exc).__name__)
         return "not-now"
-    await access.store.note_card(person, ask_id, sent.message_id, aside=sent.aside)
+    await access.store.note_card(person, ask_id, delivery.message_id, aside=delivery.aside)
     await queue_step(services, person, interval_s)
-    log.info("connect.asked", aside=sent.aside)
-    return "beside" if sent.aside or place.chat_type == "p2p" else "in_p2p"
+    log.info("connect.asked", aside=delivery.aside)
+    return "beside" if delivery.aside or place.chat_type == "p2p" else "in_p2p"
 
 
 async def queue_step(services: Services, person: FeishuPerson, wait_s: float = 0.0) -> None:
@@ -81,13 +81,20 @@ async def _device(
     scopes: tuple[str, ...],
 ) -> tuple[DeviceCode, int, int]:
     """The link, how long it is valid and how often to look, in seconds."""
-    known = await access.store.get(person)
-    if known and known.ask and known.ask.id == ask_id and not known.ask.outcome:
-        left_s = int(known.ask.until_ms / 1000 - services.clock())
-        if device := await access.store.device(person, known.ask):
-            return device, max(left_s, 0), known.ask.interval_s
-    if known and known.ask and not known.ask.outcome and set(known.ask.scopes) <= set(scopes):
-        place = replace(place, waiting=(*known.ask.place.waiting, *place.waiting)[-_MOST_WAITING:])
+    connection = await access.store.get(person)
+    if connection and connection.ask and connection.ask.id == ask_id and not connection.ask.outcome:
+        left_s = int(connection.ask.until_ms / 1000 - services.clock())
+        if device := await access.store.device(person, connection.ask):
+            return device, max(left_s, 0), connection.ask.interval_s
+    if (
+        connection
+        and connection.ask
+        and not connection.ask.outcome
+        and set(connection.ask.scopes) <= set(scopes)
+    ):
+        place = replace(
+            place, waiting=(*connection.ask.place.waiting, *place.waiting)[-_MOST_WAITING:]
+        )
     link = await access.authorization.begin(scopes)
     device = DeviceCode(link.device_code, link.link)
     await access.store.ask(

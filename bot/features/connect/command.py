@@ -26,50 +26,54 @@ log = structlog.get_logger()
 DISCONNECT = "connect.disconnect"
 
 
-async def answer_connect_command(services: Services, asked: CommandTurn) -> Reply:
+async def answer_connect_command(services: Services, command_turn: CommandTurn) -> Reply:
     """The link, or what is granted. Raises `StoreUnavailable`."""
-    language, access = asked.language, services.access
+    language, access = command_turn.language, services.access
     if access is None:
         return Reply(texts.say("not-offered", language))
-    if asked.context.actor_tenant:
+    if command_turn.context.actor_tenant:
         return Reply(texts.say("guest", language))
-    if asked.opened.degraded:
+    if command_turn.opened.degraded:
         means = apologised("memory_away")
         return Reply(command_texts.say("memory-away", language), means=means)
-    found = await access.store.get(_person(asked.context))
-    if found and _has_all(found):
-        return await tell_asker(services, asked, partial(_shown, services, found))
-    return await _ask(services, access, asked)
+    connection = await access.store.get(_person(command_turn.context))
+    if connection and _has_all(connection):
+        return await tell_asker(services, command_turn, partial(_shown, services, connection))
+    return await _ask(services, access, command_turn)
 
 
 async def press_disconnect(services: Services, here: PressTurn) -> Reply:
     """Ends what whoever pressed has granted; doing it again changes nothing. Raises
     `StoreUnavailable`."""
     if services.access is not None:
-        ended = await services.access.store.disconnect(_person(here.context))
-        log.info("connect.disconnected", ended=ended)
+        was_connected = await services.access.store.disconnect(_person(here.context))
+        log.info("connect.disconnected", ended=was_connected)
     return Reply(texts.say("disconnected", here.language), forgets=True)
 
 
-async def _ask(services: Services, access: PersonalAccess, asked: CommandTurn) -> Reply:
-    context, language, request = asked.context, asked.language, asked.turn.request
-    in_p2p = asked.chat_type == "p2p"
+async def _ask(services: Services, access: PersonalAccess, command_turn: CommandTurn) -> Reply:
+    context, language, request = (
+        command_turn.context,
+        command_turn.language,
+        command_turn.turn.request,
+    )
+    in_p2p = command_turn.chat_type == "p2p"
     beside = "" if in_p2p or request.in_thread else context.chat_id
-    place = AskPlace(context.chat_id, asked.chat_type, language, beside)
+    place = AskPlace(context.chat_id, command_turn.chat_type, language, beside)
     person = _person(context)
-    outcome = await ask(services, access, person, asked.turn_id, place, DOCUMENTS)
+    outcome = await ask(services, access, person, command_turn.turn_id, place, DOCUMENTS)
     if outcome == "beside":
         return Reply("", unsaid=True, means=ELSEWHERE)
     return Reply(texts.say("sent-privately" if outcome == "in_p2p" else outcome, language))
 
 
-def _has_all(found: Connection) -> bool:
-    return found.granted_ms is not None and set(DOCUMENTS) <= set(found.scopes)
+def _has_all(connection: Connection) -> bool:
+    return connection.granted_ms is not None and set(DOCUMENTS) <= set(connection.scopes)
 
 
-async def _shown(services: Services, found: Connection, here: FeatureTurn) -> Reply:
-    since = services.at((found.granted_ms or 0) / 1000)
-    text = texts.granted(found.scopes, since, services.now(), here.language)
+async def _shown(services: Services, connection: Connection, here: FeatureTurn) -> Reply:
+    since = services.at((connection.granted_ms or 0) / 1000)
+    text = texts.granted(connection.scopes, since, services.now(), here.language)
     return Reply(text, (_disconnect(here),))
 
 

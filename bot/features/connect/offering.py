@@ -24,27 +24,28 @@ async def offer_access(
     language: Language,
     answer_id: str,
     *,
-    unconnected: bool,
-    wanted: Collection[str],
+    is_unconnected: bool,
+    wanted_scopes: Collection[str],
 ) -> None:
-    """Shows the asker the link for what their question needed: reading documents (`unconnected`),
-    or the scopes `wanted`. Once they grant it, the question of the answer `answer_id` (a
-    message_id, "": none) is asked again. Never raises: `/connect` and asking again do the same."""
+    """Shows the asker the link for what their question needed: reading documents
+    (`is_unconnected`), or the scopes `wanted_scopes`. Once they grant it, the question of the
+    answer `answer_id` (a message_id, "": none) is asked again. Never raises: `/connect` and asking
+    again do the same."""
     access, context = services.access, turn.context
-    if access is None or context.actor_tenant or not (unconnected or wanted):
+    if access is None or context.actor_tenant or not (is_unconnected or wanted_scopes):
         return
-    scopes = DOCUMENTS if unconnected else tuple(dict.fromkeys((OFFLINE, *wanted)))
+    scopes = DOCUMENTS if is_unconnected else tuple(dict.fromkeys((OFFLINE, *wanted_scopes)))
     person = FeishuPerson(context.tenant_key, context.actor_id)
     beside = context.chat_id if turn.in_group and not turn.request.in_thread else ""
     waiting = (WaitingAnswer(context.chat_id, answer_id),) if answer_id else ()
     place = AskPlace(context.chat_id, turn.chat_type, language, beside, waiting)
     try:
-        found = await access.store.get(person)
-        if found and found.granted_ms and unconnected:
+        connection = await access.store.get(person)
+        if connection and connection.granted_ms and is_unconnected:
             return
-        if asked := _waits_for(found, scopes):
+        if waiting_ask := _waits_for(connection, scopes):
             for answer in waiting:
-                await access.store.note_waiting(person, asked.id, answer)
+                await access.store.note_waiting(person, waiting_ask.id, answer)
             return
         outcome = await ask(services, access, person, turn.id, place, scopes)
     except StoreError as exc:
@@ -53,7 +54,11 @@ async def offer_access(
     log.info("connect.offered", outcome=outcome)
 
 
-def _waits_for(found: Connection | None, scopes: tuple[str, ...]) -> Ask | None:
+def _waits_for(connection: Connection | None, scopes: tuple[str, ...]) -> Ask | None:
     """The link for all of it that waits for them already."""
-    asked = found.ask if found else None
-    return asked if asked and not asked.outcome and set(scopes) <= set(asked.scopes) else None
+    waiting_ask = connection.ask if connection else None
+    return (
+        waiting_ask
+        if waiting_ask and not waiting_ask.outcome and set(scopes) <= set(waiting_ask.scopes)
+        else None
+    )

@@ -22,5 +22,5 @@ async def handle_revocation(services: Services, envelope: Envelope, received_ms:
         return
     person = FeishuPerson(envelope.tenant_key, open_id)
     at_ms = envelope.create_time_ms or received_ms
-    ended = await services.access.store.disconnect(person, before_ms=at_ms)
-    log.info("connect.revoked", ended=ended)
+    was_connected = await services.access.store.disconnect(person, before_ms=at_ms)
+    log.info("connect.revoked", ended=was_connected)

@@ -48,27 +48,29 @@ async def handle_connect(services: Services, lease: Lease, ask_again: AskAgain) 
     person = FeishuPerson(args["tenant_key"], args["user_id"])
     if args.get("why") == "stale":
         await _give_up_stale(access, person)
-    found = await access.store.get(person)
-    if found is None:
+    connection = await access.store.get(person)
+    if connection is None:
         return
-    if found.ended:
-        await _tell_ending(services, access, person, found, lease)
-    if found.ask and not found.ask.outcome:
-        outcome = await _look(services, access, person, found.ask)
+    if connection.ended:
+        await _tell_ending(services, access, person, connection, lease)
+    if connection.ask and not connection.ask.outcome:
+        outcome = await _look(services, access, person, connection.ask)
         if outcome is not None:
-            await _answered(services, access, person, found.ask, outcome, lease, ask_again)
-    elif found.ask and found.ask.outcome:
-        await _answered(services, access, person, found.ask, found.ask.outcome, lease, ask_again)
-    elif found.granted_ms and args.get("why") == "key":
-        resealed = await access.store.reseal(person, found)
-        log.info("connect.resealed", done=resealed)
+            await _answered(services, access, person, connection.ask, outcome, lease, ask_again)
+    elif connection.ask and connection.ask.outcome:
+        await _answered(
+            services, access, person, connection.ask, connection.ask.outcome, lease, ask_again
+        )
+    elif connection.granted_ms and args.get("why") == "key":
+        is_resealed = await access.store.reseal(person, connection)
+        log.info("connect.resealed", done=is_resealed)
 
 
 async def _give_up_stale(access: PersonalAccess, person: FeishuPerson) -> None:
     """Whoever refreshed is gone: the database ends the grant, unless it was only slow."""
     holder = secrets.token_hex(8)
-    found = await access.store.use(person, holder)
-    if isinstance(found, RefreshTurn) and found.refresh:
+    access_turn = await access.store.use(person, holder)
+    if isinstance(access_turn, RefreshTurn) and access_turn.refresh:
         await access.store.end_refresh(person, holder, "")
 
 
@@ -105,8 +107,8 @@ async def _outcome(
                 return await _refuse(access, person, ask, "expired")
             return "pending" if exc.kind == "pending" else "slow_down"
         log.info("connect.not_granted", kind=exc.kind, code=exc.code)
-        known: Outcome = exc.kind if exc.kind in ("denied", "expired") else "failed"
-        return await _refuse(access, person, ask, known)
+        outcome: Outcome = exc.kind if exc.kind in ("denied", "expired") else "failed"
+        return await _refuse(access, person, ask, outcome)
     except Unreachable as exc:
         log.info("connect.not_looked", error=type(exc).__name__)
         return "slow_down"
@@ -148,12 +150,12 @@ async def _answered(
 ) -> None:
     """Tells the person the outcome. If they granted every scope, the bot asks the waiting questions
     again for them."""
-    found = await access.store.get(person)
-    scopes = found.scopes if found else ()
-    if found and found.ask and found.ask.id == ask.id:
-        ask = found.ask  # another question may have joined while Feishu was asked
-    allowed = outcome == "connected" and texts.allows_all(ask.scopes, scopes)
-    waiting = ask.place.waiting if allowed else ()
+    connection = await access.store.get(person)
+    scopes = connection.scopes if connection else ()
+    if connection and connection.ask and connection.ask.id == ask.id:
+        ask = connection.ask  # another question may have joined while Feishu was asked
+    all_allowed = outcome == "connected" and texts.allows_all(ask.scopes, scopes)
+    waiting = ask.place.waiting if all_allowed else ()
     text = texts.answered(outcome, scopes, ask.place.language, ask.scopes, goes_on=bool(waiting))
     await _tell_answer(services, person, ask, text, lease)
     for answer in waiting:
@@ -190,18 +192,20 @@ async def _tell_ending(
     services: Services,
     access: PersonalAccess,
     person: FeishuPerson,
-    found: Connection,
+    connection: Connection,
     lease: Lease,
 ) -> None:
-    language = await _language(services, found)
-    text = texts.ended(found.ended, language)
-    await _say(services, person, text, key=f"ended:{person.open_id}:{found.ended_ms}", lease=lease)
+    language = await _language(services, connection)
+    text = texts.ended(connection.ended, language)
+    await _say(
+        services, person, text, key=f"ended:{person.open_id}:{connection.ended_ms}", lease=lease
+    )
     await access.store.note_told(person)
-    log.info("connect.ending_told", ended=found.ended)
+    log.info("connect.ending_told", ended=connection.ended)
 
 
-async def _language(services: Services, found: Connection) -> Language:
-    return found.language or ("en" if "larksuite" in services.settings.domain else "zh")
+async def _language(services: Services, connection: Connection) -> Language:
+    return connection.language or ("en" if "larksuite" in services.settings.domain else "zh")
 
 
 async def _say(

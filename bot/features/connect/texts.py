@@ -42,31 +42,31 @@ def answered(
     outcome: Outcome,
     scopes: Collection[str],
     language: Language,
-    asked: Collection[str] = (),
+    asked_scopes: Collection[str] = (),
     *,
     goes_on: bool = False,
 ) -> str:
-    """What came of asking for `asked`. `scopes`: what is granted now, also by what they granted
-    before. `goes_on`: what they asked is answered now."""
+    """What came of asking for `asked_scopes`. `scopes`: what is granted now, also by what they
+    granted before. `goes_on`: what they asked is answered now."""
     if outcome != "connected":
         return say(f"more-{outcome}" if scopes else f"outcome-{outcome}", language)
-    if refused := _refused(asked, scopes):
+    if refused_purposes := _refused(asked_scopes, scopes):
         return "\n\n".join(
             (
                 say("outcome-connected", language),
                 _listed(scopes, language),
-                say("not-allowed", language, purposes=_in_one(refused, language)),
+                say("not-allowed", language, purposes=_in_one(refused_purposes, language)),
                 say("use", language),
             )
         )
     now = (say("answers-now", language),) if goes_on else ()
-    told = (say("outcome-connected", language), _listed(scopes, language), say("use", language))
-    return "\n\n".join((*told, *now))
+    parts = (say("outcome-connected", language), _listed(scopes, language), say("use", language))
+    return "\n\n".join((*parts, *now))
 
 
-def allows_all(asked: Collection[str], granted: Collection[str]) -> bool:
+def allows_all(asked_scopes: Collection[str], granted_scopes: Collection[str]) -> bool:
     """Whether they allowed everything that they were asked for."""
-    return not _refused(asked, granted)
+    return not _refused(asked_scopes, granted_scopes)
 
 
 def ended(why: Ended | Literal[""], language: Language) -> str:
@@ -74,9 +74,9 @@ def ended(why: Ended | Literal[""], language: Language) -> str:
     return say(f"ended-{why}", language) if why else say("not-connected", language)
 
 
-def _refused(asked: Collection[str], granted: Collection[str]) -> list[str]:
+def _refused(asked_scopes: Collection[str], granted_scopes: Collection[str]) -> list[str]:
     """The purposes that they were asked for and did not allow."""
-    return [one for one in purposes_of(asked) if missing_scopes((one,), granted)]
+    return [one for one in purposes_of(asked_scopes) if missing_scopes((one,), granted_scopes)]
 
 
 def _in_one(purposes: Collection[str], language: Language) -> str:

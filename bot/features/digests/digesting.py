@@ -35,22 +35,22 @@ async def cards(
     services: Services,
     context: AgentMemoryContext,
     turn_id: str,
-    found: Gathered,
+    material: Gathered,
     span: DigestSpan,
     language: Language | None = None,
 ) -> list[str]:
     """The markdown of the cards of the open turn `turn_id`; none where some of it was taken back
     meanwhile. `language`: of the heading; None: that of what was said. Raises `StoreError`."""
-    said = found.said
-    if not said or not await DigestStore(services.rpc).keep_sources(context, turn_id, said):
+    messages = material.said
+    if not messages or not await DigestStore(services.rpc).keep_sources(context, turn_id, messages):
         return []
-    lines = _lines(services, context, said)
+    lines = _lines(services, context, messages)
     text, without_model = await _written(services, lines)
     tongue = language or language_of(line.text for line in lines if not line.by_bot)
     zone = services.settings.zone
     began = span.since
-    if span.root or found.seen == "newest":
-        began = datetime.fromtimestamp(said[0].at_ms / 1000, zone)
+    if span.root or material.seen == "newest":
+        began = datetime.fromtimestamp(messages[0].at_ms / 1000, zone)
     head = texts.heading(
         began.astimezone(zone),
         span.until.astimezone(zone),
@@ -59,23 +59,23 @@ async def cards(
         of_thread=bool(span.root),
     )
     notes = texts.notes(
-        found.seen, found.wordless, tongue, follows=services.settings.sharing == "chat"
+        material.seen, material.wordless, tongue, follows=services.settings.sharing == "chat"
     )
-    attached = texts.attached(
+    attachments = texts.attached(
         [(line.author, line.text) for line in lines if not line.by_bot], tongue
     )
-    foot = [markup.escape(attached)] if attached else []
+    foot = [markup.escape(attachments)] if attachments else []
     honest = [texts.say(without_model, tongue)] if without_model else []
     parts = [head, *honest, markup.card_markdown(text), *foot, *notes]
     return splitting.split_markdown("\n\n".join(parts))
 
 
 def _lines(
-    services: Services, context: AgentMemoryContext, said: Sequence[ChatMessage]
+    services: Services, context: AgentMemoryContext, messages: Sequence[ChatMessage]
 ) -> list[Line]:
     """Dated, unless all was said on one day, which the heading names."""
     names, zone = services.people.of(context.tenant_key), services.settings.zone
-    days = {_day(one, zone) for one in said}
+    days = {_day(one, zone) for one in messages}
 
     def line(one: ChatMessage) -> Line:
         day = _day(one, zone) if len(days) > 1 else ""
@@ -85,8 +85,8 @@ def _lines(
         text = _IMAGE.sub("[image]", one.content)
         return Line(one.author or names.name(one.author_id or ""), text, day)
 
-    worded = [one for one in said if one.content.strip()]
-    return [line(one) for one in worded if not _is_command(one)] or list(map(line, worded))
+    with_words = [one for one in messages if one.content.strip()]
+    return [line(one) for one in with_words if not _is_command(one)] or list(map(line, with_words))
 
 
 def _day(one: ChatMessage, zone: ZoneInfo) -> str:

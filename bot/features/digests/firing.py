@@ -18,11 +18,11 @@ from memory.tables.timers import DueTimer
 
 async def fire_digest(services: Services, firing: Firing) -> str:
     context, span = firing.due.timer.context, _span(firing.due)
-    found = await gathered(services, context, span)
-    if not found.said:
+    material = await gathered(services, context, span)
+    if not material.said:
         return "empty"
-    written = partial(cards, services, context, found=found, span=span)
-    return await post(services, firing, Target("", context.chat_id, in_thread=False), written)
+    write = partial(cards, services, context, material=material, span=span)
+    return await post(services, firing, Target("", context.chat_id, in_thread=False), write)
 
 
 def _span(due: DueTimer) -> DigestSpan:

@@ -57,42 +57,46 @@ class Gathered:
 
 async def gathered(services: Services, context: AgentMemoryContext, span: DigestSpan) -> Gathered:
     """What there is to tell. Raises `StoreError`."""
-    found = await _gathered(services, context, span)
-    answers = [one.message_id for one in found.said if one.card]
+    material = await _gathered(services, context, span)
+    answers = [one.message_id for one in material.said if one.card]
     if services.access is None or not answers:
-        return found
-    hidden = await DocumentsBehind(services, context).untellable(answers)
-    return replace(found, said=tuple(one for one in found.said if one.message_id not in hidden))
+        return material
+    hidden_ids = await DocumentsBehind(services, context).untellable(answers)
+    return replace(
+        material, said=tuple(one for one in material.said if one.message_id not in hidden_ids)
+    )
 
 
 async def _gathered(services: Services, context: AgentMemoryContext, span: DigestSpan) -> Gathered:
     span = await _as_far_as_told(services, context, span)
     digests = DigestStore(services.rpc)
-    stored = await digests.material(context, since=span.since, until=span.until, root=span.root)
+    stored_messages = await digests.material(
+        context, since=span.since, until=span.until, root=span.root
+    )
     if context.chat_type == "p2p":
-        return Gathered(stored, "newest" if len(stored) >= MOST else "all")
+        return Gathered(stored_messages, "newest" if len(stored_messages) >= MOST else "all")
     if services.settings.sharing != "chat" or await is_refused(
         services.feishu, services.denials, _API, "group"
     ):
-        return Gathered(stored, "heard")
+        return Gathered(stored_messages, "heard")
     try:
         async with asyncio.timeout(_WITHIN_S):
-            listed, whole = await _listed(services, context, span)
-            others = await _talk(services, context, listed, digests)
+            raw_messages, whole = await _listed(services, context, span)
+            others = await _talk(services, context, raw_messages, digests)
     except (TimeoutError, FeishuFailure) as exc:
         if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
             services.denials.note(_API, "group", exc)
         log.info("digest.not_listed", error=type(exc).__name__)
-        return Gathered(stored, "heard")
+        return Gathered(stored_messages, "heard")
     services.denials.allow(_API, "group")
-    known = {one.message_id for one in stored}
-    new = [one for one in others if one.message_id not in known]
-    said = sorted(
-        (*stored, *(one for one in new if one.content.strip())), key=lambda one: one.at_ms
+    stored_ids = {one.message_id for one in stored_messages}
+    new = [one for one in others if one.message_id not in stored_ids]
+    messages = sorted(
+        (*stored_messages, *(one for one in new if one.content.strip())), key=lambda one: one.at_ms
     )
     wordless = sum(not one.content.strip() for one in new)
-    whole = whole and len(said) <= MOST and len(stored) < MOST
-    return Gathered(tuple(said[-MOST:]), "all" if whole else "newest", wordless)
+    whole = whole and len(messages) <= MOST and len(stored_messages) < MOST
+    return Gathered(tuple(messages[-MOST:]), "all" if whole else "newest", wordless)
 
 
 async def _as_far_as_told(
@@ -113,8 +117,10 @@ async def _listed(
     if span.root:
         root = await services.feishu.get_message(span.root, user_card_content=True)
         thread = root[0].thread_id if root else ""
-        found = await _thread(services, thread, MOST) if thread else list(root)
-        return [raw for raw in found if raw.create_time_ms >= since_ms], len(found) < MOST
+        raw_messages = await _thread(services, thread, MOST) if thread else list(root)
+        return [raw for raw in raw_messages if raw.create_time_ms >= since_ms], len(
+            raw_messages
+        ) < MOST
     main = await services.feishu.list_messages(
         "chat",
         context.chat_id,
@@ -144,14 +150,14 @@ async def _thread(services: Services, thread_id: str, most: int) -> list[RawMess
 async def _talk(
     services: Services,
     context: AgentMemoryContext,
-    listed: Sequence[RawMessage],
+    raw_messages: Sequence[RawMessage],
     digests: DigestStore,
 ) -> list[ChatMessage]:
     """What people said among themselves and did not have forgotten."""
     bot = await services.own_person.look_up()
     talk = {
         raw.message_id: raw
-        for raw in listed
+        for raw in raw_messages
         if not raw.deleted
         and raw.sender_type == "user"
         and raw.message_type != "system"  # such as who joined
@@ -160,13 +166,13 @@ async def _talk(
     people = {raw.sender_id for raw in talk.values()}
     names = services.people.of(context.tenant_key)
     await names.look_up(people)
-    said = _said(talk.values(), names.known, names.name)
-    gone = await digests.gone(said)
-    return [one for one in said if one.message_id not in gone]
+    messages = _said(talk.values(), names.known, names.name)
+    gone_ids = await digests.gone(messages)
+    return [one for one in messages if one.message_id not in gone_ids]
 
 
 def _said(
-    talk: Iterable[RawMessage], known: Mapping[str, str], name: Callable[[str], str]
+    talk: Iterable[RawMessage], names: Mapping[str, str], name: Callable[[str], str]
 ) -> list[ChatMessage]:
     """As stored messages are; without text where there are no words."""
     return [
@@ -174,7 +180,7 @@ def _said(
             raw.message_id,
             name(raw.sender_id),
             raw.sender_id,
-            "" if (text := raw_text(raw, known)).strip() in _WORDLESS else text,
+            "" if (text := raw_text(raw, names)).strip() in _WORDLESS else text,
             raw.create_time_ms,
             card=False,
         )

@@ -60,13 +60,13 @@ def wanted(argument: str) -> Wanted:
     return Wanted("schedule", "weekly", weekday(match["day"] or match["zh"]), at)
 
 
-def first(asked: Wanted, now: datetime) -> datetime:
+def first(request: Wanted, now: datetime) -> datetime:
     """The wall clock time, naive, from which a schedule counts: today, or that day of this week."""
-    hour, minute = asked.at
+    hour, minute = request.at
     today = now.replace(tzinfo=None, hour=hour, minute=minute, second=0, microsecond=0)
-    if asked.weekday is None:
+    if request.weekday is None:
         return today
-    return today + timedelta(days=asked.weekday - today.weekday())
+    return today + timedelta(days=request.weekday - today.weekday())
 
 
 def scheduled(timer: Timer, language: Language) -> str:
@@ -80,9 +80,9 @@ def was_set(repeats: Repeats, local_at: datetime, language: Language) -> str:
 
 def when_wanted(argument: str, language: Language) -> str:
     """When a schedule comes, as the command's argument names it: “every day at 18:00”."""
-    asked = wanted(argument)
+    request = wanted(argument)
     monday = datetime(2024, 1, 1, tzinfo=UTC)
-    return often(asked.repeats, first(asked, monday), language)
+    return often(request.repeats, first(request, monday), language)
 
 
 def heading(
@@ -101,22 +101,22 @@ def _span(since: datetime, until: datetime, language: Language) -> str:
     return say("span", language, since=since_said, until=until_said)
 
 
-def notes(seen: str, wordless: int, language: Language, *, follows: bool) -> list[str]:
+def notes(seen_part: str, wordless: int, language: Language, *, follows: bool) -> list[str]:
     """What the digest does not know. `follows`: the bot follows the talk of groups at all."""
     keys = {"heard": "only-heard" if follows else "only-to-me", "newest": "only-newest"}
-    told = [say(keys[seen], language)] if seen in keys else []
-    return told + ([say("without-words", language, n=wordless)] if wordless else [])
+    lines = [say(keys[seen_part], language)] if seen_part in keys else []
+    return lines + ([say("without-words", language, n=wordless)] if wordless else [])
 
 
 def attached(lines: Iterable[tuple[str, str]], language: Language) -> str:
     """“📎 plan.pdf (Bob), 2 pictures”, of what people wrote as (name, text); "" where there is
     nothing of the kind."""
-    found, pictures = dict[str, str](), 0
+    files, pictures = dict[str, str](), 0
     for name, text in lines:
         pictures += text.count("[image]")
-        found |= dict.fromkeys(_FILE.findall(text), name)
-    named = [say("file-by", language, file=file, name=name) for file, name in found.items()]
-    more = [f"+{len(named) - _MOST_FILES}"] if len(named) > _MOST_FILES else []
+        files |= dict.fromkeys(_FILE.findall(text), name)
+    file_lines = [say("file-by", language, file=file, name=name) for file, name in files.items()]
+    more = [f"+{len(file_lines) - _MOST_FILES}"] if len(file_lines) > _MOST_FILES else []
     images = [say("pictures", language, n=pictures)] if pictures else []
-    parts = [*named[:_MOST_FILES], *more, *images]
+    parts = [*file_lines[:_MOST_FILES], *more, *images]
     return f"📎 {join_list(parts, language)}" if parts else ""

@@ -29,8 +29,8 @@ WORDING = Wording(TEXTS)
 
 def document_tools() -> list[Tool]:
     return [
-        tool(read_document, reads=True, kept=False, wording=WORDING),
-        tool(search_documents, reads=True, kept=False, wording=WORDING),
+        tool(read_document, reads=True, is_kept=False, wording=WORDING),
+        tool(search_documents, reads=True, is_kept=False, wording=WORDING),
     ]
 
 
@@ -45,16 +45,18 @@ async def read_document(deps: ToolDeps, url: str, section: str = "") -> str:
     document = await documents.read(url)
     if isinstance(document, UnreadDocument):
         raise _failed(document)
-    chosen = chosen_section(document, section) if section else None
-    if chosen:
-        text = "\n".join([*_heading(document), f"Section: {chosen.title}", "", chosen.text])
+    chosen_part = chosen_section(document, section) if section else None
+    if chosen_part:
+        text = "\n".join(
+            [*_heading(document), f"Section: {chosen_part.title}", "", chosen_part.text]
+        )
     elif section:
         text = f"{say('why-section', 'en')} Its sections:\n{outline(document)}"
     else:
         text = _shown(document, deps.prompt.people.names())
     if not await documents.give(document, text):
         raise _failed(UnreadDocument("unavailable"))
-    if section and not chosen:
+    if section and not chosen_part:
         raise ToolFailed(text)
     return text
 
@@ -65,10 +67,10 @@ async def search_documents(deps: ToolDeps, query: str) -> str:
     Args:
         query: A few words, at most 50 characters.
     """
-    found = await _documents(deps).search(query)
-    if isinstance(found, UnreadDocument):
-        raise _failed(found)
-    return "\n".join(map(_found_line, found)) or "No document was found."
+    results = await _documents(deps).search(query)
+    if isinstance(results, UnreadDocument):
+        raise _failed(results)
+    return "\n".join(map(_found_line, results)) or "No document was found."
 
 
 def _failed(refusal: UnreadDocument) -> ToolFailed:
@@ -97,8 +99,8 @@ def _shown(document: ReadDocument, names: Mapping[str, str]) -> str:
             f"Section: {first.title or '1'}",
             first.text,
         ]
-    known = {open_id: one_line(name) for open_id, name in names.items()}
-    comments = comment_lines(document, known)[:MOST_COMMENT_LINES]
+    safe_names = {open_id: one_line(name) for open_id, name in names.items()}
+    comments = comment_lines(document, safe_names)[:MOST_COMMENT_LINES]
     lines += ["", "Comments:", *comments] if comments else []
     return "\n".join(lines)[:MOST_CHARACTERS]
 
@@ -108,8 +110,6 @@ def _heading(document: ReadDocument) -> list[str]:
     return [f"Title: {one_line(document.title)}", f"Link: {document.url}", *cuts]
 
 
-def _found_line(found: FoundDocument) -> str:
-    about = f" by {one_line(found.owner)}" if found.owner else ""
-    return (
-        f"- {found.title or 'Untitled'}{about}: {one_line(found.url)}\n  {found.summary}".rstrip()
-    )
+def _found_line(hit: FoundDocument) -> str:
+    about = f" by {one_line(hit.owner)}" if hit.owner else ""
+    return f"- {hit.title or 'Untitled'}{about}: {one_line(hit.url)}\n  {hit.summary}".rstrip()

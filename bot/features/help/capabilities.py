@@ -112,13 +112,13 @@ _WORD = re.compile(r"`(/[^`\s]+)`")
 def offered(here: SetUp) -> list[tuple[Sentence, Sentence]]:
     """The commands that work here, each as the word that is written and what it does."""
     keys = [one.key for one in _there("command", here)]
-    found = []
+    capabilities = []
     for line in map(CATALOGUE.both, (*keys, "command-help")):
         (words, about), (words_zh, about_zh) = line.en.split(": ", 1), line.zh.split("：", 1)
-        told = Sentence(_plain(about), _plain(about_zh))
+        description = Sentence(_plain(about), _plain(about_zh))
         pairs = zip(_WORD.findall(words), _WORD.findall(words_zh), strict=True)
-        found += [(Sentence(*pair), told) for pair in pairs]
-    return found
+        capabilities += [(Sentence(*pair), description) for pair in pairs]
+    return capabilities
 
 
 def _plain(markdown: str) -> str:

@@ -18,36 +18,40 @@ from bot.services import Services
 _LATELY_S = 600.0
 
 
-async def show_help(services: Services, asked: CommandTurn) -> Reply:
-    here = await set_up_here(services, asked.chat_type, asked.opened.rules)
-    commands = offered(texts.say("command-buttons", asked.language).split(), asked.chat_type)
-    return Reply(help_text(here, asked.language), commands)
+async def show_help(services: Services, command_turn: CommandTurn) -> Reply:
+    here = await set_up_here(services, command_turn.chat_type, command_turn.opened.rules)
+    commands = offered(
+        texts.say("command-buttons", command_turn.language).split(), command_turn.chat_type
+    )
+    return Reply(help_text(here, command_turn.language), commands)
 
 
-async def explain(services: Services, asked: CommandTurn) -> Reply:
+async def explain(services: Services, command_turn: CommandTurn) -> Reply:
     """Why the bot answered, or not, as it was decided then."""
-    request = asked.turn.request
-    conversations = ChatConversations(services.rpc, asked.context)
-    decided = await conversations.last_decision(
+    request = command_turn.turn.request
+    conversations = ChatConversations(services.rpc, command_turn.context)
+    decision = await conversations.last_decision(
         root_id=request.root_of_thread or None, message_id=request.quotes or None
     )
-    if asked.chat_type == "p2p" and not _explains_p2p(services, asked, decided):
-        return Reply(texts.say("always-in-p2p", asked.language))
-    if decided is None:
-        return Reply(texts.say("nothing-decided", asked.language))
-    if decided.reason == Reason.NO_TRIGGER and not decided.cue and await conversations.is_quiet():
-        decided = replace(decided, reason=Reason.QUIET)  # a quiet chat has no conversation
-    names = services.people.of(asked.context.tenant_key)
-    await names.look_up([decided.actor_id])
-    at = datetime.fromtimestamp(decided.at_ms / 1000, services.settings.zone)
+    if command_turn.chat_type == "p2p" and not _explains_p2p(services, command_turn, decision):
+        return Reply(texts.say("always-in-p2p", command_turn.language))
+    if decision is None:
+        return Reply(texts.say("nothing-decided", command_turn.language))
+    if decision.reason == Reason.NO_TRIGGER and not decision.cue and await conversations.is_quiet():
+        decision = replace(decision, reason=Reason.QUIET)  # a quiet chat has no conversation
+    names = services.people.of(command_turn.context.tenant_key)
+    await names.look_up([decision.actor_id])
+    at = datetime.fromtimestamp(decision.at_ms / 1000, services.settings.zone)
     window_s = services.settings.followup_window_seconds
-    name = names.label(decided.actor_id) if decided.actor_id else ""
-    return Reply(explained(decided, name, at, window_s, asked.language))
+    name = names.label(decision.actor_id) if decision.actor_id else ""
+    return Reply(explained(decision, name, at, window_s, command_turn.language))
 
 
-def _explains_p2p(services: Services, asked: CommandTurn, decided: PastDecision | None) -> bool:
+def _explains_p2p(
+    services: Services, command_turn: CommandTurn, decision: PastDecision | None
+) -> bool:
     """In p2p only skipped messages have a decision, so the last one may be long ago."""
-    if decided is None or decided.reason != Reason.RATE_LIMITED:
+    if decision is None or decision.reason != Reason.RATE_LIMITED:
         return False
-    quotes = bool(asked.turn.request.quotes)
-    return quotes or services.clock() - decided.at_ms / 1000 < _LATELY_S
+    quotes = bool(command_turn.turn.request.quotes)
+    return quotes or services.clock() - decision.at_ms / 1000 < _LATELY_S

@@ -22,11 +22,11 @@ def answer_unknown(text: str, language: Language) -> str:
     if not match:
         return ""
     word = match[1].lower()
-    meant = nearest(word)
-    if word in WORDS or (match[2] and not meant):
+    nearest_name = nearest(word)
+    if word in WORDS or (match[2] and not nearest_name):
         return ""
-    key = "did-you-mean" if meant else "no-such-command"
-    return say(key, language, word=word, meant=meant)
+    key = "did-you-mean" if nearest_name else "no-such-command"
+    return say(key, language, word=word, meant=nearest_name)
 
 
 def nearest(word: str) -> str:
@@ -40,8 +40,8 @@ def nearest(word: str) -> str:
     return next(alike, "")
 
 
-def _begins(known: str, word: str, least: int) -> bool:
-    return word.startswith(known) or (len(word) >= least and known.startswith(word))
+def _begins(command: str, word: str, least: int) -> bool:
+    return word.startswith(command) or (len(word) >= least and command.startswith(word))
 
 
 def _slips(one: str, other: str) -> int:

@@ -43,20 +43,20 @@ def in_short(respond: bool, reason: str, cue: str = "") -> Sentence | None:
 
 
 def explained(
-    decided: PastDecision, name: str, at: datetime, window_s: int, language: Language
+    decision: PastDecision, name: str, at: datetime, window_s: int, language: Language
 ) -> str:
     """What was decided on which message, and why. `name` is "" when nobody knows whose it is."""
-    why = _reason(_why(decided), decided.since_bot_ms, window_s, language)
-    key = "answered" if decided.respond else "silent"
-    told = say(key, language, what=_message(decided, name, at, language), why=why)
-    silent = not decided.respond and decided.reason not in _NO_HINT
-    return told + (say("hint", language) if silent else "")
+    why = _reason(_why(decision), decision.since_bot_ms, window_s, language)
+    key = "answered" if decision.respond else "silent"
+    explanation = say(key, language, what=_message(decision, name, at, language), why=why)
+    silent = not decision.respond and decision.reason not in _NO_HINT
+    return explanation + (say("hint", language) if silent else "")
 
 
-def _message(decided: PastDecision, name: str, at: datetime, language: Language) -> str:
+def _message(decision: PastDecision, name: str, at: datetime, language: Language) -> str:
     """The message by its words, or by its time where they are gone."""
     who = one_line(name).replace("*", "＊").replace("`", "'")
-    words = markup.verbatim(shortened(decided.words))
+    words = markup.verbatim(shortened(decision.words))
     if words:
         return say("their-words" if who else "words", language, name=who, words=words)
     when = spoken.moment(at, language, now=at)
@@ -69,15 +69,15 @@ def shortened(words: str) -> str:
     return line if len(line) <= _WORDS_CHARS else f"{line[: _WORDS_CHARS - 1]}…"
 
 
-def _why(decided: PastDecision) -> str:
+def _why(decision: PastDecision) -> str:
     """The key of the reason."""
-    reason = Reason(decided.reason)
+    reason = Reason(decision.reason)
     if reason is Reason.LLM_JUDGE:
-        return f"judged-{decided.verdict or 'error'}"
+        return f"judged-{decision.verdict or 'error'}"
     if reason is Reason.NO_TRIGGER:
-        return f"cue-{decided.cue or 'none'}"
-    if reason is Reason.EXPLICIT_TRIGGER and decided.cue:
-        return f"address-{decided.cue}"
+        return f"cue-{decision.cue or 'none'}"
+    if reason is Reason.EXPLICIT_TRIGGER and decision.cue:
+        return f"address-{decision.cue}"
     return f"why-{reason}"
 
 
@@ -95,7 +95,7 @@ def _reason(key: str, since_bot_ms: int | None, window_s: int, language: Languag
 def _since(since_bot_ms: int | None, language: Language) -> str:
     if since_bot_ms is None:
         return say("since-unknown", language)
-    passed = max(1, since_bot_ms // 1000)
-    if passed > _A_MINUTE_S:
-        return say("since-minutes", language, n=passed // 60)
-    return say("since-seconds", language, n=passed)
+    seconds = max(1, since_bot_ms // 1000)
+    if seconds > _A_MINUTE_S:
+        return say("since-minutes", language, n=seconds // 60)
+    return say("since-seconds", language, n=seconds)

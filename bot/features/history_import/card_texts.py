@@ -27,14 +27,14 @@ def intro(language: Language, *, in_group: bool, rule: str) -> str:
 
 
 def preview(
-    found: Estimate, language: Language, *, now: datetime, in_group: bool, rule: str
+    estimate: Estimate, language: Language, *, now: datetime, in_group: bool, rule: str
 ) -> str:
     """What an import would keep; times are in the zone of `now`."""
-    if not found.messages:
+    if not estimate.messages:
         return say("preview-empty", language)
-    oldest = found.oldest_ms
+    oldest = estimate.oldest_ms
     when = _day(oldest, language, now) if oldest is not None else ""
-    amount = say("about-messages", language, n=found.messages, count=f"{found.messages:,}")
+    amount = say("about-messages", language, n=estimate.messages, count=f"{estimate.messages:,}")
     readers = f"readers-{rule}" if in_group else "readers-in-p2p"
     lines = [
         say("preview", language),
@@ -45,7 +45,7 @@ def preview(
             amount=amount,
             when=when,
         ),
-        say("preview-time", language, time=_minutes(found.minutes, language)),
+        say("preview-time", language, time=_minutes(estimate.minutes, language)),
         say("preview-kept", language),
         say("preview-readers", language, readers=say(readers, language)),
     ]
@@ -55,7 +55,7 @@ def preview(
 
 
 def progress(
-    found: HistoryImport,
+    chat_import: HistoryImport,
     language: Language,
     *,
     who: str,
@@ -64,23 +64,27 @@ def progress(
 ) -> str:
     """How far an import is that is running, paused, or removed. `who`: the name of who asked for
     it; `page_s`: seconds a page."""
-    if found.state == "removing":
-        return say("removing", language, n=found.messages, count=f"{found.messages:,}")
-    where = "in-p2p" if found.chat_type == "p2p" else "in-group"
-    since = found.since_ms
+    if chat_import.state == "removing":
+        return say("removing", language, n=chat_import.messages, count=f"{chat_import.messages:,}")
+    where = "in-p2p" if chat_import.chat_type == "p2p" else "in-group"
+    since = chat_import.since_ms
     span = say("span-since", language, when=_day(since, language, now)) if since else ""
     asked_by = say("asked-by", language, who=short(who)) if who else ""
-    head = say(f"progress-{found.state}-{where}", language)
+    head = say(f"progress-{chat_import.state}-{where}", language)
     about = " · ".join(part for part in (span or say("span-whole", language), asked_by) if part)
-    kept = say("kept-so-far", language, n=found.messages, count=f"{found.messages:,}")
-    pages = say("pages-read", language, n=found.pages, count=f"{found.pages:,}")
-    return "\n".join((head, about, "", f"{kept} · {pages}", _rest(found, language, now, page_s)))
+    kept_line = say(
+        "kept-so-far", language, n=chat_import.messages, count=f"{chat_import.messages:,}"
+    )
+    pages = say("pages-read", language, n=chat_import.pages, count=f"{chat_import.pages:,}")
+    return "\n".join(
+        (head, about, "", f"{kept_line} · {pages}", _rest(chat_import, language, now, page_s))
+    )
 
 
-def _rest(found: HistoryImport, language: Language, now: datetime, page_s: float) -> str:
-    if found.phase != "chat":
-        return say(f"phase-{found.phase}", language)
-    share, ends = share_read(found), expected_end(found, now, page_s)
+def _rest(chat_import: HistoryImport, language: Language, now: datetime, page_s: float) -> str:
+    if chat_import.phase != "chat":
+        return say(f"phase-{chat_import.phase}", language)
+    share, ends = share_read(chat_import), expected_end(chat_import, now, page_s)
     if share is None:
         return say("phase-chat", language)
     percent = math.floor(share * 100)

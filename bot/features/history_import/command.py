@@ -71,34 +71,36 @@ async def _pressed(services: Services, here: PressTurn) -> Reply:
 
 async def _shown(services: Services, here: FeatureTurn) -> Reply:
     """The import as it is, or what an import is."""
-    found = await ImportStore(services.rpc).of_chat(_chat(here), here.context)
-    if found is None:
+    chat_import = await ImportStore(services.rpc).of_chat(_chat(here), here.context)
+    if chat_import is None:
         return await _offered(services, here, None)
     now = services.now()
-    if found.state in ("done", "failed"):
+    if chat_import.state in ("done", "failed"):
         # it is safe for a card already, and would be made so twice
-        text = markup.unescape((await text_of(services, found))(here.language))
+        text = markup.unescape((await text_of(services, chat_import))(here.language))
     else:
         text = card_texts.progress(
-            found,
+            chat_import,
             here.language,
-            who=await who_asked(services, found),
+            who=await who_asked(services, chat_import),
             now=now,
             page_s=seconds_a_page(services.settings),
         )
-    return Reply(text, import_buttons.of_import(here, found, _asked_ms(services, here)))
+    return Reply(text, import_buttons.of_import(here, chat_import, _asked_ms(services, here)))
 
 
-async def _offered(services: Services, here: FeatureTurn, found: HistoryImport | None) -> Reply:
+async def _offered(
+    services: Services, here: FeatureTurn, chat_import: HistoryImport | None
+) -> Reply:
     """What an import is, with the choice of how far back it is to go."""
     if reason := await _reason_against(services, here):
         return Reply(reason)
-    offered = import_buttons.spans(found, _asked_ms(services, here))
-    if not offered:
+    spans_offered = import_buttons.spans(chat_import, _asked_ms(services, here))
+    if not spans_offered:
         return await _shown(services, here)
     rule = await _history_rule(services, here)
     text = card_texts.intro(here.language, in_group=_in_group(here), rule=rule)
-    return Reply(text, (import_buttons.preview_form(here, offered),))
+    return Reply(text, (import_buttons.preview_form(here, spans_offered),))
 
 
 async def _previewed(services: Services, here: PressTurn) -> Reply:
@@ -110,16 +112,16 @@ async def _previewed(services: Services, here: PressTurn) -> Reply:
     until_ms = _asked_ms(services, here)
     since_ms = import_buttons.since_ms(span, until_ms)
     try:
-        found = await estimate(services, _chat(here), since_ms, until_ms)
+        import_estimate = await estimate(services, _chat(here), since_ms, until_ms)
     except FeishuFailure as exc:
         return Reply(_not_read(exc, here))
     rule = await _history_rule(services, here)
     text = card_texts.preview(
-        found, here.language, now=services.now(), in_group=_in_group(here), rule=rule
+        import_estimate, here.language, now=services.now(), in_group=_in_group(here), rule=rule
     )
-    if not found.messages:
+    if not import_estimate.messages:
         return Reply(text)
-    arguments = {"since_ms": since_ms, "until_ms": until_ms, "estimated": found.messages}
+    arguments = {"since_ms": since_ms, "until_ms": until_ms, "estimated": import_estimate.messages}
     return Reply(text, import_buttons.start_or_not(here, arguments))
 
 
@@ -127,36 +129,36 @@ async def _started(services: Services, here: PressTurn) -> Reply:
     """As it was previewed. Beginning again after a crash reads it again, which changes nothing."""
     if reason := await _reason_against(services, here):
         return Reply(reason)
-    wanted = here.press.payload["arguments"]
-    started = await ImportStore(services.rpc).start(
+    arguments = here.press.payload["arguments"]
+    chat_import = await ImportStore(services.rpc).start(
         _chat(here),
         here.chat_type,
         context=here.context,
-        since_ms=wanted["since_ms"],
-        until_ms=wanted["until_ms"],
-        estimated=wanted["estimated"],
+        since_ms=arguments["since_ms"],
+        until_ms=arguments["until_ms"],
+        estimate=arguments["estimated"],
     )
-    await _queue(services, started)
+    await _queue(services, chat_import)
     return await _shown(services, here)
 
 
 async def _asked_to_remove(services: Services, here: FeatureTurn) -> Reply:
-    found = await ImportStore(services.rpc).of_chat(_chat(here), here.context)
-    if found is None or found.state == "removing":
+    chat_import = await ImportStore(services.rpc).of_chat(_chat(here), here.context)
+    if chat_import is None or chat_import.state == "removing":
         return await _shown(services, here)
-    count = f"{found.messages:,}"
-    asked = card_texts.say("ask-removal", here.language, n=found.messages, count=count)
-    return Reply(asked, import_buttons.remove_or_not(here))
+    count = f"{chat_import.messages:,}"
+    question = card_texts.say("ask-removal", here.language, n=chat_import.messages, count=count)
+    return Reply(question, import_buttons.remove_or_not(here))
 
 
-async def _queue(services: Services, found: HistoryImport | None) -> None:
+async def _queue(services: Services, chat_import: HistoryImport | None) -> None:
     """Its next step. Where the queue is away the maintenance does it within a minute."""
-    if found is None or found.state not in ("running", "removing"):
+    if chat_import is None or chat_import.state not in ("running", "removing"):
         return
     try:
-        await queue_step(services, found.id)
+        await queue_step(services, chat_import.id)
     except QueueUnavailable as exc:
-        log.warning("import.not_queued", import_id=found.id, error=str(exc))
+        log.warning("import.not_queued", import_id=chat_import.id, error=str(exc))
 
 
 async def _refusal(services: Services, here: FeatureTurn) -> str:

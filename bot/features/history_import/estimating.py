@@ -90,11 +90,11 @@ def extrapolated(samples: Sequence[Sample], until_ms: int, page_s: float) -> Est
     `page_s`: how long a page takes, in seconds."""
     messages = threads = 0.0
     for sample, following in zip(samples, [*samples[1:], None], strict=True):
-        said = _until(sample, following.at_ms if following else until_ms)
+        message_count = _until(sample, following.at_ms if following else until_ms)
         if following and 0 < sample.position <= following.position:
-            said = following.position - sample.position
-        messages += said
-        threads += said * sample.threads / max(len(sample.sent_ms), 1)
+            message_count = following.position - sample.position
+        messages += message_count
+        threads += message_count * sample.threads / max(len(sample.sent_ms), 1)
     pages = math.ceil(messages / _PER_PAGE) + round(threads)
     oldest = samples[0].sent_ms[0] if samples and samples[0].sent_ms else None
     return Estimate(round(messages), math.ceil(pages * page_s / 60), oldest, pages)
@@ -109,7 +109,7 @@ def _until(sample: Sample, end_ms: int) -> float:
 
 def _sample(page: HistoryPage, at_ms: int, until_ms: int) -> Sample:
     inside = [one for one in page.messages if at_ms <= one.create_time_ms < until_ms]
-    sent = tuple(sorted(one.create_time_ms for one in inside))
+    sent_times = tuple(sorted(one.create_time_ms for one in inside))
     threads = sum(bool(one.thread_id) for one in inside)
     position = inside[0].position if inside else 0
-    return Sample(at_ms, sent, not page.next_token, threads, position)
+    return Sample(at_ms, sent_times, not page.next_token, threads, position)

@@ -31,12 +31,12 @@ _DAYS = (30, 365)
 _DAY_MS = 86_400_000
 
 
-def spans(found: HistoryImport | None, now_ms: int) -> tuple[str, ...]:
+def spans(chat_import: HistoryImport | None, now_ms: int) -> tuple[str, ...]:
     """How far back can be chosen: days, or everything; further than an import reaches already."""
-    if found and found.since_ms is None:
+    if chat_import and chat_import.since_ms is None:
         return ()
-    reached = now_ms if not found or found.since_ms is None else found.since_ms
-    return (*(str(days) for days in _DAYS if now_ms - days * _DAY_MS < reached), EVERYTHING)
+    oldest_ms = now_ms if not chat_import or chat_import.since_ms is None else chat_import.since_ms
+    return (*(str(days) for days in _DAYS if now_ms - days * _DAY_MS < oldest_ms), EVERYTHING)
 
 
 def since_ms(span: str, now_ms: int) -> int | None:
@@ -44,14 +44,14 @@ def since_ms(span: str, now_ms: int) -> int | None:
     return None if span == EVERYTHING else now_ms - int(span) * _DAY_MS
 
 
-def preview_form(here: FeatureTurn, offered: tuple[str, ...]) -> NewButton:
+def preview_form(here: FeatureTurn, spans_offered: tuple[str, ...]) -> NewButton:
     """The select of how far back, and the button that shows the preview."""
     language = here.language
     select = {
         "name": SPAN,
         "label": card_texts.say("select-span", language),
-        "initial": offered[0],
-        "options": [(one, card_texts.say(f"span-{one}", language)) for one in offered],
+        "initial": spans_offered[0],
+        "options": [(one, card_texts.say(f"span-{one}", language)) for one in spans_offered],
     }
     return _button(PREVIEW, here, form=[select])
 
@@ -64,16 +64,16 @@ def remove_or_not(here: FeatureTurn) -> tuple[NewButton, NewButton]:
     return _decision(REMOVE, here, {}, danger=True)
 
 
-def of_import(here: FeatureTurn, found: HistoryImport, now_ms: int) -> tuple[NewButton, ...]:
+def of_import(here: FeatureTurn, chat_import: HistoryImport, now_ms: int) -> tuple[NewButton, ...]:
     """What can be done with an import as it is."""
-    tools = _tools_for(found, now_ms)
-    return tuple(_button(one, here, word=_words_of(found).get(one, "")) for one in tools)
+    tools = _tools_for(chat_import, now_ms)
+    return tuple(_button(one, here, word=_words_of(chat_import).get(one, "")) for one in tools)
 
 
-def _tools_for(found: HistoryImport, now_ms: int) -> tuple[str, ...]:
-    if found.state == "done":
-        return (MORE, ASK_REMOVAL) if spans(found, now_ms) else (ASK_REMOVAL,)
-    return _TOOLS_FOR[found.state]
+def _tools_for(chat_import: HistoryImport, now_ms: int) -> tuple[str, ...]:
+    if chat_import.state == "done":
+        return (MORE, ASK_REMOVAL) if spans(chat_import, now_ms) else (ASK_REMOVAL,)
+    return _TOOLS_FOR[chat_import.state]
 
 
 _TOOLS_FOR: Mapping[str, tuple[str, ...]] = {
@@ -84,11 +84,11 @@ _TOOLS_FOR: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _words_of(found: HistoryImport) -> Mapping[str, str]:
+def _words_of(chat_import: HistoryImport) -> Mapping[str, str]:
     """What tools are called where they mean something else."""
-    if found.state == "failed":
+    if chat_import.state == "failed":
         return {RESUME: "retry"}
-    return {ASK_REMOVAL: "cancel"} if found.state in ("running", "paused") else {}
+    return {ASK_REMOVAL: "cancel"} if chat_import.state in ("running", "paused") else {}
 
 
 def _button(tool: str, here: FeatureTurn, *, word: str = "", **more: Any) -> NewButton:

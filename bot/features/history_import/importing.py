@@ -43,15 +43,15 @@ async def handle_import(services: Services, lease: Lease) -> None:
     not be sent, `FeishuFailure`."""
     import_id: int = lease.job.args["import_id"]
     structlog.contextvars.bind_contextvars(import_id=import_id)
-    found = await ImportStore(services.rpc).get(import_id)
-    if found is None:
+    chat_import = await ImportStore(services.rpc).get(import_id)
+    if chat_import is None:
         await say_receipt(services, lease)
-    elif found.state == "removing":
-        await remove_step(services, found, lease)
-    elif found.state == "running":
-        await _go_on(services, found, lease)
+    elif chat_import.state == "removing":
+        await remove_step(services, chat_import, lease)
+    elif chat_import.state == "running":
+        await _go_on(services, chat_import, lease)
     else:
-        await report(services, found, lease)
+        await report(services, chat_import, lease)
 
 
 async def give_up_import(services: Services, import_id: int) -> None:
@@ -59,22 +59,22 @@ async def give_up_import(services: Services, import_id: int) -> None:
     await ImportStore(services.rpc).fail(import_id, "defect")
 
 
-async def _go_on(services: Services, found: HistoryImport, lease: Lease) -> None:
+async def _go_on(services: Services, chat_import: HistoryImport, lease: Lease) -> None:
     tries = int(lease.job.args.get("tries", 0))
     try:
-        after = await _step(services, found)
+        after = await _step(services, chat_import)
     except FeishuFailure as failure:
         refusal = _refusal(failure, tries)
         if refusal is None:
-            await _pause(services, found, failure, tries)
+            await _pause(services, chat_import, failure, tries)
             return
-        after = await _fail(services, found, refusal, failure)
+        after = await _fail(services, chat_import, refusal, failure)
     except Astray:
-        after = await _fail(services, found, "unintelligible", None)
+        after = await _fail(services, chat_import, "unintelligible", None)
     if after is None:
         return
     if after.state in ("running", "removing"):
-        await queue_step(services, found.id)
+        await queue_step(services, chat_import.id)
     elif after.state in ("done", "failed"):
         await report(services, after, lease)
 
@@ -95,7 +95,7 @@ def _refusal(failure: FeishuFailure, tries: int) -> Refusal | None:
 
 
 async def _pause(
-    services: Services, found: HistoryImport, failure: FeishuFailure, tries: int
+    services: Services, chat_import: HistoryImport, failure: FeishuFailure, tries: int
 ) -> None:
     """The step is done again later, and the imports beside it meanwhile: a job that waits would
     hold them up."""
@@ -105,113 +105,121 @@ async def _pause(
         "import.waits",
         error=type(failure).__name__,
         code=getattr(failure, "code", None),
-        phase=found.phase,
+        phase=chat_import.phase,
         wait_s=wait_s,
     )
-    await queue_step(services, found.id, tries=min(tries + 1, 10), wait_s=wait_s)
+    await queue_step(services, chat_import.id, tries=min(tries + 1, 10), wait_s=wait_s)
 
 
 async def _fail(
-    services: Services, found: HistoryImport, refusal: Refusal, failure: FeishuFailure | None
+    services: Services, chat_import: HistoryImport, refusal: Refusal, failure: FeishuFailure | None
 ) -> HistoryImport | None:
     code, log_id = getattr(failure, "code", None), getattr(failure, "log_id", "")
-    log.error("import.failed", refusal=refusal, phase=found.phase, code=code, log_id=log_id)
-    return await ImportStore(services.rpc).fail(found.id, refusal)
+    log.error("import.failed", refusal=refusal, phase=chat_import.phase, code=code, log_id=log_id)
+    return await ImportStore(services.rpc).fail(chat_import.id, refusal)
 
 
-async def _step(services: Services, found: HistoryImport) -> HistoryImport | None:
+async def _step(services: Services, chat_import: HistoryImport) -> HistoryImport | None:
     """The import after the step; None: it is gone. Raises `FeishuFailure` and `Astray`."""
     if reason := reason_against(services.settings):
-        return await ImportStore(services.rpc).fail(found.id, reason)
-    if found.phase == "chat":
-        return await _read_chat(services, found)
-    if found.phase == "threads":
-        return await _read_thread(services, found)
-    return await _finish(services, found)
+        return await ImportStore(services.rpc).fail(chat_import.id, reason)
+    if chat_import.phase == "chat":
+        return await _read_chat(services, chat_import)
+    if chat_import.phase == "threads":
+        return await _read_thread(services, chat_import)
+    return await _finish(services, chat_import)
 
 
-async def _read_chat(services: Services, found: HistoryImport) -> HistoryImport | None:
-    place = place_of(found.position, found.since_ms // 1000 if found.since_ms else None)
-    source = await _source(services, found)
-    place, page = await _page(services, found, source, place, found.chat_id)
-    kept = await _kept(services, found, source, place, page)
-    return await _store(services, found, "chat", found.position, kept)
+async def _read_chat(services: Services, chat_import: HistoryImport) -> HistoryImport | None:
+    place = place_of(
+        chat_import.position, chat_import.since_ms // 1000 if chat_import.since_ms else None
+    )
+    source = await _source(services, chat_import)
+    place, page = await _page(services, chat_import, source, place, chat_import.chat_id)
+    kept_page = await _kept(services, chat_import, source, place, page)
+    return await _store(services, chat_import, "chat", chat_import.position, kept_page)
 
 
-async def _read_thread(services: Services, found: HistoryImport) -> HistoryImport | None:
+async def _read_thread(services: Services, chat_import: HistoryImport) -> HistoryImport | None:
     store = ImportStore(services.rpc)
-    thread = await store.next_thread(found.id)
+    thread = await store.next_thread(chat_import.id)
     if thread is None:
-        return await store.get(found.id)  # in its last phase, or paused
+        return await store.get(chat_import.id)  # in its last phase, or paused
     thread_id, position = thread
-    source = replace(await _source(services, found), in_thread=True)
+    source = replace(await _source(services, chat_import), in_thread=True)
     try:
-        place, page = await _page(services, found, source, place_of(position, None), thread_id)
-        kept = await _kept(services, found, source, place, page)
+        place, page = await _page(
+            services, chat_import, source, place_of(position, None), thread_id
+        )
+        kept_page = await _kept(services, chat_import, source, place, page)
     except Astray:
-        kept = Page(counts={"broken_threads": 1})
+        kept_page = Page(counts={"broken_threads": 1})
     except FeishuError as error:
         if not is_hidden_thread(error):
             raise
-        kept = Page(
+        kept_page = Page(
             counts={"old_threads" if error.action is Action.WITHOUT_THREAD else "deleted": 1}
         )
-    return await _store(services, found, "threads", position, kept, thread_id)
+    return await _store(services, chat_import, "threads", position, kept_page, thread_id)
 
 
 async def _store(
     services: Services,
-    found: HistoryImport,
+    chat_import: HistoryImport,
     phase: Phase,
     at: str,
     page: Page,
     thread_id: str = "",
 ) -> HistoryImport | None:
     after = await ImportStore(services.rpc).store_page(
-        found.id, phase=phase, at=at, page=page, thread_id=thread_id
+        chat_import.id, phase=phase, at=at, page=page, thread_id=thread_id
     )
-    metrics.IMPORTED_MESSAGES.inc(max(after.messages - found.messages, 0) if after else 0)
+    metrics.IMPORTED_MESSAGES.inc(max(after.messages - chat_import.messages, 0) if after else 0)
     log.info("import.page", phase=phase, kept=len(page.messages), left_out=dict(page.counts))
     return after
 
 
 async def _page(
-    services: Services, found: HistoryImport, source: Source, place: PagePlace, container: str
+    services: Services, chat_import: HistoryImport, source: Source, place: PagePlace, container: str
 ) -> tuple[PagePlace, HistoryPage]:
     """The page, and the place where it was found: one whose token Feishu does not know any more is
     looked for anew. Raises `FeishuFailure` and `Astray`."""
     try:
-        return place, await _asked(services, found, source, place, container)
+        return place, await _asked(services, chat_import, source, place, container)
     except FeishuError as error:
         if not place.token or error.action is not Action.REJECTED:
             raise
         log.info("import.token_expired", code=error.code)
         anew = place.again(by_time=not source.in_thread)
-        return anew, await _asked(services, found, source, anew, container)
+        return anew, await _asked(services, chat_import, source, anew, container)
 
 
 async def _asked(
-    services: Services, found: HistoryImport, source: Source, place: PagePlace, container: str
+    services: Services, chat_import: HistoryImport, source: Source, place: PagePlace, container: str
 ) -> HistoryPage:
     return await services.feishu.history_page(
         "thread" if source.in_thread else "chat",
         container,
         page_token=place.token,
         start_s=place.start_s,
-        end_s=None if source.in_thread else math.ceil(found.until_ms / 1000),
+        end_s=None if source.in_thread else math.ceil(chat_import.until_ms / 1000),
     )
 
 
 async def _kept(
-    services: Services, found: HistoryImport, source: Source, place: PagePlace, page: HistoryPage
+    services: Services,
+    chat_import: HistoryImport,
+    source: Source,
+    place: PagePlace,
+    page: HistoryPage,
 ) -> Page:
     following = place.after(page, by_time=not source.in_thread)
-    if source.in_thread and _is_past(page.messages, found.until_ms):
+    if source.in_thread and _is_past(page.messages, chat_import.until_ms):
         following = None
-    forwarded = await _forwarded(services, forwards(page.messages, source))
-    inner = [one for messages in forwarded.values() for one in messages]
-    names = await _names(services, found, [*page.messages, *inner])
-    texts = {key: forwarded_text(messages, names) for key, messages in forwarded.items()}
+    forwarded_messages = await _forwarded(services, forwards(page.messages, source))
+    inner = [one for messages in forwarded_messages.values() for one in messages]
+    names = await _names(services, chat_import, [*page.messages, *inner])
+    texts = {key: forwarded_text(messages, names) for key, messages in forwarded_messages.items()}
     position = following.text if following else ""
     return read_page(page.messages, source, names, texts, position)
 
@@ -221,9 +229,9 @@ def _is_past(messages: Sequence[RawMessage], until_ms: int) -> bool:
     return any(one.create_time_ms >= until_ms for one in messages)
 
 
-async def _source(services: Services, found: HistoryImport) -> Source:
-    topics = await ChatStore(services.rpc).is_topic_group(found.chat_id)
-    return Source(found.chat_id, services.settings.feishu_app_id, topics)
+async def _source(services: Services, chat_import: HistoryImport) -> Source:
+    topics = await ChatStore(services.rpc).is_topic_group(chat_import.chat_id)
+    return Source(chat_import.chat_id, services.settings.feishu_app_id, topics)
 
 
 async def _forwarded(
@@ -231,61 +239,61 @@ async def _forwarded(
 ) -> Mapping[str, Sequence[RawMessage]]:
     """The messages of merged forwards, each list led by the forward. What Feishu does not show is
     left out."""
-    found = {}
+    messages_by_id = {}
     for message_id in message_ids:
         try:
-            found[message_id] = await services.feishu.get_message(
+            messages_by_id[message_id] = await services.feishu.get_message(
                 message_id, user_card_content=True, of_history=True
             )
         except FeishuError as error:
             if error.action.may_pass:
                 raise
-    return found
+    return messages_by_id
 
 
 async def _names(
-    services: Services, found: HistoryImport, messages: Sequence[RawMessage]
+    services: Services, chat_import: HistoryImport, messages: Sequence[RawMessage]
 ) -> dict[str, str]:
     """Of those who wrote the messages and of those whom they mention. Asked for are those alone
     that are not told with the messages and that nobody here knows."""
-    told, wanted = named(messages), people(messages)
-    known = services.people.of(found.tenant_key).known
-    here = {one: known[one] for one in wanted if one in known}
-    missing = [one for one in wanted if one not in told and one not in here]
+    told_names, wanted_ids = named(messages), people(messages)
+    known_names = services.people.of(chat_import.tenant_key).known
+    here = {one: known_names[one] for one in wanted_ids if one in known_names}
+    missing = [one for one in wanted_ids if one not in told_names and one not in here]
     table = PeopleStore(services.rpc)
-    asked = await services.authors.find(found.tenant_key, missing, services.feishu, table)
-    return {**asked, **told, **here}
+    looked_up = await services.authors.find(chat_import.tenant_key, missing, services.feishu, table)
+    return {**looked_up, **told_names, **here}
 
 
-async def _finish(services: Services, found: HistoryImport) -> HistoryImport | None:
+async def _finish(services: Services, chat_import: HistoryImport) -> HistoryImport | None:
     """Who may read it follows from who is in the chat now, and from all names known of them."""
-    members = await _members(services, found)
+    members = await _members(services, chat_import)
     if members:
         bot = await services.own_person.look_up()
         # The bot's own joining is told like anybody's, and is no unknown person's.
         members[bot.open_id] = [bot.name]
-    return await ImportStore(services.rpc).finish(found.id, members)
+    return await ImportStore(services.rpc).finish(chat_import.id, members)
 
 
-async def _members(services: Services, found: HistoryImport) -> dict[str, list[str]]:
+async def _members(services: Services, chat_import: HistoryImport) -> dict[str, list[str]]:
     """The names of each; nothing where Feishu does not tell who is in the group."""
-    if found.chat_type == "p2p":
+    if chat_import.chat_type == "p2p":
         return {}
     try:
-        listed = await services.feishu.member_names(found.chat_id)
+        member_names = await services.feishu.member_names(chat_import.chat_id)
     except FeishuError as error:
         if error.action is not Action.ALERT:
             raise
         log.warning("import.members_unknown", code=error.code, scopes=error.scopes)
         return {}
-    ids = [person.open_id for person in listed]
-    rows = await PeopleStore(services.rpc).named(found.tenant_key, ids)
-    table, known = (
+    ids = [person.open_id for person in member_names]
+    rows = await PeopleStore(services.rpc).named(chat_import.tenant_key, ids)
+    table, known_names = (
         {row.open_id: row.name for row in rows},
-        services.people.of(found.tenant_key).known,
+        services.people.of(chat_import.tenant_key).known,
     )
     members = {}
-    for person, name in listed.items():
-        named_so = (name, table.get(person.open_id), known.get(person.open_id))
+    for person, name in member_names.items():
+        named_so = (name, table.get(person.open_id), known_names.get(person.open_id))
         members[person.open_id] = list(dict.fromkeys(filter(None, named_so)))
     return members

@@ -93,16 +93,16 @@ def memberships(content: Mapping[str, Any], at_ms: int) -> tuple[MembershipNotic
     """
     template = one_line(as_text(content.get("template")))
     if _LEFT_TO.fullmatch(template):
-        return _told(_names(content, _TO), at_ms, joined=False)
+        return _told(_names(content, _TO), at_ms, has_joined=False)
     if _LEFT_FROM.fullmatch(template):
-        return _told(_names(content, _FROM), at_ms, joined=False)
+        return _told(_names(content, _FROM), at_ms, has_joined=False)
     if _JOINED_TO.fullmatch(template):
-        return _told(_names(content, _TO) or [NAMELESS], at_ms, joined=True)
+        return _told(_names(content, _TO) or [NAMELESS], at_ms, has_joined=True)
     if _JOINED_FROM.fullmatch(template):
-        return _told(_names(content, _FROM) or [NAMELESS], at_ms, joined=True)
+        return _told(_names(content, _FROM) or [NAMELESS], at_ms, has_joined=True)
     if not template or (_NOTHING.fullmatch(template) and not _JOINING.search(template)):
         return ()
-    return _told(_all_named(template, content), at_ms, joined=True)
+    return _told(_all_named(template, content), at_ms, has_joined=True)
 
 
 def _all_named(template: str, content: Mapping[str, Any]) -> list[str]:
@@ -133,9 +133,9 @@ def _name(text: str) -> str:
     return one_line(storable(text))[:_LONGEST_NAME]
 
 
-def _told(names: Sequence[str], at_ms: int, *, joined: bool) -> tuple[MembershipNotice, ...]:
+def _told(names: Sequence[str], at_ms: int, *, has_joined: bool) -> tuple[MembershipNotice, ...]:
     """More names than one message can hold stand for somebody who is not told."""
-    kept = list(dict.fromkeys(names))[:_MOST_NAMES]
-    if joined and len(names) > _MOST_NAMES:
-        kept.append(NAMELESS)
-    return tuple(MembershipNotice(name, at_ms, joined) for name in kept)
+    kept_names = list(dict.fromkeys(names))[:_MOST_NAMES]
+    if has_joined and len(names) > _MOST_NAMES:
+        kept_names.append(NAMELESS)
+    return tuple(MembershipNotice(name, at_ms, has_joined) for name in kept_names)

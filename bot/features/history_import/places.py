@@ -52,11 +52,13 @@ class PagePlace:
         if page.next_token == self.token:
             raise Astray
         last_s = _latest_s(page.messages, self.last_s)
-        moved = by_time and last_s != self.last_s
-        following = PagePlace(page.next_token, self.start_s, last_s, 0 if moved else self.restarts)
+        has_moved = by_time and last_s != self.last_s
+        following = PagePlace(
+            page.next_token, self.start_s, last_s, 0 if has_moved else self.restarts
+        )
         if len(page.next_token) <= _LONGEST_TOKEN:
             return following
-        if not moved:
+        if not has_moved:
             raise Astray
         return replace(following, token="", start_s=last_s)
 

@@ -40,8 +40,8 @@ class Source:
 
     def is_here(self, raw: RawMessage) -> bool:
         """Whether it is a message of this chat at all."""
-        known = bool(raw.message_id) and raw.create_time_ms > 0
-        return known and raw.chat_id in ("", self.chat_id)
+        has_id = bool(raw.message_id) and raw.create_time_ms > 0
+        return has_id and raw.chat_id in ("", self.chat_id)
 
     def counts(self, raw: RawMessage) -> bool:
         """The first message of a thread was counted in the chat already."""
@@ -62,7 +62,7 @@ def people(messages: Iterable[RawMessage]) -> tuple[str, ...]:
 
 def named(messages: Iterable[RawMessage]) -> dict[str, str]:
     """The names that Feishu tells with the messages, of authors and of people mentioned."""
-    told = (
+    names_told = (
         (who, name)
         for one in messages
         for who, name in (
@@ -70,39 +70,45 @@ def named(messages: Iterable[RawMessage]) -> dict[str, str]:
             (one.sender_id, one.sender_name),
         )
     )
-    return {who: name for who, name in told if who and name}
+    return {who: name for who, name in names_told if who and name}
 
 
 def forwards(messages: Iterable[RawMessage], source: Source) -> tuple[str, ...]:
     """The ids of merged forwards, whose messages Feishu lists apart."""
-    found = (one for one in messages if is_forward(one.message_type) and not one.deleted)
-    return tuple(one.message_id for one in found if source.is_here(one) and not source.is_own(one))
+    candidates = (one for one in messages if is_forward(one.message_type) and not one.deleted)
+    return tuple(
+        one.message_id for one in candidates if source.is_here(one) and not source.is_own(one)
+    )
 
 
 def read_page(
     messages: Sequence[RawMessage],
     source: Source,
     names: Mapping[str, str],
-    forwarded: Mapping[str, str],
+    forwarded_texts: Mapping[str, str],
     next_position: str,
 ) -> Page:
     """What is kept of `messages`, and what is not, counted by kind. `names` are by open_id;
-    `forwarded` has the texts of merged forwards by message_id."""
-    kept: list[ImportedMessage] = []
+    `forwarded_texts` has the texts of merged forwards by message_id."""
+    kept_messages: list[ImportedMessage] = []
     joins: list[MembershipNotice] = []
     counts: Counter[str] = Counter()
     for raw in messages:
-        text = _text(raw, names, forwarded)
+        text = _text(raw, names, forwarded_texts)
         if kind := _left_out(raw, source, text):
             counts[kind] += source.counts(raw)
         else:
-            kept.append(_imported(raw, source, names, text))
+            kept_messages.append(_imported(raw, source, names, text))
         if kind == "system":
             joins += memberships(_content(raw), raw.create_time_ms)
-    listed = not source.in_thread and not source.topics
-    threads = dict.fromkeys(raw.thread_id for raw in messages if listed and raw.thread_id)
+    lists_threads = not source.in_thread and not source.topics
+    threads = dict.fromkeys(raw.thread_id for raw in messages if lists_threads and raw.thread_id)
     return Page(
-        tuple(kept), tuple(threads), tuple(dict.fromkeys(joins)), dict(+counts), next_position
+        tuple(kept_messages),
+        tuple(threads),
+        tuple(dict.fromkeys(joins)),
+        dict(+counts),
+        next_position,
     )
 
 
@@ -119,11 +125,11 @@ def _left_out(raw: RawMessage, source: Source, text: str) -> str:
     return "" if text else "without_text"
 
 
-def _text(raw: RawMessage, names: Mapping[str, str], forwarded: Mapping[str, str]) -> str:
+def _text(raw: RawMessage, names: Mapping[str, str], forwarded_texts: Mapping[str, str]) -> str:
     """What it says; "" where that is no more than that there was a picture."""
     if raw.deleted or raw.message_type == "system":
         return ""
-    text = forwarded.get(raw.message_id) or _IMAGE.sub("[image]", raw_text(raw, names))
+    text = forwarded_texts.get(raw.message_id) or _IMAGE.sub("[image]", raw_text(raw, names))
     text = text.strip()
     if raw.message_type != "text" and _LABELS.fullmatch(text):
         return ""

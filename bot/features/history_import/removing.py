@@ -19,19 +19,19 @@ log = structlog.get_logger()
 _KEPT = ("tenant_key", "chat_id", "total", "quiet")
 
 
-async def remove_step(services: Services, found: HistoryImport, lease: Lease) -> None:
+async def remove_step(services: Services, chat_import: HistoryImport, lease: Lease) -> None:
     """Deletes some of it; with the last of it goes a receipt, unless the job is `quiet`."""
     note: dict[str, object] = {key: value for key, value in lease.job.args.items() if key in _KEPT}
     if "total" not in note and services.queue_import:
-        chat = {"tenant_key": found.tenant_key, "chat_id": found.chat_id}
-        await services.queue_import(found.id, {**note, **chat, "total": found.messages})
+        chat = {"tenant_key": chat_import.tenant_key, "chat_id": chat_import.chat_id}
+        await services.queue_import(chat_import.id, {**note, **chat, "total": chat_import.messages})
         return
-    removed, left = await ImportStore(services.rpc).remove_some(found.id)
-    log.info("import.removed", messages=removed, left=left.messages if left else 0)
+    removed_count, left = await ImportStore(services.rpc).remove_some(chat_import.id)
+    log.info("import.removed", messages=removed_count, left=left.messages if left else 0)
     if left is None:
         await say_receipt(services, lease)
     elif services.queue_import:
-        await services.queue_import(found.id, note)
+        await services.queue_import(chat_import.id, note)
 
 
 async def say_receipt(services: Services, lease: Lease) -> None:

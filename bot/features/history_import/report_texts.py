@@ -16,7 +16,7 @@ _MISSING = ("old_threads", "broken_threads", "deleted", "without_text", "unreada
 
 
 def finished(
-    found: HistoryImport,
+    chat_import: HistoryImport,
     language: Language,
     *,
     who: str,
@@ -29,33 +29,35 @@ def finished(
     asked_by = markup.card_markdown(who) if who else say("operator", language)
     began = spoken.day(since, language, now=now) if since else ""
     span = say("since", language, day=began) if since else say("from-the-beginning", language)
-    own = found.chat_type == "p2p"
+    own = chat_import.chat_type == "p2p"
     lines = [
-        say("own" if own else "finished", language, n=found.messages, who=asked_by, span=span),
+        say(
+            "own" if own else "finished", language, n=chat_import.messages, who=asked_by, span=span
+        ),
         say("own-use" if own else "use", language),
-        "" if own else say(_readers(found, shown=shown), language),
-        _missing(found, language),
+        "" if own else say(_readers(chat_import, is_shown=shown), language),
+        _missing(chat_import, language),
         say("remove", language),
     ]
     return "\n\n".join(filter(None, lines))
 
 
-def _readers(found: HistoryImport, *, shown: bool) -> str:
-    if shown:
+def _readers(chat_import: HistoryImport, *, is_shown: bool) -> str:
+    if is_shown:
         return "read-by-all"
-    return "read-by-nobody" if found.report.get("members_unknown") else "read-since-joining"
+    return "read-by-nobody" if chat_import.report.get("members_unknown") else "read-since-joining"
 
 
-def failed(found: HistoryImport, language: Language) -> str:
+def failed(chat_import: HistoryImport, language: Language) -> str:
     """Why the history could not be read (on)."""
-    key = f"failed-{found.error}"
+    key = f"failed-{chat_import.error}"
     reason = say(key if Catalogue(__file__).has(key) else "failed-refused", language)
-    kept = say("kept-so-far", language, n=found.messages) if found.messages else ""
-    return "\n\n".join(filter(None, [reason, kept]))
+    kept_line = say("kept-so-far", language, n=chat_import.messages) if chat_import.messages else ""
+    return "\n\n".join(filter(None, [reason, kept_line]))
 
 
-def _missing(found: HistoryImport, language: Language) -> str:
+def _missing(chat_import: HistoryImport, language: Language) -> str:
     """What was there and is not kept, by kind."""
-    counts = [(kind, found.report.get(kind, 0)) for kind in _MISSING]
-    told = [say(f"missing-{kind}", language, n=count) for kind, count in counts if count]
-    return say("missing", language, kinds=say("comma", language).join(told)) if told else ""
+    counts = [(kind, chat_import.report.get(kind, 0)) for kind in _MISSING]
+    kinds = [say(f"missing-{kind}", language, n=count) for kind, count in counts if count]
+    return say("missing", language, kinds=say("comma", language).join(kinds)) if kinds else ""

@@ -19,54 +19,56 @@ from memory.tables.people import PeopleStore
 log = structlog.get_logger()
 
 
-async def report(services: Services, found: HistoryImport, lease: Lease) -> None:
+async def report(services: Services, chat_import: HistoryImport, lease: Lease) -> None:
     """The card of an import that is done or has failed, once. Of one that ended long ago nothing
     is told any more: Feishu would not know that it was."""
-    if found.state not in ("done", "failed") or found.error == "not_in_chat":
+    if chat_import.state not in ("done", "failed") or chat_import.error == "not_in_chat":
         return
-    age_s = services.clock() - found.updated_ms / 1000
+    age_s = services.clock() - chat_import.updated_ms / 1000
     if age_s > UUID_HOLDS_S:
-        log.info("import.not_told", state=found.state, age_s=round(age_s))
+        log.info("import.not_told", state=chat_import.state, age_s=round(age_s))
         return
     await tell(
         services,
-        found.chat,
-        await text_of(services, found),
-        key=f"import:{found.id}:{found.state}:{found.updated_ms}",
+        chat_import.chat,
+        await text_of(services, chat_import),
+        key=f"import:{chat_import.id}:{chat_import.state}:{chat_import.updated_ms}",
         lease=lease,
     )
 
 
-async def text_of(services: Services, found: HistoryImport) -> Callable[[Language], str]:
+async def text_of(services: Services, chat_import: HistoryImport) -> Callable[[Language], str]:
     """What is told of an import that is done or has failed, by language; safe for a card. Raises
     `StoreError`."""
-    who = await who_asked(services, found)
-    shown = await _is_shown(services, found)
+    who = await who_asked(services, chat_import)
+    is_shown = await _is_shown(services, chat_import)
 
     def written(language: Language) -> str:
-        if found.state == "failed":
-            return report_texts.failed(found, language)
+        if chat_import.state == "failed":
+            return report_texts.failed(chat_import, language)
         zone, now = services.settings.zone, services.now()
-        since = found.since_ms
+        since = chat_import.since_ms
         began = datetime.fromtimestamp(since / 1000, zone) if since is not None else None
-        return report_texts.finished(found, language, who=who, since=began, now=now, shown=shown)
+        return report_texts.finished(
+            chat_import, language, who=who, since=began, now=now, shown=is_shown
+        )
 
     return written
 
 
-async def who_asked(services: Services, found: HistoryImport) -> str:
+async def who_asked(services: Services, chat_import: HistoryImport) -> str:
     """The name of who asked for it, "" for an operator or somebody whose name nobody knows."""
-    if not found.started_by:
+    if not chat_import.started_by:
         return ""
-    known = services.people.of(found.tenant_key).known
-    asked = await services.authors.find(
-        found.tenant_key, [found.started_by], services.feishu, PeopleStore(services.rpc)
+    known_names = services.people.of(chat_import.tenant_key).known
+    looked_up = await services.authors.find(
+        chat_import.tenant_key, [chat_import.started_by], services.feishu, PeopleStore(services.rpc)
     )
-    return known.get(found.started_by) or asked.get(found.started_by, "")
+    return known_names.get(chat_import.started_by) or looked_up.get(chat_import.started_by, "")
 
 
-async def _is_shown(services: Services, found: HistoryImport) -> bool:
+async def _is_shown(services: Services, chat_import: HistoryImport) -> bool:
     """Whether the owner has stated that all members read what was said before they joined."""
-    params = {"p_chat_id": found.chat_id, "p_tenant_key": found.tenant_key}
+    params = {"p_chat_id": chat_import.chat_id, "p_tenant_key": chat_import.tenant_key}
     rules = await services.rpc.call("get_chat_rules", params, None)
     return bool(rules) and rules.get("history") == "shown"

@@ -18,17 +18,21 @@ def seconds_a_page(settings: Settings) -> float:
     return max(_PAGE_S, _OF_CALLS / settings.feishu_calls_per_second)
 
 
-def share_read(found: HistoryImport) -> float | None:
+def share_read(chat_import: HistoryImport) -> float | None:
     """How much of the chat's own pages was read, 0 to 1; None where that is not known. Threads,
     which come after them, do not count."""
-    if found.phase != "chat" or found.state == "done":
+    if chat_import.phase != "chat" or chat_import.state == "done":
         return 1.0
-    return min(found.pages * _PER_PAGE / found.estimated, 0.99) if found.estimated else None
+    return (
+        min(chat_import.pages * _PER_PAGE / chat_import.estimated, 0.99)
+        if chat_import.estimated
+        else None
+    )
 
 
-def expected_end(found: HistoryImport, now: datetime, page_s: float) -> datetime | None:
+def expected_end(chat_import: HistoryImport, now: datetime, page_s: float) -> datetime | None:
     """When the chat's own pages are read at `page_s` seconds each; None where that is not known."""
-    if found.state != "running" or found.phase != "chat" or not found.estimated:
+    if chat_import.state != "running" or chat_import.phase != "chat" or not chat_import.estimated:
         return None
-    pages = max(math.ceil(found.estimated / _PER_PAGE) - found.pages, 1)
+    pages = max(math.ceil(chat_import.estimated / _PER_PAGE) - chat_import.pages, 1)
     return now + timedelta(seconds=max(pages * page_s, 60))

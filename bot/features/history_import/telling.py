@@ -22,12 +22,12 @@ log = structlog.get_logger()
 async def tell(
     services: Services,
     chat: Chat,
-    written: Callable[[Language], str],
+    text_in: Callable[[Language], str],
     *,
     key: str,
     lease: Lease,
 ) -> None:
-    """Shows what `written` gives, in the chat's language, or in both where nothing tells which.
+    """Shows what `text_in` gives, in the chat's language, or in both where nothing tells which.
 
     Nothing is sent when an earlier attempt may have sent it and Feishu may have forgotten that.
     Raises `FeishuFailure` where another attempt helps.
@@ -37,7 +37,7 @@ async def tell(
     if doubt_of(services, lease.job.maybe_sent_ms).is_old:
         outcome = "unknown"
     else:
-        text = "\n\n---\n\n".join(written(one) for one in await _languages(services, chat))
+        text = "\n\n---\n\n".join(text_in(one) for one in await _languages(services, chat))
         try:
             await say(services, Target("", chat_id, in_thread=False), text, key=key, lease=lease)
         except Undeliverable as exc:
@@ -52,6 +52,6 @@ async def tell(
 
 async def _languages(services: Services, chat: Chat) -> tuple[Language, ...]:
     params = {"p_chat_id": chat[1], "p_tenant_key": chat[0]}
-    found = await services.rpc.call("get_chat_rules", params, None)
+    rules = await services.rpc.call("get_chat_rules", params, None)
     lark = "larksuite" in services.settings.domain
-    return languages_of(rules_of(found, services.settings).language, "", lark=lark)
+    return languages_of(rules_of(rules, services.settings).language, "", lark=lark)

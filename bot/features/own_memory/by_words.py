@@ -37,64 +37,72 @@ class Meant:
     match: Match
 
 
-async def ask_to_forget_words(services: Services, asked: CommandTurn, words: str) -> Reply:
+async def ask_to_forget_words(services: Services, command_turn: CommandTurn, words: str) -> Reply:
     """What of the sender's own is meant by `words`, or who else said it. Raises `StoreError`."""
-    language = asked.language
+    language = command_turn.language
     if not names_something(words):
         return Reply(texts.say("forget-what", language))
-    found, others = await _meant(services, asked, words)
-    if not found:
+    items, others = await _meant(services, command_turn, words)
+    if not items:
         if others:
             names = join_list([short(one) for one in others], language)
             return Reply(texts.say("said-by-others", language, names=names), forgets=True)
         return Reply(texts.say("nothing-meant", language), forgets=True)
-    lines = [f"**{n}.** {markup.verbatim(one.line)}" for n, one in enumerate(found, 1)]
+    lines = [f"**{n}.** {markup.verbatim(one.line)}" for n, one in enumerate(items, 1)]
     parts = [texts.say("forget-these", language), "\n".join(lines)]
     parts.append(texts.say("recall-yourself", language))
-    return Reply("\n\n".join(parts), _buttons(asked, found), forgets=True)
+    return Reply("\n\n".join(parts), _buttons(command_turn, items), forgets=True)
 
 
-async def _own_items(services: Services, asked: CommandTurn) -> list[Item]:
+async def _own_items(services: Services, command_turn: CommandTurn) -> list[Item]:
     """All facts and notes of the sender that may be read here."""
     store, items = ItemStore(services.rpc), list[Item]()
     while True:
-        total, page = await store.list(asked.context, offset=len(items), turn_id=asked.turn_id)
+        total, page = await store.list(
+            command_turn.context, offset=len(items), turn_id=command_turn.turn_id
+        )
         items += page
         if not page or len(items) >= total:
             return items
 
 
 async def _meant(
-    services: Services, asked: CommandTurn, words: str
+    services: Services, command_turn: CommandTurn, words: str
 ) -> tuple[list[Meant], tuple[str, ...]]:
     """What is meant of the sender's own, surely meant first, and who else said such a thing."""
-    found = []
-    for item in await _own_items(services, asked):
+    candidates = []
+    for item in await _own_items(services, command_turn):
         fits = match(words, f"{item.key} {texts.value_text(item.value)}")
         which = {"kind": item.kind, "id": item.id, "key": item.key}
-        found.append(Meant(line_of(item.kind, item.key, item.value, asked.language), which, fits))
-    said = await SaidStore(services.rpc).to_forget(
-        asked.context, everywhere=asked.chat_type == "p2p", turn_id=asked.turn_id
+        candidates.append(
+            Meant(line_of(item.kind, item.key, item.value, command_turn.language), which, fits)
+        )
+    messages = await SaidStore(services.rpc).to_forget(
+        command_turn.context,
+        everywhere=command_turn.chat_type == "p2p",
+        turn_id=command_turn.turn_id,
     )
-    me, others, now = asked.context.actor_id, [], services.now()
-    for one in said:
+    me, others, now = command_turn.context.actor_id, [], services.now()
+    for one in messages:
         fits = match(words, one.content)
         if one.author_id == me:
             at = datetime.fromisoformat(one.at).astimezone(now.tzinfo)
-            when = spoken.day(at, asked.language, now=now)
+            when = spoken.day(at, command_turn.language, now=now)
             said_then = short(one.content, _WORDS_SHOWN)
-            line = texts.say("you-said", asked.language, text=said_then, when=when)
-            found.append(Meant(line, {"message": one.message_id}, fits))
+            line = texts.say("you-said", command_turn.language, text=said_then, when=when)
+            candidates.append(Meant(line, {"message": one.message_id}, fits))
         elif fits == "sure":
             others.append(one.author)
-    meant = [one for one in found if one.match == "sure"] or [one for one in found if one.match]
-    return meant[:_MOST], tuple(dict.fromkeys(others))
+    meant_items = [one for one in candidates if one.match == "sure"] or [
+        one for one in candidates if one.match
+    ]
+    return meant_items[:_MOST], tuple(dict.fromkeys(others))
 
 
-def _buttons(asked: CommandTurn, found: Sequence[Meant]) -> tuple[NewButton, ...]:
+def _buttons(command_turn: CommandTurn, items: Sequence[Meant]) -> tuple[NewButton, ...]:
     """One that deletes what is chosen in the form around it, and one to cancel. What they store
     has no words of the items."""
-    language, group = asked.language, new_id()
+    language, group = command_turn.language, new_id()
     options = [["yes", texts.say("delete", language)], ["no", texts.say("keep", language)]]
     form = [
         {
@@ -103,11 +111,11 @@ def _buttons(asked: CommandTurn, found: Sequence[Meant]) -> tuple[NewButton, ...
             "initial": "yes" if one.match == "sure" else "no",
             "options": options,
         }
-        for n, one in enumerate(found, 1)
+        for n, one in enumerate(items, 1)
     ]
     payload: dict[str, Any] = {
         "tool": FORGET_CHOSEN,
-        "arguments": {"chosen": [dict(one.which) for one in found]},
+        "arguments": {"chosen": [dict(one.which) for one in items]},
         "description": "",
     }
     delete = decision(
@@ -115,7 +123,7 @@ def _buttons(asked: CommandTurn, found: Sequence[Meant]) -> tuple[NewButton, ...
         {**payload, "form": form},
         "confirm",
         group_id=group,
-        chat_type=asked.chat_type,
+        chat_type=command_turn.chat_type,
         language=language,
     )
     cancel = decision(
@@ -123,7 +131,7 @@ def _buttons(asked: CommandTurn, found: Sequence[Meant]) -> tuple[NewButton, ...
         payload,
         "cancel",
         group_id=group,
-        chat_type=asked.chat_type,
+        chat_type=command_turn.chat_type,
         language=language,
     )
     return delete, cancel
@@ -136,22 +144,22 @@ async def forget_chosen(services: Services, here: PressTurn) -> Reply:
         return Reply(texts.say("kept-as-it-was", here.language))
     form = payload["form"]
     initial = {one["name"]: one["initial"] for one in form}
-    picked = initial | chosen(form, here.values)
+    picked_ids = initial | chosen(form, here.values)
     which = [
         one
         for n, one in enumerate(payload["arguments"]["chosen"], 1)
-        if picked.get(f"item_{n}") == "yes"
+        if picked_ids.get(f"item_{n}") == "yes"
     ]
     if not which:
         return Reply(texts.say("kept-as-it-was", here.language))
     before = await newest_receipt(services, here.context)
     messages = [one["message"] for one in which if "message" in one]
     same = await find_same_words(services, messages)
-    gone = await SaidStore(services.rpc).forget(
+    counts = await SaidStore(services.rpc).forget(
         here.context, [one for one in which if "kind" in one], messages, turn_id=here.turn_id
     )
     await tell_same_words(services, same, here.turn_id)
-    signed = await receipts_since(services, here.context, before)
-    line = receipt_line(signed, here.language)
-    said = "\n".join(filter(None, (texts.gone(gone, here.language), line)))
-    return Reply(said, forgets=True)
+    receipts = await receipts_since(services, here.context, before)
+    line = receipt_line(receipts, here.language)
+    receipt_text = "\n".join(filter(None, (texts.gone(counts, here.language), line)))
+    return Reply(receipt_text, forgets=True)

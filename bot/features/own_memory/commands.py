@@ -27,41 +27,47 @@ from memory.tables.notes import NoteStore
 _NOTES_SHOWN = 30
 
 
-async def show_memory(services: Services, asked: CommandTurn) -> Reply:
+async def show_memory(services: Services, command_turn: CommandTurn) -> Reply:
     """In a group it is shown to the person alone."""
-    if asked.opened.degraded:
-        return Reply(texts.say("memory-away", asked.language), means=apologised("memory_away"))
-    if asked.chat_type != "p2p":
-        return await _show_alone(services, asked.turn, asked.language)
-    overview = await services.store.overview(asked.context)
-    said = [
-        (one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1] if one.id > 0
+    if command_turn.opened.degraded:
+        return Reply(
+            texts.say("memory-away", command_turn.language), means=apologised("memory_away")
+        )
+    if command_turn.chat_type != "p2p":
+        return await _show_alone(services, command_turn.turn, command_turn.language)
+    overview = await services.store.overview(command_turn.context)
+    messages = [
+        (one.role, _spoken(services, command_turn, one))
+        for one in command_turn.opened.history[:-1]
+        if one.id > 0
     ]
-    shown = await show_items(services, asked)
-    told = texts.memory(overview, said, asked.language, services.now())
-    imported = await _imported(services, asked.context, asked.language)
-    return replace(shown, text="\n\n".join(filter(None, (told, imported, shown.text))))
+    item_list = await show_items(services, command_turn)
+    overview_text = texts.memory(overview, messages, command_turn.language, services.now())
+    import_lines = await _imported(services, command_turn.context, command_turn.language)
+    return replace(
+        item_list, text="\n\n".join(filter(None, (overview_text, import_lines, item_list.text)))
+    )
 
 
-async def show_notes(services: Services, asked: CommandTurn) -> Reply:
-    notes = await NoteStore(services.rpc).list(asked.context, limit=_NOTES_SHOWN)
-    found = listed(notes, asked.context.actor_id).result
+async def show_notes(services: Services, command_turn: CommandTurn) -> Reply:
+    notes = await NoteStore(services.rpc).list(command_turn.context, limit=_NOTES_SHOWN)
+    notes_result = listed(notes, command_turn.context.actor_id).result
     # as if the model had listed them: it is asked about “the first note” next
-    call = {"name": "list_notes", "arguments": {}, "result": found, "ok": True, "ms": 0}
-    text = texts.notes(notes, asked.language, in_group=asked.chat_type != "p2p")
+    call = {"name": "list_notes", "arguments": {}, "result": notes_result, "ok": True, "ms": 0}
+    text = texts.notes(notes, command_turn.language, in_group=command_turn.chat_type != "p2p")
     return Reply(text, tool_calls=(call,) if notes else ())
 
 
 async def _show_alone(services: Services, turn: Turn, language: Language) -> Reply:
     """What the group is told once it is shown: nothing, unless it went elsewhere."""
-    shown = await show_alone(
+    outcome = await show_alone(
         services,
         turn,
         lambda beside: partial(_listed, group=turn.context, tongue=language, beside=beside),
     )
-    if shown.outcome == "failed":
+    if outcome.outcome == "failed":
         return Reply(item_texts.say("not-sent-privately", language))
-    if shown.in_p2p:
+    if outcome.in_p2p:
         return Reply(item_texts.say("sent-privately", language))
     return Reply("", unsaid=True, forgets=True, means=ELSEWHERE)
 
@@ -69,7 +75,7 @@ async def _show_alone(services: Services, turn: Turn, language: Language) -> Rep
 async def _listed(
     services: Services,
     turn: Turn,
-    opened: OpenTurn,
+    open_turn: OpenTurn,
     *,
     group: AgentMemoryContext,
     tongue: Language,
@@ -78,12 +84,12 @@ async def _listed(
     """`group`: where it was asked for."""
     here = FeatureTurn(turn.context, "p2p", tongue, turn.id, beside)
     try:
-        shown = await show_items(services, here)
-        imported = await _imported(services, group, tongue)
+        item_list = await show_items(services, here)
+        import_lines = await _imported(services, group, tongue)
     except StoreUnavailable:
         return Reply(texts.say("memory-away", tongue), means=apologised("memory_away"))
-    parts = (item_texts.say("shown-in-private", tongue), imported, shown.text)
-    return replace(shown, text="\n\n".join(filter(None, parts)))
+    parts = (item_texts.say("shown-in-private", tongue), import_lines, item_list.text)
+    return replace(item_list, text="\n\n".join(filter(None, parts)))
 
 
 async def _imported(services: Services, context: AgentMemoryContext, language: Language) -> str:
@@ -92,8 +98,8 @@ async def _imported(services: Services, context: AgentMemoryContext, language: L
     return item_texts.say("own-imported", language, n=own) if own else ""
 
 
-def _spoken(services: Services, asked: CommandTurn, message: StoredMessage) -> str:
+def _spoken(services: Services, command_turn: CommandTurn, message: StoredMessage) -> str:
     if message.role == "user":
         return message.content
-    known = services.people.of(asked.context.tenant_key).known
-    return from_card(message.content, known, unescape=markup.unescape)
+    known_names = services.people.of(command_turn.context.tenant_key).known
+    return from_card(message.content, known_names, unescape=markup.unescape)

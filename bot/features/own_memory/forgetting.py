@@ -37,46 +37,46 @@ FORGET_THREAD = "forget.thread"
 FORGET_PERSON = "forget.person"
 
 
-async def ask_to_forget(services: Services, asked: CommandTurn) -> Reply:
+async def ask_to_forget(services: Services, command_turn: CommandTurn) -> Reply:
     """What would be forgotten, with buttons."""
-    command, language = asked.command, asked.language
-    if asked.opened.degraded:  # a card without the memory has no buttons
+    command, language = command_turn.command, command_turn.language
+    if command_turn.opened.degraded:  # a card without the memory has no buttons
         return Reply(texts.say("memory-away", language), means=apologised("memory_away"))
     if means_everything(command):
         choices = {FORGET_PERSON: outbox_texts.say("confirm", language)}
     elif means_thread(command):
         choices = {FORGET_THREAD: outbox_texts.say("confirm", language)}
     elif command.words:
-        return await ask_to_forget_words(services, asked, command.words)
+        return await ask_to_forget_words(services, command_turn, command.words)
     else:
         choices = {one: texts.choose(one, language) for one in (FORGET_THREAD, FORGET_PERSON)}
-    return Reply(texts.forget(choices, language), _choices(asked, choices))
+    return Reply(texts.forget(choices, language), _choices(command_turn, choices))
 
 
-def _choices(asked: CommandTurn, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
+def _choices(command_turn: CommandTurn, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
     """One button per choice and one to cancel; pressing one uses up all."""
     group = new_id()
-    in_thread = asked.chat_type == "p2p" or asked.turn.request.in_thread
+    in_thread = command_turn.chat_type == "p2p" or command_turn.turn.request.in_thread
 
     def button(tool: str, text: str, choice: Decision) -> NewButton:
         payload = {
             "tool": tool,
             "arguments": {"in_chat": not in_thread},
-            "description": texts.forgets(tool, asked.language),
+            "description": texts.forgets(tool, command_turn.language),
         }
         return decision(
             text,
             payload,
             choice,
             group_id=group,
-            chat_type=asked.chat_type,
-            language=asked.language,
+            chat_type=command_turn.chat_type,
+            language=command_turn.language,
             danger=tool == FORGET_PERSON and choice == "confirm",
         )
 
     first = next(iter(choices))
     confirming = (button(tool, text, "confirm") for tool, text in choices.items())
-    return (*confirming, button(first, outbox_texts.say("cancel", asked.language), "cancel"))
+    return (*confirming, button(first, outbox_texts.say("cancel", command_turn.language), "cancel"))
 
 
 async def forget(services: Services, click: Click, press: Press) -> None:
@@ -91,14 +91,14 @@ async def forget(services: Services, click: Click, press: Press) -> None:
     target = Target(click.message_id, click.chat_id, in_thread)
     notice = ""
     with contextlib.suppress(Undeliverable):
-        sent = await say(
+        delivery = await say(
             services,
             target,
             _to(click, texts.say("forgetting", language), press),
             key=press.origin(click).turn_id,
             names=services.people.of(click.tenant_key).known,
         )
-        notice = sent.message_id
+        notice = delivery.message_id
     copy = await _delete(services, click, press, tool)
     await withdraw_cards(services)
     log.info("forgotten", what=tool, chat_id=click.chat_id)
@@ -146,8 +146,8 @@ def _receipt(copy: Copy | None, press: Press, language: Language) -> str:
     if copy is None:
         return ""
     line = texts.say("receipt", language, label=copy.receipt.label)
-    shown = f"\n```json\n{copy.text}\n```" if press.chat_type == "p2p" else ""
-    return f"\n\n{line}{shown}"
+    receipt_block = f"\n```json\n{copy.text}\n```" if press.chat_type == "p2p" else ""
+    return f"\n\n{line}{receipt_block}"
 
 
 def _to(click: Click, text: str, press: Press) -> str:

@@ -66,18 +66,18 @@ def _spelled(value: Any, language: Language) -> str:
 def _words_of(key: str) -> str:
     """`favourite_colour`, `favouriteColour` → “favourite colour”."""
     apart = _CAMEL.split(key)
-    spaced = " ".join([apart[0], *map(str.lower, apart[1:])])
-    return _JOINTS.sub(" ", spaced).strip()
+    text = " ".join([apart[0], *map(str.lower, apart[1:])])
+    return _JOINTS.sub(" ", text).strip()
 
 
 def _says(text: str, name: str, *, whole: bool) -> bool:
     """Whether the text begins with the name or, unless that is asked for as a `whole`, has all its
     words. A long key may end within a word."""
-    told, wanted = _WORD.findall(text.lower()), _WORD.findall(name.lower())
-    begins = " ".join(told).startswith(" ".join(wanted))
-    if begins and (told[: len(wanted)] == wanted or len(name) > _LONG_KEY):
+    text_words, name_words = _WORD.findall(text.lower()), _WORD.findall(name.lower())
+    begins = " ".join(text_words).startswith(" ".join(name_words))
+    if begins and (text_words[: len(name_words)] == name_words or len(name) > _LONG_KEY):
         return True
     if has_han(name):
-        at = "".join(told).find("".join(wanted))
+        at = "".join(text_words).find("".join(name_words))
         return at == 0 if whole else at >= 0
-    return not whole and set(wanted) <= set(told)
+    return not whole and set(name_words) <= set(text_words)

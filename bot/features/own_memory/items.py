@@ -72,31 +72,31 @@ async def press_item(services: Services, here: PressTurn) -> Reply:
             group = new_id()
             sure = _button(texts.say("delete", language), DELETE, which, here, group)
             never = _button(outbox_texts.say("cancel", language), DELETE, {}, here, group, "cancel")
-            asked = texts.ask_delete(which["kind"], which["key"], language)
-            return Reply(asked, (sure, never))
+            question = texts.ask_delete(which["kind"], which["key"], language)
+            return Reply(question, (sure, never))
         case "memory.correct":
             return await _ask_correction(services, here, which)
         case "memory.receipts":
             return await show_receipts(services, here)
         case "memory.save":
-            said = await _correct(services, here, which, written(here.values, _NEW_VALUE))
-            return await _list_after(services, here, which, said)
+            notice = await _correct(services, here, which, written(here.values, _NEW_VALUE))
+            return await _list_after(services, here, which, notice)
         case _:
-            said = await _delete(services, here, which)
-            return await _list_after(services, here, which, said)  # with the item goes its list
+            notice = await _delete(services, here, which)
+            return await _list_after(services, here, which, notice)  # with the item goes its list
 
 
 async def _delete(services: Services, here: FeatureTurn, which: Mapping[str, Any]) -> str:
     """Deletes the item; says so, and which receipt that has."""
     before = await newest_receipt(services, here.context)
-    gone = await ItemStore(services.rpc).forget(
+    counts = await ItemStore(services.rpc).forget(
         here.context, which["kind"], which["id"], which["key"], turn_id=here.turn_id
     )
-    if gone is None:
+    if counts is None:
         return texts.say("gone-already", here.language)
-    signed = await receipts_since(services, here.context, before)
-    line = receipt_line(signed, here.language)
-    return "\n".join(filter(None, (texts.deleted(gone, here.language), line)))
+    receipts = await receipts_since(services, here.context, before)
+    line = receipt_line(receipts, here.language)
+    return "\n".join(filter(None, (texts.deleted(counts, here.language), line)))
 
 
 async def _ask_correction(services: Services, here: FeatureTurn, which: Mapping[str, Any]) -> Reply:
@@ -108,8 +108,10 @@ async def _ask_correction(services: Services, here: FeatureTurn, which: Mapping[
     save = _button(texts.say("save", here.language), SAVE, which, here, group)
     form = [{"name": _NEW_VALUE, "label": label}]
     back = _button(outbox_texts.say("cancel", here.language), BACK, which, here, group)
-    asked = texts.ask_correct(item, here.language)
-    return Reply(asked, (replace(save, payload={**save.payload, "form": form}), back), forgets=True)
+    question = texts.ask_correct(item, here.language)
+    return Reply(
+        question, (replace(save, payload={**save.payload, "form": form}), back), forgets=True
+    )
 
 
 async def _find(services: Services, here: FeatureTurn, which: Mapping[str, Any]) -> Item | None:
@@ -150,11 +152,11 @@ async def _correct(
 
 
 async def _list_after(
-    services: Services, here: FeatureTurn, which: Mapping[str, Any], said: str
+    services: Services, here: FeatureTurn, which: Mapping[str, Any], notice: str
 ) -> Reply:
     """The list below what came of a press."""
     left = await show_items(services, here, which.get("offset", 0))
-    return replace(left, text=f"{said}\n\n{left.text}")
+    return replace(left, text=f"{notice}\n\n{left.text}")
 
 
 async def _viewer(services: Services, here: FeatureTurn, items: tuple[Item, ...]) -> texts.Viewer:

@@ -107,8 +107,8 @@ class _Description:
 
     def _share(self, plain: str) -> float:
         """The share of words and phrases that `plain` says."""
-        said = {stem(word) for word in _WORD.findall(plain)}
-        shares = [float(word in said) for word in self.words]
+        stems = {stem(word) for word in _WORD.findall(plain)}
+        shares = [float(word in stems) for word in self.words]
         shares += [_said_share(phrase, plain) for phrase in self.phrases]
         return sum(shares) / len(shares) if shares else 1
 
@@ -128,13 +128,13 @@ class _Description:
     def _is_of_another(self, plain: str) -> bool:
         """True if `plain` goes on after one of the words with another thing, as “Otto's intern”
         does for “Otto sits”, or if it has another identifier of the same shape (Q4, Q3)."""
-        said = _WORD.findall(plain)
+        text_words = _WORD.findall(plain)
         for word, before_stop in self.goes_on.items():
-            at = [n for n, one in enumerate(said, 1) if stem(one) == word]
-            if at and all(self._is_other(said[n : n + 2], before_stop) for n in at):
+            at = [n for n, one in enumerate(text_words, 1) if stem(one) == word]
+            if at and all(self._is_other(text_words[n : n + 2], before_stop) for n in at):
                 return True
-        found = _shapes(plain) if self.words else {}
-        return any(found.get(shape, known) - known for shape, known in self.shapes.items())
+        shapes = _shapes(plain) if self.words else {}
+        return any(shapes.get(shape, known) - known for shape, known in self.shapes.items())
 
     def _is_other(self, following: Sequence[str], before_stop: bool) -> bool:
         of_it = following[:1] == ["s"]
@@ -146,8 +146,8 @@ class _Description:
 
 def match(words: str, text: str) -> Match:
     """Whether `text` says all of `words` ("sure") or most of them ("likely")."""
-    found = {one.match(text) for one in _described(words)}
-    return "sure" if "sure" in found else "likely" if "likely" in found else ""
+    matches = {one.match(text) for one in _described(words)}
+    return "sure" if "sure" in matches else "likely" if "likely" in matches else ""
 
 
 def names_something(words: str) -> bool:
@@ -158,10 +158,10 @@ def names_something(words: str) -> bool:
 @lru_cache(maxsize=8)  # one request is compared with every message
 def _described(words: str) -> tuple[_Description, ...]:
     """What `words` describe: one for each way in which they name it."""
-    named = _ASIDE.sub("", words).strip() or words
-    ways = _OR.split(named)
+    description = _ASIDE.sub("", words).strip() or words
+    ways = _OR.split(description)
     if not all(map(_IS_NAME.search, ways)):  # “wiki / intranet password” is one thing
-        ways = [named]
+        ways = [description]
     split = (_IN_OTHER_LETTERS.sub("\\g<name>\0", one).split("\0") for one in ways)
     ways = list(chain.from_iterable(split))
     return tuple(one for one in map(_description, ways) if one)
@@ -178,17 +178,17 @@ def _description(words: str) -> _Description:
     for name in names:
         plain = plain.replace(folded(name), " ")
     tokens = _TOKEN.findall(re.sub(rf"(?<={ALNUM})['’]s?\b", " ", plain))
-    marked = [_bare(token) for token in tokens if _MARKS.search(_bare(token))]
-    long = [one for one in marked if len(one) >= _LONG_CODE]
-    needed = _without_label(tokens, long[0]) if long else tokens
-    bare = map(_bare, needed)
+    marked_tokens = [_bare(token) for token in tokens if _MARKS.search(_bare(token))]
+    long = [one for one in marked_tokens if len(one) >= _LONG_CODE]
+    needed_tokens = _without_label(tokens, long[0]) if long else tokens
+    bare = map(_bare, needed_tokens)
     others = {stem(one) for one in bare if not _MARKS.search(one) and one not in _STOP}
-    if marked or names or _OTHER_LETTERS.search(words):
+    if marked_tokens or names or _OTHER_LETTERS.search(words):
         others -= {stem(one) for one in _GENERIC}
     first, _, rest = _NAME.sub(" ", words).strip().partition(" ")
     alone = f"{first} {rest}" if first.endswith(("'s", "’s")) else rest
     return _Description(
-        identifiers=(*full, *map(_identifier, marked)),
+        identifiers=(*full, *map(_identifier, marked_tokens)),
         is_unique=bool(full or long or head),
         name=head,
         words=frozenset(others),
@@ -206,8 +206,8 @@ def _description(words: str) -> _Description:
 def _head(about: str) -> str:
     """The person whom all of it is about, by a given name, without who they are (“the engineer”);
     "" where a surname follows."""
-    found = re.match(r"(?:[a-z]+\s+)?([A-Z][a-zà-ÿ]+)\b(?![- ][A-Z])", about)
-    return found[1] if found else ""
+    name_match = re.match(r"(?:[a-z]+\s+)?([A-Z][a-zà-ÿ]+)\b(?![- ][A-Z])", about)
+    return name_match[1] if name_match else ""
 
 
 def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
@@ -222,11 +222,11 @@ def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
 
 def _shapes(plain: str) -> dict[str, frozenset[str]]:
     """Codes of letters and digits by their shape, Q3 and Q4 by “a0”."""
-    found: dict[str, frozenset[str]] = {}
+    words_by_shape: dict[str, frozenset[str]] = {}
     for code in _CODE.findall(plain):
         shape = re.sub("[^0]", "a", re.sub(r"\d", "0", code))
-        found[shape] = found.get(shape, frozenset()) | {code}
-    return found
+        words_by_shape[shape] = words_by_shape.get(shape, frozenset()) | {code}
+    return words_by_shape
 
 
 def stem(word: str) -> str:
@@ -243,8 +243,8 @@ def stem(word: str) -> str:
 
 
 def _phrases(run: str) -> list[str]:
-    found = [one for one in _HAN_STOP.split(run) if one]
-    return [one for one in found if one not in _HAN_GENERIC] or found
+    phrases = [one for one in _HAN_STOP.split(run) if one]
+    return [one for one in phrases if one not in _HAN_GENERIC] or phrases
 
 
 def _said_share(phrase: str, plain: str) -> float:
@@ -252,8 +252,8 @@ def _said_share(phrase: str, plain: str) -> float:
     if any(_stands_in(phrase, one) for one in (plain, re.sub("[的了]", "", plain))):
         return 1
     pairs = ["".join(pair) for pair in pairwise(phrase)]
-    found = sum(pair in plain for pair in pairs)
-    return min(found / len(pairs), 0.9) if len(pairs) > 1 else 0
+    hits = sum(pair in plain for pair in pairs)
+    return min(hits / len(pairs), 0.9) if len(pairs) > 1 else 0
 
 
 def _stands_in(phrase: str, plain: str) -> bool:
@@ -268,8 +268,8 @@ def _bare(token: str) -> str:
 def _full_name(name: str) -> re.Pattern[str]:
     """First name and surname next to each other, in either order."""
     parts = [re.escape(part) for part in folded(name).split()]
-    turned = [parts[-1], *parts[:-1]]
-    either = "|".join(r"[\s,·.]{1,3}".join(order) for order in (parts, turned))
+    reversed_parts = [parts[-1], *parts[:-1]]
+    either = "|".join(r"[\s,·.]{1,3}".join(order) for order in (parts, reversed_parts))
     return re.compile(f"{_BEFORE}(?:{either}){_AFTER}")
 
 

@@ -39,8 +39,10 @@ async def show_receipts(services: Services, here: FeatureTurn) -> Reply:
     )
     if not copies:
         return Reply(texts.say("no-receipts", here.language))
-    shown = [_shown(one, here.language, services.now()) for one in copies]
-    return Reply("\n\n".join((texts.say("receipts-intro", here.language), *shown)), forgets=True)
+    texts_shown = [_shown(one, here.language, services.now()) for one in copies]
+    return Reply(
+        "\n\n".join((texts.say("receipts-intro", here.language), *texts_shown)), forgets=True
+    )
 
 
 def _shown(copy: Copy, language: Language, now: datetime) -> str:
@@ -53,5 +55,5 @@ def _shown(copy: Copy, language: Language, now: datetime) -> str:
         when=spoken.moment(at, language, now=now),
         n=sum(one["deleted"] for one in fields["counts"].values()),
     )
-    given = "" if copy.salt else f" {texts.say('salt-given', language)}"
-    return f"{line}{given}\n```json\n{copy.text}\n```"
+    salt_note = "" if copy.salt else f" {texts.say('salt-given', language)}"
+    return f"{line}{salt_note}\n```json\n{copy.text}\n```"

@@ -58,9 +58,9 @@ def ask_correct(item: Item, language: Language) -> str:
     return say("ask-correct", language, item=line_of(item.kind, item.key, item.value, language))
 
 
-def deleted(gone: Changed, language: Language) -> str:
+def deleted(counts: Changed, language: Language) -> str:
     """The receipt: what was deleted."""
-    return say("deleted", language, item=line_of(gone.kind, gone.key, gone.value, language))
+    return say("deleted", language, item=line_of(counts.kind, counts.key, counts.value, language))
 
 
 def corrected(old: Changed, new: object, language: Language) -> str:
@@ -128,8 +128,8 @@ def _when(at: str, viewer: Viewer) -> str:
 
 def _place(item: Item, viewer: Viewer) -> str:
     """A link to the chat in which it was told: Feishu has none that can be made for a message."""
-    unnamed = say(_CHATS.get(item.chat_type or "", "that-chat"), viewer.language)
-    name = short(item.chat_name or unnamed)
+    fallback_name = say(_CHATS.get(item.chat_type or "", "that-chat"), viewer.language)
+    name = short(item.chat_name or fallback_name)
     return f"[{name}]({chat_link(viewer.applink, item.chat_id)})" if item.chat_id else name
 
 
@@ -138,9 +138,9 @@ def _seen_by(item: Item, language: Language) -> str:
         return short(name or say("that-chat", language))
 
     if item.chat_type == "p2p":
-        seen = say("only-you", language)
+        readers = say("only-you", language)
     else:
-        seen = say("members", language, chat=chat(item.chat_name))
+        readers = say("members", language, chat=chat(item.chat_name))
     if not item.shared_chat_id:
-        return seen
-    return f"{seen} · {say('shared-with', language, chat=chat(item.shared_chat_name))}"
+        return readers
+    return f"{readers} · {say('shared-with', language, chat=chat(item.shared_chat_name))}"

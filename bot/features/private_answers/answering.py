@@ -47,20 +47,22 @@ class AnswerPlace:
 
 
 async def answer_privately(
-    services: Services, request: TurnRequest, received_ms: int, shown: AnswerPlace
+    services: Services, request: TurnRequest, received_ms: int, answer_place: AnswerPlace
 ) -> None:
     """Answers a question where only the person reads. Raises what is worth another attempt: then a
     card that was shown before may be shown again."""
-    target = shown.target(request.sender_open_id)
-    await answer_alone(services, request, received_ms, target, partial(_answered, shown=shown))
-    if shown.beside:  # in p2p the offer stays
-        await take_away(services, shown.card_id)
+    target = answer_place.target(request.sender_open_id)
+    await answer_alone(
+        services, request, received_ms, target, partial(_answered, answer_place=answer_place)
+    )
+    if answer_place.beside:  # in p2p the offer stays
+        await take_away(services, answer_place.card_id)
 
 
-async def publish(services: Services, pressed: PressTurn) -> Reply:
+async def publish(services: Services, press_turn: PressTurn) -> Reply:
     """The cards of the private answer that has the button, as they were shown to who shares them
     now. Where a document behind it is closed it can be pressed again."""
-    context, press = pressed.context, pressed.press
+    context, press = press_turn.context, press_turn.press
     person = context.actor_id
     place = memory_context(
         chat_id=press.chat_id,
@@ -71,46 +73,46 @@ async def publish(services: Services, pressed: PressTurn) -> Reply:
         chat_type="p2p",
         actor_tenant=context.actor_tenant,
     )
-    shown = await PrivateStore(services.rpc).shown(place, press.payload["answer_id"])
-    if not shown:
-        return Reply(texts.say("gone", pressed.language))
+    answer = await PrivateStore(services.rpc).shown(place, press.payload["answer_id"])
+    if not answer:
+        return Reply(texts.say("gone", press_turn.language))
     with noting_sources() as sources:
-        text = "\n".join(shown)
-        told = ToldDocumentStore(services.rpc)
-        documents = await told.behind(place, press.payload["answer_id"], text)
-        if not await _may_tell(services, pressed, documents, text):
-            await ButtonStore(services.rpc).release_share(pressed.turn_id)
-            return Reply(texts.say("closed-document", pressed.language))
-    return Reply("", cards=shown, given=tuple(sources))
+        text = "\n".join(answer)
+        document_store = ToldDocumentStore(services.rpc)
+        documents = await document_store.behind(place, press.payload["answer_id"], text)
+        if not await _may_tell(services, press_turn, documents, text):
+            await ButtonStore(services.rpc).release_share(press_turn.turn_id)
+            return Reply(texts.say("closed-document", press_turn.language))
+    return Reply("", cards=answer, given=tuple(sources))
 
 
 async def _may_tell(
-    services: Services, pressed: PressTurn, documents: Sequence[tuple[str, str]], text: str
+    services: Services, press_turn: PressTurn, documents: Sequence[tuple[str, str]], text: str
 ) -> bool:
     """Whether everybody in the group can open all of the documents (kind and token) now; then what
     is shared goes with them. Raises `StoreError`."""
-    audience = audience_of(services, pressed.context)
+    audience = audience_of(services, press_turn.context)
     for kind, token in documents:
         link = DocumentLink(cast(LinkKind, kind), token)
         if not await audience.is_open(link):
             return False
-        if not await note_document(services, pressed.context, pressed.turn_id, link, text):
+        if not await note_document(services, press_turn.context, press_turn.turn_id, link, text):
             return False
     return True
 
 
 async def _answered(
-    services: Services, turn: Turn, opened: OpenTurn, *, shown: AnswerPlace
+    services: Services, turn: Turn, open_turn: OpenTurn, *, answer_place: AnswerPlace
 ) -> Reply:
     """The model's answer, with what it draws on noted; of its buttons only the one that shares
     it."""
     with noting_sources() as sources:
-        answer = await answer_question(services, turn, opened)
+        answer = await answer_question(services, turn, open_turn)
     with_notes = any("note" in call["name"] for call in answer.tool_calls)
     await PrivateStore(services.rpc).draw_on(
         turn.context, turn.id, sorted(sources), with_notes=with_notes
     )
-    share = _share(turn, shown, language(services, turn, opened))
+    share = _share(turn, answer_place, language(services, turn, open_turn))
     foot = replace(answer.foot, bare=True) if answer.foot and answer.foot.ended else None
     return replace(
         Reply(answer.text, (share,), answer.tool_calls, foot=foot, given=answer.given),
@@ -118,7 +120,7 @@ async def _answered(
     )
 
 
-def _share(turn: Turn, shown: AnswerPlace, tongue: Language) -> NewButton:
-    label = texts.say("share-here" if shown.beside else "share-there", tongue)
-    payload = {**shown.where, "answer_id": turn.id}
+def _share(turn: Turn, answer_place: AnswerPlace, tongue: Language) -> NewButton:
+    label = texts.say("share-here" if answer_place.beside else "share-there", tongue)
+    payload = {**answer_place.where, "answer_id": turn.id}
     return NewButton(label, "share", payload, "p2p", FOLLOW_UP_LIVES_S)

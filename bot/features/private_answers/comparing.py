@@ -25,21 +25,21 @@ async def helps(
     *,
     asked_in: str,
     answer: str = "",
-    given: tuple[Passage, ...] = (),
+    group_passages: tuple[Passage, ...] = (),
 ) -> bool:
     """Whether what the person whose own `place` this is told elsewhere says more to `question` than
-    the group's `answer`, and than what was told there (`given`)."""
+    the group's `answer`, and than what was told there (`group_passages`)."""
     sources = await private.sources(place, question, asked_in=asked_in)
-    told = [part for one in sources for part in _told(one)][:_MOST_PARTS]
-    if not told:
+    parts = [part for one in sources for part in _told(one)][:_MOST_PARTS]
+    if not parts:
         return False
-    asked = questions(question)[:PART_CHARS]
-    group = [text[:PART_CHARS] for one in given if (text := statements(one.question))]
-    texts = [asked, *group, *told]
+    question_part = questions(question)[:PART_CHARS]
+    group = [text[:PART_CHARS] for one in group_passages if (text := statements(one.question))]
+    texts = [question_part, *group, *parts]
     terms = await private.terms(place, texts)
-    weighed = [Weighed(text, term) for text, term in zip(texts, terms, strict=True)]
-    of_group = weighed[1 : 1 + len(group)]
-    return says_more(weighed[0], weighed[1 + len(group) :], answer, of_group)
+    weighed_texts = [Weighed(text, term) for text, term in zip(texts, terms, strict=True)]
+    of_group = weighed_texts[1 : 1 + len(group)]
+    return says_more(weighed_texts[0], weighed_texts[1 + len(group) :], answer, of_group)
 
 
 def _told(source: PrivateSource) -> list[str]:
@@ -52,5 +52,5 @@ async def recalled_in_group(
     store: MemoryStore, group: AgentMemoryContext, question: str, *, but: str, now: datetime
 ) -> tuple[Passage, ...]:
     """What the group was told that is about the question; of its turn `but` nothing."""
-    found = await store.find(group, question, now=now, scope="chat", k=_FROM_GROUP + 1)
-    return tuple(one for one in found if one.turn_id != but)[:_FROM_GROUP]
+    passages = await store.find(group, question, now=now, scope="chat", k=_FROM_GROUP + 1)
+    return tuple(one for one in passages if one.turn_id != but)[:_FROM_GROUP]

@@ -107,33 +107,33 @@ def is_about_bot(question: str) -> bool:
 def details(text: str) -> frozenset[str]:
     """Times of day, days, months and numbers: `4:00` for 16:00, “4 pm” and 下午四点."""
     text = _DECIMAL.sub(".", _GROUPED.sub("", text))
-    found = {f"quarter {number(one[1] or one[2])}" for one in _QUARTER.finditer(text)}
-    found |= {f"day {weekday(_day(one[0]))}" for one in _DAY.finditer(text)}
-    found |= {f"month {month(one[1] or one[0])}" for one in _MONTH.finditer(text)}
+    quarters = {f"quarter {number(one[1] or one[2])}" for one in _QUARTER.finditer(text)}
+    quarters |= {f"day {weekday(_day(one[0]))}" for one in _DAY.finditer(text)}
+    quarters |= {f"month {month(one[1] or one[0])}" for one in _MONTH.finditer(text)}
     rest = _MONTH.sub(" ", _DAY.sub(" ", _QUARTER.sub(" ", text)))
     for one in TIME.finditer(rest):
         if clock := read_time(one, ""):
-            found.add(f"{clock.hour % 12}:{clock.minute:02}")
+            quarters.add(f"{clock.hour % 12}:{clock.minute:02}")
     rest = TIME.sub(" ", rest)
-    found |= {_code(one) for one in _CODE.findall(rest)}
-    found |= {str(number(one[0]) or one[0]) for one in _HAN_COUNT.finditer(rest)}
-    return frozenset(found - {"", "1"})
+    quarters |= {_code(one) for one in _CODE.findall(rest)}
+    quarters |= {str(number(one[0]) or one[0]) for one in _HAN_COUNT.finditer(rest)}
+    return frozenset(quarters - {"", "1"})
 
 
-def answers(kind: Wanted, text: str, known: str, new_words: frozenset[str]) -> bool:
-    """Whether `text` has a detail of that kind that `known` has not. `new_words` are the telling
-    ones of it."""
-    new = details(text) - details(known)
+def answers(kind: Wanted, text: str, known_text: str, new_words: frozenset[str]) -> bool:
+    """Whether `text` has a detail of that kind that `known_text` has not. `new_words` are the
+    telling ones of it."""
+    new = details(text) - details(known_text)
     match kind:
         case "time":
-            return bool(new) or bool(_said(_SOON, text) - _said(_SOON, known))
+            return bool(new) or bool(_said(_SOON, text) - _said(_SOON, known_text))
         case "amount":
             return any(map(_is_amount, new)) or bool(
-                _said(_ENGLISH_COUNT, text) - _said(_ENGLISH_COUNT, known)
+                _said(_ENGLISH_COUNT, text) - _said(_ENGLISH_COUNT, known_text)
             )
         case "person":
             return any(
-                (one[:2] if has_han(one) else one) not in known.lower()
+                (one[:2] if has_han(one) else one) not in known_text.lower()
                 for one in _people(text, new_words)
             )
         case "place":
@@ -154,21 +154,21 @@ def nicknames(text: str) -> frozenset[str]:
 def _people(text: str, words: frozenset[str]) -> frozenset[str]:
     """Names of people, of Latin ones those that begin with any of `words`."""
     latin = (_bare(one) for one in _NAME.findall(text))
-    named = (one for one in latin if any(map(one.startswith, words)))
-    return frozenset((*named, *_HAN_NAME.findall(text)))
+    latin_names = (one for one in latin if any(map(one.startswith, words)))
+    return frozenset((*latin_names, *_HAN_NAME.findall(text)))
 
 
 def _bare(name: str) -> str:
     return re.sub(r"['’]s?$|(?<=[A-Z])s$", "", name).lower()
 
 
-def _code(written: str) -> str:
-    code = _ORDINAL.sub(r"\1", written[:_CODE_CHARS].lower().strip(".:-/"))
+def _code(text: str) -> str:
+    code = _ORDINAL.sub(r"\1", text[:_CODE_CHARS].lower().strip(".:-/"))
     return _ZEROS.sub(r"\1", code).rstrip(".") if code.count(".") == 1 else code
 
 
-def _day(written: str) -> str:
-    return written[-1] if has_han(written) else written
+def _day(text: str) -> str:
+    return text[-1] if has_han(text) else text
 
 
 def _is_amount(detail: str) -> bool:

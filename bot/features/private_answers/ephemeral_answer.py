@@ -77,10 +77,10 @@ async def answer_alone(
     card that was shown before may be shown again."""
     timing.begin()
     bot = await services.own_person.look_up()
-    heard = await listen(services, request, bot)
-    turn = replace(begin(services, request, heard, bot, received_ms), private=True)
+    hearing = await listen(services, request, bot)
+    turn = replace(begin(services, request, hearing, bot, received_ms), private=True)
     with metrics.IN_FLIGHT.track_inprogress():
-        opened = await services.store.begin_turn(
+        open_turn = await services.store.begin_turn(
             turn.context,
             turn_id=turn.id,
             content=turn.question,
@@ -88,19 +88,19 @@ async def answer_alone(
             history_limit=services.settings.history_messages,
             origin=turn.origin,
         )
-        turn = knowing(turn, opened)
-        reply = opened.reply
-        answer = Reply("", foot=Foot.of_row(opened.shown), means=opened.means)
-        if opened.state == "open":
-            reply, answer = await _answered(services, turn, opened, answering)
-        sent = await _show(services, replace(turn, foot=answer.foot), reply, aside)
+        turn = knowing(turn, open_turn)
+        reply = open_turn.reply
+        answer = Reply("", foot=Foot.of_row(open_turn.shown), means=open_turn.means)
+        if open_turn.state == "open":
+            reply, answer = await _answered(services, turn, open_turn, answering)
+        delivery = await _show(services, replace(turn, foot=answer.foot), reply, aside)
     if answer.forgets:
         await withdraw_cards(services)
-    ended = sent.ended(answer.means)
-    kind = ended.kind if ended else "duplicate"
+    outcome = delivery.ended(answer.means)
+    kind = outcome.kind if outcome else "duplicate"
     metrics.TURNS.labels(outcome=kind).inc()
-    log.info("turn", turn_id=turn.id, outcome=kind, attempt=opened.attempts, private=True)
-    return ShownOutcome(sent.state, in_p2p=bool(sent.sent and not sent.sent.aside))
+    log.info("turn", turn_id=turn.id, outcome=kind, attempt=open_turn.attempts, private=True)
+    return ShownOutcome(delivery.state, in_p2p=bool(delivery.sent and not delivery.sent.aside))
 
 
 async def show_alone(
@@ -112,7 +112,7 @@ async def show_alone(
     where the memory is away: they may see it already, so nothing else can be said."""
     beside = "" if turn.request.in_thread else turn.request.chat_id
     try:
-        shown = await answer_alone(
+        outcome = await answer_alone(
             services,
             await as_private(services, turn.request, Origin("private_answer", turn.id)),
             turn.received_ms,
@@ -122,28 +122,32 @@ async def show_alone(
     except StoreUnavailable as exc:
         raise Later(type(exc).__name__) from exc
     structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
-    return shown
+    return outcome
 
 
 async def tell_asker(
-    services: Services, asked: CommandTurn, show: Callable[[FeatureTurn], Awaitable[Reply]]
+    services: Services, command_turn: CommandTurn, show: Callable[[FeatureTurn], Awaitable[Reply]]
 ) -> Reply:
     """Answers a command that concerns only the person who gave it: in a group they alone see the
     answer. `show` makes it, with the context of where it was asked. Returns the reply to post
     there. Raises as `show_alone`."""
-    if asked.chat_type == "p2p":
-        return await show(asked)
+    if command_turn.chat_type == "p2p":
+        return await show(command_turn)
 
     async def answering(services: Services, turn: Turn, _: OpenTurn, *, beside: str) -> Reply:
         del services
-        here = FeatureTurn(asked.context, asked.chat_type, asked.language, turn.id, beside)
+        here = FeatureTurn(
+            command_turn.context, command_turn.chat_type, command_turn.language, turn.id, beside
+        )
         return replace(await show(here), means=BY_COMMAND)
 
-    shown = await show_alone(services, asked.turn, lambda beside: partial(answering, beside=beside))
-    if shown.outcome == "failed":
-        return Reply(texts.say("not-sent-privately", asked.language))
-    if shown.in_p2p:
-        return Reply(texts.say("sent-privately", asked.language))
+    outcome = await show_alone(
+        services, command_turn.turn, lambda beside: partial(answering, beside=beside)
+    )
+    if outcome.outcome == "failed":
+        return Reply(texts.say("not-sent-privately", command_turn.language))
+    if outcome.in_p2p:
+        return Reply(texts.say("sent-privately", command_turn.language))
     return Reply("", unsaid=True, means=ELSEWHERE)
 
 
@@ -156,26 +160,26 @@ async def take_away(services: Services, card_id: str) -> None:
 
 
 async def _answered(
-    services: Services, turn: Turn, opened: OpenTurn, answering: Answering
+    services: Services, turn: Turn, open_turn: OpenTurn, answering: Answering
 ) -> tuple[tuple[StoredCard, ...], Reply]:
     """Makes the answer and stores it as pending. Raises `Later` when something it was given was
     taken back meanwhile."""
-    answer = await answering(services, turn, opened)
-    nothing = say("nothing-to-say", language(services, turn, opened))
-    state, stored = await services.store.record_reply(
+    answer = await answering(services, turn, open_turn)
+    nothing = say("nothing-to-say", language(services, turn, open_turn))
+    state, stored_cards = await services.store.record_reply(
         turn.context,
         turn_id=turn.id,
         cards=answer.cards or compose(services, turn, answer.text, nothing=nothing),
         tool_calls=answer.tool_calls,
         buttons=answer.buttons,
-        shown=answer.foot.row() if answer.foot else None,
-        given=answer.given,
+        visible_card=answer.foot.row() if answer.foot else None,
+        source_ids=answer.given,
         means=answer.means,
     )
     if state == "open":
         await services.store.undo_kept(turn.context, turn.id)
         raise Later("what the answer was made with was taken back")
-    return stored, answer
+    return stored_cards, answer
 
 
 async def _show(

@@ -46,12 +46,12 @@ class Looking:
         if self._task:
             self._task.cancel()
 
-    def begin(self, turn: Turn, opened: OpenTurn) -> None:
+    def begin(self, turn: Turn, open_turn: OpenTurn) -> None:
         """Looks in the background, if the turn is one that anything is offered after. What was
         answered before and is only sent now is left to the job."""
-        self._asking = asked_of(self._services, turn, opened, document=True)
-        self._asked = asked_of(self._services, turn, opened)
-        if self._asked and opened.state == "open":
+        self._asking = asked_of(self._services, turn, open_turn, document=True)
+        self._asked = asked_of(self._services, turn, open_turn)
+        if self._asked and open_turn.state == "open":
             self._task = asyncio.create_task(self._helps(self._asked, turn.question))
 
     def ends(self, means: TurnOutcome) -> None:
@@ -70,14 +70,14 @@ class Looking:
             return queued(self._asking)
         if self._asked is None:
             return None
-        known = self._task is not None and self._task.done() and not self._task.cancelled()
-        nothing = known and self._task is not None and not self._task.result()
+        is_known = self._task is not None and self._task.done() and not self._task.cancelled()
+        nothing = is_known and self._task is not None and not self._task.result()
         return None if nothing else queued(self._asked)
 
-    async def _helps(self, asked: Asked, question: str) -> bool:
-        private, chat_id = PrivateStore(self._services.rpc), asked.group.chat_id
+    async def _helps(self, lookup: Asked, question: str) -> bool:
+        private, chat_id = PrivateStore(self._services.rpc), lookup.group.chat_id
         try:
-            return await helps(private, asked.own_place, question, asked_in=chat_id)
+            return await helps(private, lookup.own_place, question, asked_in=chat_id)
         except StoreError as exc:
-            log.info("private.not_looked", turn_id=asked.turn_id, error=type(exc).__name__)
+            log.info("private.not_looked", turn_id=lookup.turn_id, error=type(exc).__name__)
             return True  # as far as anybody knows: the job looks again

@@ -110,13 +110,13 @@ def _by_person(services: Services, turn: Turn) -> bool:
 
 
 def asked_of(
-    services: Services, turn: Turn, opened: OpenTurn, *, document: bool = False
+    services: Services, turn: Turn, open_turn: OpenTurn, *, document: bool = False
 ) -> Asked | None:
     """The question of a turn that an offer may follow; None where there is nothing to look for.
     `document`: it was about a document that may be offered."""
-    if opened.degraded or not _by_person(services, turn):
+    if open_turn.degraded or not _by_person(services, turn):
         return None
-    if not document and (opened.elsewhere is False or not asks(turn.question)):
+    if not document and (open_turn.elsewhere is False or not asks(turn.question)):
         return None
     context = turn.context
     return Asked(
@@ -131,9 +131,9 @@ def asked_of(
     )
 
 
-def queued(asked: Asked) -> Statement:
+def queued(lookup: Asked) -> Statement:
     """What queues the job."""
-    return private_look_up(asked.turn_id, asdict(asked))
+    return private_look_up(lookup.turn_id, asdict(lookup))
 
 
 async def queue_look_up(services: Services, look_up: Statement | None) -> None:
@@ -146,64 +146,68 @@ async def queue_look_up(services: Services, look_up: Statement | None) -> None:
         log.warning("private.not_queued", error=str(exc))
 
 
-async def handle_look_up(services: Services, asked: Asked, attempt: int) -> None:
+async def handle_look_up(services: Services, lookup: Asked, attempt: int) -> None:
     """One job. Raises what is worth another attempt; an offer that comes late is not."""
-    structlog.contextvars.bind_contextvars(conversation_id=asked.conversation_id)
+    structlog.contextvars.bind_contextvars(conversation_id=lookup.conversation_id)
     try:
-        outcome = await look_up(services, asked)
+        outcome = await look_up(services, lookup)
     except StoreUnavailable as exc:
         if attempt < TRIES:
             raise Later(type(exc).__name__) from exc
         outcome = "given_up"
     metrics.PRIVATE.labels(outcome=outcome).inc()
-    log.info("private.looked_up", turn_id=asked.turn_id, outcome=outcome)
+    log.info("private.looked_up", turn_id=lookup.turn_id, outcome=outcome)
 
 
-async def look_up(services: Services, asked: Asked) -> str:
+async def look_up(services: Services, lookup: Asked) -> str:
     """Looks, and offers what there is, once. Returns what came of it, for metrics."""
-    said = await services.store.said(asked.group, asked.turn_id)
-    if said is None or said.role != "user":
+    question_message = await services.store.said(lookup.group, lookup.turn_id)
+    if question_message is None or question_message.role != "user":
         return "gone"
     private = PrivateStore(services.rpc)
-    chat_id = asked.group.chat_id
-    if not asked.document and not await _says_more(services, private, asked, said.content):
+    chat_id = lookup.group.chat_id
+    if not lookup.document and not await _says_more(
+        services, private, lookup, question_message.content
+    ):
         return "nothing"
-    place = await private.place(asked.own_place)
-    language = language_of([said.content])
-    button = _show(asked, language)
-    if not await private.offer(place, asked.turn_id, button, thread=asked.thread):
+    place = await private.place(lookup.own_place)
+    language = language_of([question_message.content])
+    button = _show(lookup, language)
+    if not await private.offer(place, lookup.turn_id, button, thread=lookup.thread):
         return "again"
-    aside = not (asked.in_thread or await _is_topic_group(services, chat_id))
-    text = texts.offer(said.content, language, in_p2p=not aside, document=asked.document)
-    target = Aside(asked.actor_id, chat_id if aside else "")
-    sent = await _send(services, asked, target, text, button)
-    return await _keep(services, private, asked, place, sent) if sent else "refused"
+    aside = not (lookup.in_thread or await _is_topic_group(services, chat_id))
+    text = texts.offer(
+        question_message.content, language, in_p2p=not aside, document=lookup.document
+    )
+    target = Aside(lookup.actor_id, chat_id if aside else "")
+    delivery = await _send(services, lookup, target, text, button)
+    return await _keep(services, private, lookup, place, delivery) if delivery else "refused"
 
 
 async def _says_more(
-    services: Services, private: PrivateStore, asked: Asked, question: str
+    services: Services, private: PrivateStore, lookup: Asked, question: str
 ) -> bool:
     """Whether what the person told elsewhere says more than the group's answer."""
-    group = asked.group
+    group = lookup.group
     return await helps(
         private,
-        asked.own_place,
+        lookup.own_place,
         question,
         asked_in=group.chat_id,
-        answer="\n".join(await private.shown(group, asked.turn_id)),
-        given=await recalled_in_group(
+        answer="\n".join(await private.shown(group, lookup.turn_id)),
+        group_passages=await recalled_in_group(
             services.store,
             group,
             question,
-            but=asked.turn_id,
-            now=services.asked_at(asked.asked_ms),
+            but=lookup.turn_id,
+            now=services.asked_at(lookup.asked_ms),
         ),
     )
 
 
-def _show(asked: Asked, language: Language) -> NewButton:
-    context = asked.group
-    where = {"chat_id": context.chat_id, "root_id": context.root_id, "turn_id": asked.turn_id}
+def _show(lookup: Asked, language: Language) -> NewButton:
+    context = lookup.group
+    where = {"chat_id": context.chat_id, "root_id": context.root_id, "turn_id": lookup.turn_id}
     return NewButton(texts.say("show", language), "show", where, "p2p", FOLLOW_UP_LIVES_S)
 
 
@@ -214,7 +218,7 @@ async def _is_topic_group(services: Services, chat_id: str) -> bool:
 
 
 async def _send(
-    services: Services, asked: Asked, target: Aside, text: str, button: NewButton
+    services: Services, lookup: Asked, target: Aside, text: str, button: NewButton
 ) -> Delivered | None:
     """None: Feishu does not show it."""
     try:
@@ -222,30 +226,30 @@ async def _send(
             services,
             target,
             text,
-            key=offer_of(asked.turn_id).turn_id,
+            key=offer_of(lookup.turn_id).turn_id,
             buttons=card_buttons([CardButton(button.id, button.label)]),
         )
     except (Undeliverable, FeishuFailure) as exc:
-        log.info("private.not_offered", turn_id=asked.turn_id, error=type(exc).__name__)
+        log.info("private.not_offered", turn_id=lookup.turn_id, error=type(exc).__name__)
         return None
 
 
 async def _keep(
     services: Services,
     private: PrivateStore,
-    asked: Asked,
+    lookup: Asked,
     place: AgentMemoryContext,
-    sent: Delivered,
+    delivery: Delivered,
 ) -> str:
     """Says which card the offer is. One that the memory does not know may not stay: nothing would
     take it away with its question."""
     try:
-        if await private.keep_offer(place, asked.turn_id, sent.message_id):
+        if await private.keep_offer(place, lookup.turn_id, delivery.message_id):
             return "offered"
     except StoreError as exc:
-        log.warning("private.not_kept", turn_id=asked.turn_id, error=type(exc).__name__)
+        log.warning("private.not_kept", turn_id=lookup.turn_id, error=type(exc).__name__)
         with contextlib.suppress(FeishuFailure):
-            await withdraw_card(services, sent.message_id, of_one=True)
+            await withdraw_card(services, delivery.message_id, of_one=True)
     else:
         await withdraw_cards(services)
     return "withdrawn"

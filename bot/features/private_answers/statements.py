@@ -35,8 +35,8 @@ def statements(message: str) -> str:
 
 def questions(message: str) -> str:
     """The sentences of `message` that ask something; all of it where none is seen to."""
-    asked = " ".join(one.strip() for one in _SENTENCE.findall(message) if _asks(one.strip()))
-    return asked or message
+    sentences = " ".join(one.strip() for one in _SENTENCE.findall(message) if _asks(one.strip()))
+    return sentences or message
 
 
 def parts(text: str) -> Iterator[str]:

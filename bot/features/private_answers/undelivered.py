@@ -37,7 +37,7 @@ async def show_to_asker(services: Services, turn: Turn, reply: Sequence[StoredCa
     try:
         if not await _may_read(services, turn):
             return "not_readable"
-        shown = await answer_alone(
+        outcome = await answer_alone(
             services,
             await as_private(services, turn.request, Origin("private_answer", turn.id, _CAUSE)),
             turn.received_ms,
@@ -49,8 +49,8 @@ async def show_to_asker(services: Services, turn: Turn, reply: Sequence[StoredCa
         return type(exc).__name__
     finally:
         structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
-    log.info("undelivered.shown", turn_id=turn.id, outcome=shown.outcome)
-    return shown.outcome
+    log.info("undelivered.shown", turn_id=turn.id, outcome=outcome.outcome)
+    return outcome.outcome
 
 
 async def _may_read(services: Services, turn: Turn) -> bool:
@@ -60,8 +60,8 @@ async def _may_read(services: Services, turn: Turn) -> bool:
 
 
 async def _said(
-    services: Services, turn: Turn, opened: OpenTurn, *, of: str, cards: Sequence[str]
+    services: Services, turn: Turn, open_turn: OpenTurn, *, of: str, cards: Sequence[str]
 ) -> Reply:
     """The answer below a line that says where it belongs."""
-    above = texts.undelivered(turn.question, language(services, turn, opened))
+    above = texts.undelivered(turn.question, language(services, turn, open_turn))
     return Reply("", cards=(f"{above}\n\n{cards[0]}", *cards[1:]), given=(of,))

@@ -56,17 +56,22 @@ class Weighed:
 
 
 def says_more(
-    question: Weighed, told: Sequence[Weighed], answer: str = "", given: Sequence[Weighed] = ()
+    question: Weighed,
+    private_texts: Sequence[Weighed],
+    answer: str = "",
+    group_texts: Sequence[Weighed] = (),
 ) -> bool:
-    """Whether any of `told` says more to `question` than `answer`, which was made from `given`."""
+    """Whether any of `private_texts` says more to `question` than `answer`, which was made from
+    `group_texts`."""
     if not needs_memory(question.text):
         return False
     if is_about_bot(question.text) and not question.terms.telling:
         return False
-    least = max([_ENOUGH, *(score(question, one) for one in given)])
-    known = [question, *given]
+    least = max([_ENOUGH, *(score(question, one) for one in group_texts)])
+    known_texts = [question, *group_texts]
     return any(
-        score(question, one) >= least and _has_more(question, one, known, answer) for one in told
+        score(question, one) >= least and _has_more(question, one, known_texts, answer)
+        for one in private_texts
     )
 
 
@@ -74,20 +79,20 @@ def score(question: Weighed, text: Weighed) -> float:
     """How much of `question` stands in `text`, 0 to 1; 0 where the text is about another matter."""
     people = nicknames(question.text)
     telling = frozenset(w for w in question.terms.telling if not _ASKING.search(w)) | people
-    asked = telling | (question.terms.everyday - _LIGHT)
-    shares = {word: _share(word, question, text) for word in asked}
-    shared = frozenset(word for word, share in shares.items() if share == 1)
+    question_words = telling | (question.terms.everyday - _LIGHT)
+    shares = {word: _share(word, question, text) for word in question_words}
+    shared_words = frozenset(word for word, share in shares.items() if share == 1)
     if sum(shares[word] for word in telling) < _ENOUGH_TELLING * len(telling):
         return 0.0
-    if not _agrees(question, text) or _is_of_another(question, text, shared):
+    if not _agrees(question, text) or _is_of_another(question, text, shared_words):
         return 0.0
-    if asked == shared and not _is_said_of(question, asked, text):
+    if question_words == shared_words and not _is_said_of(question, question_words, text):
         return 0.0
     names = people | names_within(question.text)
-    worth = {word: _WORTH + (_TELLING if word in telling else 0) for word in asked}
+    worth = {word: _WORTH + (_TELLING if word in telling else 0) for word in question_words}
     of_names = _NAME * len(names)  # without them the text would not agree
     whole = sum(worth.values()) + of_names
-    return (sum(worth[w] * shares[w] for w in asked) + of_names) / whole if whole else 0.0
+    return (sum(worth[w] * shares[w] for w in question_words) + of_names) / whole if whole else 0.0
 
 
 def _share(word: str, question: Weighed, text: Weighed) -> float:
@@ -108,18 +113,19 @@ def _agrees(question: Weighed, text: Weighed) -> bool:
     return details(question.text) <= details(text.text) and all(name in lower for name in names)
 
 
-def _is_said_of(question: Weighed, asked: frozenset[str], text: Weighed) -> bool:
+def _is_said_of(question: Weighed, question_words: frozenset[str], text: Weighed) -> bool:
     """Of a question of one word (“wifi?”) whether the text says what that is."""
     return (
-        len(asked) != 1
+        len(question_words) != 1
         or wanted(question.text) != "thing"
         or any(
-            re.search(_DEFINED.format(re.escape(word)), text.text, re.IGNORECASE) for word in asked
+            re.search(_DEFINED.format(re.escape(word)), text.text, re.IGNORECASE)
+            for word in question_words
         )
     )
 
 
-def _is_of_another(question: Weighed, text: Weighed, shared: Iterable[str]) -> bool:
+def _is_of_another(question: Weighed, text: Weighed, shared_words: Iterable[str]) -> bool:
     """Whether, before a word that they share, both name what the other does not: 上海办公室 and
     北京办公室."""
     return any(
@@ -128,32 +134,34 @@ def _is_of_another(question: Weighed, text: Weighed, shared: Iterable[str]) -> b
         and (asked & question.terms.telling or told & text.terms.telling)
         and not any(map(text.has, asked))
         and not any(map(question.has, told))
-        for word in shared
+        for word in shared_words
     )
 
 
 def _named_before(word: str, text: Weighed) -> frozenset[str]:
     """The words that stand directly before `word`."""
     before = _BEFORE_HAN if has_han(word) else _BEFORE_LATIN
-    found = re.findall(before.format(re.escape(word)), text.text.lower())
-    return frozenset(one for one in text.words if any(one in words for words in found))
+    matches = re.findall(before.format(re.escape(word)), text.text.lower())
+    return frozenset(one for one in text.words if any(one in words for words in matches))
 
 
-def _has_more(question: Weighed, told: Weighed, known: Sequence[Weighed], answer: str) -> bool:
+def _has_more(
+    question: Weighed, private_text: Weighed, known_texts: Sequence[Weighed], answer: str
+) -> bool:
     """Whether it has a detail of the kind that was asked for and that is not known."""
-    said = "\n".join([answer, *(one.text for one in known)])
-    lower = said.lower()
+    known_words = "\n".join([answer, *(one.text for one in known_texts)])
+    lower = known_words.lower()
     new = {
-        word for word in told.terms.telling
-        if word not in lower and not any(one.has(word) for one in known)
+        word for word in private_text.terms.telling
+        if word not in lower and not any(one.has(word) for one in known_texts)
     }  # fmt: skip
     kind = wanted(question.text)
     if (
         kind in ("thing", "place")
-        and len([word for word in told.words if word not in lower]) >= _MANY
+        and len([word for word in private_text.words if word not in lower]) >= _MANY
     ):
         return True
-    return answers(kind, told.text, said, frozenset(new))
+    return answers(kind, private_text.text, known_words, frozenset(new))
 
 
 def _is_same(one: str, other: str) -> bool:

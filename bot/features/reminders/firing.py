@@ -62,7 +62,7 @@ def _card(services: Services, due: DueTimer) -> str:
         now=now,
         mentions_all=services.settings.allow_mention_all,
         late_since=moment if late else None,
-        missed=missed(timer, now) if late else 0,
+        missed_count=missed(timer, now) if late else 0,
     )
 
 

@@ -19,13 +19,15 @@ _SHOWN = 20
 
 async def show_reminders(services: Services, here: FeatureTurn) -> Reply:
     """The reminders of the chat, the next one first. Raises `StoreUnavailable`."""
-    found = await TimerStore(services.rpc).list(here.context)
+    timers = await TimerStore(services.rpc).list(here.context)
     names = services.people.of(here.context.tenant_key)
-    await names.look_up({one for timer in found for one in texts.named_in(timer)})
-    shown = texts.listed(found[:_SHOWN], len(found), names.name, services.now(), here.language)
-    entries = range(min(len(found), _SHOWN), 0, -1)  # counted from the last
-    buttons = (_button(entry, one, here) for entry, one in zip(entries, found, strict=False))
-    return Reply(shown, tuple(buttons))
+    await names.look_up({one for timer in timers for one in texts.named_in(timer)})
+    list_text = texts.listed(
+        timers[:_SHOWN], len(timers), names.name, services.now(), here.language
+    )
+    entries = range(min(len(timers), _SHOWN), 0, -1)  # counted from the last
+    buttons = (_button(entry, one, here) for entry, one in zip(entries, timers, strict=False))
+    return Reply(list_text, tuple(buttons))
 
 
 async def press_reminder(services: Services, here: PressTurn) -> Reply:
@@ -33,10 +35,14 @@ async def press_reminder(services: Services, here: PressTurn) -> Reply:
     crash finds nothing to cancel, and says so."""
     language, id = here.language, here.press.payload["arguments"]["reminder_id"]
     try:
-        gone = await _cancel(services, here, id)
+        cancelled_timer = await _cancel(services, here, id)
     except AccessDenied:
         return Reply(texts.say("not-yours", language))
-    receipt = texts.cancelled(gone, language) if gone else texts.say("gone-already", language)
+    receipt = (
+        texts.cancelled(cancelled_timer, language)
+        if cancelled_timer
+        else texts.say("gone-already", language)
+    )
     left = await show_reminders(services, here)
     return replace(left, text=f"{receipt}\n\n{left.text}")
 

@@ -21,17 +21,17 @@ say = _CATALOGUE.say
 
 
 def _set(reminder: Fields, language: Language) -> str:
-    said = say("reminder-set", language, promise=_promise(reminder, language))
-    return _with_skip(said, reminder, language)
+    sentence = say("reminder-set", language, promise=_promise(reminder, language))
+    return _with_skip(sentence, reminder, language)
 
 
 def _changed(reminder: Fields, language: Language) -> str:
-    said = say("reminder-changed", language, promise=_promise(reminder, language))
-    return _with_skip(said, reminder, language)
+    sentence = say("reminder-changed", language, promise=_promise(reminder, language))
+    return _with_skip(sentence, reminder, language)
 
 
-def _with_skip(said: str, reminder: Fields, language: Language) -> str:
-    return f"{said}\n\n{say('clock-skips', language)}" if reminder["skips"] else said
+def _with_skip(sentence: str, reminder: Fields, language: Language) -> str:
+    return f"{sentence}\n\n{say('clock-skips', language)}" if reminder["skips"] else sentence
 
 
 def _promise(reminder: Fields, language: Language) -> str:
@@ -43,8 +43,8 @@ def _promise(reminder: Fields, language: Language) -> str:
     return say(key, language, when=when, whom=whom, text=reminder["text"])
 
 
-def _listed(found: Fields, language: Language) -> str:
-    reminders = found["reminders"]
+def _listed(fields: Fields, language: Language) -> str:
+    reminders = fields["reminders"]
     lines = (f"{n}. {_line(one, language)}" for n, one in enumerate(reminders, 1))
     return "\n".join((say("reminders-listed", language, n=len(reminders)), "", *lines))
 

@@ -34,13 +34,13 @@ _UNCLEAR = {  # by problem: what a model is told, and the kind of the outcome
 
 
 def moment(
-    at: str, repeats: Repeats, now: datetime, asked: datetime | None = None
+    at: str, repeats: Repeats, now: datetime, asked_at: datetime | None = None
 ) -> tuple[datetime, int, Repeats]:
     """The wall clock time `at` (ISO 8601, with an offset turned into the zone of `now`; or words
     such as “next Friday at 3 pm”), naive, its first time after `now` in ms since epoch, and how
-    often it is, as the words may say. Words count from when they were `asked`, which is now unless
-    it is given. Raises `ToolFailed`."""
-    local, repeats = _read(at, repeats, asked or now)
+    often it is, as the words may say. Words count from when they were `asked_at`, which is now
+    unless it is given. Raises `ToolFailed`."""
+    local, repeats = _read(at, repeats, asked_at or now)
     first = next_after(local, repeats, _zone(now), now)
     if first is None:
         raise ToolFailed(
@@ -68,47 +68,47 @@ def skipped_remark(local: datetime, now: datetime) -> str:
 
 def content_of(text: str) -> str:
     """What the reminder says. Raises `ToolFailed`."""
-    said = one_line(storable(text))
-    if not said:
+    content = one_line(storable(text))
+    if not content:
         raise ToolFailed(
             "It does not say what to remind of. Ask the person. Nothing was set.",
             "nothing-to-remind",
         )
-    if len(said) > LONGEST:
+    if len(content) > LONGEST:
         raise ToolFailed(
-            f"The text has {len(said)} characters, at most {LONGEST} are kept. Nothing was set. "
+            f"The text has {len(content)} characters, at most {LONGEST} are kept. Nothing was set. "
             "Shorten it.",
             "reminder-too-long",
             most=LONGEST,
         )
-    return said
+    return content
 
 
 def addressees(
-    wanted: Sequence[str] | None, people: Roster, asker: str, *, in_p2p: bool
+    names_wanted: Sequence[str] | None, people: Roster, asker: str, *, in_p2p: bool
 ) -> tuple[tuple[str, ...], bool]:
     """The open_ids of those meant, and whether the whole chat is. Nobody named: the asker. Raises
     `ToolFailed` for who cannot be told."""
-    names = [bare_name(name) for name in wanted or ()]
+    names = [bare_name(name) for name in names_wanted or ()]
     names = [name for name in names if name] or ["me"]
     if in_p2p:
         names = ["me" if means_everybody(name) else name for name in names]
     if any(means_everybody(name) for name in names):
         return (), True
-    found = dict.fromkeys(_person(name, people, asker) for name in names)
-    if in_p2p and list(found) != [asker]:
+    person_ids = dict.fromkeys(_person(name, people, asker) for name in names)
+    if in_p2p and list(person_ids) != [asker]:
         raise ToolFailed(
             "In this private chat only the person themselves can be reminded. Nothing was set. "
             "Tell them to ask in a group where the other person is.",
             "only-yourself",
         )
-    if len(found) > MOST_PEOPLE:
+    if len(person_ids) > MOST_PEOPLE:
         raise ToolFailed(
             f"At most {MOST_PEOPLE} people can be named; use “us” for the chat.",
             "too-many-named",
             most=MOST_PEOPLE,
         )
-    return tuple(found), False
+    return tuple(person_ids), False
 
 
 def _person(name: str, people: Roster, asker: str) -> str:
@@ -116,10 +116,10 @@ def _person(name: str, people: Roster, asker: str) -> str:
         return asker
     if name in people.names():
         return name
-    named = [one for one in people.named(name) if not one.is_bot]
-    if len({one.open_id for one in named}) == 1:
-        return named[0].open_id
-    if named:
+    people_named = [one for one in people.named(name) if not one.is_bot]
+    if len({one.open_id for one in people_named}) == 1:
+        return people_named[0].open_id
+    if people_named:
         raise ToolFailed(
             f"Several people here are called {name!r}. Nothing was set. Ask the person to mention "
             "with @ the one they mean.",
@@ -140,37 +140,37 @@ def _known(people: Iterable[Person]) -> str:
 
 
 def _read(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
-    written = at.strip()
+    text = at.strip()
     try:
-        found = datetime.fromisoformat(written)
+        local_time = datetime.fromisoformat(text)
     except ValueError:
-        return _in_words(written, repeats, now)
-    if "T" not in written.upper() and ":" not in written:
+        return _in_words(text, repeats, now)
+    if "T" not in text.upper() and ":" not in text:
         raise ToolFailed(
-            f"{written[:40]!r} has no time of day. Nothing was set. Ask the person at what time.",
+            f"{text[:40]!r} has no time of day. Nothing was set. Ask the person at what time.",
             "no-time-of-day",
         )
-    if found.tzinfo is not None:
-        found = found.astimezone(_zone(now)).replace(tzinfo=None)
-    return found.replace(microsecond=0), repeats
+    if local_time.tzinfo is not None:
+        local_time = local_time.astimezone(_zone(now)).replace(tzinfo=None)
+    return local_time.replace(microsecond=0), repeats
 
 
-def _in_words(written: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
+def _in_words(text: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
     from bot.text.dates.moments import when  # for models that hand over words
 
-    said = when(written[:_LONGEST_WORDS], now)
-    if said.problem in _UNCLEAR:
-        unclear, kind = _UNCLEAR[said.problem]
-        raise ToolFailed(f"{written[:40]!r} {unclear}", kind)
+    moment_read = when(text[:_LONGEST_WORDS], now)
+    if moment_read.problem in _UNCLEAR:
+        unclear, kind = _UNCLEAR[moment_read.problem]
+        raise ToolFailed(f"{text[:40]!r} {unclear}", kind)
     try:
-        found = datetime.fromisoformat(said.at)
+        local_time = datetime.fromisoformat(moment_read.at)
     except ValueError as exc:
         raise ToolFailed(
-            f"{written[:40]!r} is no date and time that exists. Nothing was set. Ask the person "
+            f"{text[:40]!r} is no date and time that exists. Nothing was set. Ask the person "
             "which day and time they mean (“at” looks like 2026-11-23T15:00).",
             "no-such-time",
         ) from exc
-    return found, repeats if said.repeats == "once" else said.repeats
+    return local_time, repeats if moment_read.repeats == "once" else moment_read.repeats
 
 
 def _zone(now: datetime) -> ZoneInfo:

@@ -77,9 +77,9 @@ async def set_reminder(
     try:
         timer = await _timers(deps).set(context, deps.prompt.turn_id, plan)
     except TooMany as exc:
-        counted, kind, most = _TOO_MANY[exc.whose]
+        limit, kind, most = _TOO_MANY[exc.whose]
         raise ToolFailed(
-            f"{counted.format(most=most)} already, as many as may be. Nothing was set. One has to "
+            f"{limit.format(most=most)} already, as many as may be. Nothing was set. One has to "
             "be cancelled first.",
             kind,
             most=most,
@@ -138,11 +138,11 @@ async def change_reminder(
             in_p2p=deps.context.chat_type == "p2p",
         )
         plan = replace(plan, for_people=people, for_all=for_all)
-    changed = await _timers(deps).change(deps.context, timer.id, plan, deps.prompt.turn_id)
-    if changed is None:
+    changed_timer = await _timers(deps).change(deps.context, timer.id, plan, deps.prompt.turn_id)
+    if changed_timer is None:
         raise _no_such(reminder_id)
     names = deps.prompt.people.names()
-    return outcomes.changed(changed, names, now, skipped_remark(local, now))
+    return outcomes.changed(changed_timer, names, now, skipped_remark(local, now))
 
 
 async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:

@@ -19,9 +19,9 @@ async def is_gone(
     news says that the bot is back. Raises `StoreError`."""
     if not isinstance(refusal, FeishuError) or refusal.code not in OUT_OF_CHAT:
         return False
-    gone = await ChatStore(services.rpc).leave(
+    has_left = await ChatStore(services.rpc).leave(
         context.tenant_key, context.chat_id, at_ms=int(services.clock() * 1000)
     )
-    if gone:
+    if has_left:
         log.info("chat.gone", chat_id=context.chat_id, code=refusal.code)
-    return gone
+    return has_left

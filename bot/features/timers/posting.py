@@ -28,15 +28,15 @@ async def post(
     services: Services,
     firing: Firing,
     target: Target,
-    written: Callable[[str], Awaitable[list[str]]],
+    write: Callable[[str], Awaitable[list[str]]],
 ) -> str:
-    """Shows what `written` gives for the turn's id, and returns what came of it. Where it gives
+    """Shows what `write` gives for the turn's id, and returns what came of it. Where it gives
     nothing, what it is made of was taken back."""
     due = firing.due
     timer, origin = due.timer, due.origin()
     names = services.people.of(timer.context.tenant_key)
     await names.look_up([*timer.plan.for_people, timer.context.actor_id])
-    opened = await services.store.open_turn(
+    open_turn = await services.store.open_turn(
         timer.context,
         turn_id=origin.turn_id,
         content=texts.as_asked(timer),
@@ -44,17 +44,17 @@ async def post(
         history_limit=1,
         origin=origin,
     )
-    turn_id, reply = opened.turn_id or origin.turn_id, opened.reply
-    if opened.state == "open":
-        cards = await written(turn_id)
+    turn_id, reply = open_turn.turn_id or origin.turn_id, open_turn.reply
+    if open_turn.state == "open":
+        cards = await write(turn_id)
         if not cards:
             await leave_unsent(services, timer.context, turn_id, "taken back")
             return "taken_back"
         _, reply = await services.store.record_reply(timer.context, turn_id=turn_id, cards=cards)
-    if opened.state in _OVER:
-        return _OVER[opened.state]
+    if open_turn.state in _OVER:
+        return _OVER[open_turn.state]
     since_ms = firing.lease.job.maybe_sent_ms
-    if opened.state == "pending" and firing.lease.job.attempt == 1:
+    if open_turn.state == "pending" and firing.lease.job.attempt == 1:
         since_ms = timer.plan.due_ms  # an earlier job stored it and was lost
     out = _outgoing(services, firing, turn_id, reply, target, since_ms)
     return await _send(services, firing, out)

@@ -31,7 +31,7 @@ def card(
     now: datetime,
     mentions_all: bool = False,
     late_since: datetime | None = None,
-    missed: int = 0,
+    missed_count: int = 0,
 ) -> str:
     """The markdown of the card. In a group it addresses those it is for; `author` is named to those
     who did not set it themselves. Times are in the zone of `now`."""
@@ -45,7 +45,9 @@ def card(
     lines = [" ".join([*tags, text])]
     if late_since:
         due = spoken.moment(late_since.astimezone(now.tzinfo), tongue, now=now)
-        lines.append(say("late-and-missed" if missed else "late", tongue, when=due, n=missed))
+        lines.append(
+            say("late-and-missed" if missed_count else "late", tongue, when=due, n=missed_count)
+        )
     return "\n\n".join(lines)
 
 

@@ -52,10 +52,10 @@ async def answer_unasked(services: Services, firing: Firing) -> str:
     if may == "no":
         return "not_wanted"
     try:
-        asked = await asked_now(services, timer)
-        if asked is None:
+        question = await asked_now(services, timer)
+        if question is None:
             return "taken_up"
-        if may == "free" and (reason := await _silent_because(services, due, asked)):
+        if may == "free" and (reason := await _silent_because(services, due, question)):
             return reason
     except FeishuFailure as exc:
         if may == "claimed":
@@ -63,11 +63,11 @@ async def answer_unasked(services: Services, firing: Firing) -> str:
         return await _not_told(services, timer, exc)
     if await _may(services, timer, claim=True) != "claimed":
         return "not_wanted"
-    request = _request(services, timer, asked)
-    heard = _heard(services, request)
+    request = _request(services, timer, question)
+    hearing = _heard(services, request)
     try:
         await firing.handle_request(
-            services, request, due.now_ms, answering=_answered, lease=firing.lease, heard=heard
+            services, request, due.now_ms, answering=_answered, lease=firing.lease, heard=hearing
         )
     except NothingToSay:
         await leave_unsent(services, timer.context, timer.turn_id, "nothing to say")
@@ -76,10 +76,10 @@ async def answer_unasked(services: Services, firing: Firing) -> str:
     return "sent"
 
 
-async def stop_unasked(services: Services, pressed: PressTurn) -> Reply:
+async def stop_unasked(services: Services, press_turn: PressTurn) -> Reply:
     """Any member of the group stops what the bot says there unasked."""
-    await ProactiveStore(services.rpc).stop(pressed.context)
-    return Reply(say("stopped", pressed.language))
+    await ProactiveStore(services.rpc).stop(press_turn.context)
+    return Reply(say("stopped", press_turn.language))
 
 
 async def _may(services: Services, timer: Timer, *, claim: bool) -> May:
@@ -93,7 +93,7 @@ async def _may(services: Services, timer: Timer, *, claim: bool) -> May:
     )
 
 
-async def _silent_because(services: Services, due: DueTimer, asked: RawMessage) -> str:
+async def _silent_because(services: Services, due: DueTimer, question: RawMessage) -> str:
     """Why nothing is said; "" where there is something to say. Raises `FeishuFailure`."""
     timer, settings = due.timer, services.settings
     now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
@@ -103,13 +103,15 @@ async def _silent_because(services: Services, due: DueTimer, asked: RawMessage) 
         return "quiet_hours"
     if due.now_ms - timer.plan.due_ms > LATE_S * 1000:
         return "late"
-    around = await look_around(services, timer, asked)
+    around = await look_around(services, timer, question)
     if around.taken_up:
         return "taken_up"
     if not is_open_question(timer.plan.content, around.names):
         return "addressed"
-    found = await ProactiveStore(services.rpc).said_about(timer.context, itself(timer.plan.content))
-    return "" if is_told(found) else "unknown"
+    statements = await ProactiveStore(services.rpc).said_about(
+        timer.context, itself(timer.plan.content)
+    )
+    return "" if is_told(statements) else "unknown"
 
 
 async def _not_told(services: Services, timer: Timer, exc: FeishuFailure) -> str:
@@ -122,7 +124,7 @@ async def _not_told(services: Services, timer: Timer, exc: FeishuFailure) -> str
     return "taken_up"
 
 
-def _request(services: Services, timer: Timer, asked: RawMessage) -> TurnRequest:
+def _request(services: Services, timer: Timer, question: RawMessage) -> TurnRequest:
     """The question as it was heard, where it stands now."""
     context = timer.context
     return TurnRequest(
@@ -133,11 +135,11 @@ def _request(services: Services, timer: Timer, asked: RawMessage) -> TurnRequest
         chat_id=context.chat_id,
         chat_type="group",
         text=timer.plan.content,
-        create_time_ms=asked.create_time_ms,
-        root_id=asked.root_id,
-        thread_id=asked.thread_id,
-        threaded=context.root_id == asked.root_id,
-        written=Written(timer.turn_id, "text", asked.parent_id, template=timer.plan.content),
+        create_time_ms=question.create_time_ms,
+        root_id=question.root_id,
+        thread_id=question.thread_id,
+        threaded=context.root_id == question.root_id,
+        written=Written(timer.turn_id, "text", question.parent_id, template=timer.plan.content),
     )
 
 
@@ -153,24 +155,24 @@ def _heard(services: Services, request: TurnRequest) -> Heard:
     return Heard(message, Decision(True, Reason.PROACTIVE, "heuristic"))
 
 
-async def _answered(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+async def _answered(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
     """The model's answer below a line that says that nobody asked. Raises `NothingToSay`."""
-    reply = await answer_question(services, turn, opened)
-    known = reply.foot is not None and reply.foot.recalled
-    if not known or NO_ANSWER in reply.text or reply.means.kind == "apologised":
+    reply = await answer_question(services, turn, open_turn)
+    has_sources = reply.foot is not None and reply.foot.recalled
+    if not has_sources or NO_ANSWER in reply.text or reply.means.kind == "apologised":
         raise NothingToSay
-    spoken = language(services, turn, opened)
-    words = say("stop-this", spoken)
+    reply_language = language(services, turn, open_turn)
+    words = say("stop-this", reply_language)
     stop = NewButton(
         words,
         "follow_up",
-        {"text": words, "tool": STOP_PRESS, "language": spoken},
+        {"text": words, "tool": STOP_PRESS, "language": reply_language},
         "group",
         FOLLOW_UP_LIVES_S,
     )
     return replace(
         reply,
-        text=f"{say('nobody-answered', spoken)}\n\n{reply.text}",
+        text=f"{say('nobody-answered', reply_language)}\n\n{reply.text}",
         buttons=(stop,),
         auto_mention=None,
         files=(),

@@ -30,36 +30,38 @@ UNSEEN = Around(taken_up=True)
 
 async def asked_now(services: Services, timer: Timer) -> RawMessage | None:
     """The question as it stands; None: it is gone. Raises `FeishuFailure`."""
-    found = await services.feishu.get_message(timer.turn_id)
-    return found[0] if found and not found[0].deleted else None
+    messages = await services.feishu.get_message(timer.turn_id)
+    return messages[0] if messages and not messages[0].deleted else None
 
 
-async def look_around(services: Services, timer: Timer, asked: RawMessage) -> Around:
+async def look_around(services: Services, timer: Timer, question: RawMessage) -> Around:
     """In a thread its messages count, and whatever is said after the question takes it up. In the
     main chat those of its topic, and those of a thread under it. In a group of topics each is a
     thread. Raises `FeishuFailure`."""
-    thread = await _thread(services, asked) if asked.thread_id else []
-    main = [] if asked.root_id else await _chat(services, timer)
+    thread = await _thread(services, question) if question.thread_id else []
+    main = [] if question.root_id else await _chat(services, timer)
     if thread is None or main is None:
         return UNSEEN
-    if asked.thread_id and all(raw.thread_id for raw in main):
+    if question.thread_id and all(raw.thread_id for raw in main):
         main = []
     in_thread, in_main = (
         await _records(services, timer, thread),
         await _records(services, timer, main),
     )
-    taken_up = bool(thread) and is_gone_on(in_thread, asked.message_id)
-    taken_up = taken_up or (bool(main) and is_taken_up(in_main, asked.message_id))
-    others = (one.author for one in (*in_thread, *in_main) if one.author_id != asked.sender_id)
+    taken_up = bool(thread) and is_gone_on(in_thread, question.message_id)
+    taken_up = taken_up or (bool(main) and is_taken_up(in_main, question.message_id))
+    others = (one.author for one in (*in_thread, *in_main) if one.author_id != question.sender_id)
     return Around(taken_up or not (thread or main), frozenset(others))
 
 
-async def _thread(services: Services, asked: RawMessage) -> list[RawMessage] | None:
+async def _thread(services: Services, question: RawMessage) -> list[RawMessage] | None:
     """The thread's newest messages, oldest first; None where they do not reach back so far."""
-    found = await services.feishu.list_messages(
-        "thread", asked.thread_id, descending=True, max_items=_MOST
+    messages = await services.feishu.list_messages(
+        "thread", question.thread_id, descending=True, max_items=_MOST
     )
-    return found[::-1] if any(raw.message_id == asked.message_id for raw in found) else None
+    return (
+        messages[::-1] if any(raw.message_id == question.message_id for raw in messages) else None
+    )
 
 
 async def _chat(services: Services, timer: Timer) -> list[RawMessage] | None:
@@ -82,11 +84,11 @@ async def _chat(services: Services, timer: Timer) -> list[RawMessage] | None:
 
 
 async def _records(
-    services: Services, timer: Timer, said: Iterable[RawMessage]
+    services: Services, timer: Timer, raw_messages: Iterable[RawMessage]
 ) -> tuple[MessageRecord, ...]:
     bot = await services.own_person.look_up()
     names = services.people.of(timer.context.tenant_key)
-    here = [raw for raw in said if not raw.deleted]
+    here = [raw for raw in raw_messages if not raw.deleted]
     await names.look_up({raw.sender_id for raw in here if raw.sender_type == "user"})
     app_id = services.settings.feishu_app_id
     return tuple(record_of_list(names, app_id, raw, bot) for raw in here)

@@ -33,8 +33,10 @@ async def welcome(services: Services, news: ChatNews, lease: Lease) -> None:
     """Says the first words that the chat is owed, if any. Raises what is worth another attempt."""
     chats = ChatStore(services.rpc)
     chat_type: ChatType = "p2p" if news.what == "opened" else "group"
-    owed = await chats.begin_welcome(news.tenant_key, news.chat_id, chat_type, at_ms=news.at_ms)
-    if owed is None:
+    owed_since_ms = await chats.begin_welcome(
+        news.tenant_key, news.chat_id, chat_type, at_ms=news.at_ms
+    )
+    if owed_since_ms is None:
         return
     outcome = "sent"
     if doubt_of(services, lease.job.maybe_sent_ms).is_old:
@@ -47,7 +49,7 @@ async def welcome(services: Services, news: ChatNews, lease: Lease) -> None:
                 Target("", news.chat_id, in_thread=False),
                 text,
                 key=f"welcome:{news.chat_id}",
-                number=owed,
+                number=owed_since_ms,
                 lease=lease,
             )
         except Undeliverable as exc:
@@ -56,7 +58,7 @@ async def welcome(services: Services, news: ChatNews, lease: Lease) -> None:
             if exc.action.may_pass:
                 raise
             outcome = f"refused: feishu {exc.code}"
-    await chats.end_welcome(news.chat_id, owed)
+    await chats.end_welcome(news.chat_id, owed_since_ms)
     lease.unsure = False
     log.info("welcome", chat_id=news.chat_id, chat_type=chat_type, outcome=outcome)
 
@@ -64,11 +66,11 @@ async def welcome(services: Services, news: ChatNews, lease: Lease) -> None:
 async def _text(services: Services, news: ChatNews, chat_type: ChatType) -> str:
     settings = services.settings
     params = {"p_chat_id": news.chat_id, "p_tenant_key": news.tenant_key}
-    found = await services.rpc.call("get_chat_rules", params, None)
+    rules = await services.rpc.call("get_chat_rules", params, None)
     bot = await services.own_person.look_up()
-    here = set_up(settings, chat_type, found, hears=await hears_all(services, chat_type))
+    here = set_up(settings, chat_type, rules, hears=await hears_all(services, chat_type))
     lark = "larksuite" in settings.domain
     return "\n\n---\n\n".join(
         welcome_text(markup.card_markdown(bot.name), here, language)
-        for language in languages_of(rules_of(found, settings).language, news.name, lark=lark)
+        for language in languages_of(rules_of(rules, settings).language, news.name, lark=lark)
     )

@@ -58,7 +58,7 @@ def encode(frame: Frame) -> bytes:
 def decode(raw: bytes) -> Frame:
     """The frame in `raw`; fields unknown here are skipped. Raises `MalformedFrame`."""
     numbers: dict[int, int] = {}
-    sized: dict[int, bytes] = {}
+    fields_by_number: dict[int, bytes] = {}
     headers: list[tuple[str, str]] = []
     for number, value in _fields(raw):
         if isinstance(value, int):
@@ -66,7 +66,7 @@ def decode(raw: bytes) -> Frame:
         elif number == 5:
             headers.append(_header(value))
         else:
-            sized[number] = value
+            fields_by_number[number] = value
     if missing := {1, 2, 3, 4} - numbers.keys():
         raise MalformedFrame(f"field {min(missing)} is missing")
     return Frame(
@@ -75,18 +75,18 @@ def decode(raw: bytes) -> Frame:
         seq_id=numbers[1],
         log_id=numbers[2],
         headers=tuple(headers),
-        payload_encoding=_optional(sized.get(6)),
-        payload_type=_optional(sized.get(7)),
-        payload=sized.get(8),
-        log_id_new=_optional(sized.get(9)),
+        payload_encoding=_optional(fields_by_number.get(6)),
+        payload_type=_optional(fields_by_number.get(7)),
+        payload=fields_by_number.get(8),
+        log_id_new=_optional(fields_by_number.get(9)),
     )
 
 
 def _header(raw: bytes) -> tuple[str, str]:
-    found = {number: value for number, value in _fields(raw) if isinstance(value, bytes)}
-    if not {1, 2} <= found.keys():
+    values = {number: value for number, value in _fields(raw) if isinstance(value, bytes)}
+    if not {1, 2} <= values.keys():
         raise MalformedFrame("a header lacks its key or value")
-    return _text(found[1]), _text(found[2])
+    return _text(values[1]), _text(values[2])
 
 
 def _fields(raw: bytes) -> Iterator[tuple[int, int | bytes]]:

@@ -85,12 +85,12 @@ class LongConnection:
     async def run(self) -> None:
         """Until it is cancelled; whatever ends a connection is logged, and another one made."""
         executor = ThreadPoolExecutor(_THREADS, "long-connection")
-        failed = 0
+        failures = 0
         try:
             while True:
-                failed = 0 if await self._attempt(executor) else failed + 1
-                delay = reconnect_delay(self._pace, failed, self._chance())
-                log.info("long_connection.again", in_s=round(delay, 1), failed=failed)
+                failures = 0 if await self._attempt(executor) else failures + 1
+                delay = reconnect_delay(self._pace, failures, self._chance())
+                log.info("long_connection.again", in_s=round(delay, 1), failed=failures)
                 await self._pause(delay)
         finally:
             self._failure = "it is stopped"
@@ -98,20 +98,20 @@ class LongConnection:
 
     async def _attempt(self, executor: ThreadPoolExecutor) -> bool:
         """Connects, and serves as long as it lasts. Whether it had been connected."""
-        connected = False
+        is_connected = False
         try:
             async with self._opened(executor) as connection:
-                connected, self._failure = True, ""
+                is_connected, self._failure = True, ""
                 await connection.serve()
         except FeishuFailure as exc:
             self._failure = exc.reason if isinstance(exc, Unreachable) else str(exc)
-            ended = "long_connection.lost" if connected else "long_connection.failed"
-            log.warning(ended, reason=self._failure)
+            event_name = "long_connection.lost" if is_connected else "long_connection.failed"
+            log.warning(event_name, reason=self._failure)
         except Exception as exc:  # noqa: BLE001 - its text may hold the ticket: frames only
             self._failure = type(exc).__name__
             stack = "".join(traceback.format_tb(exc.__traceback__))
             log.error("long_connection.failed", error=type(exc).__name__, stack=stack)
-        return connected
+        return is_connected
 
     @asynccontextmanager
     async def _opened(self, executor: ThreadPoolExecutor) -> AsyncIterator[OpenConnection]:
@@ -132,9 +132,9 @@ class LongConnection:
         if failure := classify(answer.status, answer.headers, answer.body):
             raise failure
         data = json.loads(answer.body).get("data")
-        found: dict[str, Any] = data if isinstance(data, dict) else {}
-        self._pace = self._pace.wished(found.get("ClientConfig"))
-        return address_of(found.get("URL"))
+        fields: dict[str, Any] = data if isinstance(data, dict) else {}
+        self._pace = self._pace.wished(fields.get("ClientConfig"))
+        return address_of(fields.get("URL"))
 
 
 def address_of(url: object) -> GatewayAddress:
@@ -152,16 +152,16 @@ def address_of(url: object) -> GatewayAddress:
     return GatewayAddress(parts.geturl(), service, query.get("device_id", [""])[0])
 
 
-def reconnect_delay(pace: ConnectionTimes, failed: int, chance: float) -> float:
+def reconnect_delay(pace: ConnectionTimes, failures: int, chance: float) -> float:
     """Seconds until the next attempt. `chance` is in [0, 1).
 
-    After a connection that was lost (`failed` is 0) as much at random as Feishu wishes, so that not
-    all clients come back at once; after `failed` attempts in a row twice as long each time, up to
-    the interval that Feishu wishes.
+    After a connection that was lost (`failures` is 0) as much at random as Feishu wishes, so that
+    not all clients come back at once; after `failures` attempts in a row twice as long each time,
+    up to the interval that Feishu wishes.
     """
-    if failed == 0:
+    if failures == 0:
         return max(_FLOOR_S, pace.jitter_s * chance)
-    longest = min(pace.interval_s, _FLOOR_S * 2.0 ** min(failed, 10))
+    longest = min(pace.interval_s, _FLOOR_S * 2.0 ** min(failures, 10))
     return max(_FLOOR_S, longest * (1 + chance) / 2)
 
 
@@ -188,9 +188,9 @@ async def _socket(address: GatewayAddress) -> ClientConnection:
         raise Unreachable(type(exc).__name__) from exc
 
 
-def _refusal(refused: InvalidStatus) -> FeishuFailure:
+def _refusal(error: InvalidStatus) -> FeishuFailure:
     """Why the handshake failed stands in headers of its answer (source: lark-oapi)."""
-    status, headers = refused.response.status_code, refused.response.headers
+    status, headers = error.response.status_code, error.response.headers
     code = headers.get("handshake-autherrcode") or headers.get("handshake-status") or ""
     if not code.isdecimal():
         return Unreachable(f"HTTP {status} instead of a websocket")

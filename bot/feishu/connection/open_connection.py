@@ -74,11 +74,11 @@ class ConnectionTimes:
 
         ReconnectCount is not followed: a bot that gives up is deaf until somebody notices.
         """
-        found = config if isinstance(config, dict) else {}
+        settings = config if isinstance(config, dict) else {}
         return ConnectionTimes(
-            ping_s=_bounded(found.get("PingInterval"), 1, 600, self.ping_s),
-            interval_s=_bounded(found.get("ReconnectInterval"), 1, 600, self.interval_s),
-            jitter_s=_bounded(found.get("ReconnectNonce"), 0, 120, self.jitter_s),
+            ping_s=_bounded(settings.get("PingInterval"), 1, 600, self.ping_s),
+            interval_s=_bounded(settings.get("ReconnectInterval"), 1, 600, self.interval_s),
+            jitter_s=_bounded(settings.get("ReconnectNonce"), 0, 120, self.jitter_s),
         )
 
 
@@ -157,10 +157,10 @@ class OpenConnection:
 
     async def _answer(self, frame: Frame, message: bytes) -> None:
         """Acknowledges with the frame itself, its payload replaced, as lark-oapi does."""
-        started = time.perf_counter()
+        start_s = time.perf_counter()
         try:
             ack = await self._handled(message)
-            spent_ms = str(int((time.perf_counter() - started) * 1000))
+            spent_ms = str(int((time.perf_counter() - start_s) * 1000))
             headers = (*frame.headers, ("biz_rt", spent_ms))
             await self._send(replace(frame, headers=headers, payload=ack.payload()))
         except ConnectionLost:

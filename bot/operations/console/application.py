@@ -157,14 +157,14 @@ def _guard(app: Flask, desk: Desk) -> None:
     app.after_request(protect)
 
 
-def _has_token(expected: str) -> bool:
-    given = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
-    return hmac.compare_digest(given.encode(), expected.encode())
+def _has_token(session_token: str) -> bool:
+    request_token = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
+    return hmac.compare_digest(request_token.encode(), session_token.encode())
 
 
 def _plain(reason: Sentence, status: int) -> Answer:
-    said = f"{reason.en}\n{reason.zh}\n"
-    return Response(said, status=status, content_type="text/plain; charset=utf-8")
+    body = f"{reason.en}\n{reason.zh}\n"
+    return Response(body, status=status, content_type="text/plain; charset=utf-8")
 
 
 def _signed_out() -> Answer:
@@ -178,14 +178,14 @@ def _sign_in(app: Flask, desk: Desk) -> None:
     def enter() -> Answer:
         if request.method == "HEAD":
             abort(405)  # who only looks where a link leads does not use it up
-        entered = desk.sessions.enter(request.args.get("key", ""))
-        if entered is None or entered[0] not in desk.settings.admins:
+        session = desk.sessions.enter(request.args.get("key", ""))
+        if session is None or session[0] not in desk.settings.admins:
             return make_response(draw("signed_out.html", used=True), 401)
-        log.info("console.signed_in", admin=entered[0])
+        log.info("console.signed_in", admin=session[0])
         answer = redirect("/console/", 303)
         answer.set_cookie(
             COOKIE,
-            entered[1],
+            session[1],
             max_age=LONGEST_S,
             path="/console",
             secure=request.is_secure,
@@ -210,9 +210,9 @@ def _sign_in(app: Flask, desk: Desk) -> None:
 def _preferences(app: Flask) -> None:
     def prefer() -> Answer:
         answer = redirect(_own_page(request.form.get("page", "")), 303)
-        for name, allowed in (("lang", _LANGUAGES), ("theme", _THEMES)):
+        for name, allowed_values in (("lang", _LANGUAGES), ("theme", _THEMES)):
             value = request.form.get(name)
-            if value and value in allowed:
+            if value and value in allowed_values:
                 answer.set_cookie(
                     f"console_{name}",
                     value,

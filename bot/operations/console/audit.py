@@ -22,8 +22,8 @@ def add(app: Flask, desk: Desk) -> None:
         with desk.reader.view() as view:
             rows = view.rows(_LOOKS, {"before": before, "limit": _PAGE + 1})
             people = [row["actor_id"] or row["about"] for row in rows]
-            named = names(view, people, [chat_of(row["place"]) for row in rows])
+            labels = names(view, people, [chat_of(row["place"]) for row in rows])
         more = rows[_PAGE - 1]["id"] if len(rows) > _PAGE else None
-        return draw("audit.html", rows=rows[:_PAGE], names=named, chat_of=chat_of, more=more)
+        return draw("audit.html", rows=rows[:_PAGE], names=labels, chat_of=chat_of, more=more)
 
     app.add_url_rule("/console/audit", "audit", show)

@@ -36,8 +36,8 @@ class View:
             return list(cursor.fetchall())
 
     def row(self, query: str, parameters: Mapping[str, object] | None = None) -> Row | None:
-        found = self.rows(query, parameters)
-        return found[0] if found else None
+        all_rows = self.rows(query, parameters)
+        return all_rows[0] if all_rows else None
 
 
 class ConsoleDatabase:
@@ -86,14 +86,14 @@ class DisplayNames:
 
     def chat(self, chat_id: str | None) -> tuple[str, str]:
         """Name and kind of a chat: a p2p chat is called after its person."""
-        found = self._chats.get(chat_id or "")
-        if found is None:
+        chat_row = self._chats.get(chat_id or "")
+        if chat_row is None:
             return "", ""
         if in_document(chat_id or ""):
             return "", "document"
-        if found["chat_type"] == "p2p":
-            return self.person(found["person"]), "p2p"
-        return found["name"], "group"
+        if chat_row["chat_type"] == "p2p":
+            return self.person(chat_row["person"]), "p2p"
+        return chat_row["name"], "group"
 
 
 _PEOPLE = """
@@ -115,11 +115,13 @@ def names(
     view: View, people: Sequence[str | None], chats: Sequence[str | None] = ()
 ) -> DisplayNames:
     """The names of these people and chats, and of the people of p2p chats."""
-    found = view.rows(_CHATS, {"ids": sorted({one for one in chats if one})})
-    of_chats = {row["chat_id"]: row for row in found}
-    wanted = {one for one in people if one} | {row["person"] for row in found if row["person"]}
-    named = view.rows(_PEOPLE, {"ids": sorted(wanted)})
-    return DisplayNames({row["open_id"]: row["name"] for row in named}, of_chats)
+    chat_rows = view.rows(_CHATS, {"ids": sorted({one for one in chats if one})})
+    of_chats = {row["chat_id"]: row for row in chat_rows}
+    person_ids = {one for one in people if one} | {
+        row["person"] for row in chat_rows if row["person"]
+    }
+    people_rows = view.rows(_PEOPLE, {"ids": sorted(person_ids)})
+    return DisplayNames({row["open_id"]: row["name"] for row in people_rows}, of_chats)
 
 
 def moment_given(text: str | None) -> str | None:

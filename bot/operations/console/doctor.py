@@ -39,12 +39,12 @@ def add(app: Flask, desk: Desk) -> None:
         return draw("setup.html")
 
     def checks() -> str:
-        found = examination.latest()
-        wrong = findings(found)
-        others = [check for check in found if check not in wrong]
-        shown = without_repetition([*wrong, *others])
-        return draw("setup_checks.html", checks=shown, verdict=verdict(found),
-                    good=not any(check.state == "fail" for check in found))  # fmt: skip
+        latest_checks = examination.latest()
+        wrong = findings(latest_checks)
+        others = [check for check in latest_checks if check not in wrong]
+        checks_shown = without_repetition([*wrong, *others])
+        return draw("setup_checks.html", checks=checks_shown, verdict=verdict(latest_checks),
+                    good=not any(check.state == "fail" for check in latest_checks))  # fmt: skip
 
     def again() -> Response:
         examination.latest(probe=True)

@@ -36,26 +36,26 @@ _VERDICTS = {"helped": True, "did_not_help": False}
 
 def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
-        wanted = {
+        filters = {
             name: request.args.get(name, "").strip()[:100] for name in ("person", "chat", "verdict")
         }
-        asked = {
-            **wanted,
-            "helpful": _VERDICTS.get(wanted["verdict"]),
+        query_params = {
+            **filters,
+            "helpful": _VERDICTS.get(filters["verdict"]),
             "before": moment_given(request.args.get("before")),
             "limit": _PAGE + 1,
         }
         with desk.reader.view() as view:
-            rows = view.rows(_BY_ANSWER, asked)
-            counts = view.row(_COUNTS, asked)
+            rows = view.rows(_BY_ANSWER, query_params)
+            counts = view.row(_COUNTS, query_params)
             people = [voice["by"] for row in rows for voice in row["voices"]]
-            named = names(
+            labels = names(
                 view,
                 [*people, *(row["asker_id"] for row in rows)],
                 [row["chat_id"] for row in rows],
             )
         more = rows[_PAGE - 1]["at"] if len(rows) > _PAGE else None
-        return draw("feedback.html", rows=rows[:_PAGE], counts=counts, names=named, wanted=wanted,
+        return draw("feedback.html", rows=rows[:_PAGE], counts=counts, names=labels, wanted=filters,
                     verdicts=tuple(_VERDICTS), more=more)  # fmt: skip
 
     app.add_url_rule("/console/feedback", "feedback", show)

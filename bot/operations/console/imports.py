@@ -43,21 +43,24 @@ def add(app: Flask, desk: Desk) -> None:
         every = with_memory(desk, lambda rpc: ImportStore(rpc).every())
         with desk.reader.view() as view:
             people = [one.started_by for one in every]
-            named = names(view, people, [one.chat_id for one in every])
+            labels = names(view, people, [one.chat_id for one in every])
         now, page_s = datetime.now(desk.settings.zone), seconds_a_page(desk.settings)
         rows = [_row(one, now, page_s) for one in every]
-        done = request.args.get("done", "")
+        done_action = request.args.get("done", "")
         return draw(
-            "imports.html", rows=rows, names=named, done=f"import_{done}" if done in _DONE else ""
+            "imports.html",
+            rows=rows,
+            names=labels,
+            done=f"import_{done_action}" if done_action in _DONE else "",
         )
 
     def act(number: int, name: str) -> Response:
         if name not in _ACTS:
             abort(404)
-        found = with_memory(desk, lambda rpc: _act(rpc, number, name))
-        if found is None:
+        chat_import = with_memory(desk, lambda rpc: _act(rpc, number, name))
+        if chat_import is None:
             return back_to("imports", "import_gone")
-        desk.reader.note(admin(), f"{name} import", f"feishu:{found.chat_id}:")
+        desk.reader.note(admin(), f"{name} import", f"feishu:{chat_import.chat_id}:")
         return back_to("imports", _SAYS[name])
 
     app.add_url_rule("/console/imports", "imports", show)
@@ -67,20 +70,20 @@ def add(app: Flask, desk: Desk) -> None:
 async def _act(rpc: Rpc, number: int, name: str) -> HistoryImport | None:
     """What is to be done next about it, a worker finds within a minute."""
     store = ImportStore(rpc)
-    found = await store.get(number)
-    return await _ACTS[name](store, found.chat) if found else None
+    chat_import = await store.get(number)
+    return await _ACTS[name](store, chat_import.chat) if chat_import else None
 
 
-def _row(found: HistoryImport, now: datetime, page_s: float) -> Row:
-    share = share_read(found)
+def _row(chat_import: HistoryImport, now: datetime, page_s: float) -> Row:
+    share = share_read(chat_import)
     return Row(
-        found,
-        _at(found.since_ms),
-        _at(found.started_ms),
-        _at(found.finished_ms),
+        chat_import,
+        _at(chat_import.since_ms),
+        _at(chat_import.started_ms),
+        _at(chat_import.finished_ms),
         None if share is None else int(share * 100),
-        expected_end(found, now, page_s),
-        _acts(found),
+        expected_end(chat_import, now, page_s),
+        _acts(chat_import),
     )
 
 
@@ -88,8 +91,8 @@ def _at(ms: int | None) -> datetime | None:
     return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
 
 
-def _acts(found: HistoryImport) -> tuple[str, ...]:
-    match found.state:
+def _acts(chat_import: HistoryImport) -> tuple[str, ...]:
+    match chat_import.state:
         case "running":
             return ("pause", "remove")
         case "paused" | "failed":

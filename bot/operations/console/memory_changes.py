@@ -148,7 +148,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)  # NaN and Infinity are no JSON
 
 
-def _back(done: str) -> Response:
+def _back(done_action: str) -> Response:
     fields = {name: request.form.get(name, "")[:100] for name in ("of", "words", "only")}
     fields["kind"] = fields.pop("only")
-    return redirect(f"/console/memory?{urlencode({**fields, 'done': done})}", 303)
+    return redirect(f"/console/memory?{urlencode({**fields, 'done': done_action})}", 303)

@@ -63,19 +63,19 @@ order by p.at desc, p.kind, p.id, p.key
 
 def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
-        wanted = {name: _asked(name) for name in ("person", "words", "kind")}
-        if wanted["kind"] not in _KINDS:
-            wanted["kind"] = ""
+        filters = {name: _asked(name) for name in ("person", "words", "kind")}
+        if filters["kind"] not in _KINDS:
+            filters["kind"] = ""
         after = min(max(request.args.get("after", 0, type=int), 0), 10**6)
         with desk.reader.view() as view:
-            meant = _meant(view, _asked("of"), wanted["person"])
-        of = meant[0]["open_id"] if len(meant) == 1 else ""
+            matches = _meant(view, _asked("of"), filters["person"])
+        of = matches[0]["open_id"] if len(matches) == 1 else ""
         rows: list[Row] = []
-        named = DisplayNames({}, {})
-        looks = bool(of or ((wanted["words"] or wanted["kind"]) and not wanted["person"]))
+        labels = DisplayNames({}, {})
+        looks = bool(of or ((filters["words"] or filters["kind"]) and not filters["person"]))
         if looks:
-            rows, named = _found(desk, of, wanted, after)
-        return draw("memory.html", wanted=wanted, meant=meant, of=of, looks=looks, names=named,
+            rows, labels = _found(desk, of, filters, after)
+        return draw("memory.html", wanted=filters, meant=matches, of=of, looks=looks, names=labels,
                     rows=rows[:_PAGE], more=after + _PAGE if len(rows) > _PAGE else None,
                     done=memory_changes.done(request.args.get("done", "")), kinds=_KINDS,
                     narrowed=desk.settings.sharing == "person")  # fmt: skip
@@ -89,13 +89,13 @@ def _asked(name: str) -> str:
 
 
 def _found(
-    desk: Desk, of: str, wanted: dict[str, str], after: int
+    desk: Desk, of: str, filters: dict[str, str], after: int
 ) -> tuple[list[Row], DisplayNames]:
     """A page of items, one more if there are more; the look is kept."""
-    action = "search memory" if wanted["words"] else "read memory"
-    asked: dict[str, Any] = {"of": of, "words": wanted["words"], "kind": wanted["kind"]}
+    action = "search memory" if filters["words"] else "read memory"
+    query_params: dict[str, Any] = {"of": of, "words": filters["words"], "kind": filters["kind"]}
     with desk.reader.looking(admin(), action, of) as view:
-        rows = view.rows(_ITEMS, {**asked, "after": after, "limit": _PAGE + 1})
+        rows = view.rows(_ITEMS, {**query_params, "after": after, "limit": _PAGE + 1})
         return rows, _names(view, rows)
 
 

@@ -41,16 +41,16 @@ def refusal(
     if headers.get("Origin", f"{scheme}://{host}").lower() != f"{scheme}://{host}":
         return CATALOGUE.both("other_page")
     # a link to a page may stand anywhere; the cookie does not come along with it
-    opened = method == "GET" and headers.get("Sec-Fetch-Mode") == "navigate"
-    if headers.get("Sec-Fetch-Site", "") not in _OWN_SITE and not opened:
+    is_navigation = method == "GET" and headers.get("Sec-Fetch-Mode") == "navigate"
+    if headers.get("Sec-Fetch-Site", "") not in _OWN_SITE and not is_navigation:
         return CATALOGUE.both("other_page")
     return None
 
 
 def _is_near(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
     try:
-        found = ipaddress.ip_address(address)
+        parsed_address = ipaddress.ip_address(address)
     except ValueError:
         return False
-    found = getattr(found, "ipv4_mapped", None) or found
-    return found.is_loopback or any(found in network for network in networks)
+    parsed_address = getattr(parsed_address, "ipv4_mapped", None) or parsed_address
+    return parsed_address.is_loopback or any(parsed_address in network for network in networks)

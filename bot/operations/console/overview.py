@@ -91,18 +91,18 @@ class Alarm:
 def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
         depth = desk.queue.depth()
-        failed = desk.queue.failed()
-        given_up = Counter(one.reason or "unknown" for one in failed if one.kind != "A")
+        failed_jobs = desk.queue.failed()
+        given_up = Counter(one.reason or "unknown" for one in failed_jobs if one.kind != "A")
         today, quota = datetime.now(desk.settings.zone).date(), desk.settings.feishu_calls_per_month
         with desk.reader.view() as view:
             figures = _figures(view)
             hour = _hour(view)
-            used = near_quota(view, today, quota)
-        found = [*alarms(health.look(desk.url, desk.settings.zone)), *not_ready(desk.ready())]
-        found += quota_alarm(used, quota)
-        found.sort(key=lambda one: not one.red)
-        return draw("now.html", zone=desk.settings.zone.key, depth=depth, alarms=found, hour=hour,
-                    red=any(one.red for one in found), given_up=len(failed),
+            used_calls = near_quota(view, today, quota)
+        raised = [*alarms(health.look(desk.url, desk.settings.zone)), *not_ready(desk.ready())]
+        raised += quota_alarm(used_calls, quota)
+        raised.sort(key=lambda one: not one.red)
+        return draw("now.html", zone=desk.settings.zone.key, depth=depth, alarms=raised, hour=hour,
+                    red=any(one.red for one in raised), given_up=len(failed_jobs),
                     reasons=given_up, **figures)  # fmt: skip
 
     def data() -> Response:
@@ -131,16 +131,16 @@ def not_ready(checks: Sequence[Check]) -> list[Alarm]:
 
 
 def _named(check: Check) -> Sentence:
-    name, said = check.title, check.sentence
-    return Sentence(f"{name.en}: {said.en}", f"{name.zh}：{said.zh}")
+    name, sentence = check.title, check.sentence
+    return Sentence(f"{name.en}: {sentence.en}", f"{name.zh}：{sentence.zh}")
 
 
-def quota_alarm(used: int, quota: int) -> Sequence[Alarm]:
-    """One when the `used` calls of the month, if any, are near or at the quota. Pure."""
-    if not used:
+def quota_alarm(used_calls: int, quota: int) -> Sequence[Alarm]:
+    """One when the `used_calls` calls of the month, if any, are near or at the quota. Pure."""
+    if not used_calls:
         return []
-    key = "alarm_quota_used_up" if used >= quota else "alarm_quota_near"
-    return [_alarm("usage", key, used=f"{used:,}", quota=f"{quota:,}")]
+    key = "alarm_quota_used_up" if used_calls >= quota else "alarm_quota_near"
+    return [_alarm("usage", key, used=f"{used_calls:,}", quota=f"{quota:,}")]
 
 
 def _alarm(page: str, key: str, **fields: object) -> Alarm:

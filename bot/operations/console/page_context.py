@@ -42,8 +42,8 @@ class Desk:
         """A time as people read it, in the zone of the settings."""
         if not time:
             return ""
-        found = datetime.fromisoformat(time) if isinstance(time, str) else time
-        return found.astimezone(self.settings.zone).strftime("%Y-%m-%d %H:%M:%S")
+        time_read = datetime.fromisoformat(time) if isinstance(time, str) else time
+        return time_read.astimezone(self.settings.zone).strftime("%Y-%m-%d %H:%M:%S")
 
     def clock(self, seconds: int) -> str:
         """Seconds since epoch as the time of the day."""
@@ -57,30 +57,30 @@ def admin() -> str:
 
 def language() -> Language:
     """That of the page: what was chosen, else what the browser prefers."""
-    chosen = request.cookies.get("console_lang") or request.args.get("lang")
-    best = chosen or request.accept_languages.best_match(["en", "zh"]) or "en"
+    choice = request.cookies.get("console_lang") or request.args.get("lang")
+    best = choice or request.accept_languages.best_match(["en", "zh"]) or "en"
     return "zh" if best == "zh" else "en"
 
 
-def draw(template: str, **given: Any) -> str:
+def draw(template: str, **values: Any) -> str:
     """A page in the language of the request."""
-    spoken = language()
+    tongue = language()
 
     def words(key: str, **parts: object) -> str:
-        return say(key, spoken, **parts)
+        return say(key, tongue, **parts)
 
     def both(sentence: Sentence) -> str:
-        return sentence.said(spoken)
+        return sentence.said(tongue)
 
     return render_template(
         template,
         t=words,
         both=both,
-        cause=lambda one: health.cause(one, spoken),
-        lang=spoken,
+        cause=lambda one: health.cause(one, tongue),
+        lang=tongue,
         theme=request.cookies.get("console_theme", ""),
         here=request.path,
-        **given,
+        **values,
     )
 
 
@@ -97,7 +97,7 @@ def with_memory(desk: Desk, work: Callable[[Rpc], Awaitable[Found]]) -> Found:
     return asyncio.run(connected())
 
 
-def back_to(path: str, done: str, *about: object) -> Response:
-    """To a page, which says what was done: `done` is a key of the words."""
-    named = ",".join(map(str, about))
-    return redirect(f"/console/{path}?done={done}&about={named}", 303)
+def back_to(path: str, done_key: str, *about: object) -> Response:
+    """To a page, which says what was done: `done_key` is a key of the words."""
+    about_text = ",".join(map(str, about))
+    return redirect(f"/console/{path}?done={done_key}&about={about_text}", 303)

@@ -14,19 +14,19 @@ _MOST = 100
 
 def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
-        failed = desk.queue.failed(limit=_MOST)
+        failed_jobs = desk.queue.failed(limit=_MOST)
         waiting = desk.queue.unfinished(limit=_MOST)
         with desk.reader.view() as view:
-            shown: list[Failed | Unfinished] = [*failed, *waiting]
-            people = [one.person for one in shown]
-            places = [chat_of(one.conversation_id) for one in shown]
-            named = names(view, people, places)
+            jobs: list[Failed | Unfinished] = [*failed_jobs, *waiting]
+            people = [one.person for one in jobs]
+            places = [chat_of(one.conversation_id) for one in jobs]
+            labels = names(view, people, places)
         return draw(
             "queue.html",
             depth=desk.queue.depth(),
-            failed=failed,
+            failed=failed_jobs,
             waiting=waiting,
-            names=named,
+            names=labels,
             chat_of=chat_of,
             done=request.args.get("done", ""),
             about=request.args.get("about", "")[:40],
@@ -45,10 +45,12 @@ def add(app: Flask, desk: Desk) -> None:
         return _said(Reference("J", str(job)), "cancelled", desk.queue.cancel(job))
 
     def retry_all() -> Response:
-        tried = [one.reference for one in desk.queue.failed(limit=_MOST) if _is_safe(one.reason)]
-        met = [one for one in tried if desk.queue.retry(one)]
-        desk.reader.note(admin(), "retried all", ",".join(map(str, met)))
-        return back_to("queue", "retried_all", len(met))
+        references = [
+            one.reference for one in desk.queue.failed(limit=_MOST) if _is_safe(one.reason)
+        ]
+        retried = [one for one in references if desk.queue.retry(one)]
+        desk.reader.note(admin(), "retried all", ",".join(map(str, retried)))
+        return back_to("queue", "retried_all", len(retried))
 
     def _said(one: Reference, what: str, there: bool) -> Response:
         if there:

@@ -55,8 +55,8 @@ class Sessions:
     def admin(self, session: str, *, active: bool = True) -> str | None:
         """Whose session it is; None when it is over. It goes on while somebody is `active`."""
         lasts = (IDLE_S, LONGEST_S)
-        found: str | None = self._call("console_admin", _digest(session), *lasts, active)
-        return found
+        admin_name: str | None = self._call("console_admin", _digest(session), *lasts, active)
+        return admin_name
 
     def leave(self, session: str) -> None:
         self._call("leave_console", _digest(session))

@@ -96,47 +96,49 @@ OUTCOMES = (*KINDS, "under_way")
 
 def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
-        wanted = {
+        filters = {
             name: request.args.get(name, "").strip()[:100]
             for name in ("words", "person", "chat", "reason", "outcome")
         }
-        asked = {
-            **wanted,
-            "words": wanted["words"].split(),
+        query_params = {
+            **filters,
+            "words": filters["words"].split(),
             "before": moment_given(request.args.get("before") or None),
             "shown": _SHOWN,
             "limit": _PAGE + 1,
         }
-        action = "search turns" if wanted["words"] else "read turns"
-        query = _SILENT if wanted["outcome"] == "silent" else _TURNS
+        action = "search turns" if filters["words"] else "read turns"
+        query = _SILENT if filters["outcome"] == "silent" else _TURNS
         with desk.reader.looking(admin(), action, "") as view:
-            rows = view.rows(query, asked)
-            named = names(view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows])
+            rows = view.rows(query, query_params)
+            labels = names(
+                view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows]
+            )
         more = rows[_PAGE - 1]["created_at"] if len(rows) > _PAGE else None
-        return draw("turns.html", rows=rows[:_PAGE], names=named, reasons=list(Reason),
-                    outcomes=OUTCOMES, wanted=wanted, more=more)  # fmt: skip
+        return draw("turns.html", rows=rows[:_PAGE], names=labels, reasons=list(Reason),
+                    outcomes=OUTCOMES, wanted=filters, more=more)  # fmt: skip
 
     def one(turn: str) -> str:
         with desk.reader.looking(admin(), "read turn", turn) as view:
-            found = view.row(OF_TURN, {"turn": turn})
-            if found is None:
+            turn_row = view.row(OF_TURN, {"turn": turn})
+            if turn_row is None:
                 abort(404)
             messages = view.rows(MESSAGES, {"turn": turn})
             decision = view.row(_DECISION, {"turn": turn})
             buttons = view.rows(_BUTTONS, {"turn": turn})
-            asked = view.row(_ASKED, {"turn": turn})
-            named = names(view, [found["actor_id"], found["user_id"]], [found["chat_id"]])
-            known = view.rows("select open_id, name from public.people where name <> ''")
+            question_row = view.row(_ASKED, {"turn": turn})
+            labels = names(view, [turn_row["actor_id"], turn_row["user_id"]], [turn_row["chat_id"]])
+            known_people = view.rows("select open_id, name from public.people where name <> ''")
         given_up = desk.queue.failed(Reference("A", turn), limit=1)
-        recorded = RecordedTurn.of_rows(found, list(messages))
-        people = [(row["open_id"], row["name"]) for row in known]
+        trace = RecordedTurn.of_rows(turn_row, list(messages))
+        people = [(row["open_id"], row["name"]) for row in known_people]
         now, link = datetime.now(desk.settings.zone), applink(desk.settings.feishu_domain)
-        cards = drawn_cards(found, messages, buttons, asked, now, link)
-        return draw("turn.html", turn=found, record=recorded.record, messages=messages,
-                    decision=decision, names=named, visible=_visible(dict(people)), cards=cards,
+        cards = drawn_cards(turn_row, messages, buttons, question_row, now, link)
+        return draw("turn.html", turn=turn_row, record=trace.record, messages=messages,
+                    decision=decision, names=labels, visible=_visible(dict(people)), cards=cards,
                     given_up=given_up[0] if given_up else None,
-                    addressed=_addressed(messages, dict(people)), stages=_stages(recorded.record),
-                    **_prompt(desk, recorded, people))  # fmt: skip
+                    addressed=_addressed(messages, dict(people)), stages=_stages(trace.record),
+                    **_prompt(desk, trace, people))  # fmt: skip
 
     app.add_url_rule("/console/turns", "turns", show)
     app.add_url_rule("/console/turns/<path:turn>", "turn", one)
@@ -151,7 +153,7 @@ def drawn_cards(
     turn: Row,
     messages: Sequence[Row],
     buttons: Sequence[Row],
-    asked: Row | None,
+    question_row: Row | None,
     now: datetime,
     link: str,
 ) -> dict[int, dict[str, Any]]:
@@ -168,7 +170,7 @@ def drawn_cards(
                 "shown": turn["shown"],
                 "is_last": one["chunk"] == last,
                 "again": True,
-                "asked": asked["label"] if asked else None,
+                "asked": question_row["label"] if question_row else None,
             },
             now,
             link,
@@ -179,17 +181,17 @@ def drawn_cards(
 
 def _addressed(messages: Sequence[Row], people: Mapping[str, str]) -> dict[str, str]:
     """The names of those whom the cards address, by open_id."""
-    found = {tag[1] for one in messages for tag in markup.AT_TAG.finditer(one["content"])}
-    return {open_id: people[open_id] for open_id in found if open_id in people}
+    person_ids = {tag[1] for one in messages for tag in markup.AT_TAG.finditer(one["content"])}
+    return {open_id: people[open_id] for open_id in person_ids if open_id in people}
 
 
 def _stages(record: Row) -> list[tuple[str, float]]:
-    found = [
+    stages = [
         (name.removesuffix("_ms"), float(value))
         for name, value in record.items()
         if name.endswith("_ms") and isinstance(value, int | float)
     ]
-    return sorted(found, key=lambda one: -one[1])
+    return sorted(stages, key=lambda one: -one[1])
 
 
 def _prompt(desk: Desk, turn: RecordedTurn, people: list[tuple[str, str]]) -> dict[str, Any]:

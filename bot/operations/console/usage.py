@@ -63,25 +63,25 @@ _FREE = "names"  # the address book does not count against Feishu's limit
 
 def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
-        asked = request.args.get("days", type=int)
-        days = asked if asked in _DAYS else _DAYS[1]
+        days_asked = request.args.get("days", type=int)
+        days = days_asked if days_asked in _DAYS else _DAYS[1]
         today = datetime.now(desk.settings.zone).date()
-        wanted = {"days": days, "today": today, "zone": desk.settings.zone.key}
+        query_params = {"days": days, "today": today, "zone": desk.settings.zone.key}
         with desk.reader.view() as view:
-            by_day = view.rows(_BY_DAY, wanted)
-            people = view.rows(_BY_PERSON, wanted)
-            chats = view.rows(_BY_CHAT, wanted)
-            kinds = view.rows(_BY_KIND, wanted)
+            by_day = view.rows(_BY_DAY, query_params)
+            people = view.rows(_BY_PERSON, query_params)
+            chats = view.rows(_BY_CHAT, query_params)
+            kinds = view.rows(_BY_KIND, query_params)
             full = view.rows(_USED_UP, {"today": today, **_limits(desk.settings)})
-            calls = view.rows(_CALLS, wanted)
-            named = names(
+            calls = view.rows(_CALLS, query_params)
+            labels = names(
                 view,
                 [row["actor_id"] for row in (*people, *full)],
                 [row["chat_id"] for row in (*chats, *full)],
             )
         quota = desk.settings.feishu_calls_per_month
         return draw("usage.html", by_day=by_day, people=people, chats=chats, kinds=kinds,
-                    full=full, names=named, days=days, spans=_DAYS, limits=_limits(desk.settings),
+                    full=full, names=labels, days=days, spans=_DAYS, limits=_limits(desk.settings),
                     calls=calls, counted=counted(calls), free=_FREE,
                     quota=quota, short=is_short(counted(calls), quota),
                     zone=desk.settings.zone.key)  # fmt: skip
@@ -100,5 +100,5 @@ def counted(calls: list[Row]) -> int:
 
 def near_quota(view: View, today: date, quota: int) -> int:
     """This month's calls, when little of the quota (0: none) is left; else 0."""
-    used = counted(view.rows(_CALLS, {"today": today})) if quota else 0
-    return used if is_short(used, quota) else 0
+    used_calls = counted(view.rows(_CALLS, {"today": today})) if quota else 0
+    return used_calls if is_short(used_calls, quota) else 0

@@ -24,19 +24,19 @@ def accounts(settings: Settings, url: str) -> Check:
             "没有设置 USER_TOKEN_KEY，成员不能连接账号（/连接）。",
         )
     try:
-        connected, other = asyncio.run(_counted(settings, url))
+        total, other = asyncio.run(_counted(settings, url))
     except (StoreError, QueueUnavailable, TimeoutError) as exc:
         kind = type(exc).__name__
         return unknown("accounts", f"They couldn't be counted ({kind}).", f"无法统计（{kind}）。")
-    return _found(settings, connected, other)
+    return _found(settings, total, other)
 
 
-def _found(settings: Settings, connected: int, other: int) -> Check:
+def _found(settings: Settings, total: int, other: int) -> Check:
     if other and settings.user_token_key_before:
         return unknown(
             "accounts",
-            f"The tokens of {other:,} of {connected:,} people are still sealed with another key.",
-            f"{connected:,} 人中有 {other:,} 人的令牌仍用另一把密钥加密。",
+            f"The tokens of {other:,} of {total:,} people are still sealed with another key.",
+            f"{total:,} 人中有 {other:,} 人的令牌仍用另一把密钥加密。",
         )
     if other:
         return warn(
@@ -50,9 +50,9 @@ def _found(settings: Settings, connected: int, other: int) -> Check:
     if settings.user_token_key_before:
         more = "; USER_TOKEN_KEY_BEFORE is not needed any more"
         more_zh = "；不再需要 USER_TOKEN_KEY_BEFORE"
-    people = "1 person has" if connected == 1 else f"{connected:,} people have"
+    people = "1 person has" if total == 1 else f"{total:,} people have"
     return ok("accounts", f"{people} connected their account{more}.",
-              f"{connected:,} 人已连接账号{more_zh}。")  # fmt: skip
+              f"{total:,} 人已连接账号{more_zh}。")  # fmt: skip
 
 
 async def _counted(settings: Settings, url: str) -> tuple[int, int]:

@@ -90,11 +90,11 @@ def _no_app() -> Check:
     )
 
 
-def _misspelt(name: str, meant: str) -> Check:
+def _misspelt(name: str, meant_name: str) -> Check:
     return warn(
         "settings",
-        f"{name} is not a setting. Did you mean {meant}?",
-        f"{name} 不是设置项：是否应为 {meant}？",
+        f"{name} is not a setting. Did you mean {meant_name}?",
+        f"{name} 不是设置项：是否应为 {meant_name}？",
     )
 
 
@@ -135,14 +135,14 @@ def _database(settings: Settings, wishes: Wishes) -> Sequence[Check]:
         return checks
     if wishes.probe:
         checks.append(database.isolation(settings, url))
-    if found := database.without_vectors(settings, url):
-        checks.append(found)
+    if vector_check := database.without_vectors(settings, url):
+        checks.append(vector_check)
     checks.append(accounts.accounts(settings, url))
     if wishes.running:
         checks += map(_elsewhere, health.look(url, settings.zone))
     if settings.feishu_app_id and not settings.sandbox:
-        seen = database.arrived(url)
-        checks += subscriptions.subscriptions(settings, seen, wishes.moment())
+        arrivals = database.arrived(url)
+        checks += subscriptions.subscriptions(settings, arrivals, wishes.moment())
     return checks
 
 
@@ -156,10 +156,10 @@ def _supabase(settings: Settings, _: Wishes) -> Sequence[Check]:
 
 
 def _models(settings: Settings, _: Wishes) -> Sequence[Check]:
-    found = model.models(settings)
-    works = bool(settings.openai_api_key) and found[0].state == "ok"
+    model_checks = model.models(settings)
+    works = bool(settings.openai_api_key) and model_checks[0].state == "ok"
     can = [*model.abilities(settings), model.pictures(settings)] if works else []
-    return [*found, *can, model.embeddings(settings)]
+    return [*model_checks, *can, model.embeddings(settings)]
 
 
 def _machine(settings: Settings, wishes: Wishes) -> Sequence[Check]:

@@ -44,15 +44,15 @@ def database(settings: Settings) -> tuple[list[Check], str]:
     where = "The embedded Postgres" if settings.embedded_database else "The database"
     where_zh = "内置 Postgres " if settings.embedded_database else "数据库"
     answers = ok("database", f"{where} answers.", f"{where_zh}有响应。")
-    checks = [answers, _migrated(missing, newer, embedded=settings.embedded_database)]
+    checks = [answers, _migrated(missing, newer, is_embedded=settings.embedded_database)]
     return checks, "" if missing else url
 
 
-def _migrated(missing: list[str], newer: list[str], *, embedded: bool) -> Check:
+def _migrated(missing: list[str], newer: list[str], *, is_embedded: bool) -> Check:
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         more_zh = f" 等 {len(missing)} 项" if len(missing) > 1 else ""
-        if embedded:
+        if is_embedded:
             return unknown("migrations", "They run when the bot starts.",
                            "机器人启动时会自动执行。")  # fmt: skip
         return fail(

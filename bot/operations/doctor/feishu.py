@@ -46,12 +46,12 @@ def credentials(settings: Settings, *, timeout_s: float = TIMEOUT_S) -> tuple[Ch
     try:
         answer = ask("POST", f"{settings.domain}{_TOKEN}", body=body, timeout_s=timeout_s)
     except Silent as exc:
-        said = exc.sentence
+        sentence = exc.sentence
         return (
             fail(
                 "credentials",
-                f"Feishu isn't answering: {said.en}. Check FEISHU_DOMAIN and the network.",
-                f"飞书没有响应：{said.zh}。请检查 FEISHU_DOMAIN 和网络。",
+                f"Feishu isn't answering: {sentence.en}. Check FEISHU_DOMAIN and the network.",
+                f"飞书没有响应：{sentence.zh}。请检查 FEISHU_DOMAIN 和网络。",
             ),
             None,
         )
@@ -109,8 +109,8 @@ def _refused(settings: Settings, answer: HttpAnswer) -> Check:
 def bot(app: App) -> Check:
     """Whether the app has the bot feature, and the tenant has it switched on."""
     answer = app.get("/open-apis/bot/v3/info")
-    found = answer.body.get("bot")
-    if answer.code != 0 or not isinstance(found, dict) or not found.get("open_id"):
+    bot_fields = answer.body.get("bot")
+    if answer.code != 0 or not isinstance(bot_fields, dict) or not bot_fields.get("open_id"):
         return fail(
             "bot",
             f"The app has no bot (code {answer.code}): add the Bot feature, then publish a "
@@ -118,7 +118,7 @@ def bot(app: App) -> Check:
             f"该应用没有机器人能力（code {answer.code}）：请添加“机器人”能力，然后发布版本。",
             link=app.page("bot"),
         )
-    status = found.get("activate_status")
+    status = bot_fields.get("activate_status")
     if status != _ACTIVE:
         en, zh = _NOT_ACTIVE.get(
             status if isinstance(status, int) else -1, ("it is not enabled", "未启用")
@@ -129,7 +129,7 @@ def bot(app: App) -> Check:
             f"机器人没有启用：{zh}（activate_status {status}）。",
             link=app.page("version"),
         )
-    name = str(found.get("app_name") or "")
+    name = str(bot_fields.get("app_name") or "")
     return ok("bot", f"The bot {name!r} is switched on.", f"机器人“{name}”已启用。")
 
 
@@ -146,39 +146,39 @@ _NOT_ACTIVE = {
 def scopes(app: App) -> list[Check]:
     """One line for each missing scope that people would miss, and one for those that are there."""
     answer = app.get("/open-apis/application/v6/scopes")
-    given = (answer.body.get("data") or {}).get("scopes")
-    if answer.code != 0 or not isinstance(given, list):
+    scope_rows = (answer.body.get("data") or {}).get("scopes")
+    if answer.code != 0 or not isinstance(scope_rows, list):
         return [_scopes_unknown(app, answer)]
-    granted = manifest.granted_names(given)
-    missing = manifest.missing_scopes(granted)
-    needed = [one for one in missing if one.level != "optional" or one.without]
+    granted_scopes = manifest.granted_names(scope_rows)
+    missing = manifest.missing_scopes(granted_scopes)
+    needed_scopes = [one for one in missing if one.level != "optional" or one.without]
     settings = app.settings
     link = manifest.request_url(
-        settings.domain, settings.feishu_app_id, [one.name for one in needed]
+        settings.domain, settings.feishu_app_id, [one.name for one in needed_scopes]
     )
-    return [*(_missing(scope, link) for scope in needed), _granted(granted, missing)]
+    return [*(_missing(scope, link) for scope in needed_scopes), _granted(granted_scopes, missing)]
 
 
 def _missing(scope: manifest.Scope, link: str) -> Check:
     say = fail if scope.level == "required" else warn
-    missed = scope.without or scope.purpose
+    loss = scope.without or scope.purpose
     return say(
         "scope",
-        f"{scope.name} is not granted: {missed.en}; request it, then publish a version.",
-        f"未获授权：{scope.name}（{missed.zh}）；请申请后发布版本。",
+        f"{scope.name} is not granted: {loss.en}; request it, then publish a version.",
+        f"未获授权：{scope.name}（{loss.zh}）；请申请后发布版本。",
         link=link,
     )
 
 
-def _granted(granted: Collection[str], missing: list[manifest.Scope]) -> Check:
+def _granted(granted_scopes: Collection[str], missing: list[manifest.Scope]) -> Check:
     total = len(manifest.SCOPES)
     count, en, zh = total - len(missing), "", ""
-    if included := [one.name for one in manifest.included_scopes(granted)]:
-        en = f"; included in broader ones: {', '.join(included)}"
-        zh = f"；已包含在其他权限中：{'、'.join(included)}"
-    if declined := [one for one in missing if one.level == "optional" and not one.without]:
-        names = [f"{one.name} ({one.purpose.en})" for one in declined]
-        names_zh = [f"{one.name}（{one.purpose.zh}）" for one in declined]
+    if included_names := [one.name for one in manifest.included_scopes(granted_scopes)]:
+        en = f"; included in broader ones: {', '.join(included_names)}"
+        zh = f"；已包含在其他权限中：{'、'.join(included_names)}"
+    if declined_scopes := [one for one in missing if one.level == "optional" and not one.without]:
+        names = [f"{one.name} ({one.purpose.en})" for one in declined_scopes]
+        names_zh = [f"{one.name}（{one.purpose.zh}）" for one in declined_scopes]
         en += f"; optional and absent: {'; '.join(names)}"
         zh += f"；可选但未授权：{'；'.join(names_zh)}"
     return ok("scopes", f"{count} of {total} granted{en}.", f"已授权 {count}/{total}{zh}。")

@@ -39,12 +39,12 @@ _MENDED_BY_HAND = frozenset(
 def look(url: str, zone: tzinfo = UTC) -> list[Check]:
     """What there is to say now; times are those of `zone`. Raises `QueueUnavailable`."""
     try:
-        started = time.monotonic()
+        start_s = time.monotonic()
         with psycopg.connect(url, connect_timeout=5) as connection:
             row = connection.execute(_FIGURES).fetchone()
     except psycopg.Error as exc:
         raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
-    return judge(row[0] if row else {}, time.monotonic() - started, datetime.now(zone))
+    return judge(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
 
 
 def judge(figures: Mapping[str, Any], took_s: float, now: datetime) -> list[Check]:
@@ -60,23 +60,25 @@ def judge(figures: Mapping[str, Any], took_s: float, now: datetime) -> list[Chec
 
 
 def _answers(figures: Mapping[str, Any], zone: tzinfo) -> Check:
-    row, failed, asked = (figures[name] for name in ("in_a_row", "failed_turns", "asked_turns"))
+    row, failed_turns, asked_turns = (
+        figures[name] for name in ("in_a_row", "failed_turns", "asked_turns")
+    )
     reasons: Sequence[Mapping[str, Any]] = figures["reasons"]
     if row:
         lasts = row > 1 or any(one["reason"] in _MENDED_BY_HAND for one in reasons)
         since = _clock(figures["since"], zone)
         sentence = _both("no-answers", reasons, n=row, since=since)
         return Check(ANSWERS, "fail" if lasts else "warn", sentence, command=_next_step(reasons))
-    if failed:
-        sentence = _both("some-unanswered", reasons, n=failed, asked=asked)
+    if failed_turns:
+        sentence = _both("some-unanswered", reasons, n=failed_turns, asked=asked_turns)
         return Check(ANSWERS, "warn", sentence, command="scripts/doctor")
     return _said(ANSWERS, "ok", "answers")
 
 
 def _next_step(reasons: Sequence[Mapping[str, Any]]) -> str:
     """The doctor asks the model and Feishu; why Feishu refuses answers, the queue says."""
-    refused = all(one["outcome"] == "undelivered" for one in reasons)
-    return "scripts/queue list" if refused else "scripts/doctor"
+    all_undelivered = all(one["outcome"] == "undelivered" for one in reasons)
+    return "scripts/queue list" if all_undelivered else "scripts/doctor"
 
 
 def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:
@@ -88,7 +90,7 @@ def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:
 
 
 def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
-    oldest, stuck = figures["oldest_waiting_s"] or 0, figures["unfinished"]
+    oldest, stuck_jobs = figures["oldest_waiting_s"] or 0, figures["unfinished"]
     if oldest > _WAITS_S:
         since = (now - timedelta(seconds=oldest)).strftime(_MINUTES)
         sentence = CATALOGUE.both(_why_it_waits(figures), n=figures["waiting"], since=since)
@@ -96,9 +98,13 @@ def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
     if given_up := figures["failed"]:
         sentence = CATALOGUE.both("given-up", n=given_up)
         return Check(QUEUE, "warn", sentence, command="scripts/queue list")
-    if stuck and stuck["seconds"] > _STUCK_S:
-        sentence = CATALOGUE.both("stuck", turn=stuck["turn"], minutes=round(stuck["seconds"] / 60))
-        return Check(QUEUE, "warn", sentence, command=f"scripts/replay {stuck['turn']} --prompt")
+    if stuck_jobs and stuck_jobs["seconds"] > _STUCK_S:
+        sentence = CATALOGUE.both(
+            "stuck", turn=stuck_jobs["turn"], minutes=round(stuck_jobs["seconds"] / 60)
+        )
+        return Check(
+            QUEUE, "warn", sentence, command=f"scripts/replay {stuck_jobs['turn']} --prompt"
+        )
     return _said(QUEUE, "ok", "queue")
 
 

@@ -63,8 +63,8 @@ class HttpAnswer:
     def message(self) -> str:
         """What the answer says of an error, for recognising it; never shown."""
         error = self.body.get("error")
-        told = error.get("message") if isinstance(error, dict) else error
-        return f"{told or ''} {self.body.get('msg') or ''} {self.body.get('code') or ''}"
+        message_field = error.get("message") if isinstance(error, dict) else error
+        return f"{message_field or ''} {self.body.get('msg') or ''} {self.body.get('code') or ''}"
 
 
 def ask(
@@ -76,15 +76,15 @@ def ask(
     timeout_s: float = TIMEOUT_S,
 ) -> HttpAnswer:
     """The answer, whatever its status. Raises `Silent`."""
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     try:
         with _answered(_request(method, url, body, headers or {}), timeout_s) as answer:
             raw = answer.read()
     except (OSError, HTTPException, ValueError) as exc:
         raise Silent(url, _kind(exc)) from exc
-    seconds = time.perf_counter() - started
-    received = cast("Mapping[str, str]", answer.headers)
-    return HttpAnswer(answer.getcode() or 0, _object(raw), received, seconds, raw)
+    seconds = time.perf_counter() - start_s
+    response_headers = cast("Mapping[str, str]", answer.headers)
+    return HttpAnswer(answer.getcode() or 0, _object(raw), response_headers, seconds, raw)
 
 
 def _request(method: str, url: str, body: object, headers: Mapping[str, str]) -> Request:
@@ -119,7 +119,7 @@ def _kind(exc: Exception) -> str:
 
 def _object(raw: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(raw)
+        parsed = json.loads(raw)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}

@@ -44,8 +44,8 @@ async def probe_isolation(rpc: Rpc) -> list[str]:
         private = await _say(rpc, alone, f"private{mark}")
         public = await _say(rpc, group, f"public{mark}")
         stranger = _speaker("stranger", mark, chat="group")
-        for reader, said in ((alone, private), (group, public), (stranger, public)):
-            if not await _seen(rpc, reader, said):
+        for reader, probe_text in ((alone, private), (group, public), (stranger, public)):
+            if not await _seen(rpc, reader, probe_text):
                 raise ProbeFailed(f"{_name(reader)} does not read what was said there")
         leaks = []
         for reader in (
@@ -94,11 +94,11 @@ async def _say(rpc: Rpc, context: AgentMemoryContext, word: str) -> _Said:
     return _Said(word, context, turn_id, note.id)
 
 
-async def _leaks(rpc: Rpc, reader: AgentMemoryContext, said: _Said) -> list[str]:
-    alone = said.context.chat_type == "p2p"
+async def _leaks(rpc: Rpc, reader: AgentMemoryContext, probe_text: _Said) -> list[str]:
+    alone = probe_text.context.chat_type == "p2p"
     what = "what was said alone with the bot" if alone else "what was said in a group"
-    seen = await _seen(rpc, reader, said)
-    return [f"{function} gives {_name(reader)} {what}" for function in seen]
+    visible_tables = await _seen(rpc, reader, probe_text)
+    return [f"{function} gives {_name(reader)} {what}" for function in visible_tables]
 
 
 def _name(reader: AgentMemoryContext) -> str:
@@ -107,26 +107,28 @@ def _name(reader: AgentMemoryContext) -> str:
     return f"the {person} {where}" + (" (another tenant)" if reader.tenant_key != "probe" else "")
 
 
-async def _seen(rpc: Rpc, reader: AgentMemoryContext, said: _Said) -> list[str]:
-    """The functions that give `said` to the reader's token."""
+async def _seen(rpc: Rpc, reader: AgentMemoryContext, probe_text: _Said) -> list[str]:
+    """The functions that give `probe_text` to the reader's token."""
     tenant = {"p_tenant_key": reader.tenant_key}
     place = {**tenant, "p_chat_id": reader.chat_id}
     calls: Mapping[str, Mapping[str, object]] = {
         "get_working_memory": tenant,
-        "recall": {**place, "p_query": said.word, "p_scope": "everywhere", "p_k": 5},
-        "said_message": {**place, "p_message_id": said.turn_id},
-        "get_note": {**place, "p_note_id": said.note_id},
-        "search_notes": {**place, "p_terms": f'["{said.word}"]', "p_limit": 5},
+        "recall": {**place, "p_query": probe_text.word, "p_scope": "everywhere", "p_k": 5},
+        "said_message": {**place, "p_message_id": probe_text.turn_id},
+        "get_note": {**place, "p_note_id": probe_text.note_id},
+        "search_notes": {**place, "p_terms": f'["{probe_text.word}"]', "p_limit": 5},
     }
-    about_the_owner = replace(reader, user_id=said.context.user_id)
-    found = []
+    about_the_owner = replace(reader, user_id=probe_text.context.user_id)
+    tables = []
     for function, params in calls.items():
-        for asked in {reader, about_the_owner} if reader.chat_type != "p2p" else {reader}:
-            answer = await _asked(rpc, function, {**asked.identity(), **params}, asked)
-            if said.word in str(answer):
-                found.append(function)
+        for query_context in {reader, about_the_owner} if reader.chat_type != "p2p" else {reader}:
+            answer = await _asked(
+                rpc, function, {**query_context.identity(), **params}, query_context
+            )
+            if probe_text.word in str(answer):
+                tables.append(function)
                 break
-    return found
+    return tables
 
 
 async def _writes(rpc: Rpc, writer: AgentMemoryContext, owner: AgentMemoryContext) -> list[str]:
@@ -137,8 +139,8 @@ async def _writes(rpc: Rpc, writer: AgentMemoryContext, owner: AgentMemoryContex
         "p_scope": "chat",
         "p_patch": '{"probe": "overwritten"}',
     }
-    written = await _asked(rpc, "merge_working_memory", params, writer)
-    return ["merge_working_memory changes another person's rows"] if written else []
+    write_outcome = await _asked(rpc, "merge_working_memory", params, writer)
+    return ["merge_working_memory changes another person's rows"] if write_outcome else []
 
 
 async def _asked(

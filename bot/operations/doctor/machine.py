@@ -102,16 +102,18 @@ def time_zone(settings: Settings, now: datetime) -> Check:
     """What “today” means. Only a machine that says another place than UTC is asked about."""
     zone, here = settings.zone, now.astimezone()
     there = now.astimezone(zone)
-    shown, name = there.strftime("%Y-%m-%d %H:%M"), zone.key
+    local_time, name = there.strftime("%Y-%m-%d %H:%M"), zone.key
     offset = here.utcoffset()
     if not settings.timezone and offset and offset != there.utcoffset():
         return warn(
             "time zone",
-            f"“Today” is counted in {name} ({shown}), which is not this machine's time zone: "
+            f"“Today” is counted in {name} ({local_time}), which is not this machine's time zone: "
             "set TIMEZONE.",
-            f"“今天”按 {name} 计算（{shown}），与本机时区不同：请设置 TIMEZONE。",
+            f"“今天”按 {name} 计算（{local_time}），与本机时区不同：请设置 TIMEZONE。",
         )
-    return ok("time zone", f"{name}, where it is now {shown}.", f"{name}，当地时间 {shown}。")
+    return ok(
+        "time zone", f"{name}, where it is now {local_time}.", f"{name}，当地时间 {local_time}。"
+    )
 
 
 def _short(path: Path) -> str:

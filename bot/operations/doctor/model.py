@@ -45,11 +45,11 @@ def models(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
                 "没有设置 OPENAI_API_KEY，由基于规则的离线模型回答。设置密钥后使用真正的模型。",
             )
         ]
-    found = [model(settings, settings.openai_model, timeout_s=timeout_s)]
+    model_checks = [model(settings, settings.openai_model, timeout_s=timeout_s)]
     if settings.openai_fallback_model:
         name = settings.openai_fallback_model
-        found.append(model(settings, name, check="fallback", timeout_s=timeout_s))
-    return found
+        model_checks.append(model(settings, name, check="fallback", timeout_s=timeout_s))
+    return model_checks
 
 
 def model(
@@ -63,8 +63,12 @@ def model(
     if _is_answered(answer):
         return _works(check, name, answer)
     variable = "OPENAI_FALLBACK_MODEL" if check == "fallback" else "OPENAI_MODEL"
-    found = _refused(check, answer, name, ("OPENAI_API_KEY", variable, "OPENAI_BASE_URL"))
-    return replace(found, state="fail", passing=True) if answer.status >= 500 else found
+    refusal_check = _refused(check, answer, name, ("OPENAI_API_KEY", variable, "OPENAI_BASE_URL"))
+    return (
+        replace(refusal_check, state="fail", passing=True)
+        if answer.status >= 500
+        else refusal_check
+    )
 
 
 def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
@@ -77,8 +81,8 @@ def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Chec
         tools = _one_token(settings, name, timeout_s, tools=[_TOOL])
         stream = _one_token(settings, name, timeout_s, stream=True)
     except Silent as exc:
-        said = exc.sentence
-        return [unknown("tools", f"Not checked: {said.en}.", f"无法检查：{said.zh}。")]
+        sentence = exc.sentence
+        return [unknown("tools", f"Not checked: {sentence.en}.", f"无法检查：{sentence.zh}。")]
     return [_takes_tools(name, tools), _streams(name) if _is_streamed(stream) else _whole(name)]
 
 
@@ -101,8 +105,8 @@ def pictures(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
             messages=[question()],
         )
     except Silent as exc:
-        said = exc.sentence
-        return unknown("pictures", f"Not checked: {said.en}.", f"无法检查：{said.zh}。")
+        sentence = exc.sentence
+        return unknown("pictures", f"Not checked: {sentence.en}.", f"无法检查：{sentence.zh}。")
     if _is_answered(answer) and is_right(_said(answer)):
         return ok(
             "pictures",
@@ -138,12 +142,12 @@ def _one_token(
     url = f"{(settings.openai_base_url or _OPENAI).rstrip('/')}/chat/completions"
     headers = {"Authorization": f"Bearer {settings.openai_api_key}"}
     body = {"model": name, "messages": [{"role": "user", "content": "Say ok."}], **more}
-    limited = {**body, "max_tokens": most}
-    answer = ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
+    limited_body = {**body, "max_tokens": most}
+    answer = ask("POST", url, body=limited_body, headers=headers, timeout_s=timeout_s)
     if not _is_about_the_limit(answer):
         return answer
-    limited = {**body, "max_completion_tokens": max(most, 16)}
-    return ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
+    limited_body = {**body, "max_completion_tokens": max(most, 16)}
+    return ask("POST", url, body=limited_body, headers=headers, timeout_s=timeout_s)
 
 
 def _is_about_the_limit(answer: HttpAnswer) -> bool:
@@ -163,8 +167,8 @@ def _is_streamed(answer: HttpAnswer) -> bool:
 def _takes_tools(name: str, answer: HttpAnswer) -> Check:
     if _is_streamed(answer) or _is_answered(answer):
         return ok("tools", f"{name} supports tool calls.", f"{name} 支持工具调用。")
-    refused = refused_feature(answer.status, answer.raw, {"tools"})
-    if not refused and answer.status not in (400, 404, 422, 500, 501):
+    refused_tools = refused_feature(answer.status, answer.raw, {"tools"})
+    if not refused_tools and answer.status not in (400, 404, 422, 500, 501):
         return unknown(
             "tools",
             f"Unknown: {name} answered a request with tools with HTTP {answer.status}.",
@@ -250,11 +254,11 @@ def _slow(name: str, answer: HttpAnswer) -> Check:
 
 
 def _silent(check: str, exc: Silent, variable: str) -> Check:
-    said = exc.sentence
+    sentence = exc.sentence
     return warn(
         check,
-        f"The model's endpoint isn't answering: {said.en}. Check {variable} and the network.",
-        f"模型接口没有响应：{said.zh}。请检查 {variable} 和网络。",
+        f"The model's endpoint isn't answering: {sentence.en}. Check {variable} and the network.",
+        f"模型接口没有响应：{sentence.zh}。请检查 {variable} 和网络。",
     )
 
 
@@ -278,8 +282,8 @@ def _not_running(port: int) -> Check:
 
 
 def _refused(check: str, answer: HttpAnswer, name: str, variables: tuple[str, str, str]) -> Check:
-    state, said = _meaning(answer, name, *variables)
-    return (fail if state == "fail" else warn)(check, said.en, said.zh)
+    state, sentence = _meaning(answer, name, *variables)
+    return (fail if state == "fail" else warn)(check, sentence.en, sentence.zh)
 
 
 def _meaning(
@@ -326,8 +330,8 @@ def _meaning(
 
 
 def _names(answer: HttpAnswer, signs: tuple[str, ...]) -> bool:
-    said = answer.message.lower()
+    message = answer.message.lower()
     error = answer.body.get("error")
     if isinstance(error, dict):
-        said += f" {error.get('code')} {error.get('type')} {error.get('param')}".lower()
-    return any(sign in said for sign in signs)
+        message += f" {error.get('code')} {error.get('type')} {error.get('param')}".lower()
+    return any(sign in message for sign in signs)

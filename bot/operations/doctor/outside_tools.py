@@ -28,8 +28,10 @@ async def _looked_at(servers: Sequence[McpServer]) -> list[Check]:
     running = McpServers(servers, limits=_LIMITS)
     await running.start()
     try:
-        connected, left_out = await running.settled(), running.left_out()
-        return [_of(name, there, left_out.get(name, {})) for name, there in connected.items()]
+        connected_servers, left_out = await running.settled(), running.left_out()
+        return [
+            _of(name, there, left_out.get(name, {})) for name, there in connected_servers.items()
+        ]
     finally:
         await running.close()
 
@@ -42,12 +44,12 @@ def _of(server: str, there: bool, left_out: Mapping[str, str]) -> Check:
             f"连不上 MCP 服务器 {server}。请检查 mcp.json 中的配置。",
         )
     if left_out:
-        named = "; ".join(f"{name}: {why}" for name, why in [*left_out.items()][:_MOST_NAMED])
+        reasons = "; ".join(f"{name}: {why}" for name, why in [*left_out.items()][:_MOST_NAMED])
         return warn(
             "tools",
             f"The MCP server {server} has tools that models cannot be given, {len(left_out)} in "
-            f"all ({named}). Its other tools work.",
-            f"MCP 服务器 {server} 有 {len(left_out)} 个工具无法提供给模型（{named}），"
+            f"all ({reasons}). Its other tools work.",
+            f"MCP 服务器 {server} 有 {len(left_out)} 个工具无法提供给模型（{reasons}），"
             "其余工具可用。",
         )
     return ok("tools", f"The MCP server {server} is connected.", f"已连上 MCP 服务器 {server}。")

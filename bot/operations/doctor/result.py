@@ -83,8 +83,8 @@ def unknown(name: str, en: str, zh: str, *, link: str = "", command: str = "") -
 
 def findings(checks: Iterable[Check]) -> list[Check]:
     """What somebody should do something about, the worst first."""
-    found = [check for check in checks if check.state in _FINDINGS]
-    return sorted(found, key=lambda check: _FINDINGS.index(check.state))
+    failing_checks = [check for check in checks if check.state in _FINDINGS]
+    return sorted(failing_checks, key=lambda check: _FINDINGS.index(check.state))
 
 
 def without_repetition(checks: Sequence[Check]) -> list[Check]:

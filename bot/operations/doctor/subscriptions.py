@@ -20,18 +20,18 @@ _KEYS = {
 
 
 def subscriptions(
-    settings: Settings, arrived: Mapping[str, datetime], now: datetime
+    settings: Settings, arrivals: Mapping[str, datetime], now: datetime
 ) -> list[Check]:
-    """`arrived`: when something of each kind has last come."""
+    """`arrivals`: when something of each kind has last come."""
     page = manifest.console_url(settings.domain, settings.feishu_app_id, "event")
-    lines = [_refusals(arrived, page)] if not settings.long_connection else []
-    lines += [_message(arrived, now, page), _click(arrived, now, page), _others(arrived, page)]
+    lines = [_refusals(arrivals, page)] if not settings.long_connection else []
+    lines += [_message(arrivals, now, page), _click(arrivals, now, page), _others(arrivals, page)]
     return [line for line in lines if line]
 
 
-def _message(arrived: Mapping[str, datetime], now: datetime, page: str) -> Check:
+def _message(arrivals: Mapping[str, datetime], now: datetime, page: str) -> Check:
     name = manifest.MESSAGE.name
-    if last := arrived.get(name):
+    if last := arrivals.get(name):
         ago = _ago(last, now)
         return ok("messages", f"The last message arrived {ago[0]} ago.",
                   f"最近一条消息在{ago[1]}前到达。")  # fmt: skip
@@ -43,9 +43,9 @@ def _message(arrived: Mapping[str, datetime], now: datetime, page: str) -> Check
     )
 
 
-def _click(arrived: Mapping[str, datetime], now: datetime, page: str) -> Check:
+def _click(arrivals: Mapping[str, datetime], now: datetime, page: str) -> Check:
     name = manifest.CLICK.name
-    if last := arrived.get(name):
+    if last := arrivals.get(name):
         ago = _ago(last, now)
         return ok("clicks", f"The last click arrived {ago[0]} ago.",
                   f"最近一次点击在{ago[1]}前到达。")  # fmt: skip
@@ -58,32 +58,34 @@ def _click(arrived: Mapping[str, datetime], now: datetime, page: str) -> Check:
     )
 
 
-def _others(arrived: Mapping[str, datetime], page: str) -> Check:
+def _others(arrivals: Mapping[str, datetime], page: str) -> Check:
     """They come when somebody does such a thing, so their absence proves nothing."""
     others = [one for one in manifest.SUBSCRIPTIONS if one.level != "required"]
-    unseen = [one.name for one in others if one.name not in arrived]
+    unseen = [one.name for one in others if one.name not in arrivals]
     if not unseen:
         return ok("events", "Every other event has arrived at least once.", "其他事件都收到过。")
-    listed = ", ".join(unseen)
+    event_list = ", ".join(unseen)
     return unknown(
         "events",
-        f"Not received yet, so not confirmed: {listed}.",
-        f"尚未收到过，无法确认已订阅：{listed}。",
+        f"Not received yet, so not confirmed: {event_list}.",
+        f"尚未收到过，无法确认已订阅：{event_list}。",
         link=page,
     )
 
 
-def _refusals(arrived: Mapping[str, datetime], page: str) -> Check | None:
+def _refusals(arrivals: Mapping[str, datetime], page: str) -> Check | None:
     """Deliveries that our keys do not fit, when nothing was taken since the hour before."""
     reasons = {
-        kind.removeprefix(REFUSED): at for kind, at in arrived.items() if kind.startswith(REFUSED)
+        kind.removeprefix(REFUSED): at for kind, at in arrivals.items() if kind.startswith(REFUSED)
     }
-    known = {reason: at for reason, at in reasons.items() if reason in _KEYS}
-    taken = max((at for kind, at in arrived.items() if kind not in _refused(arrived)), default=None)
-    if not known:
+    key_refusals = {reason: at for reason, at in reasons.items() if reason in _KEYS}
+    last_taken = max(
+        (at for kind, at in arrivals.items() if kind not in _refused(arrivals)), default=None
+    )
+    if not key_refusals:
         return None
-    reason = max(known, key=lambda one: known[one])
-    if taken and known[reason] - taken <= NOTED_EVERY:
+    reason = max(key_refusals, key=lambda one: key_refusals[one])
+    if last_taken and key_refusals[reason] - last_taken <= NOTED_EVERY:
         return None
     variable = _KEYS[reason]
     return fail(
@@ -95,8 +97,8 @@ def _refusals(arrived: Mapping[str, datetime], page: str) -> Check | None:
     )
 
 
-def _refused(arrived: Mapping[str, datetime]) -> set[str]:
-    return {kind for kind in arrived if kind.startswith(REFUSED)}
+def _refused(arrivals: Mapping[str, datetime]) -> set[str]:
+    return {kind for kind in arrivals if kind.startswith(REFUSED)}
 
 
 def _ago(then: datetime, now: datetime) -> tuple[str, str]:

@@ -24,19 +24,21 @@ def supabase(settings: Settings) -> list[Check]:
     signs = settings.supabase_jwt_private_key or settings.supabase_jwt_secret
     if not settings.supabase_url or not signs:
         return []
-    found = keys(settings)
-    return found or [api(settings)]
+    checks_made = keys(settings)
+    return checks_made or [api(settings)]
 
 
 def keys(settings: Settings) -> list[Check]:
     """Keys that stand in the wrong variable, without asking anybody."""
-    found = []
+    key_checks = []
     if _kind(settings.supabase_publishable_key) == "secret":
-        found.append(_misplaced("SUPABASE_PUBLISHABLE_KEY", "a secret key", "secret 密钥"))
+        key_checks.append(_misplaced("SUPABASE_PUBLISHABLE_KEY", "a secret key", "secret 密钥"))
     if _kind(settings.supabase_secret_key) == "publishable":
-        found.append(_misplaced("SUPABASE_SECRET_KEY", "a publishable key", "publishable 密钥"))
+        key_checks.append(
+            _misplaced("SUPABASE_SECRET_KEY", "a publishable key", "publishable 密钥")
+        )
     if _kind(settings.supabase_jwt_secret) != "other" and settings.supabase_jwt_secret:
-        found.append(
+        key_checks.append(
             fail(
                 "supabase keys",
                 "SUPABASE_JWT_SECRET contains an API key. Copy the legacy JWT secret (HS256).",
@@ -44,7 +46,7 @@ def keys(settings: Settings) -> list[Check]:
                 link=_JWT,
             )
         )
-    return found
+    return key_checks
 
 
 def asked(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None:
@@ -75,11 +77,11 @@ def api(settings: Settings) -> Check:
     try:
         asked(settings)
     except Silent as exc:
-        said = exc.sentence
+        sentence = exc.sentence
         return warn(
             "supabase",
-            f"{said.en}: people are answered without history; look at Supabase's status page.",
-            f"{said.zh}：机器人会在没有历史的情况下回答；请查看 Supabase 状态页。",
+            f"{sentence.en}: people are answered without history; look at Supabase's status page.",
+            f"{sentence.zh}：机器人会在没有历史的情况下回答；请查看 Supabase 状态页。",
             link=_STATUS,
         )
     except StoreError as exc:
@@ -105,11 +107,13 @@ def refused(problem: StoreError) -> Check:
             link=_STATUS,
         )
     variable = next((name for name in _VARIABLES if name in str(problem)), "")
-    said = str(problem).partition(": ")[2] or str(problem)
+    sentence = str(problem).partition(": ")[2] or str(problem)
     link = _JWT if variable == "SUPABASE_JWT_SECRET" else _KEYS
     if not variable:  # a token that is out of date
-        return fail("supabase", f"{said}.", "Supabase 认为令牌已过期：请检查本机时钟。", link=link)
-    return fail("supabase", f"{said}.", f"Supabase 不接受 {variable}：请重新复制。", link=link)
+        return fail(
+            "supabase", f"{sentence}.", "Supabase 认为令牌已过期：请检查本机时钟。", link=link
+        )
+    return fail("supabase", f"{sentence}.", f"Supabase 不接受 {variable}：请重新复制。", link=link)
 
 
 _VARIABLES = ("SUPABASE_PUBLISHABLE_KEY", "SUPABASE_SECRET_KEY", "SUPABASE_JWT_SECRET")

@@ -32,16 +32,16 @@ def webhook(settings: Settings, public_url: str = "") -> Check:
         "challenge": challenge,
         "token": settings.feishu_verification_token,
     }
-    encrypted = crypto.encrypt(settings.feishu_encrypt_key, json.dumps(plain).encode())
+    ciphertext = crypto.encrypt(settings.feishu_encrypt_key, json.dumps(plain).encode())
     try:
-        answer = ask("POST", url, body={"encrypt": encrypted})
+        answer = ask("POST", url, body={"encrypt": ciphertext})
     except Silent as exc:
-        said = exc.sentence
+        sentence = exc.sentence
         return fail(
             "webhook",
-            f"Feishu can't reach the webhook: {said.en}. Start the bot, and check the proxy "
+            f"Feishu can't reach the webhook: {sentence.en}. Start the bot, and check the proxy "
             "or tunnel.",
-            f"飞书无法访问 webhook：{said.zh}。请启动机器人，并检查反向代理或隧道。",
+            f"飞书无法访问 webhook：{sentence.zh}。请启动机器人，并检查反向代理或隧道。",
             link=url,
         )
     if answer.status == 200 and answer.body.get("challenge") == challenge:

@@ -75,8 +75,8 @@ async def _play(rpc: UndoneRpc, settings: Settings) -> None:
     name, root = uuid.uuid4().hex, ""
     transcripts = HeldTranscripts()
     for number in range(_TURNS):
-        asked = f"om_{number}_{name}"
-        root = root if number == _TURNS - 1 else asked
+        question_id = f"om_{number}_{name}"
+        root = root if number == _TURNS - 1 else question_id
         context = memory_context(
             chat_id=f"oc_{name}",
             root=root,
@@ -84,7 +84,7 @@ async def _play(rpc: UndoneRpc, settings: Settings) -> None:
             actor=f"ou_{name}",
             chat_type="group",
         )
-        await _turn(rpc, settings, context, asked, transcripts)
+        await _turn(rpc, settings, context, question_id, transcripts)
         await _line(rpc, settings, context, f"om_{number}_line_{name}", transcripts)
 
 
@@ -92,42 +92,55 @@ async def _turn(
     rpc: UndoneRpc,
     settings: Settings,
     context: AgentMemoryContext,
-    asked: str,
+    question_id: str,
     transcripts: HeldTranscripts,
 ) -> None:
     """A question, its card, its answer."""
     store, cards = MemoryStore(rpc), CardStore(rpc)
-    message, now = _message(context, asked, asks=True), datetime.now(UTC)
-    held = transcripts.of(context.tenant_key, context.chat_id)
-    opened = await store.begin_turn(
+    message, now = _message(context, question_id, asks=True), datetime.now(UTC)
+    transcript = transcripts.of(context.tenant_key, context.chat_id)
+    open_turn = await store.begin_turn(
         context,
-        turn_id=asked,
+        turn_id=question_id,
         content=_QUESTION,
         history_limit=settings.history_messages,
         fold_after=settings.summary_after_messages,
-        heard=heard_args(message.record(), _TIMEOUT_MS, held),
+        heard=heard_args(message.record(), _TIMEOUT_MS, transcript),
         decision=decision_args(message, decide_start(message, "")),
         recent_s=3600,
         recall={**(recall_at_once(context, _QUESTION, now=now, k=5) or {}), "words": None},
         elsewhere=True,
     )
-    if opened.conversation:
-        transcripts.conversation(context.tenant_key, held, opened.conversation)
+    if open_turn.conversation:
+        transcripts.conversation(context.tenant_key, transcript, open_turn.conversation)
     card = await cards.keep(
-        context, turn_id=asked, card_id=f"card_{asked}", reply_to=asked, in_thread=True
+        context,
+        turn_id=question_id,
+        card_id=f"card_{question_id}",
+        reply_to=question_id,
+        in_thread=True,
     )
-    await cards.sent(card, f"{asked}_card")
-    await store.record_reply(context, turn_id=asked, cards=[_QUESTION], given=[f"{asked}_given"])
+    await cards.sent(card, f"{question_id}_card")
+    await store.record_reply(
+        context, turn_id=question_id, cards=[_QUESTION], source_ids=[f"{question_id}_given"]
+    )
     record = MessageRecord(
-        "", "", _QUESTION, message.timestamp, True, f"{asked}_card", context.root_id, ours=True
+        "",
+        "",
+        _QUESTION,
+        message.timestamp,
+        True,
+        f"{question_id}_card",
+        context.root_id,
+        ours=True,
     )
     await store.mark_sent_and_tell(
         context,
-        turn_id=asked,
+        turn_id=question_id,
         chunk=0,
         content=_QUESTION,
         message_id=record.message_id,
-        told=told_args([message.record(), record], record.timestamp, _TIMEOUT_MS),
+        telling=told_args([message.record(), record], record.timestamp, _TIMEOUT_MS),
         then=ending(Job(0, EVENT_TASK, {}, "", 1), 0),
     )
 
@@ -136,15 +149,15 @@ async def _line(
     rpc: UndoneRpc,
     settings: Settings,
     context: AgentMemoryContext,
-    said: str,
+    text: str,
     transcripts: HeldTranscripts,
 ) -> None:
     """A message to nobody in particular, where the bot takes part."""
     chat = ChatConversations(rpc, context, transcripts)
-    message = _message(context, said, asks=False)
+    message = _message(context, text, asks=False)
     likely = decide_start(message, "")
     await chat.hear(message, settings, timeout_ms=_TIMEOUT_MS, likely=likely)
-    await chat.log_decision(message, likely, {said: message.timestamp})
+    await chat.log_decision(message, likely, {text: message.timestamp})
 
 
 def _message(context: AgentMemoryContext, message_id: str, *, asks: bool) -> IncomingMessage:

@@ -30,12 +30,12 @@ async def tend_imports(services: Services, table: JobTable) -> None:
 
 async def queue_idle(services: Services, table: JobTable) -> int:
     """Queues a step of each import that has none. Returns how many. Never raises."""
-    queued = 0
+    queue_count = 0
     try:
         for one in await ImportStore(services.rpc).at_work():
-            queued += await table.queue_idle_import(one.id)
+            queue_count += await table.queue_idle_import(one.id)
     except (StoreUnavailable, QueueUnavailable) as exc:
         log.warning("imports.away", error=type(exc).__name__)
     except StoreError as exc:
         log.error("imports.refused", error=type(exc).__name__, code=exc.code)
-    return queued
+    return queue_count

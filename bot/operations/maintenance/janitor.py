@@ -42,12 +42,12 @@ async def _forget_records(table: JobTable, days: int) -> None:
 async def _forget_failed(table: JobTable, days: int) -> None:
     """Failed jobs, and what the memory refused, are kept for operators only so long."""
     try:
-        gone = await table.forget_failed(days=days)
+        forgotten_jobs = await table.forget_failed(days=days)
     except QueueUnavailable as exc:
         log.warning("queue.not_pruned", error=str(exc))
     else:
-        if gone:
-            log.warning("queue.failed_forgotten", days=days, deleted=gone)
+        if forgotten_jobs:
+            log.warning("queue.failed_forgotten", days=days, deleted=forgotten_jobs)
 
 
 async def _apply_retention(table: JobTable, services: Services) -> None:
@@ -55,12 +55,12 @@ async def _apply_retention(table: JobTable, services: Services) -> None:
     if not days:
         return
     try:
-        if waited := await table.forget_old(days=days):
-            log.warning("queue.old_forgotten", days=days, deleted=waited)
+        if old_jobs := await table.forget_old(days=days):
+            log.warning("queue.old_forgotten", days=days, deleted=old_jobs)
     except QueueUnavailable as exc:
         log.warning("queue.not_pruned", error=str(exc))
     try:
-        deleted = await Operations(services.rpc).apply_retention(days)
+        deleted_rows = await Operations(services.rpc).apply_retention(days)
     except StoreError as exc:
         away = isinstance(exc, StoreUnavailable)
         log.warning(
@@ -69,4 +69,4 @@ async def _apply_retention(table: JobTable, services: Services) -> None:
             code=exc.code,
         )
     else:
-        log.info("retention", days=days, deleted=deleted)
+        log.info("retention", days=days, deleted=deleted_rows)

@@ -21,11 +21,11 @@ _AT_MOST_EVERY_S = 1.0
 
 async def learn_members(services: Services, *, every_s: float = _EVERY_S) -> None:
     """Once a minute, and soon after there is a new chat, for as long as the worker works."""
-    membership, found = services.membership, False
+    membership, has_found = services.membership, False
     while membership:
         membership.news.clear()
         try:
-            found = found or await membership.find() >= 0
+            has_found = has_found or await membership.find() >= 0
             await membership.refresh()
         except StoreUnavailable as exc:
             log.warning("members.memory_away", error=type(exc).__name__, code=exc.code)

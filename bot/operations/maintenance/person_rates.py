@@ -27,13 +27,13 @@ async def share_person_rates(table: JobTable, services: Services) -> None:
 async def share_once(table: JobTable, services: Services) -> None:
     """What could not be shared is shared with the next round."""
     rates = services.rates
-    spent = rates.take_unshared()
-    if not spent:
+    spent_requests = rates.take_unshared()
+    if not spent_requests:
         return
     try:
-        rates.hear(await table.share_person_rates(spent, rates.per_minute))
+        rates.hear(await table.share_person_rates(spent_requests, rates.per_minute))
     except QueueUnavailable as exc:
-        rates.put_back(spent)
+        rates.put_back(spent_requests)
         log.warning("rates.wait", error=str(exc))
 
 

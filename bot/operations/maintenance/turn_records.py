@@ -34,38 +34,38 @@ async def record_turns(table: JobTable, services: Services) -> None:
 async def record_once(table: JobTable, services: Services) -> None:
     """Writes what waits. A database that is away gets it later."""
     settings = services.settings
-    taken = services.records.take()
+    waiting_records = services.records.take()
     limits = (settings.usage_limit_person, settings.usage_limit_chat)
     try:
-        if taken:
-            rows = [record.row() for record in taken]
+        if waiting_records:
+            rows = [record.row() for record in waiting_records]
             await table.keep_turn_records(rows, keep=settings.trace_days > 0)
         if any(limits):
             day = services.now().date()
             people, chats = await table.usage_exhausted(day, *limits)
             services.allowance.hear(day, people, chats)
     except QueueUnavailable as exc:
-        services.records.put_back(taken)
-        log.warning("records.wait", error=str(exc), records=len(taken))
+        services.records.put_back(waiting_records)
+        log.warning("records.wait", error=str(exc), records=len(waiting_records))
 
 
 async def record_calls(table: JobTable, services: Services) -> None:
     """Adds up what was used beside the answers, and hears what is left of the month's calls."""
-    taken = services.tally.take()
-    if not taken:
+    usage = services.tally.take()
+    if not usage:
         return
     try:
-        used = await table.keep_calls(services.now().date(), [one._asdict() for one in taken])
+        used_calls = await table.keep_calls(services.now().date(), [one._asdict() for one in usage])
     except QueueUnavailable as exc:
-        services.tally.put_back(taken)
+        services.tally.put_back(usage)
         log.warning("calls.wait", error=str(exc))
         return
-    metrics.FEISHU_MONTH_CALLS.set(used)
-    level = services.quota.hear(used)
+    metrics.FEISHU_MONTH_CALLS.set(used_calls)
+    level = services.quota.hear(used_calls)
     if level:
         log.warning(
             "feishu.quota",
-            used=used,
+            used=used_calls,
             calls_per_month=services.quota.calls,
             next_step="a larger plan, STREAM_REPLIES=false, or FEISHU_CALLS_PER_MONTH as it is",
         )

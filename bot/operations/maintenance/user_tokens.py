@@ -29,14 +29,14 @@ async def tend_user_tokens(services: Services, table: JobTable) -> None:
 
 async def queue_owed(services: Services, table: JobTable) -> int:
     """Queues a step for each person who has none. Returns how many. Never raises."""
-    queued = 0
+    queue_count = 0
     if services.access is None:
-        return queued
+        return queue_count
     try:
         for one in await services.access.store.to_tend():
-            queued += await table.queue_connect(one.person, why=one.why, if_idle=True)
+            queue_count += await table.queue_connect(one.person, why=one.why, if_idle=True)
     except (StoreUnavailable, QueueUnavailable) as exc:
         log.warning("user_tokens.away", error=type(exc).__name__)
     except StoreError as exc:
         log.error("user_tokens.refused", error=type(exc).__name__, code=exc.code)
-    return queued
+    return queue_count

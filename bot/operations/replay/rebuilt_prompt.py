@@ -42,16 +42,18 @@ async def rebuild(
     settings: Settings,
     rpc: RehearsalRpc,
     turn: RecordedTurn,
-    known: Sequence[tuple[str, str]],
+    known_names: Sequence[tuple[str, str]],
     embedder: Embedder | None = None,
 ) -> Rebuilt:
-    """The prompt of `turn`; `known` are open_ids with names. Raises `StoreError`."""
+    """The prompt of `turn`; `known_names` are open_ids with names. Raises `StoreError`."""
     names = Names(turn.context.tenant_key, Sources(_NoFeishu(), time.time))
-    names.learn(known, keep=False)
-    opened = await _opened(rpc, turn)
+    names.learn(known_names, keep=False)
+    open_turn = await _opened(rpc, turn)
     now = turn.at.astimezone(settings.zone)
-    found = await _recalled(rpc, turn, embedder, opened)
-    earlier = told_passages(found, turn.context, now, names.known, names.label, turn.question)
+    passages_found = await _recalled(rpc, turn, embedder, open_turn)
+    earlier = told_passages(
+        passages_found, turn.context, now, names.known, names.label, turn.question
+    )
     scene = Scene(
         bot_name=str(turn.record.get("bot") or "Bot"),
         subject=names.name(turn.context.user_id),
@@ -59,10 +61,10 @@ async def rebuild(
         label=names.label,
         labelled=turn.context.chat_type != "p2p",
         now=now,
-        owner=told_by_owner(settings.bot_instructions, rules_of(opened.rules, settings)),
+        owner=told_by_owner(settings.bot_instructions, rules_of(open_turn.rules, settings)),
     )
     prompt = build_prompt(
-        opened,
+        open_turn,
         turn.question,
         scene,
         context=turn.context,
@@ -72,20 +74,22 @@ async def rebuild(
         budget_tokens=int(turn.record.get("budget") or settings.history_token_budget),
         calibration=Calibration(),
     )
-    return Rebuilt(prompt, tuple(_missing(turn, opened, len(found))))
+    return Rebuilt(prompt, tuple(_missing(turn, open_turn, len(passages_found))))
 
 
 async def _opened(rpc: RehearsalRpc, turn: RecordedTurn) -> OpenTurn:
     rows = await rpc.messages(turn.ids("history_ids"))
     talk = [MessageRecord(**row) for row in await rpc.talk(turn.ids("transcript_ids"))]
-    told = (StoredMessage(**{**row, "tool_calls": tuple(row["tool_calls"])}) for row in rows)
-    stored = {message.id: message for message in told}
-    history = tuple(stored[one] for one in turn.ids("history_ids") if one in stored)
+    message_rows = (
+        StoredMessage(**{**row, "tool_calls": tuple(row["tool_calls"])}) for row in rows
+    )
+    messages_by_id = {message.id: message for message in message_rows}
+    history = tuple(messages_by_id[one] for one in turn.ids("history_ids") if one in messages_by_id)
     summary = await rpc.summary() if turn.record.get("summary") else None
     place = {"p_chat_id": turn.context.chat_id, "p_tenant_key": turn.context.tenant_key}
     registry = await call_as(rpc, "note_registry", turn.context, **place)
     rules = await rpc.call("get_chat_rules", place, turn.context)
-    opened = OpenTurn(
+    open_turn = OpenTurn(
         state="open",
         attempts=1,
         history=history,
@@ -94,17 +98,17 @@ async def _opened(rpc: RehearsalRpc, turn: RecordedTurn) -> OpenTurn:
         summary=Summary(**summary) if summary else None,
         rules=rules or {},
     )
-    return with_heard(opened, talk)
+    return with_heard(open_turn, talk)
 
 
 async def _recalled(
-    rpc: RehearsalRpc, turn: RecordedTurn, embedder: Embedder | None, opened: OpenTurn
+    rpc: RehearsalRpc, turn: RecordedTurn, embedder: Embedder | None, open_turn: OpenTurn
 ) -> list[Passage]:
     """Those that were found then, however they would rank today."""
-    wanted = turn.ids("recalled")
-    if not wanted:
+    wanted_ids = turn.ids("recalled")
+    if not wanted_ids:
         return []
-    found = await find(
+    passages_found = await find(
         MemoryStore(rpc),
         embedder,
         turn.context,
@@ -112,26 +116,28 @@ async def _recalled(
         now=turn.at,
         scope=usual_scope(turn.context),
         k=_LOOK_FAR,
-        before_id=opened.history[-1].id if opened.history else None,
+        before_id=open_turn.history[-1].id if open_turn.history else None,
     )
-    by_turn = {passage.turn_id: passage for passage in found}
-    return [by_turn[one] for one in wanted if one in by_turn]
+    by_turn = {passage.turn_id: passage for passage in passages_found}
+    return [by_turn[one] for one in wanted_ids if one in by_turn]
 
 
-def _missing(turn: RecordedTurn, opened: OpenTurn, found: int) -> list[Sentence]:
-    told = []
+def _missing(turn: RecordedTurn, open_turn: OpenTurn, found_count: int) -> list[Sentence]:
+    sentences = []
     if not turn.record:
-        told.append(_both("no-record"))
-    wanted = sum(len(turn.ids(which)) for which in ("history_ids", "transcript_ids", "recalled"))
-    gone = wanted - len(opened.history) - found
-    if gone > 0:
-        told.append(_both("messages-gone", n=gone))
+        sentences.append(_both("no-record"))
+    wanted_count = sum(
+        len(turn.ids(which)) for which in ("history_ids", "transcript_ids", "recalled")
+    )
+    missing_count = wanted_count - len(open_turn.history) - found_count
+    if missing_count > 0:
+        sentences.append(_both("messages-gone", n=missing_count))
     if turn.record.get("came_along"):
-        told.append(_both("came-along"))
+        sentences.append(_both("came-along"))
     version = turn.record.get("summary")
-    if version and (opened.summary is None or opened.summary.version != version):
-        told.append(_both("new-summary"))
-    return told
+    if version and (open_turn.summary is None or open_turn.summary.version != version):
+        sentences.append(_both("new-summary"))
+    return sentences
 
 
 class _NoFeishu(FeishuClient):

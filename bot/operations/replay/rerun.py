@@ -54,14 +54,14 @@ def read_turn(url: str, turn: str, admin: str) -> tuple[RecordedTurn, list[tuple
         psycopg.connect(url, connect_timeout=5) as connection,
         connection.cursor(row_factory=dict_row) as cursor,
     ):
-        found = cursor.execute(FIND, {"turn": turn}).fetchone()
-        if found is None:
+        turn_row = cursor.execute(FIND, {"turn": turn}).fetchone()
+        if turn_row is None:
             raise NoSuchTurn(turn)
-        wanted = {"turn": found["id"]}
-        row = cursor.execute(OF_TURN, wanted).fetchone() or {}
-        messages: list[Any] = cursor.execute(MESSAGES, wanted).fetchall()
+        query_params = {"turn": turn_row["id"]}
+        row = cursor.execute(OF_TURN, query_params).fetchone() or {}
+        messages: list[Any] = cursor.execute(MESSAGES, query_params).fetchall()
         people = cursor.execute(_KNOWN, [row["tenant_key"]]).fetchall()
-        cursor.execute(_NOTE, (admin, found["id"]))
+        cursor.execute(_NOTE, (admin, turn_row["id"]))
     return RecordedTurn.of_rows(row, messages), [(one["open_id"], one["name"]) for one in people]
 
 
@@ -79,18 +79,18 @@ async def memory_of(
 
 
 async def rebuilt(
-    settings: Settings, url: str, turn: RecordedTurn, known: list[tuple[str, str]]
+    settings: Settings, url: str, turn: RecordedTurn, known_names: list[tuple[str, str]]
 ) -> Rebuilt:
     """The prompt of the turn, to be looked at."""
     async with memory_of(settings, url, turn) as rpc:
-        return await rebuild(settings, rpc, turn, known)
+        return await rebuild(settings, rpc, turn, known_names)
 
 
 async def ask_again(
     settings: Settings,
     url: str,
     turn: RecordedTurn,
-    known: list[tuple[str, str]],
+    known_names: list[tuple[str, str]],
     tools: Sequence[Tool],
 ) -> tuple[Rebuilt, Rerun]:
     """Asks the model of `settings`; `tools` are those of the features. Raises `ModelUnavailable`
@@ -102,14 +102,14 @@ async def ask_again(
         rpc = await stack.enter_async_context(memory_of(settings, url, turn))
         models = Models(settings)
         stack.push_async_callback(models.close)
-        prompt = await rebuild(settings, rpc, turn, known, embedder)
+        prompt = await rebuild(settings, rpc, turn, known_names, embedder)
         store = MemoryStore(rpc)
         manager = Manager(
             models.main(),
             stores=Stores(
                 store,
                 NoteStore(rpc),
-                recall_tool(store, None, settings.zone, _names_in(dict(known))),
+                recall_tool(store, None, settings.zone, _names_in(dict(known_names))),
             ),
             tools=tools,
             specialists=specialists(settings, ()),
@@ -120,13 +120,13 @@ async def ask_again(
 
 async def answered(manager: Manager, prompt: Prompt, settings: Settings) -> Rerun:
     """One answer and how long it took."""
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     answer = await manager.answer(prompt, timeout_s=settings.model_timeout_seconds)
-    return Rerun(answer, time.perf_counter() - started)
+    return Rerun(answer, time.perf_counter() - start_s)
 
 
-def _names_in(known: dict[str, str]) -> NamesIn:
+def _names_in(known_names: dict[str, str]) -> NamesIn:
     def label(open_id: str, name: str) -> str:
-        return one_line(known.get(open_id) or name) or open_id
+        return one_line(known_names.get(open_id) or name) or open_id
 
-    return lambda _: (known, label)
+    return lambda _: (known_names, label)

@@ -55,7 +55,7 @@ class RecordedTurn:
     def of_rows(cls, turn: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> RecordedTurn:
         """From the rows of `OF_TURN` and `MESSAGES`."""
         cards = [row for row in messages if row["role"] == "assistant"]
-        asked = [row["content"] for row in messages if row["role"] == "user"]
+        questions = [row["content"] for row in messages if row["role"] == "user"]
         context = memory_context(
             chat_id=turn["chat_id"],
             root=turn["root_id"],
@@ -68,7 +68,7 @@ class RecordedTurn:
             id=turn["id"],
             context=context,
             at=turn["created_at"],
-            question="\n".join(asked),
+            question="\n".join(questions),
             answer="\n\n".join(row["content"] for row in cards),
             record=turn["record"] or {},
             tool_calls=tuple(cards[0]["tool_calls"]) if cards else (),
@@ -76,5 +76,5 @@ class RecordedTurn:
 
     def ids(self, name: str) -> list[Any]:
         """A list of ids in the record."""
-        found = self.record.get(name)
-        return list(found) if isinstance(found, list) else []
+        recorded_ids = self.record.get(name)
+        return list(recorded_ids) if isinstance(recorded_ids, list) else []

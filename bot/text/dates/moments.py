@@ -80,9 +80,9 @@ class When:
 def when(text: str, now: datetime) -> When:
     """What `text` says about the time in its first 4,000 characters, as said at `now`."""
     plain, put_back = without_content(in_usual_words(text[:_LONGEST]))
-    found = _read(plain, now.replace(tzinfo=None))
-    rest = put_back(found.rest) + text[_LONGEST:]
-    return When(found.at, found.repeats, rest, found.problem)
+    moment = _read(plain, now.replace(tzinfo=None))
+    rest = put_back(moment.rest) + text[_LONGEST:]
+    return When(moment.at, moment.repeats, rest, moment.problem)
 
 
 def _read(text: str, now: datetime) -> When:
@@ -114,26 +114,30 @@ def _read(text: str, now: datetime) -> When:
         return When("", repeats, rest, "several")
     if not clock or (not day and not soon and _VAGUE.search(rest)):
         return When("", repeats, rest, "missing")
-    said = period[0] if period else period_of(every) if every else ""
+    period_word = period[0] if period else period_of(every) if every else ""
     if soon:
         day = f"{now + timedelta(minutes=_minutes(soon)):%Y-%m-%d}"
-    shown = read_time(clock, said.lower())
-    return _at(shown, day, now, repeats, rest) if shown else When("", repeats, rest, "missing")
+    clock_time = read_time(clock, period_word.lower())
+    return (
+        _at(clock_time, day, now, repeats, rest)
+        if clock_time
+        else When("", repeats, rest, "missing")
+    )
 
 
 def _day(rest: str, today: date) -> tuple[str, str, bool]:
     """The day that is said, the text without it, and whether date and weekday agree."""
-    dated = next(named_days(rest, DATES, today), None)
-    iso = next_date(dated, today) if dated else ""
-    left = _without(rest, dated) if dated else rest
-    if dated and not iso:
+    date_match = next(named_days(rest, DATES, today), None)
+    iso = next_date(date_match, today) if date_match else ""
+    left = _without(rest, date_match) if date_match else rest
+    if date_match and not iso:
         return "", left, False
-    named = next(named_days(left, DAYS, today), None)
-    if not named:
+    named_day = next(named_days(left, DAYS, today), None)
+    if not named_day:
         return iso, left, True
-    if _is_bound(left, named):
+    if _is_bound(left, named_day):
         return iso, left, False
-    left, of_name = _without(left, named), next_date(named, today)
+    left, of_name = _without(left, named_day), next_date(named_day, today)
     if not iso:
         return of_name, left, True
     try:

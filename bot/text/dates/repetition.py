@@ -36,8 +36,8 @@ def read_repetition(match: re.Match[str]) -> Repeats:
         return "daily"
     if match["monthly"] or zh == "月":
         return "monthly"
-    said: dict[str, Repeats] = {"daily": "daily", "monthly": "monthly"}
-    return said.get((match["ly"] or "").lower(), "weekly")
+    words: dict[str, Repeats] = {"daily": "daily", "monthly": "monthly"}
+    return words.get((match["ly"] or "").lower(), "weekly")
 
 
 def period_of(match: re.Match[str]) -> str:

@@ -26,8 +26,8 @@ def _and_a_half(match: re.Match[str]) -> str:
     return f"{int(_value(match[1]) * 60 + 30)} minutes"
 
 
-def _value(said: str) -> int:
-    return number(said) or 0
+def _value(digits: str) -> int:
+    return number(digits) or 0
 
 
 _OTHERWISE: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
@@ -85,14 +85,14 @@ def in_usual_words(text: str) -> str:
 def without_content(text: str) -> tuple[str, Callable[[str], str]]:
     """The text with a mark for each time that is part of what is said (“the 3pm meeting”,
     “tomorrow's deck”, 周四的会), and what puts them back."""
-    kept: list[str] = []
+    contents: list[str] = []
 
     def mark(match: re.Match[str]) -> str:
-        kept.append(match[0])
-        return chr(_FIRST_MARK + len(kept) - 1)
+        contents.append(match[0])
+        return chr(_FIRST_MARK + len(contents) - 1)
 
     def put_back(rest: str) -> str:
-        for index, words in enumerate(kept):
+        for index, words in enumerate(contents):
             rest = rest.replace(chr(_FIRST_MARK + index), words)
         return rest
 

@@ -51,8 +51,8 @@ def read_time(match: re.Match[str], period: str) -> TimeOfDay | None:
     clock shows."""
     if word := match["word"]:
         return TimeOfDay(12, 0) if word.lower() == "noon" else TimeOfDay(0, 0, is_midnight=True)
-    written = match["zh"] or match["h"] or match["h2"] or match["h3"] or match["h4"]
-    hour, minute = number(written), _minute(match)
+    hour_text = match["zh"] or match["h"] or match["h2"] or match["h3"] or match["h4"]
+    hour, minute = number(hour_text), _minute(match)
     half = (match["ap"] or match["ap2"] or "").lower()
     if hour is None or minute is None or hour > 24 or minute > 59:
         return None
@@ -62,10 +62,14 @@ def read_time(match: re.Match[str], period: str) -> TimeOfDay | None:
         return TimeOfDay((hour + 12 if hour < _NOON else hour) % 24, minute)
     if half == "a" or period.endswith(_MORNING):
         return TimeOfDay(hour % _NOON, minute)
-    exact = bool(match["h"]) and (written.startswith("0") or hour >= 7)
+    exact = bool(match["h"]) and (hour_text.startswith("0") or hour >= 7)
     return TimeOfDay(hour % 24, minute, exact or not 0 < hour < _NOON)
 
 
 def _minute(match: re.Match[str]) -> int | None:
-    said = match["m"] or match["zm"] or ""
-    return _QUARTERS[said] if said in _QUARTERS else number(said.removesuffix("分"))
+    minute_text = match["m"] or match["zm"] or ""
+    return (
+        _QUARTERS[minute_text]
+        if minute_text in _QUARTERS
+        else number(minute_text.removesuffix("分"))
+    )

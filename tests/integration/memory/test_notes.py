@@ -276,7 +276,7 @@ async def test_a_shared_note_is_read_in_that_chat_and_changed_by_nobody_else(
         with pytest.raises(NoteNotFound):
             await attempt
 
-    await notes.share(alice, made.id, shared=False)
+    await notes.share(alice, made.id, is_shared=False)
     assert await notes.list(bob) == ()
 
 

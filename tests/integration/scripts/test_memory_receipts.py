@@ -130,7 +130,7 @@ async def test_an_edited_message_leaves_a_receipt_of_what_it_said_before(desk: D
     await desk.memory.open_turn(alice, turn_id=said, content=TEXT)
     now = "the gym code is Porto 4472"
     await desk.memory.replace_message(
-        said, alice.chat_id, said=now, heard=now, by_turn="om_noticed"
+        said, alice.chat_id, question=now, raw_words=now, by_turn="om_noticed"
     )
     done = desk.run("receipts", "--person", group.person("alice"), "--tenant", "tenant")
     copy, before = desk.file("copy.json", done.stdout), desk.file("before.txt", TEXT)

@@ -103,7 +103,7 @@ def test_the_prompt_says_when_a_late_question_was_asked(
     asked = midnight - timedelta(seconds=late_s)
     assert one.asked_at(int(asked.timestamp() * 1000)) == asked
     assert one.asked_at(0) == one.asked_at(10**14) == one.now()
-    rules = circumstances("Alice", midnight, memory_away=False, asked=asked)
+    rules = circumstances("Alice", midnight, memory_away=False, asked_at=asked)
     assert (f"count from:\n{asked:%Y-%m-%d %H:%M}" in rules) == shown
 
 

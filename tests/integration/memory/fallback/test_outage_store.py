@@ -111,7 +111,7 @@ async def test_after_a_crash_the_kept_reply_is_found_and_no_other_is_stored(
     outage.memory.away = True
     await outage.store.begin_turn(context, turn_id=turn_id, content="Q")
     shown = {"language": "en", "without_memory": True}
-    await outage.store.record_reply(context, turn_id=turn_id, cards=["A"], shown=shown)
+    await outage.store.record_reply(context, turn_id=turn_id, cards=["A"], visible_card=shown)
     crashed = OutageStore(outage.store._guarded, outage.jobs)
 
     for is_away in (True, False):

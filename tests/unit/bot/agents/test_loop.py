@@ -76,7 +76,7 @@ async def ran(model: Scripted, kitchen: Kitchen | None = None, **options: Any) -
     hands = Hands(kitchen.box(), deps()) if kitchen else None
     spent = options.pop("spent", Spent())
     async with asyncio.timeout(60):
-        return await run(model, plain_messages("", "cook"), spent=spent, hands=hands, **options)
+        return await run(model, plain_messages("", "cook"), usage=spent, hands=hands, **options)
 
 
 def raw(name: str, arguments: str) -> Response:
@@ -238,7 +238,7 @@ async def test_the_text_beside_calls_is_reported_and_is_no_answer() -> None:
     said = await run(
         Scripted(first, "Done."),
         plain_messages("", "cook"),
-        spent=Spent(),
+        usage=Spent(),
         hands=hands,
         on_progress=on_progress,
     )
@@ -275,7 +275,7 @@ async def test_when_a_call_breaks_those_beside_it_are_cancelled() -> None:
     box = Toolbox([tool(broken), tool(kitchen.boil)])
     calls = [("boil", {"what": "until both"}), ("broken", {})]
     with pytest.raises(RuntimeError, match="a fault of ours"):
-        await run(Scripted(calls), plain_messages("", "x"), spent=Spent(), hands=Hands(box, deps()))
+        await run(Scripted(calls), plain_messages("", "x"), usage=Spent(), hands=Hands(box, deps()))
     assert kitchen.log == ["boil until both"]
 
 
@@ -287,6 +287,6 @@ async def test_a_long_result_is_cut_as_it_is_stored() -> None:
     working = deps()
     model = Scripted([("long", {})], "Done.")
     hands = Hands(Toolbox([tool(long)]), working)
-    await run(model, plain_messages("", "x"), spent=Spent(), hands=hands)
+    await run(model, plain_messages("", "x"), usage=Spent(), hands=hands)
     assert model.results() == [working.calls[0]["result"]]
     assert len(model.results()[0]) < 30_000

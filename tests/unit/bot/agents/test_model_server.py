@@ -157,7 +157,7 @@ def test_an_agent_runs_a_tool_that_only_the_prompt_could_name(streamed):
             said = await run(
                 ChatModel(known, "any-model"),
                 plain_messages('Known notes: "Pasta" (ID: n-42)', "tag that note"),
-                spent=Spent(),
+                usage=Spent(),
                 hands=Hands(Toolbox([tool(tag)]), ToolDeps(*(None,) * 4)),
                 on_progress=on_progress if streamed else None,
             )

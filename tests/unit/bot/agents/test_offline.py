@@ -284,7 +284,7 @@ async def test_it_streams_the_same_answer_and_calls_that_it_gives_at_once() -> N
         hands = Hands(Toolbox([tool(update_working_memory)]), deps)
         messages = plain_messages("", "remember that tea is at four")
         said = await run(
-            OfflineModel(), messages, spent=Spent(), hands=hands, on_progress=on_progress
+            OfflineModel(), messages, usage=Spent(), hands=hands, on_progress=on_progress
         )
         return said.text, deps.calls
 

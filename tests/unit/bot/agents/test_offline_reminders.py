@@ -34,7 +34,7 @@ def test_days_count_from_when_it_was_asked(question: str) -> None:
     now, asked = (
         datetime(2026, 11, day, hour, 33, tzinfo=zone) for day, hour in ((28, 1), (27, 20))
     )
-    told = circumstances("Alice", now, memory_away=False, asked=asked)
+    told = circumstances("Alice", now, memory_away=False, asked_at=asked)
     wanted = wish(question)
     assert wanted
     step = next_step(wanted, [], told, language_of([question]))

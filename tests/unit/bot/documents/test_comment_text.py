@@ -51,28 +51,28 @@ def test_empty_fields_of_other_kinds_are_no_mentions():
 
 
 def test_an_answer_mentions_who_asked_and_is_kept_as_it_is_sent():
-    (kept,) = replies_of("It is on **3 March**.", BOB, shortened="(more)")
+    (kept,) = replies_of("It is on **3 March**.", BOB, note="(more)")
     assert kept == f"<at id={BOB}></at> It is on 3 March."
     assert elements_of(kept) == [person(BOB), run(" It is on 3 March.")]
 
 
 def test_tags_in_an_answer_mention_nobody():
     text = f"<at id={MEMO}></at> and <at id=all></at> and @Bob"
-    (kept,) = replies_of(text, BOB, shortened="(more)")
+    (kept,) = replies_of(text, BOB, note="(more)")
     people = [one["person"]["user_id"] for one in elements_of(kept) if one["type"] == "person"]
     assert people == [BOB]
-    continued = replies_of("x" * LONGEST + f"<at id={MEMO}></at>", BOB, shortened="")[1:]
+    continued = replies_of("x" * LONGEST + f"<at id={MEMO}></at>", BOB, note="")[1:]
     assert all(one["type"] == "text_run" for kept in continued for one in elements_of(kept[:1]))
 
 
 def test_a_long_answer_is_parted_where_words_end_and_then_shortened_honestly():
     words = "A sentence of words. " * 2000
-    kept = replies_of(words, BOB, shortened="(The rest is left out.)")
+    kept = replies_of(words, BOB, note="(The rest is left out.)")
     assert len(kept) == MOST_REPLIES
     assert all(len(one) <= LONGEST + 40 for one in kept)
     assert kept[0].endswith("words.")
     assert kept[-1].endswith("(The rest is left out.)")
-    assert "left out" not in "".join(replies_of("short", BOB, shortened="(The rest is left out.)"))
+    assert "left out" not in "".join(replies_of("short", BOB, note="(The rest is left out.)"))
 
 
 @every_row(
@@ -91,7 +91,7 @@ def test_marks_of_markdown_are_not_shown(markdown, text):
 
 @given(st.text(min_size=1, max_size=300))
 def test_what_was_sent_is_recognised_when_it_is_read_back(text):
-    for kept in replies_of(text, BOB, shortened="…"):
+    for kept in replies_of(text, BOB, note="…"):
         back = reply(*elements_of(kept))
         assert is_said(back, kept)
         assert not is_said(back, f"{kept} and more")

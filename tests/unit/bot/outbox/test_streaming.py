@@ -63,7 +63,7 @@ class Scene:
             OPENING,
             render,
             denials=self.denials,
-            kept=kept,
+            open_card=kept,
             pace=pace,
         )
 

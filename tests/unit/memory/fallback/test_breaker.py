@@ -387,9 +387,9 @@ def test_one_lost_connection_counts_once_however_many_calls_it_ends() -> None:
     clock = Clock()
     breaker = CircuitBreaker(clock=clock)
     for _ in range(20):
-        breaker.failed(lost=True)
+        breaker.failed(connection_lost=True)
     assert (breaker.state, breaker.failed_lately) == ("closed", 1)
     for _ in range(2):
         clock.now += 1
-        breaker.failed(lost=True)
+        breaker.failed(connection_lost=True)
     assert breaker.state == "open"

@@ -24,14 +24,14 @@ def fact(key: str, value: object, *, by: str = "ou_a", scope: Scope = "chat") ->
 def test_a_word_of_change_replaces_what_a_colleague_had_kept(
     key: str, value: str, said: str, patch: dict[str, object]
 ) -> None:
-    assert replaced_facts([fact(key, value)], patch, said=said, author="ou_b") == ("1-x",)
+    assert replaced_facts([fact(key, value)], patch, statement=said, author="ou_b") == ("1-x",)
 
 
 def test_without_a_word_of_change_only_the_authors_own_fact_is_replaced() -> None:
     held, said = [fact("order", "300 chairs")], "remember that the order is 320 chairs"
 
-    assert replaced_facts(held, {"order": "320 chairs"}, said=said, author="ou_b") == ()
-    assert replaced_facts(held, {"order": "320 chairs"}, said=said, author="ou_a") == ("1-x",)
+    assert replaced_facts(held, {"order": "320 chairs"}, statement=said, author="ou_b") == ()
+    assert replaced_facts(held, {"order": "320 chairs"}, statement=said, author="ou_a") == ("1-x",)
 
 
 @every_row(
@@ -46,12 +46,12 @@ def test_without_a_word_of_change_only_the_authors_own_fact_is_replaced() -> Non
 def test_another_matter_is_not_replaced(
     key: str, value: object, said: str, patch: dict[str, object]
 ) -> None:
-    assert replaced_facts([fact(key, value)], patch, said=said, author="ou_b") == ()
+    assert replaced_facts([fact(key, value)], patch, statement=said, author="ou_b") == ()
 
 
 def test_nobody_replaces_what_a_colleague_had_kept_about_themselves() -> None:
     own = [fact("extension", "203", scope="user")]
     patch, said = {"extension": "417"}, "the extension changed to 417"
 
-    assert replaced_facts(own, patch, said=said, author="ou_b") == ()
-    assert replaced_facts(own, patch, said=said, author="ou_a") == ("1-x",)
+    assert replaced_facts(own, patch, statement=said, author="ou_b") == ()
+    assert replaced_facts(own, patch, statement=said, author="ou_a") == ("1-x",)

@@ -25,7 +25,7 @@ def limited() -> tuple[RequestLimit, Clock]:
 def test_there_is_no_limit_before_the_model_shows_one() -> None:
     limit, clock = limited()
     for _ in range(100):
-        limit.answered(clock.now - 2, 500, crowded=False)
+        limit.answered(clock.now - 2, 500, was_crowded=False)
 
     assert limit.most(clock.now) == math.inf
 
@@ -40,20 +40,20 @@ def test_refusals_lower_it_below_what_the_model_holds() -> None:
 
 def test_answers_raise_it_by_a_tenth_with_all_that_are_under_way() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, crowded=False)
+    limit.answered(clock.now - 2, 1, was_crowded=False)
     limit.refused(100, clock.now)
     for _ in range(90):
-        limit.answered(clock.now - 2, 90, crowded=True)
+        limit.answered(clock.now - 2, 90, was_crowded=True)
 
     assert 98 < limit.most(clock.now) < 100
 
 
 def test_a_limit_that_is_not_reached_does_not_grow() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, crowded=False)
+    limit.answered(clock.now - 2, 1, was_crowded=False)
     limit.refused(100, clock.now)
     for _ in range(500):
-        limit.answered(clock.now - 2, 10, crowded=False)
+        limit.answered(clock.now - 2, 10, was_crowded=False)
 
     assert limit.most(clock.now) == 90
 
@@ -63,7 +63,7 @@ def test_a_minute_without_trouble_lifts_it() -> None:
     limit.refused(10, clock.now)
     for _ in range(59):
         clock.now += 1
-        limit.answered(clock.now, 1, crowded=False)
+        limit.answered(clock.now, 1, was_crowded=False)
     assert limit.most(clock.now) == 9
     clock.now += 2
 
@@ -91,8 +91,8 @@ def test_each_second_without_a_refusal_lets_one_more_through() -> None:
 
 def test_lateness_is_not_tried_away() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, crowded=False)
-    limit.answered(clock.now - 15, 100, crowded=True)
+    limit.answered(clock.now - 2, 1, was_crowded=False)
+    limit.answered(clock.now - 15, 100, was_crowded=True)
     clock.now += 1
     limit.try_more()
     assert limit.most(clock.now) == 70
@@ -120,19 +120,19 @@ def test_a_model_that_has_taken_requests_is_waited_for() -> None:
 
 def test_answers_that_begin_much_later_than_usual_lower_it_once_for_all_sent_before() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, crowded=False)
+    limit.answered(clock.now - 2, 1, was_crowded=False)
     for _ in range(10):
-        limit.answered(clock.now - 15, 100, crowded=True)
+        limit.answered(clock.now - 15, 100, was_crowded=True)
 
     assert 70 <= limit.most(clock.now) < 80
 
 
 def test_lateness_alone_does_not_lower_it_to_nothing() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, crowded=False)
+    limit.answered(clock.now - 2, 1, was_crowded=False)
     for _ in range(30):
         clock.now += 20
-        limit.answered(clock.now - 19, 3, crowded=False)
+        limit.answered(clock.now - 19, 3, was_crowded=False)
 
     assert limit.most(clock.now) >= 8
 
@@ -141,15 +141,15 @@ def test_a_model_that_is_always_slow_is_not_late() -> None:
     limit, clock = limited()
     for _ in range(50):
         clock.now += 25
-        limit.answered(clock.now - 25, 200, crowded=False)
+        limit.answered(clock.now - 25, 200, was_crowded=False)
 
     assert limit.most(clock.now) == math.inf
 
 
 def test_a_model_that_hangs_is_not_waited_for_in_line() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, crowded=False)
-    limit.answered(clock.now - 15, 100, crowded=True)
+    limit.answered(clock.now - 2, 1, was_crowded=False)
+    limit.answered(clock.now - 15, 100, was_crowded=True)
     assert limit.most(clock.now) == 70
     clock.now += 31
 
