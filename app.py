@@ -14,16 +14,14 @@ from flask import Flask
 
 from bot import webhook
 from bot.intake import health
-from bot.intake.acceptance import Intake
-from bot.intake.local_workers import Beside
-from bot.intake.presses import Presses
-from bot.intake.readiness import Checks
-from bot.operations.doctor.health import look
+from bot.intake.acceptance import Intake, Presses
+from bot.intake.health import Checks
+from bot.operations.doctor.health import health_checks
 from bot.process import logs, plan
-from bot.process.board import Board
-from bot.queue.arrivals import Arrivals
+from bot.process.local_workers import LocalWorkers
+from bot.process.plan import RunDirectory
 from bot.queue.connections import database_url, open_rpc, require_migrated
-from bot.queue.inbox import Inbox
+from bot.queue.inbox import Arrivals, Inbox
 from bot.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -34,12 +32,12 @@ def create_app(settings: Settings | None = None) -> Flask:
     """The WSGI application; raises `SettingsError`. Starts what runs beside it."""
     os.umask(0o077)  # whatever server this is: what lies in DATA_DIR is nobody else's
     settings = settings or load()
-    logs.configure(settings.log_level, settings.log_format)
+    logs.configure_logs(settings.log_level, settings.log_format)
     url = database_url(settings)
     inbox = Inbox(url)
     arrivals = Arrivals(inbox)
     presses = Presses(lambda: open_rpc(settings, url, size=4))
-    beside = Beside() if settings.runs_worker and not plan.supervised() else None
+    beside = LocalWorkers() if settings.runs_worker and not plan.is_supervised() else None
 
     edge = webhook.Edge(
         encrypt_key=settings.feishu_encrypt_key,
@@ -63,20 +61,22 @@ def create_app(settings: Settings | None = None) -> Flask:
         Checks(
             settings=settings,
             inbox=inbox,
-            workers=Board(settings.data_dir) if settings.runs_worker else None,
+            workers=RunDirectory(settings.data_dir) if settings.runs_worker else None,
             connection=listener,
             migrated=partial(require_migrated, url),
-            look=partial(look, url, settings.zone),
+            look=partial(health_checks, url, settings.zone),
         ),
     )
     if settings.admins:
-        from bot.operations.console.installation import install  # only where there is a console
+        from bot.operations.console.installation import (
+            install_console,  # only where there is a console
+        )
 
-        install(app, settings, url)
+        install_console(app, settings, url)
     if settings.sandbox:
-        from bot.operations.sandbox import mount  # only where there is no real Feishu
+        from bot.operations.sandbox import mount_sandbox  # only where there is no real Feishu
 
-        mount(app, settings, url)
+        mount_sandbox(app, settings, url)
 
     atexit.register(inbox.close)
     atexit.register(arrivals.close)

@@ -9,20 +9,20 @@ import os
 import sys
 import threading
 
-from bot.process import lifeline, plan, records
+from bot.process import log_redaction, plan, programs
 
-_plan = plan.found()
-if _plan.workers and not plan.supervised():
-    os.environ[plan.PLAN] = _plan.dumped()
+_plan = plan.read_plan()
+if _plan.workers and not plan.is_supervised():
+    os.environ[plan.PLAN_VARIABLE] = _plan.dumped()
     os.execv(sys.executable, [sys.executable, "-m", "bot.process", *sys.argv[1:]])  # noqa: S606
 plan.tie_to_supervisor()
-if not plan.supervised():
+if not plan.is_supervised():
     _plan.say_remarks()
 
 bind = _plan.bind
 workers = _plan.web
 loglevel = _plan.log_level.lower()
-logconfig_dict = records.logging_of("gunicorn.error")
+logconfig_dict = log_redaction.logging_config("gunicorn.error")
 control_socket_disable = True  # it loads asyncio, and nobody asks for it
 umask = 0o077
 worker_class = "bot.intake.receiving.ReceivingWorker"
@@ -44,7 +44,7 @@ def pre_fork(server, worker):
 
 def post_fork(server, worker):
     """A web process ends with its master, even when that one is killed."""
-    lifeline.tie(server.pid)
+    programs.die_with_parent(server.pid)
 
 
 def post_worker_init(worker):
@@ -55,7 +55,7 @@ def post_worker_init(worker):
             threading.Thread(target=checks.say_at_start, name="start", daemon=True).start()
     gc.collect()
     gc.freeze()  # what is loaded stays; looking through it again would hold up requests
-    if plan.supervised():
+    if plan.is_supervised():
         _plan.board.open_web()
     elif worker.age == 1:
         _plan.say_ready()

@@ -1,20 +1,30 @@
-"""The conversation of a chat: its state behind a store, and the decision with a judge model.
+"""Keeps the state of a chat’s conversation behind a store, and decides with a judge model whether
+to answer.
 
 A conversation is active from the bot's first delivered answer until nobody has written in the chat
 for the timeout. The records stand in `bot.listening.transcript`, the rules in
 `bot.listening.decisions`.
-"""
+
+Models put the word in markdown or quotes, go on with reasons, or think aloud before it."""
+
+from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
-from bot.listening.chat_rules import Mode
-from bot.listening.decisions import Decision, IncomingMessage, Reason, before, decide, decide_start
-from bot.listening.judge_verdict import means_yes
+from bot.listening.chat_rules import NOTHING_SPENT, BotBudget, Mode
+from bot.listening.decisions import (
+    Decision,
+    IncomingMessage,
+    Reason,
+    decide,
+    decide_start,
+    records_before,
+)
 from bot.listening.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord, transcript
 
 __all__ = [
@@ -29,8 +39,15 @@ __all__ = [
     "ResponseDecider",
     "transcript",
 ]
-
 JUDGE_SECONDS = 10.0  # a reasoning model thinks before it answers
+
+_THOUGHTS_END = "</think>"
+_YES = re.compile(
+    r"[\W_]*(?:(?:final )?(?:answer|verdict|decision|答案|回答|判断|结论)"
+    r"[\W_]*(?:is|是(?=[\W_]))?[\W_]*)?"
+    r"(?:yes(?![a-z])|是(?!否|不是))",
+    re.IGNORECASE,
+)
 
 
 class ConversationStore(Protocol):
@@ -227,7 +244,7 @@ class ResponseDecider:
         start_s = self._monotonic()
         try:
             async with asyncio.timeout(self._judge_seconds):
-                answer = await judge(before(message, conversation.messages), message)
+                answer = await judge(records_before(message, conversation.messages), message)
             verdict = "yes" if means_yes(answer) else "no"
         except TimeoutError:
             verdict = "timeout"
@@ -241,3 +258,8 @@ class ResponseDecider:
             verdict=verdict,
             judge_ms=int((self._monotonic() - start_s) * 1000),
         )
+
+
+def means_yes(answer: str) -> bool:
+    """Whether the first word after all thoughts is YES or 是."""
+    return bool(_YES.match(answer.rpartition(_THOUGHTS_END)[2]))

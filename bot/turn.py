@@ -14,43 +14,42 @@ import structlog
 
 from bot.answering import material
 from bot.answering.answering import Answering
+from bot.answering.attachments import AUDIO, UnheardVoiceAnswer, with_recognised_words
 from bot.answering.between_turns import tend_later
-from bot.answering.chat_state import within_topic
-from bot.answering.conversation_metrics import measure
-from bot.answering.foreign_ids import may_be_meant, with_own_ids
-from bot.answering.hearing import Heard, listen, opening_args, with_earlier_talk
-from bot.answering.outgoing import send_reply
-from bot.answering.progress_frames import Showing
-from bot.answering.question import Turn, begin, knowing, language
-from bot.answering.recall import at_once, vector_of
+from bot.answering.chat_state import may_be_meant, with_own_ids, within_topic
+from bot.answering.hearing import HearingResult, listen, opening_args, with_earlier_talk
+from bot.answering.question import (
+    Turn,
+    count_conversation,
+    stoppable,
+    turn_language,
+    turn_of_request,
+    with_opened,
+)
+from bot.answering.recall import recall_at_opening, vector_of
+from bot.answering.reply import ProgressFrames, send_reply, store_reply
 from bot.answering.request_rate import asker_of, is_stop
-from bot.answering.stopping import stoppable
-from bot.answering.storing import store_reply
-from bot.answering.voice import AUDIO, SayingWhy, with_words
-from bot.documents.outcome import NO_DOCUMENTS
-from bot.features.connect.offering import offer_access
-from bot.features.dispatch import answer as answer_question
-from bot.features.private_answers.looking import Looking
-from bot.features.private_answers.offering import is_offered, queue_look_up
-from bot.features.private_answers.undelivered import show_to_asker
-from bot.listening.held_transcripts import HeldTranscript
-from bot.listening.transcript import ChannelConversation
+from bot.documents.document import NO_DOCUMENTS
+from bot.features.connect.feature import offer_access
+from bot.features.private_answers.feature import show_to_asker
+from bot.features.private_answers.offering import PrivateLookup, is_offered, queue_look_up
+from bot.features.registry import answer as answer_question
+from bot.listening.transcript import ChannelConversation, HeldTranscript
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply, stop_button
-from bot.outbox.foot import Foot
+from bot.outbox.foot import AnswerFooter
+from bot.outbox.live_card import showing_work
+from bot.outbox.retractions import withdraw_cards
 from bot.outbox.streaming import CardStream, Opening, Working, begin_stream
-from bot.outbox.withdrawing import withdraw_cards
-from bot.outbox.working_sign import showing_work
-from bot.process import metrics, timing
-from bot.process.timing import stage
-from bot.process.turn_records import TurnRecord
-from bot.process.working_places import room_to_begin, room_to_go_on
+from bot.process import metrics
+from bot.process.concurrency import room_to_begin, room_to_go_on
+from bot.process.metrics import timed_stage
+from bot.process.usage import TurnRecord
 from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.roster import Person
-from memory.models import OpenTurn
-from memory.outcomes import ELSEWHERE, TurnOutcome
-from memory.tables.buttons import new_id
+from memory.models import ANSWERED_ELSEWHERE, OpenTurn, TurnOutcome
+from memory.tables.cards import new_button_id
 
 log = structlog.get_logger()
 
@@ -62,21 +61,21 @@ async def handle_request(
     *,
     answering: Answering | None = None,
     lease: Lease | None = None,
-    heard: Heard | None = None,
+    heard: HearingResult | None = None,
 ) -> None:
     """Answers one request, or stays silent. Raises the errors that are worth another attempt.
 
     `answering` replaces the commands and the model. `heard` is an earlier decision on the message.
     """
-    timing.begin()
+    metrics.begin_turn_timing()
     bot = await services.own_person.look_up()
     if may_be_meant(request, bot):
         request = await with_own_ids(services, request)
     request = await within_topic(services, request)
     if request.message_type == AUDIO:
-        request, unheard = await with_words(services, request)
+        request, unheard = await with_recognised_words(services, request)
         if unheard and request.chat_type == "p2p":
-            answering = SayingWhy(unheard)
+            answering = UnheardVoiceAnswer(unheard)
     services.people.meet(request, bot)
     await services.people.look_up_sender(request)
     if heard is None:
@@ -88,7 +87,7 @@ async def handle_request(
         return
 
     anew = lease.job.anew if lease else 0
-    turn = begin(services, request, heard, bot, received_ms, anew)
+    turn = turn_of_request(services, request, heard, bot, received_ms, anew)
     if is_stop(turn.question):  # it must not wait for the turn that it ends
         await _take_turn(services, turn, answering, lease)
         return
@@ -104,20 +103,20 @@ async def _take_turn(
     """Opens the turn, makes the reply and delivers it."""
     with (
         metrics.IN_FLIGHT.track_inprogress(),
-        Looking(services) as looking,
+        PrivateLookup(services) as looking,
         vector_of(services, turn) as vector,
     ):
         if vector:
             turn = replace(turn, vector=vector)
         transcript = services.transcripts.of(turn.request.tenant_key, turn.request.chat_id)
         open_turn = await _open(services, turn, transcript)
-        turn = knowing(turn, open_turn, _conversation(services, turn, transcript, open_turn))
+        turn = with_opened(turn, open_turn, _conversation(services, turn, transcript, open_turn))
         if not turn.unasked:
             looking.begin(turn, open_turn)
-        reply, foot = open_turn.reply, Foot.of_row(open_turn.shown)
+        reply, foot = open_turn.reply, AnswerFooter.of_row(open_turn.shown)
         forgets, means, documents = False, open_turn.means, NO_DOCUMENTS
         wanted_scopes: tuple[str, ...] = ()
-        showing = Showing(services, turn, language(services, turn, open_turn))
+        showing = ProgressFrames(services, turn, turn_language(services, turn, open_turn))
         stream = await _stream(services, turn, open_turn, showing)
         if open_turn.state == "open":
             answer = await _made(services, turn, open_turn, showing, stream, answering)
@@ -135,10 +134,12 @@ async def _take_turn(
     if forgets or delivery.state == "cancelled":
         await withdraw_cards(services)
     if delivery.state == "sent":
-        measure(turn)
+        count_conversation(turn)
     if delivery.state == "failed":
         await show_to_asker(services, turn, reply)
-    _report(services, turn, open_turn, means if means == ELSEWHERE else delivery.ended(means))
+    _report(
+        services, turn, open_turn, means if means == ANSWERED_ELSEWHERE else delivery.ended(means)
+    )
     if delivery.state in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
     answer_id = delivery.sent.message_id if delivery.sent and answering is None else ""
@@ -158,7 +159,7 @@ async def _made(
     services: Services,
     turn: Turn,
     open_turn: OpenTurn,
-    showing: Showing,
+    showing: ProgressFrames,
     stream: CardStream | None,
     answering: Answering | None,
 ) -> Reply:
@@ -203,7 +204,7 @@ def _conversation(
 
 
 async def _open(services: Services, turn: Turn, transcript: HeldTranscript) -> OpenTurn:
-    with stage("memory_load"):
+    with timed_stage("memory_load"):
         return await services.store.begin_turn(
             turn.context,
             turn_id=turn.id,
@@ -213,7 +214,7 @@ async def _open(services: Services, turn: Turn, transcript: HeldTranscript) -> O
             fold_after=services.settings.summary_after_messages,
             recent_s=turn.recent_s,
             asked_ms=turn.request.create_time_ms,
-            recall=at_once(services, turn),
+            recall=recall_at_opening(services, turn),
             elsewhere=is_offered(services, turn),
             origin=turn.origin,
             **opening_args(services, turn.request, turn.heard, transcript),
@@ -221,13 +222,13 @@ async def _open(services: Services, turn: Turn, transcript: HeldTranscript) -> O
 
 
 async def _stream(
-    services: Services, turn: Turn, open_turn: OpenTurn, showing: Showing
+    services: Services, turn: Turn, open_turn: OpenTurn, showing: ProgressFrames
 ) -> CardStream | None:
     """The card that shows the answer while it is written. None: only the finished one is shown."""
     if turn.unasked or not turn.reply_to:
         return None
     opening = Opening(turn.context, turn.id, turn.target)
-    button = new_id()
+    button = new_button_id()
     stop = stop_button(button, showing.language)
     working = Working(showing.stage, stop, button)
     return await begin_stream(services, opening, open_turn, showing, working)
@@ -250,8 +251,8 @@ def _report(
         history=len(open_turn.history),
         degraded=open_turn.degraded,
         seconds=round(seconds, 3),
-        **timing.fields(),
+        **metrics.turn_log_fields(),
     )
     fields = {"outcome": kind, "attempt": open_turn.attempts, "seconds": round(seconds, 3)}
-    fields |= {**timing.fields(), **timing.kept()}
+    fields |= {**metrics.turn_log_fields(), **metrics.kept_for_record()}
     services.records.add(TurnRecord(turn.id, services.now(), fields))

@@ -20,11 +20,10 @@ from werkzeug.datastructures import Headers
 
 from bot.feishu import crypto, events
 from bot.intake.acceptance import Intake
+from bot.intake.framing import REFUSALS
 from bot.intake.messages_in_loop import LoopIntake
-from bot.intake.refusals import REFUSALS
 from bot.process import metrics
-from bot.queue.arrivals import REFUSED
-from bot.queue.inbox import Arrived, QueueUnavailable
+from bot.queue.inbox import REFUSED, Arrived, QueueUnavailable
 
 log = structlog.get_logger()
 

@@ -8,49 +8,44 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import structlog
 
-from bot.agents.configured_models import Models
-from bot.agents.embeddings.embedder import build_embedder
-from bot.agents.llm.token_metering import Meter
+from bot.agents.configured_models import Meter, Models
+from bot.agents.embeddings import build_embedder
 from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import McpServers
-from bot.agents.operator_files import load_own_servers, specialists
-from bot.agents.summaries.summariser import build_summariser
-from bot.answering.judge import build_judge
+from bot.agents.specialists import load_own_servers, load_own_specialists
+from bot.agents.summaries import build_summariser
 from bot.answering.recall import NamesIn, recall_tool
+from bot.answering.request_rate import build_judge
 from bot.features.registry import TOOLS
 from bot.feishu.authorization import UserAuthorization
 from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import SharedPace
-from bot.people.encounters import People
 from bot.people.membership import Membership
-from bot.people.own_person import OwnPerson
+from bot.people.people_directory import BotIdentity, People
 from bot.people.personal_access import PersonalAccess
 from bot.people.write_behind import NameKeeper
-from bot.process.memory import CountedMemory
-from bot.process.quota import Quota
-from bot.process.tally import Tally
-from bot.process.task_cancellation import ended
+from bot.process.concurrency import cancel_tasks
+from bot.process.outages import MemoryMetrics
+from bot.process.usage import MonthlyQuota, UsageCounter
 from bot.queue.connections import open_rpc
+from bot.queue.consumer import PerUserSemaphore
 from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import PersonRates
-from bot.queue.person_shares import PersonShares
 from bot.services import Services
 from bot.settings import Settings
-from memory.accounts.linking import Linker
+from memory.accounts.linking import AccountLinker
 from memory.backends.pool import Pool
 from memory.backends.postgres import PostgresRpc
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.rpc import LateRpc
 from memory.fallback.store import OutageStore
-from memory.fallback.store_jobs import StoreJobs
-from memory.recall.reading import Label
+from memory.fallback.store_jobs import LateRpc, StoreJobs
+from memory.recall.rendering import SpeakerLabel
 from memory.rpc import Rpc
 from memory.sealing import Sealer
 from memory.store import MemoryStore
-from memory.tables.chats import ChatStore
+from memory.tables.directory import ChatStore, PeopleStore
 from memory.tables.notes import NoteStore
-from memory.tables.people import PeopleStore
 from memory.tables.timers import TimerStore
 from memory.tables.user_tokens import UserTokenStore
 
@@ -73,7 +68,7 @@ async def open_services(
     `pace` is what this worker shares of Feishu's limits with the others.
     """
     async with contextlib.AsyncExitStack() as stack:
-        tally = Tally()
+        tally = UsageCounter()
         feishu = FeishuClient(
             settings.domain,
             settings.feishu_app_id,
@@ -100,7 +95,7 @@ async def open_services(
             settings=settings,
             store=store,
             feishu=feishu,
-            own_person=OwnPerson(feishu),
+            own_person=BotIdentity(feishu),
             people=people,
             manager=_manager(
                 settings,
@@ -125,9 +120,9 @@ async def open_services(
             queue=QueueOperations(url),
             membership=membership,
             tally=tally,
-            quota=Quota(settings.feishu_calls_per_month),
+            quota=MonthlyQuota(settings.feishu_calls_per_month),
             rates=PersonRates(settings.requests_per_minute),
-            shares=PersonShares(_turns_of_one_person(settings.worker_concurrency)),
+            shares=PerUserSemaphore(_turns_of_one_person(settings.worker_concurrency)),
             access=_access(stack, settings, rpc),
         )
 
@@ -152,7 +147,7 @@ async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, Memory
         direct = PostgresRpc(pool, sharing=settings.sharing)
         return direct, MemoryStore(direct)
     rpc = await open_rpc(settings, url)
-    watch, jobs = CountedMemory(), StoreJobs(pool)
+    watch, jobs = MemoryMetrics(), StoreJobs(pool)
     guarded_rpc = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
     return LateRpc(guarded_rpc, jobs), OutageStore(guarded_rpc, jobs, watch=watch)
 
@@ -174,16 +169,16 @@ async def _people(
 
 def _linker(
     stack: contextlib.AsyncExitStack, settings: Settings, table: PeopleStore
-) -> Linker | None:
+) -> AccountLinker | None:
     if not settings.supabase_auth_users:
         return None
     from memory.accounts.users import AuthUsers  # needed by nothing else
 
     users = AuthUsers(settings.supabase_url, settings.supabase_secret_key)
     stack.push_async_callback(users.close)
-    linker = Linker(table, users)
+    linker = AccountLinker(table, users)
     linking = asyncio.create_task(linker.run())
-    stack.push_async_callback(ended, [linking])
+    stack.push_async_callback(cancel_tasks, [linking])
     return linker
 
 
@@ -208,14 +203,14 @@ def _manager(
         model_name=settings.openai_model,
         stores=stores,
         tools=[one for one in TOOLS if one.kept or settings.user_token_key],
-        specialists=specialists(settings, servers),
+        specialists=load_own_specialists(settings, servers),
         mcp=mcp,
         model_named=models.named,
     )
 
 
 def _names_in(people: People) -> NamesIn:
-    def names_in(tenant_key: str) -> tuple[Mapping[str, str], Label]:
+    def names_in(tenant_key: str) -> tuple[Mapping[str, str], SpeakerLabel]:
         names = people.of(tenant_key)
         return names.known, names.label
 

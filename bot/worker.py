@@ -24,52 +24,56 @@ import structlog
 from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import ask_again, handle_click
-from bot.card_actions.consent import consent_to_pending
-from bot.card_actions.menu import handle_menu_press
-from bot.card_actions.reactions import handle_reaction
+from bot.card_actions.confirmation import consent_to_pending
+from bot.card_actions.menu_and_reactions import handle_menu_press, handle_reaction
 from bot.features.comments.answering import handle_comment
-from bot.features.connect.revoking import handle_revocation
+from bot.features.connect.feature import handle_revocation
 from bot.features.connect.stepping import handle_connect
 from bot.features.history_import.importing import give_up_import, handle_import
-from bot.features.private_answers.offering import Asked, handle_look_up
+from bot.features.private_answers.offering import OfferJob, handle_look_up
 from bot.features.registry import TIMERS
-from bot.features.timers.due import tend_timers
-from bot.features.timers.firing import handle_timer
-from bot.features.welcome.first_words import WELCOMED, welcome
-from bot.feishu import chat_events, events, menu, reactions
-from bot.feishu.comment_events import parse_comment
+from bot.features.timers import handle_timer, tend_timers
+from bot.features.welcome import WELCOMED, welcome
+from bot.feishu import events, other_events
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
+from bot.feishu.other_events import parse_comment
 from bot.listening.turn_request import TurnRequest
-from bot.operations.maintenance.first_answers import prepare, rehearse
-from bot.operations.maintenance.history_imports import tend_imports
-from bot.operations.maintenance.janitor import keep_order
-from bot.operations.maintenance.membership_refresh import learn_members
-from bot.operations.maintenance.person_rates import share_person_rates, tell_first
-from bot.operations.maintenance.told_documents import tend_told_documents
-from bot.operations.maintenance.turn_records import record_turns
-from bot.operations.maintenance.user_tokens import tend_user_tokens
-from bot.operations.maintenance.worker_presence import Standing
+from bot.operations.maintenance.upkeep import (
+    is_first_to_tell,
+    tend_imports,
+    tend_members,
+    tend_person_rates,
+    tend_retention,
+    tend_source_documents,
+    tend_turn_records,
+    tend_user_tokens,
+)
+from bot.operations.maintenance.worker_start import (
+    WorkerPresence,
+    prepare_first_answer,
+    rehearse_turns,
+)
 from bot.operations.startup_checks import (
+    exit_with_sentence,
+    log_remarks,
     look_at_database,
     look_at_names,
     look_at_proxies,
-    one_sentence,
     require_files,
     require_port,
-    say,
 )
-from bot.outbox.left_cards import tend_left_cards
-from bot.outbox.pending_replies import sweep_forever
-from bot.outbox.recalls import handle_recall
-from bot.outbox.receipts import tend_receipts
-from bot.outbox.withdrawing import tend_withdrawals, withdraw_cards
+from bot.outbox.pending_replies import tend_left_cards, tend_pending_replies
+from bot.outbox.retractions import (
+    handle_retraction,
+    tend_receipts,
+    tend_withdrawals,
+    withdraw_cards,
+)
 from bot.process import logs, metrics, plan
-from bot.process.board import Board
-from bot.process.interruptions import Interruptions
-from bot.process.loop_watch import LoopWatch
-from bot.process.task_cancellation import ended
-from bot.process.turn_capacity import turns_in_hand
-from bot.process.working_places import room_to_begin
+from bot.process.concurrency import cancel_tasks, room_to_begin, turn_capacity
+from bot.process.metrics import LoopWatch
+from bot.process.outages import Interruptions
+from bot.process.plan import RunDirectory
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.inbox import QueueUnavailable
@@ -123,7 +127,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
             context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
             await handle_tending(services, context, job.attempt)
         elif job.task == PRIVATE_TASK:
-            await handle_look_up(services, Asked.of_job(job.args), job.attempt)
+            await handle_look_up(services, OfferJob.of_job(job.args), job.attempt)
         elif job.task == TIMER_TASK:
             await handle_timer(services, lease, TIMERS, handle_request)
         elif job.task == IMPORT_TASK:
@@ -165,12 +169,12 @@ async def handle_event(services: Services, lease: Lease) -> None:
             answering = await consent_to_pending(services, request)
             await handle_request(services, request, received_ms, answering=answering, lease=lease)
         elif envelope.event_type == events.MESSAGE_RECALLED:
-            await handle_recall(services, events.parse_recall(envelope))
-        elif envelope.event_type in reactions.KINDS:
-            reaction = reactions.parse_reaction(envelope)
+            await handle_retraction(services, events.parse_retraction(envelope))
+        elif envelope.event_type in other_events.REACTION_EVENTS:
+            reaction = other_events.parse_reaction(envelope)
             await handle_reaction(services, reaction, received_ms, lease)
-        elif envelope.event_type == menu.MENU_PRESSED:
-            press = menu.parse_menu_press(envelope)
+        elif envelope.event_type == other_events.MENU_PRESSED:
+            press = other_events.parse_menu_press(envelope)
             await handle_menu_press(services, press, received_ms, lease)
         elif envelope.event_type == events.CARD_ACTION:
             await _click(services, events.parse_card_action(envelope), received_ms, lease)
@@ -178,8 +182,8 @@ async def handle_event(services: Services, lease: Lease) -> None:
             await handle_comment(services, parse_comment(envelope), received_ms, lease)
         elif envelope.event_type == events.TOKEN_REVOKED:
             await handle_revocation(services, envelope, received_ms)
-        elif envelope.event_type in chat_events.HAPPENINGS and services.membership:
-            news = chat_events.parse_chat_news(envelope, received_ms)
+        elif envelope.event_type in other_events.CHAT_EVENTS and services.membership:
+            news = other_events.parse_chat_news(envelope, received_ms)
             await services.membership.hear(news)
             if news.what in WELCOMED:
                 await welcome(services, news, lease)
@@ -246,7 +250,7 @@ def retry_after_s(failure: Exception) -> float:
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
     """Works until `stop` is set; a database that goes away, or is not migrated, is waited for."""
     interruptions = Interruptions()
-    standing = Standing(settings)
+    standing = WorkerPresence(settings)
     while not stop.is_set():
         try:
             await asyncio.to_thread(require_migrated, url)
@@ -266,7 +270,7 @@ async def _work(
     url: str,
     pool: Pool,
     services: Services,
-    standing: Standing,
+    standing: WorkerPresence,
     stop: asyncio.Event,
     begins: Callable[[], None],
 ) -> None:
@@ -279,7 +283,7 @@ async def _work(
         run_on_queue=table.run,
         is_stopped=table.is_stopped,
     )
-    services = replace(services, tells_of_rate=partial(tell_first, table, services))
+    services = replace(services, tells_of_rate=partial(is_first_to_tell, table, services))
     handlers = Handlers(
         handle=partial(handle_job, services),
         give_up=partial(give_up_job, services),
@@ -288,7 +292,7 @@ async def _work(
         stopped=services.stops.ask,
     )
     places = settings.worker_concurrency + TENDING_AT_ONCE + IMPORTS_AT_ONCE
-    in_hand = turns_in_hand(settings.workers)
+    in_hand = turn_capacity(settings.workers)
     consumer = Consumer(
         table,
         url,
@@ -299,7 +303,11 @@ async def _work(
         fallen_event=standing.fallen,
     )
     tasks = begin_one_by_one(
-        [standing.keep, partial(prepare, services), partial(rehearse, settings, pool)],
+        [
+            standing.keep,
+            partial(prepare_first_answer, services),
+            partial(rehearse_turns, settings, pool),
+        ],
         _tending(services, table, stop),
     )
     log.info("worker.started", concurrency=settings.worker_concurrency, in_hand=in_hand)
@@ -309,7 +317,7 @@ async def _work(
     try:
         await consumer.work(stop)
     finally:
-        await ended(tasks)
+        await cancel_tasks(tasks)
     log.info("worker.stopped")
 
 
@@ -321,13 +329,13 @@ def _tending(services: Services, table: JobTable, stop: asyncio.Event) -> list[W
         partial(tend_user_tokens, services, table),
         partial(tend_withdrawals, services),
         partial(tend_receipts, services),
-        partial(tend_told_documents, services),
-        partial(record_turns, table, services),
-        partial(share_person_rates, table, services),
-        partial(sweep_forever, services, table),
+        partial(tend_source_documents, services),
+        partial(tend_turn_records, table, services),
+        partial(tend_person_rates, table, services),
+        partial(tend_pending_replies, services, table),
         partial(tend_left_cards, services),
-        partial(learn_members, services),
-        partial(keep_order, table, services),
+        partial(tend_members, services),
+        partial(tend_retention, table, services),
         services.sight.keep,
     ]
     if isinstance(services.store, OutageStore):
@@ -356,14 +364,14 @@ async def main(settings: Settings) -> None:
     """One worker, until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    LoopWatch(Board(settings.data_dir).folder).follow(loop)
+    LoopWatch(RunDirectory(settings.data_dir).folder).follow(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, _hung_up)
     metrics.count_from_zero()
-    metrics.serve(settings.metrics_port)
+    metrics.serve_metrics(settings.metrics_port)
     os.nice(_NICE)
-    with one_sentence():
+    with exit_with_sentence():
         url = database_url(settings)
     await run(settings, url, stop)
 
@@ -377,14 +385,14 @@ def start() -> None:
     """This process is one worker, until SIGTERM or SIGINT. Status 2 when it cannot be."""
     os.umask(0o077)
     plan.tie_to_supervisor()
-    remarks = [] if plan.supervised() else [*look_at_names(), *look_at_proxies()]
-    with one_sentence():
+    remarks = [] if plan.is_supervised() else [*look_at_names(), *look_at_proxies()]
+    with exit_with_sentence():
         settings = load()
         require_files(settings)
         require_port("METRICS_PORT", settings.metrics_port, host="127.0.0.1")
-        remarks += [] if plan.supervised() else look_at_database(settings)
-    logs.configure(settings.log_level, settings.log_format)
-    say(remarks)
+        remarks += [] if plan.is_supervised() else look_at_database(settings)
+    logs.configure_logs(settings.log_level, settings.log_format)
+    log_remarks(remarks)
     asyncio.run(main(settings))
 
 

@@ -1,35 +1,160 @@
-"""What of a conversation goes into a model prompt, within a token budget. Pure and deterministic.
+"""Fits the parts of a prompt into a token budget, and estimates what texts cost. Pure.
 
-The question is never cut. The system text comes next. The other sections share what is left by
-weight, and what one does not need flows to the others. History loses whole messages, the oldest
-first; texts lose whole lines: the transcript its oldest, what was recalled those that are worth
-least, every other text its last ones.
-"""
+The question is never cut. The system text comes next; the other sections share what is left by
+weight. History loses whole messages, the oldest first. The rates are least-squares fits to
+o200k_base; for other vocabularies `Calibration` learns the factor."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import Any, Literal
 
-from memory.tokens import Calibration, estimate_lines, estimate_tokens, token_cost
-
 MESSAGE_OVERHEAD = 4  # role and delimiters around one chat message
 SECTION_OVERHEAD = 20  # the heading that introduces one text section
 REPLY_OVERHEAD = 3  # opens the answer and is counted with the prompt
 OMISSION = "…"  # stands where lines of a text were left out
-
 _TIME_COST = 12  # when a message was said
 _STALE_COST = 10  # that it rests on something since replaced
+
+# Every repetition is bounded, so hostile input cannot make a pattern backtrack far.
+_WORD = re.compile(r"[A-Z]{0,24}[a-z]{1,24}|[A-Z]{1,24}")
+_WORD_IN_ID = re.compile(r"[0-9][A-Za-z]{2,24}")
+_DIGITS = re.compile(r"[0-9]{1,3}")
+_SPACE_BEFORE_DIGIT = re.compile(r"[ \t][0-9]")
+_PUNCTUATION = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f!-/:-@\[-`{-~]{1,16}")
+_BLANK = re.compile(r"[\r\n]\s{0,32}|[ \t]{2,64}")
+_HAN = re.compile(r"[\u4e00-\u9fff\uf900-\ufaff]")
+
+# The 500 characters that most often share a token with their neighbours.
+_EVERYDAY_HAN = re.compile(
+    "["
+    "一万三上下不与专世业东两严个中为主举么义之乐也习书了争事二于五些交产京人亿什仅今从他"
+    "代以们件价任企众会传但位体何作你使例供便保信候值做儿元先党入全公共关其具内再军农决况"
+    "准几出分划则创利别到制前力办功加务动劳包化北区医十华协单南即历原去参又及发取受变口古"
+    "另只可台史司各合同名后向告员命和品响商四回因团国图在地场型城域基境增士声处备复外多大"
+    "天太央女她好如始委子字存学孩它安完定实家容富对导将小少就展属山工己已市布师席常平年并"
+    "广应府度建开式强当形影很律得心必态怎思性总息情想意成我或战户所手才执批技把投护报括持"
+    "指据接推提支收改放政效教数整文料断新方施旅族无日时明易是显更最月有服期本术机权条来极"
+    "构果查标校样根格案模次欢正此步武段每比民水求汉江没河治法注洲活流济海消深游湖源点然照"
+    "片物特环现理甚生用由电男界百的目直相省看真着知研础确示社神种科积称程究空突立第等筑策"
+    "算管米类精系级纪线组织终经结给统续编网置美群老考者而职联股育能自至般色艺英范获营虽行"
+    "表被装西要见观规觉解言计认议记论设证识话该语说调负责质费资起越足路身车较辑达过运近还"
+    "这进连选通速造道那部都采里重量金长门问间队际限院随集需非面革音项须领题首验高"
+    "]"
+)
+_WIDE_PUNCTUATION = re.compile(r"[\u2010-\u2027\u3000-\u303f\uff00-\uffef]")
+_SYLLABLE = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_ALPHABETIC = re.compile(r"[\u00c0-\u1fff]")
+_RARE_HAN = re.compile(r"[\u3400-\u4dbf\U00020000-\U0003ffff]")
+_SYMBOL = re.compile(
+    r"[^\x00-\x7f\u00c0-\u1fff\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af"
+    r"\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+
+# The same messages are weighed in each turn of a conversation.
+_SHORT = 1000
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimated o200k_base tokens of `text`; 0 only for an empty text. Linear in its length."""
+    return max(1, math.ceil(token_cost(text))) if text else 0
+
+
+def token_cost(text: str) -> float:
+    """The estimate before rounding. A text never costs more than the sum of its lines."""
+    return _known_cost(text) if len(text) <= _SHORT else _cost(text)
+
+
+def _cost(text: str) -> float:
+    return _ascii_cost(text) + (0.0 if text.isascii() else _wide_cost(text))
+
+
+def _ascii_cost(text: str) -> float:
+    words = _WORD.findall(text)
+    punctuation = _PUNCTUATION.findall(text)
+    return (
+        1.0 * len(words)
+        + 0.1 * sum(length - 6 for length in map(len, words) if length > 6)
+        + 0.25 * sum(len(letters) - 2 for letters in _WORD_IN_ID.findall(text))
+        + 1.1 * len(_DIGITS.findall(text))
+        + 1.1 * len(_SPACE_BEFORE_DIGIT.findall(text))
+        + 0.74 * len(punctuation)
+        + 0.06 * sum(map(len, punctuation))
+        + 1.0 * len(_BLANK.findall(text))
+    )
+
+
+def _wide_cost(text: str) -> float:
+    everyday = len(_EVERYDAY_HAN.findall(text))
+    return (
+        0.54 * everyday
+        + 1.38 * (len(_HAN.findall(text)) - everyday)
+        + 0.9 * len(_WIDE_PUNCTUATION.findall(text))
+        + 0.5 * len(_SYLLABLE.findall(text))
+        + 0.3 * len(_ALPHABETIC.findall(text))
+        + 2.5 * len(_RARE_HAN.findall(text))
+        + 1.2 * len(_SYMBOL.findall(text))
+    )
+
+
+_known_cost = lru_cache(maxsize=4096)(_cost)
+
 _OMISSION_COST = estimate_tokens(OMISSION + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Tokens the endpoint reports per token we estimate, learned request by request.
+
+    `scale` stays within [0.5, 2]; `requests` counts what it was learned from. The first requests
+    move it quickly, later ones by a tenth of the difference.
+    """
+
+    scale: float = 1.0
+    requests: int = 0
+
+    def observe(self, estimated_tokens: int, reported_tokens: int) -> Calibration:
+        """Learn from one request: our raw estimate of all it carried, and its `prompt_tokens`.
+
+        `estimated_tokens` has to include what is sent beside the messages (tool schemas). Pairs
+        that say nothing, such as an endpoint that reports no usage, change nothing.
+        """
+        if estimated_tokens <= 0 or reported_tokens <= 0:
+            return self
+        weight = max(0.1, 1 / (self.requests + 2))
+        scale = self.scale + weight * (
+            _bounded_scale(reported_tokens / estimated_tokens) - self.scale
+        )
+        return Calibration(_bounded_scale(scale), self.requests + 1)
+
+    def reported(self, estimated_tokens: int) -> int:
+        """The tokens the endpoint will probably report for `estimated_tokens` tokens of ours."""
+        return math.ceil(round(estimated_tokens * self.scale, 6))
+
+    def affordable(self, reported_tokens: int) -> int:
+        """The most of our tokens that stay within `reported_tokens` tokens of the endpoint."""
+        estimated_tokens = max(0, math.floor(reported_tokens / self.scale))
+        return (
+            estimated_tokens
+            if self.reported(estimated_tokens) <= reported_tokens
+            else estimated_tokens - 1
+        )
+
+
+def _bounded_scale(scale: float) -> float:
+    return min(2.0, max(0.5, scale))
+
+
 _UNCALIBRATED = Calibration()
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ToolExchange:
     """A tool call of an earlier turn and its result, as they are sent; `arguments` is JSON."""
 
     id: str
@@ -39,7 +164,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class PromptMessage:
     """One earlier message; `author` is the name it is shown with, if any.
 
     `exchanges` are what the tools did before an assistant's message. `at` is when it was said, if
@@ -50,14 +175,14 @@ class Message:
     role: Literal["user", "assistant"]
     content: str
     author: str | None = None
-    exchanges: tuple[Exchange, ...] = ()
+    exchanges: tuple[ToolExchange, ...] = ()
     at: str = ""
     is_stale: bool = False
     stays: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Sections:
+class PromptSections:
     """The parts of one prompt. Transcript and history have their newest entry last; `recalled` has
     lines worth `recalled_worth`; in the other texts the most important lines come first."""
 
@@ -68,12 +193,12 @@ class Sections:
     summary: str = ""
     transcript: str = ""
     recalled: str = ""
-    history: tuple[Message, ...] = ()
+    history: tuple[PromptMessage, ...] = ()
     recalled_worth: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class SectionShares:
     """Relative weights of the sections when they do not all fit; every weight is above 0."""
 
     working_memory: float = 2
@@ -90,14 +215,14 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembly:
+class FittedPrompt:
     """What fits: `sections` is what to send, `tokens` what the endpoint will probably report.
 
     `estimated` is the count before calibration, for `Calibration.observe`; `cut` names the texts
     that lost lines. `over_budget`: the question alone exceeds the budget; all else is empty.
     """
 
-    sections: Sections
+    sections: PromptSections
     tokens: int
     estimated: int
     cut: tuple[str, ...] = ()
@@ -105,16 +230,16 @@ class Assembly:
     over_budget: bool = False
 
 
-_DEFAULT_SHARES = Shares()
-_SHARING_TEXTS = tuple(field.name for field in fields(Shares) if field.name != "history")
+_DEFAULT_SHARES = SectionShares()
+_SHARING_TEXTS = tuple(field.name for field in fields(SectionShares) if field.name != "history")
 
 
-def assemble(
-    sections: Sections,
+def fit_sections(
+    sections: PromptSections,
     budget_tokens: int,
     calibration: Calibration = _UNCALIBRATED,
-    shares: Shares = _DEFAULT_SHARES,
-) -> Assembly:
+    shares: SectionShares = _DEFAULT_SHARES,
+) -> FittedPrompt:
     """Fit `sections` into `budget_tokens`, counted as the endpoint behind `calibration` does.
 
     The result is within the budget unless it says `over_budget`. Linear in the sections' length.
@@ -136,8 +261,8 @@ def assemble(
     history, cost = _newest(sections.history, free)
     free -= cost
     estimated_tokens = question_cost + max(0, room) - free
-    return Assembly(
-        sections=Sections(question=sections.question, history=history, **texts),
+    return FittedPrompt(
+        sections=PromptSections(question=sections.question, history=history, **texts),
         tokens=calibration.reported(estimated_tokens),
         estimated=estimated_tokens,
         cut=tuple(name for name, text in texts.items() if text != getattr(sections, name)),
@@ -146,7 +271,7 @@ def assemble(
     )
 
 
-def _grants(sections: Sections, room: int, shares: Shares) -> dict[str, int]:
+def _grants(sections: PromptSections, room: int, shares: SectionShares) -> dict[str, int]:
     """Split `room` among the texts by weight, leaving the history its part.
 
     None gets more than it needs; the rest goes to the others. The newest message counts before
@@ -185,13 +310,13 @@ def _line_cost(line: str) -> float:
     return token_cost(line)
 
 
-def exchange_cost(exchange: Exchange) -> int:
+def exchange_cost(exchange: ToolExchange) -> int:
     """What a call and its result cost, as two messages."""
     call = estimate_tokens(f"{exchange.name} {exchange.arguments}")
     return call + estimate_tokens(exchange.result) + 2 * MESSAGE_OVERHEAD
 
 
-def _message_costs(history: tuple[Message, ...], room: int) -> list[int]:
+def _message_costs(history: tuple[PromptMessage, ...], room: int) -> list[int]:
     """Costs of the newest messages, newest first, ending with the first that exceeds `room`."""
     costs: list[int] = []
     for message in reversed(history):
@@ -202,14 +327,14 @@ def _message_costs(history: tuple[Message, ...], room: int) -> list[int]:
     return costs
 
 
-def _message_cost(message: Message) -> int:
+def _message_cost(message: PromptMessage) -> int:
     author = estimate_tokens(message.author) + 1 if message.author else 0
     remarks = (_TIME_COST if message.at else 0) + (_STALE_COST if message.is_stale else 0)
     exchanges = sum(map(exchange_cost, message.exchanges))
     return estimate_tokens(message.content) + author + remarks + exchanges + MESSAGE_OVERHEAD
 
 
-def _newest(history: tuple[Message, ...], room: int) -> tuple[tuple[Message, ...], int]:
+def _newest(history: tuple[PromptMessage, ...], room: int) -> tuple[tuple[PromptMessage, ...], int]:
     """The newest messages that fit, first of those that stay, and their cost."""
     kept_indexes: set[int] = set()
     spent_tokens = 0
@@ -278,3 +403,8 @@ def _clip(line: str, limit: int, keep_end: bool) -> str:
             return part
         length = length * 9 // 10
     return ""
+
+
+def estimate_lines(text: str) -> int:
+    """Line by line: never less than as a whole, and cheap where most lines came before."""
+    return math.ceil(sum(map(token_cost, text.splitlines(keepends=True))))

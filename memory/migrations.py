@@ -23,8 +23,8 @@ from memory.deadlines import DeadlineConnection
 
 SCHEMA = "feishu_bot"
 FOLDER = Path(__file__).parent.parent / "sql"
-WHOLE = "schema.sql"
-TRIAL = (
+WHOLE_SCHEMA = "schema.sql"
+TRIAL_MESSAGE = (
     "this database belongs to a trial from before the first release, which this version does not"
     " read: start afresh with an empty database (another DATA_DIR, or another database in"
     " DATABASE_URL), or keep the data with scripts/backup here and scripts/restore there"
@@ -78,15 +78,15 @@ class TrialDatabase(MigrationFailed):
     """The database was made before the first release."""
 
     def __init__(self) -> None:
-        super().__init__(TRIAL)
+        super().__init__(TRIAL_MESSAGE)
 
 
-def apply(
+def apply_migrations(
     database_url: str, *, folder: Path = FOLDER, report: Report = lambda _: None
 ) -> list[str]:
     """Brings the database up to date and returns the names of the steps applied now."""
     with psycopg.connect(database_url, autocommit=True) as connection:
-        wait = partial(_patiently, report=report)
+        wait = partial(_with_lock_patience, report=report)
         connection.execute(f"set lock_timeout = '{_QUIET_S}s'".encode())
         wait("the migration", lambda: "another one", lambda: _execute(connection, *_LOCK))
         connection.execute(f"set lock_timeout = '{_LOCK_TIMEOUT}'".encode())
@@ -100,12 +100,12 @@ def apply(
     return [step.name for step in steps]
 
 
-def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
+def pending_steps(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the steps that this database lacks. Raises `TrialDatabase`."""
     return [step.name for step in _missing(_read_ledger(database_url), folder)]
 
 
-def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
+def newer_steps(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the numbered files that a newer version has applied to this database."""
     known_steps = {step.name for step in read_numbered(folder)}
     recorded_steps = _read_ledger(database_url)
@@ -117,7 +117,7 @@ def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
 def read_schema(folder: Path = FOLDER) -> Step:
     """`schema.sql` with all that it includes; it stands for the numbered files, too."""
     covered_steps = (read_functions(folder).name, *(step.name for step in read_numbered(folder)))
-    return Step(WHOLE, tuple(_expand(folder, WHOLE)), covers=covered_steps)
+    return Step(WHOLE_SCHEMA, tuple(_expand(folder, WHOLE_SCHEMA)), covers=covered_steps)
 
 
 def read_functions(folder: Path = FOLDER) -> Step:
@@ -149,13 +149,13 @@ def _expand(folder: Path, name: str) -> Iterator[File]:
 def _missing(recorded_steps: set[str], folder: Path) -> list[Step]:
     if not recorded_steps:
         return [read_schema(folder)]
-    if WHOLE not in recorded_steps:
+    if WHOLE_SCHEMA not in recorded_steps:
         raise TrialDatabase
     steps = [*read_numbered(folder), read_functions(folder)]
     return [step for step in steps if step.name not in recorded_steps]
 
 
-def _patiently(
+def _with_lock_patience(
     what: str, holder: Callable[[], str], attempt: Callable[[], object], *, report: Report
 ) -> None:
     """Tries again while somebody else holds a lock. Raises `MigrationFailed` after two minutes."""

@@ -1,15 +1,45 @@
-"""What the memory port gives back. Times are ISO 8601 strings as the database wrote them."""
+"""Defines turns, their origins and outcomes, messages and facts as the memory keeps them.
+
+Times are ISO 8601 strings as the database wrote them. `sql/functions/outcomes.sql` describes
+the outcomes. Pure."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from memory.outcomes import ANSWERED, TurnOutcome
+from memory.text import as_json
 
 TurnState = Literal["open", "pending", "sent", "failed", "cancelled"]
 Scope = Literal["chat", "user"]
+
+OriginKind = Literal[
+    "message",
+    "button",
+    "again",
+    "retry",
+    "reaction",
+    "reminder",
+    "digest",
+    "unasked",
+    "offer",
+    "private_answer",
+]
+
+OutcomeKind = Literal[
+    "answered",
+    "apologised",
+    "refused",
+    "stopped",
+    "silent",
+    "undelivered",
+    "taken_back",
+    "offer",
+]
+OUTCOME_KINDS: tuple[OutcomeKind, ...] = get_args(OutcomeKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +94,7 @@ class StoredCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class PersonRemark:
     """What `actor_id` had kept about `user_id`: a statement, not a fact of that person."""
 
     actor_id: str
@@ -104,7 +134,7 @@ class WorkingMemory:
 
     chat: Mapping[str, Any] = field(default_factory=dict)
     user: Mapping[str, Any] = field(default_factory=dict)
-    said: tuple[Remark, ...] = ()
+    said: tuple[PersonRemark, ...] = ()
     turns: tuple[str, ...] = ()
     group: tuple[GroupFact, ...] = ()
 
@@ -114,14 +144,14 @@ class WorkingMemory:
         return cls(
             row.get("chat", {}),
             row.get("user", {}),
-            tuple(Remark(**one) for one in row.get("said", ())),
+            tuple(PersonRemark(**one) for one in row.get("said", ())),
             tuple({turn for turns in row.get("turns") or () for turn in turns if turn}),
             tuple(GroupFact(**one) for one in row.get("group") or ()),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class FormerValue:
     """A value that a fact had from `since` (None: not known) `until` another replaced it, both ISO
     8601. `turn_id` is the message it came from, None: not known."""
 
@@ -142,6 +172,29 @@ class Summary:
     version: int
     messages: int
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """`reason` is a code, and nobody's words. Of a stored reply: what it is once people have it."""
+
+    kind: OutcomeKind = "answered"
+    reason: str = ""
+
+    def row(self) -> dict[str, str] | None:
+        """As it is kept with the reply; None: an answer."""
+        return None if self == ANSWERED else {"outcome": self.kind, "reason": self.reason}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, str] | None) -> TurnOutcome:
+        """As it is kept; None: an answer."""
+        if not row:
+            return ANSWERED
+        kind: OutcomeKind = row["outcome"]  # type: ignore[assignment]
+        return cls(kind, row.get("reason") or "")
+
+
+ANSWERED = TurnOutcome()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +264,7 @@ class OpenTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class QuestionEmbedding:
     """The question's embedding by `model`; `weight` (0 to 1) is what it counts beside the words."""
 
     model: str
@@ -220,7 +273,7 @@ class Likeness:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class MemoryOverview:
     """How much is kept of a person: messages (here and everywhere), conversations and notes.
 
     `since`: when the first of the messages was written, None without any.
@@ -250,3 +303,68 @@ class Conversation:
     last_at: str | None
     pending: int
     failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A turn's origin. An `again` is a second answer that somebody pressed for, a `retry` one that
+    an operator wanted after the word that there is none.
+
+    `parent_id` is the turn that it came from, of a reminder or digest the timer, of a button in the
+    bot's menu the item; "" where it answers a message as it was written. `cause` is what of the
+    parent led to it: the button, the time of the timer or of the press in the menu, the number of
+    the retry; "" where the parent leads to one only.
+    """
+
+    kind: OriginKind = "message"
+    parent_id: str = ""
+    cause: str = ""
+
+    @property
+    def turn_id(self) -> str:
+        """The id of a turn that came from something else: however often that comes, there is one.
+        It is a key and tells nothing."""
+        whole = json.dumps([self.kind, self.parent_id, self.cause])
+        return hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether somebody pressed the question and did not write it."""
+        return self.kind in ("button", "again")
+
+    def row(self) -> dict[str, str] | None:
+        """As it is kept; None: a message's."""
+        if self == MESSAGE_ORIGIN:
+            return None
+        parent = {"parent_id": self.parent_id} if self.parent_id else {}
+        return {"origin": self.kind, **parent, "cause": self.cause}
+
+    def params(self) -> dict[str, str]:
+        """As the SQL functions take it."""
+        row = self.row()
+        return {"p_origin": as_json(row)} if row else {}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, str] | None) -> Origin:
+        """As it is kept; None: a message's."""
+        if row is None:
+            return MESSAGE_ORIGIN
+        kind: OriginKind = row["origin"]  # type: ignore[assignment]
+        return cls(kind, row.get("parent_id") or "", row.get("cause") or "")
+
+
+MESSAGE_ORIGIN = Origin()
+
+ANSWERED_BY_COMMAND = TurnOutcome("answered", "command")
+ANSWERED_ELSEWHERE = TurnOutcome("answered", "elsewhere")
+STOPPED = TurnOutcome("stopped")
+
+
+def apology_outcome(reason: str) -> TurnOutcome:
+    """People have a word that there is no answer."""
+    return TurnOutcome("apologised", reason)
+
+
+def refusal_outcome(reason: str) -> TurnOutcome:
+    """The bot was not to answer."""
+    return TurnOutcome("refused", reason)

@@ -53,7 +53,7 @@ class JoiningRpc(Protocol):
         Both happen or neither. Raises `StoreError`."""
 
 
-def joins(rpc: Rpc) -> TypeGuard[JoiningRpc]:
+def can_join(rpc: Rpc) -> TypeGuard[JoiningRpc]:
     """Whether the transport is such a one. Asked for every call, and so remembered by its type:
     `isinstance` of a protocol takes longer than a call waits for its connection."""
     return _joins(type(rpc))

@@ -1,13 +1,15 @@
-"""Whose memory, and which thread: pure naming rules.
+"""Names places, threads and people, and says whose memory a turn uses. Pure.
 
-`conversation_id` is `feishu:{chat_id}:{root}`; `user_scope_id` is `user:{open_id}`. A thread of
-comments in a document is a place of its own: its chat is `doc:{file_token}:{comment_id}`, and its
-conversation `feishu:doc:{file_token}:{comment_id}`.
-The subject is whose memory a turn uses, the actor is who wrote the message.
-"""
+`conversation_id` is `feishu:{chat_id}:{root}`; a thread of comments is the chat
+`doc:{file_token}:{comment_id}`. The subject is whose memory a turn uses, the actor is who wrote
+the message. A person is an open_id in a tenant; the id of their Supabase Auth user follows from
+those two alone, so every worker arrives at the same user."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +18,14 @@ ChatType = Literal["group", "p2p"]
 Sharing = Literal["chat", "person"]  # whose words an answer draws on: everybody's, or the asker's
 MAIN_ROOT = "main"
 _DOCUMENT = "doc:"
+
+# Made once for this purpose. Another value would give everybody another Auth user.
+AUTH_NAMESPACE = uuid.UUID("6f1d2c5e-0b6a-5f0e-9a53-0d7f5b1c4e88")
+AUTH_PROVIDER = "feishu"
+
+# RFC 2606 reserves .invalid: nobody can own the domain, and nothing can be delivered there.
+_MAIL_DOMAIN = "feishu.invalid"
+_MAIL_DIGITS = 40  # of a local part, which holds 64 at most (RFC 5321)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +79,7 @@ class AgentMemoryContext:
 
 def conversation_id(chat_id: str, root: str) -> str:
     """`feishu:{chat_id}:{root}`; of a thread of comments `feishu:{chat_id}`."""
-    return f"feishu:{chat_id}" if in_document(chat_id) else f"feishu:{chat_id}:{root}"
+    return f"feishu:{chat_id}" if is_document_chat(chat_id) else f"feishu:{chat_id}:{root}"
 
 
 def document_chat(file_token: str, comment_id: str) -> str:
@@ -77,15 +87,15 @@ def document_chat(file_token: str, comment_id: str) -> str:
     return f"{_DOCUMENT}{file_token}:{comment_id}"
 
 
-def in_document(chat_id: str) -> bool:
+def is_document_chat(chat_id: str) -> bool:
     """Whether a chat is a thread of comments in a document."""
     return chat_id.startswith(_DOCUMENT)
 
 
-def place_of(conversation: str) -> tuple[str, str]:
+def split_conversation_id(conversation: str) -> tuple[str, str]:
     """Chat and root of a conversation_id. Raises ValueError for what is none."""
     _, place = conversation.split(":", 1)
-    if in_document(place):
+    if is_document_chat(place):
         return place, MAIN_ROOT
     chat_id, root = place.split(":", 1)
     return chat_id, root
@@ -158,7 +168,9 @@ def context_of_row(row: Mapping[str, str]) -> AgentMemoryContext:
     `root_id` or `conversation_id`."""
     return memory_context(
         chat_id=row["chat_id"],
-        root=row["root_id"] if "root_id" in row else place_of(row["conversation_id"])[1],
+        root=row["root_id"]
+        if "root_id" in row
+        else split_conversation_id(row["conversation_id"])[1],
         subject=row["user_id"],
         actor=row["actor_id"],
         tenant_key=row["tenant_key"],
@@ -170,7 +182,36 @@ def own_context(conversation: str, person: str, tenant_key: str = "") -> AgentMe
 
     Raises ValueError for what is no conversation_id.
     """
-    chat_id, root = place_of(conversation)
+    chat_id, root = split_conversation_id(conversation)
     return memory_context(
         chat_id=chat_id, root=root, subject=person, actor=person, tenant_key=tenant_key
     )
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FeishuPerson:
+    """Somebody in a tenant; the same open_id in two tenants is two people."""
+
+    tenant_key: str
+    open_id: str
+
+    @property
+    def auth_user_id(self) -> uuid.UUID:
+        """The id of their user in Supabase Auth (version 5)."""
+        return uuid.uuid5(AUTH_NAMESPACE, self._encoded)
+
+    @property
+    def placeholder_email(self) -> str:
+        """The address of that user. Auth wants one, and the bot knows none of people."""
+        digest = hashlib.sha256(self._encoded.encode()).hexdigest()
+        return f"{digest[:_MAIL_DIGITS]}@{_MAIL_DOMAIN}"
+
+    @property
+    def app_metadata(self) -> dict[str, str]:
+        """What the user's `app_metadata` says; only the service can write that."""
+        return {"provider": AUTH_PROVIDER, "tenant_key": self.tenant_key, "open_id": self.open_id}
+
+    @property
+    def _encoded(self) -> str:
+        """Injective, whatever the ids contain, and plain ASCII."""
+        return json.dumps([self.tenant_key, self.open_id])

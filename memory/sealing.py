@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 
 if TYPE_CHECKING:  # 3 MB, for who has a key
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -71,7 +71,7 @@ class Sealer:
         return text.decode()
 
 
-def new_key() -> str:
+def new_sealing_key() -> str:
     """A key as the settings take it."""
     return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 

@@ -12,25 +12,26 @@ from datetime import datetime
 from typing import Any
 
 from memory.models import (
+    ANSWERED,
+    MESSAGE_ORIGIN,
     Conversation,
-    Likeness,
+    MemoryOverview,
     OpenTurn,
-    Overview,
+    Origin,
+    QuestionEmbedding,
     Scope,
     StoredCard,
     StoredMessage,
     Summary,
+    TurnOutcome,
     TurnState,
     WorkingMemory,
 )
-from memory.origins import MESSAGE, Origin
-from memory.outcomes import ANSWERED, TurnOutcome
-from memory.recall.fitting import fitting
-from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
-from memory.rpc import Json, Rpc, Statement, call_as, joins
+from memory.recall.selection import fitting_hits, hits_to_request, ordered_hits
+from memory.rpc import Json, Rpc, Statement, call_as, can_join
 from memory.scope import AgentMemoryContext
-from memory.tables.buttons import NewButton
+from memory.tables.cards import NewButton
 from memory.tables.items import ItemStore
 from memory.text import as_json
 
@@ -59,7 +60,7 @@ class MemoryStore:
         fold_after: int = 0,
         recent_s: int = 0,
         asked_ms: int = 0,
-        origin: Origin = MESSAGE,
+        origin: Origin = MESSAGE_ORIGIN,
     ) -> OpenTurn:
         """Begins the turn `turn_id`, or finds it as an earlier attempt left it. The id is the
         Feishu message's, unless the turn has another `origin`.
@@ -102,7 +103,7 @@ class MemoryStore:
         asked_ms: int = 0,
         recall: Mapping[str, object] | None = None,
         elsewhere: bool = False,
-        origin: Origin = MESSAGE,
+        origin: Origin = MESSAGE_ORIGIN,
     ) -> OpenTurn:
         """Records the message in the chat's conversation, stores the decision to answer it, and
         then does the same as `open_turn`.
@@ -234,7 +235,7 @@ class MemoryStore:
             **({"p_plain": True, "p_streamed": was_streamed} if plain else {}),
         }
         result = None
-        if then and joins(self._rpc):
+        if then and can_join(self._rpc):
             call = self._rpc.call_and("mark_sent_and_tell", params, context, then)
             row, result = await call
         else:
@@ -266,7 +267,7 @@ class MemoryStore:
     @property
     def joins(self) -> bool:
         """Whether the caller can add a statement to the transaction of a call."""
-        return joins(self._rpc)
+        return can_join(self._rpc)
 
     async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
         """Marks the pending cards as failed. `error` is a code and reason without message text."""
@@ -281,7 +282,7 @@ class MemoryStore:
         scope: RecallScope = "thread",
         k: int = 5,
         before_id: int | None = None,
-        likeness: Likeness | None = None,
+        likeness: QuestionEmbedding | None = None,
         newest_too: bool = False,
     ) -> tuple[Passage, ...]:
         """Earlier turns of anybody that match `query`, best first (see `memory.recall.passages`).
@@ -289,8 +290,8 @@ class MemoryStore:
         `now` is aware, and its zone says where a day begins. The `scope` "everywhere" covers what
         may be read here: in a group that chat, in p2p also the groups the person is in. `before_id`
         limits the search of this conversation to earlier messages. `likeness` adds matches by
-        meaning; without, hits that do not fit are dropped (`memory.recall.fitting`). A query for a
-        first or last time also selects by time (`memory.recall.ordinals`).
+        meaning; without, hits that do not fit are dropped (`memory.recall.selection`). A query for
+        a first or last time also selects by time (`memory.recall.selection`).
         Where little was said at all, `newest_too` gives the newest of it after what matches.
         """
         params = recall_params(
@@ -298,13 +299,15 @@ class MemoryStore:
             query,
             now=now,
             scope=scope,
-            k=enough_for(query, k),
+            k=hits_to_request(query, k),
             before_id=before_id,
             likeness=likeness,
             newest_too=newest_too,
         )
-        passages_found = in_order(passages(await self._call("recall", context, **params)), query, k)
-        return tuple(passages_found if likeness else fitting(passages_found, query))
+        passages_found = ordered_hits(
+            passages(await self._call("recall", context, **params)), query, k
+        )
+        return tuple(passages_found if likeness else fitting_hits(passages_found, query))
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
         """What a person or the bot said in this Feishu message of the chat; None if unknown."""
@@ -321,7 +324,7 @@ class MemoryStore:
         """Deletes a Feishu message that was taken back, and all that was made from it.
 
         Cancels its turn if that is not answered yet, and queues the cards that repeat the message
-        for withdrawal (`memory.tables.withdrawals`). The call has the rights of the service,
+        for withdrawal (`memory.tables.cards`). The call has the rights of the service,
         because the event names no sender. Returns the turn's state, or None if there is no turn.
         """
         params = {"p_message_id": message_id, "p_chat_id": chat_id}
@@ -403,10 +406,10 @@ class MemoryStore:
         """Makes the history of the conversation begin now; earlier messages stay stored."""
         await self._call("start_afresh", context)
 
-    async def overview(self, context: AgentMemoryContext) -> Overview:
+    async def overview(self, context: AgentMemoryContext) -> MemoryOverview:
         """How much is stored about the subject. Raises `AccessDenied` if somebody else asks."""
         row = await self._call("memory_overview", context, p_tenant_key=context.tenant_key)
-        return Overview(**row)
+        return MemoryOverview(**row)
 
     async def list_conversations(
         self,

@@ -1,10 +1,16 @@
-"""What is done to every text that people or models wrote before it is kept or told. Pure."""
+"""Cleans texts before they are stored, and marks foreign text in prompts. Pure.
+
+In a prompt only our own lines start at the margin. Foreign text follows a label, and each of
+its further lines is indented or starts with "> ", so it cannot imitate a heading, a quotation
+or another speaker."""
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from unicodedata import category, east_asian_width
 
@@ -17,13 +23,22 @@ HAN = "\u3400-\u9fff"
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 
+NAMELESS = "someone"
+FOREIGN_MARGIN = "    "
+
+# Every reader of a prompt may take one of these for the colon or bracket that ends a label.
+_LABEL_MARKS = str.maketrans({**dict.fromkeys(":：︰﹕꞉∶ː˸", "·"), **dict.fromkeys("[［", "(")})
+_KEPT_JOINERS = "\u200c\u200d"  # they hold emoji and some scripts together
+_LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
+_QUOTATION_MARKS = ("[", ">", FOREIGN_MARGIN)
+
 
 def storable(text: str) -> str:
     """`text` as Postgres can keep it: no NUL, no lone surrogates (they become "?")."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def columns(line: str) -> int:
+def display_width(line: str) -> int:
     """The width of a line on a screen: a Chinese character takes two columns."""
     return sum(2 if east_asian_width(char) in "WF" else 1 for char in line)
 
@@ -50,7 +65,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def readable(text: str) -> str:
+def visible_line(text: str) -> str:
     """`text` as one line without characters that nobody sees, such as those that turn the direction
     of writing around. What joins emoji stays."""
     visible_characters = (
@@ -71,3 +86,57 @@ def han_pairs(text: str) -> Iterator[str]:
         if len(run) == 1:
             yield run
         yield from map("".join, pairwise(run))
+
+
+_LABEL_MARKS |= str.maketrans(dict.fromkeys("]］", ")"))
+
+
+@lru_cache(maxsize=1024)  # each line of a prompt names somebody
+def speaker_label(name: str) -> str:
+    """A name as it stands in front of somebody's words: one line, no colon, no square bracket.
+
+    Labels and marks of ours contain one of these, so no name can pass for them.
+    """
+    visible = "".join(map(_visible_character, one_line(name))).translate(_LABEL_MARKS)
+    return one_line(visible) or NAMELESS
+
+
+def labelled_text(author: str, text: str) -> str:
+    """`author: text` with further lines indented. `author` is a result of `speaker`."""
+    return f"{author}: {indented_text(text.strip())}"
+
+
+def indented_text(text: str) -> str:
+    """`text` with every line but the first indented. Line ends of all kinds become newlines."""
+    return f"\n{FOREIGN_MARGIN}".join(text.splitlines())
+
+
+def unlabelled_text(text: str) -> str:
+    """The words of the only person who writes in a chat: nothing in front of them.
+
+    Only lines that could pass for a quotation of ours, or that are indented already, are indented.
+    """
+    return "\n".join(
+        FOREIGN_MARGIN + line if line.startswith(_QUOTATION_MARKS) else line
+        for line in text.splitlines()
+    )
+
+
+def original_text(visible_text: str) -> str:
+    """The text that `continued` or `unlabelled` shows."""
+    return "\n".join(line.removeprefix(FOREIGN_MARGIN) for line in visible_text.splitlines())
+
+
+def quoted_text(text: str) -> str:
+    """The lines of `text`, each after "> "."""
+    return "\n".join(f"> {line}" for line in text.strip().splitlines() or [""])
+
+
+def json_line(value: object) -> str:
+    """`value` as JSON on one line, whatever a reader takes for the end of a line."""
+    return json.dumps(value, ensure_ascii=False).translate(_LINE_ENDS)
+
+
+def _visible_character(character: str) -> str:
+    is_hidden = unicodedata.category(character) in ("Cc", "Cf") and character not in _KEPT_JOINERS
+    return "" if is_hidden else character

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psycopg
 
-from bot.operations.startup_checks import one_sentence
+from bot.operations.startup_checks import exit_with_sentence
 from bot.queue.connections import OfATrial, check_database, running_database
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing, read
 from scripts.operating import dumps
@@ -28,7 +28,7 @@ from scripts.operating.arguments import parser, run_script
 def main() -> int:
     """Status 2 and one sentence when nothing was kept."""
     arguments = _arguments()
-    with one_sentence():
+    with exit_with_sentence():
         require_one_database(read())
         settings = load_existing()
         url = database_with_memory(settings)

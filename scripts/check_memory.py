@@ -23,13 +23,13 @@ from typing import Any
 
 from bot.feishu import markup
 from bot.feishu.client import FeishuClient
-from bot.feishu.comment_events import place_of_reply
 from bot.feishu.errors import FeishuFailure
-from bot.operations.doctor.isolation import probe_isolation
+from bot.feishu.other_events import place_of_comment_key
+from bot.operations.doctor.database import probe_isolation
 from bot.settings import load_existing
 from bot.text.languages import Sentence
 from memory.models import Conversation
-from memory.scope import in_document, place_of
+from memory.scope import is_document_chat, split_conversation_id
 from memory.tables.operations import Table, Unplaced
 from scripts.operating import stored_rows
 from scripts.operating.arguments import (
@@ -196,10 +196,10 @@ async def _sent_otherwise(
     feishu: FeishuClient, conversation: str, row: Mapping[str, Any]
 ) -> str | None:
     """What is wrong with what Feishu shows of a sent row; None: nothing is."""
-    key, (chat_id, _) = row["message_id"], place_of(conversation)
-    if not in_document(chat_id):
+    key, (chat_id, _) = row["message_id"], split_conversation_id(conversation)
+    if not is_document_chat(chat_id):
         return difference(row["content"], await feishu.get_message(key, user_card_content=True))
-    place, reply_id = place_of_reply(key, chat_id)
+    place, reply_id = place_of_comment_key(key, chat_id)
     thread = await feishu.comments.thread(place)
     said = {one.reply_id: one for one in thread.replies} if thread else {}
     return commented_otherwise(row["content"], said.get(reply_id))

@@ -23,7 +23,7 @@ from typing import Any
 
 import psycopg
 
-from bot.operations.console.database import ConsoleDatabase, Row
+from bot.operations.console.database import ConsoleDatabase, ConsoleRow
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import load_existing
 from bot.text.languages import Sentence
@@ -126,7 +126,7 @@ async def _list_questions(given: argparse.Namespace) -> int:
 
 def _questions(
     url: str, *, words: str, chat: str | None, since: str | None, limit: int
-) -> Sequence[Row]:
+) -> Sequence[ConsoleRow]:
     """Conversations in which all the words were said, each with its first question: null where its
     words are gone. Raises `QueueUnavailable`."""
     action = "search turns" if words else "read turns"

@@ -21,13 +21,16 @@ from scripts.operating.arguments import FINDINGS, add_language, language, parser
 
 def main() -> int:
     given = _arguments()
-    from bot.operations.doctor.checks import Wishes, examine  # after --help, which needs none of it
+    from bot.operations.doctor.checks import (  # after --help, which needs none of it
+        ExaminationWishes,
+        run_checks,
+    )
     from bot.operations.doctor.result import findings, verdict
     from scripts.operating import checklist
     from scripts.operating.console import print_json, quiet
 
     quiet()
-    checks = examine(Wishes(public_url=given.url, probe=not given.no_probe))
+    checks = run_checks(ExaminationWishes(public_url=given.url, probe=not given.no_probe))
     if given.json:
         said = verdict(checks)
         print_json(

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from bot.operations.startup_checks import one_sentence
+from bot.operations.startup_checks import exit_with_sentence
 from bot.settings import read
 
 _PACKAGES = Path(__file__).resolve().parents[1]
@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def _start() -> NoReturn:
-    with one_sentence():
+    with exit_with_sentence():
         settings = read()
     if settings.feishu_app_id:
         print("starting the bot (Ctrl+C stops it)", flush=True)

@@ -12,7 +12,7 @@ import sys
 
 import psycopg
 
-from bot.operations.startup_checks import one_sentence
+from bot.operations.startup_checks import exit_with_sentence
 from bot.queue.connections import check_database, running_database
 from bot.settings import load
 from memory import migrations
@@ -24,14 +24,14 @@ def main() -> int:
     options.add_argument("--check", action="store_true", help="only say what is missing")
     arguments = options.parse_args()
     os.umask(0o077)
-    with one_sentence():
+    with exit_with_sentence():
         settings = load()
         check_database(settings)
         url = running_database(settings)
     try:
         if arguments.check:
             return _check(url)
-        applied = migrations.apply(url, report=print)
+        applied = migrations.apply_migrations(url, report=print)
     except (psycopg.OperationalError, migrations.MigrationFailed) as exc:
         print(f"migrate: {exc}", file=sys.stderr)
         return 1
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _check(url: str) -> int:
-    missing = migrations.pending(url)
+    missing = migrations.pending_steps(url)
     print("\n".join(f"missing: {name}" for name in missing) or "up to date")
     return 1 if missing else 0
 

@@ -98,7 +98,9 @@ class Monitor:
         except QueueUnavailable as exc:
             away.append(f"database: the queue's does not answer ({exc})")
         try:
-            found = await asyncio.to_thread(health.look, self._desk.url, self._desk.settings.zone)
+            found = await asyncio.to_thread(
+                health.health_checks, self._desk.url, self._desk.settings.zone
+            )
         except QueueUnavailable:
             found = []  # it is away, as was said
         red = [f"{one.name}: {one.sentence.en}" for one in found if one.state == "fail"]

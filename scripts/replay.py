@@ -27,13 +27,19 @@ import psycopg
 from bot.agents.prompts.prompt import ModelUnavailable, manager_instructions
 from bot.features.registry import TOOLS
 from bot.feishu import markup
-from bot.operations.replay.rebuilt_prompt import Rebuilt
-from bot.operations.replay.rerun import NoSuchTurn, Rerun, ask_again, read_turn, rebuilt
-from bot.operations.replay.turn_record import RecordedTurn
+from bot.operations.replay import (
+    NoSuchTurn,
+    RebuiltPrompt,
+    RecordedTurn,
+    Rerun,
+    ask_again,
+    prompt_of_turn,
+    read_turn,
+)
 from bot.queue.connections import database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing
-from bot.text.card_names import from_card
+from bot.text.roster import from_card
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.console import Screen, print_json, run
 from scripts.operating.desk import script_user
@@ -68,7 +74,7 @@ async def _work(given: argparse.Namespace) -> int:
     except psycopg.Error as exc:
         raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
     if given.prompt:
-        return _prompt(given, await rebuilt(settings, url, turn, known))
+        return _prompt(given, await prompt_of_turn(settings, url, turn, known))
     try:
         prompt, new = await ask_again(settings, url, turn, known, TOOLS)
     except ModelUnavailable as exc:
@@ -100,7 +106,7 @@ def _text_of(file: Path) -> str:
         raise SettingsError(why, f"{file} 无法读取：请选择文本文件。") from exc
 
 
-def _prompt(given: argparse.Namespace, again: Rebuilt) -> int:
+def _prompt(given: argparse.Namespace, again: RebuiltPrompt) -> int:
     prompt = again.prompt
     said = [f"{one.role}: {one.content}" for one in prompt.history]
     parts = [manager_instructions(prompt, with_tools=True), *said, f"user: {prompt.question}"]
@@ -118,7 +124,7 @@ def _show(
     settings: Settings,
     turn: RecordedTurn,
     known: list[tuple[str, str]],
-    prompt: Rebuilt,
+    prompt: RebuiltPrompt,
     new: Rerun,
 ) -> None:
     before, after = turn.record, new.answer

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psycopg
 
-from bot.operations.startup_checks import one_sentence
+from bot.operations.startup_checks import exit_with_sentence
 from bot.settings import EXIT_STATUS, load
 from memory import migrations
 from scripts.backup import database_with_memory
@@ -28,10 +28,10 @@ from scripts.operating.arguments import parser, run_script
 def main() -> int:
     """Status 2 and one sentence when nothing was restored."""
     arguments = _arguments()
-    with one_sentence():
+    with exit_with_sentence():
         url = database_with_memory(load())
     try:
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         dumps.load(url, arguments.file)
         rows = dumps.tables(url)
     except (dumps.DumpFailed, migrations.MigrationFailed, psycopg.Error) as exc:

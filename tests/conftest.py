@@ -84,7 +84,7 @@ def postgres_server() -> postgres.Server:
 def migrated_template(postgres_server: postgres.Server) -> Iterator[str]:
     """The name of a migrated database that nobody connects to; the others are its copies."""
     with postgres_server.fresh_database() as url:
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         yield postgres.database_name(url)
 
 

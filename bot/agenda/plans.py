@@ -1,19 +1,19 @@
-"""A meeting or a task as it will be written, and as people read it before they press. Pure."""
+"""Plans a meeting or a task as it will be written, with the people it names. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.agenda.refusals import AgendaRefused
-from bot.agenda.times import moment_s
-from bot.agenda.words import SaidTime
+from bot.agenda.times import ParsedTime, moment_s
 from bot.feishu.calendars import BusySpan, CalendarEvent
-from memory.text import readable, storable
+from bot.text.roster import Roster, bare_name, means_asker
+from memory.text import storable, visible_line
 
 LONGEST_TITLE = 200
 MOST_PEOPLE = 20
@@ -107,7 +107,7 @@ class TaskPlan:
 
 def title_of(words: str) -> str:
     """The title of it. Raises `AgendaRefused`."""
-    title = readable(storable(words))
+    title = visible_line(storable(words))
     if not title:
         raise AgendaRefused("no_title")
     if len(title) > LONGEST_TITLE:
@@ -122,7 +122,7 @@ def length_s(minutes: int) -> int:
     return minutes * 60
 
 
-def due_of(due_time: SaidTime | None, zone: ZoneInfo) -> tuple[int | None, bool]:
+def task_due(due_time: ParsedTime | None, zone: ZoneInfo) -> tuple[int | None, bool]:
     """`TaskPlan.due_s` and whether it is a whole day."""
     if due_time is None:
         return None, False
@@ -136,7 +136,7 @@ def due_day(due_s: int) -> date:
     return datetime.fromtimestamp(due_s, UTC).date()
 
 
-def written_once(action_id: str) -> str:
+def idempotency_key(action_id: str) -> str:
     """The key under which Feishu writes what one button is for: the same however often."""
     return hashlib.sha256(f"agenda:{action_id}".encode()).hexdigest()
 
@@ -147,3 +147,58 @@ def other_people(people: Sequence[Attendee], asker: str) -> tuple[Attendee, ...]
     if len(unique) > MOST_PEOPLE:
         raise AgendaRefused("too_many", most=MOST_PEOPLE)
     return unique
+
+
+@dataclass(frozen=True, slots=True)
+class Colleague:
+    """Somebody who can be meant; `is_outside`: of another organization than who asks."""
+
+    open_id: str
+    name: str
+    is_outside: bool = False
+
+
+def known_people(
+    members: Iterable[Colleague], roster: Roster, asker: str
+) -> Mapping[str, Colleague]:
+    """By open id: of the roster, under the names that it has, and the members."""
+    names_by_id = {
+        one.open_id: Colleague(one.open_id, one.name)
+        for one in roster.people
+        if not one.is_bot or one.open_id == asker
+    }
+    for one in members:
+        colleague = names_by_id.get(one.open_id)
+        names_by_id[one.open_id] = Colleague(
+            one.open_id, one.name or (colleague.name if colleague else ""), one.is_outside
+        )
+    return names_by_id
+
+
+def named_attendees(
+    names: Iterable[str], colleagues: Mapping[str, Colleague], asker: str
+) -> list[Attendee]:
+    """Those who are named; a first or last name is enough where one person has it. Raises
+    `AgendaRefused`."""
+    return [
+        _named_attendee(bare_name(name), colleagues, asker) for name in names if bare_name(name)
+    ]
+
+
+def _named_attendee(name: str, colleagues: Mapping[str, Colleague], asker: str) -> Attendee:
+    if means_asker(name) or name == asker:
+        return Attendee(asker, colleagues[asker].name if asker in colleagues else name)
+    if name in colleagues:
+        candidates = [colleagues[name]]
+    else:
+        folded_name = name.casefold()
+        candidates = [one for one in colleagues.values() if one.name.casefold() == folded_name] or [
+            one for one in colleagues.values() if folded_name in one.name.casefold().split()
+        ]
+    if not candidates:
+        raise AgendaRefused("unknown_person", name=name)
+    if len(candidates) > 1:
+        raise AgendaRefused("several_people", name=name)
+    if candidates[0].is_outside:
+        raise AgendaRefused("outside", name=candidates[0].name)
+    return Attendee(candidates[0].open_id, candidates[0].name)

@@ -42,7 +42,7 @@ class AgendaRefused(Exception):
         return say(f"why-{self.reason}", language, **self.fields)
 
 
-def refused(failure: FeishuFailure, *, name: str = "") -> AgendaRefused:
+def refusal_of(failure: FeishuFailure, *, name: str = "") -> AgendaRefused:
     """What a failed call means for whoever asked; `name`: of whom it asked."""
     if not isinstance(failure, FeishuError):
         return AgendaRefused("unavailable")

@@ -1,17 +1,28 @@
-"""Times in a calendar: working hours, when somebody is free, and in which zone they live. Pure.
+"""Calculates times in a calendar, and reads the days and times that people write, in English and
+Chinese. Pure.
 
-Spans are in seconds since the epoch, so days on which the clock changes are as long as they are.
-"""
+Spans are in seconds since the epoch, so a day on which the clock changes has its real length."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from bot.agenda.refusals import AgendaRefused
 from bot.feishu.calendars import BusySpan, CalendarEvent
-from bot.text.dates.recurrence import at_wall_clock
+from bot.text.moments import read_moment
+from bot.text.times import moment_at_wall_clock
+from memory.dates import (
+    DATE_EXPRESSIONS,
+    DAY_EXPRESSIONS,
+    PAST_DAY_EXPRESSIONS,
+    named_days,
+    next_date,
+)
 
 WORK_BEGINS, NOON_ENDS, AFTERNOON_BEGINS, WORK_ENDS = time(9), time(12), time(13), time(18)
 STEP_S = 1800  # meetings that the bot places begin at the full or half hour
@@ -21,6 +32,21 @@ PARTS = {
     "morning": (WORK_BEGINS, NOON_ENDS),
     "afternoon": (AFTERNOON_BEGINS, WORK_ENDS),
 }
+
+MOST_DAYS = 14
+_LONGEST = 300
+_A_WEEK = 7
+_FARTHEST = timedelta(days=366)
+_DAYS = (*DAY_EXPRESSIONS, *DATE_EXPRESSIONS)
+_THIS_WEEK = re.compile(r"\bthis week\b|[这本]个?(?:周|星期|礼拜)(?![一二三四五六日天末])", re.I)
+_NEXT_WEEK = re.compile(r"\bnext week\b|下个?(?:周|星期|礼拜)(?![一二三四五六日天末])", re.I)
+_UNTIL = re.compile(
+    r"\b(?:by|before|until|till|due(?: on)?|no later than)\b(?: the)?|(?:之|以)?前(?!天)"
+    r"|截止到?|之内|到期",
+    re.I,
+)
+_MORNING = re.compile(r"\bmorning\b|上午|早上", re.I)
+_AFTERNOON = re.compile(r"\bafternoon\b|下午", re.I)
 
 
 def working_hours(day: date, zone: ZoneInfo, part: str = "") -> BusySpan:
@@ -37,10 +63,10 @@ def whole_days(first: date, last: date, zone: ZoneInfo) -> BusySpan:
 
 def moment_s(day: date, at: time, zone: ZoneInfo) -> int:
     """Seconds since the epoch when the clock of `zone` first shows that."""
-    return int(at_wall_clock(datetime.combine(day, at), zone).timestamp())
+    return int(moment_at_wall_clock(datetime.combine(day, at), zone).timestamp())
 
 
-def merged(spans: Iterable[BusySpan]) -> tuple[BusySpan, ...]:
+def merged_spans(spans: Iterable[BusySpan]) -> tuple[BusySpan, ...]:
     """The same times in order, with none that touch."""
     merged_spans: list[BusySpan] = []
     for span in sorted(spans, key=lambda one: (one.start_s, one.end_s)):
@@ -53,18 +79,18 @@ def merged(spans: Iterable[BusySpan]) -> tuple[BusySpan, ...]:
     return tuple(merged_spans)
 
 
-def within(window: BusySpan, spans: Iterable[BusySpan]) -> tuple[BusySpan, ...]:
+def spans_within(window: BusySpan, spans: Iterable[BusySpan]) -> tuple[BusySpan, ...]:
     """What of the spans lies in the window."""
     cut = (
         BusySpan(max(one.start_s, window.start_s), min(one.end_s, window.end_s)) for one in spans
     )
-    return merged(one for one in cut if one.start_s < one.end_s)
+    return merged_spans(one for one in cut if one.start_s < one.end_s)
 
 
 def free_within(window: BusySpan, busy: Iterable[BusySpan]) -> tuple[BusySpan, ...]:
     """What of the window is left."""
     free, at = [], window.start_s
-    for span in within(window, busy):
+    for span in spans_within(window, busy):
         if span.start_s > at:
             free.append(BusySpan(at, span.start_s))
         at = span.end_s
@@ -84,9 +110,9 @@ def first_free(
     return None
 
 
-def meets(span: BusySpan, busy: Iterable[BusySpan]) -> bool:
+def overlaps(span: BusySpan, busy: Iterable[BusySpan]) -> bool:
     """Whether any of `busy` lies in the span; what takes no time keeps nobody busy."""
-    return any(one.start_s < span.end_s and one.end_s > span.start_s for one in merged(busy))
+    return any(one.start_s < span.end_s and one.end_s > span.start_s for one in merged_spans(busy))
 
 
 def zone_of(events: Sequence[CalendarEvent], usual: ZoneInfo) -> ZoneInfo:
@@ -99,3 +125,86 @@ def zone_of(events: Sequence[CalendarEvent], usual: ZoneInfo) -> ZoneInfo:
         except (ZoneInfoNotFoundError, ValueError):
             continue
     return usual
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedTime:
+    """A day, and the time of day if it was said (naive, by the clock of who said it), else the
+    `part` of the day: morning, afternoon or ""."""
+
+    day: date
+    at: datetime | None = None
+    part: str = ""
+
+
+def parse_time(words: str, now: datetime) -> ParsedTime:
+    """When something is to be, as said at `now` (aware, in the zone of who says it). Raises
+    `AgendaRefused`: no_day, unclear_time, far."""
+    moment = _parse(words.strip()[:_LONGEST], now)
+    if moment.day - now.date() > _FARTHEST:
+        raise AgendaRefused("far")
+    return moment
+
+
+def parse_end(words: str, now: datetime) -> ParsedTime | None:
+    """Until when something is to be done; None where nothing is said."""
+    return parse_time(_UNTIL.sub(" ", words), now) if words.strip() else None
+
+
+def parse_days(words: str, today: date) -> tuple[date, date]:
+    """The first and the last day that a question is about; today where it names none."""
+    if _THIS_WEEK.search(words):
+        return today, today + timedelta(days=6 - today.weekday())
+    if _NEXT_WEEK.search(words):
+        monday = today + timedelta(days=_A_WEEK - today.weekday())
+        return monday, monday + timedelta(days=6)
+    days = [day for day in map(_valid_date, _named_dates(words, today)) if day]
+    if not days:
+        return today, today
+    first, last = min(days), max(days)
+    return first, min(last, first + timedelta(days=MOST_DAYS - 1))
+
+
+def _parse(words: str, now: datetime) -> ParsedTime:
+    if exact := _parse_iso(words, now):
+        return exact
+    if past := next(named_days(words, PAST_DAY_EXPRESSIONS, now.date()), None):
+        raise AgendaRefused("past", at=words[past.start : past.end])
+    moment = read_moment(words, now)
+    if moment.at and not moment.problem:
+        try:
+            at = datetime.fromisoformat(moment.at)
+        except ValueError:
+            raise AgendaRefused("unclear_time") from None
+        return ParsedTime(at.date(), at)
+    days = _named_dates(words, now.date())
+    if moment.problem != "missing" or len(days) > 1:
+        raise AgendaRefused("unclear_time")
+    if not days or not (day := _valid_date(days[0])):
+        raise AgendaRefused("no_day" if not days else "unclear_time")
+    part = "morning" if _MORNING.search(words) else ""
+    return ParsedTime(day, part="afternoon" if _AFTERNOON.search(words) else part)
+
+
+def _parse_iso(words: str, now: datetime) -> ParsedTime | None:
+    """What a model writes: ISO 8601, with or without a time of day or an offset."""
+    try:
+        at = datetime.fromisoformat(words)
+    except ValueError:
+        return None
+    if at.tzinfo is not None:
+        at = at.astimezone(now.tzinfo).replace(tzinfo=None)
+    is_day = "T" not in words.upper() and ":" not in words
+    return ParsedTime(at.date(), None if is_day else at.replace(second=0, microsecond=0))
+
+
+def _named_dates(words: str, today: date) -> list[str]:
+    days = (next_date(one, today) for one in named_days(words, _DAYS, today))
+    return list(dict.fromkeys(days))
+
+
+def _valid_date(iso: str) -> date | None:
+    try:
+        return date.fromisoformat(iso)
+    except ValueError:
+        return None

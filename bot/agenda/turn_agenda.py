@@ -14,10 +14,9 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.agenda.people import Colleague
-from bot.agenda.plans import Attendee, MeetingPlan, TaskPlan
-from bot.agenda.refusals import AgendaRefused, refused
-from bot.agenda.times import merged, zone_of
+from bot.agenda.plans import Attendee, Colleague, MeetingPlan, TaskPlan
+from bot.agenda.refusals import AgendaRefused, refusal_of
+from bot.agenda.times import merged_spans, zone_of
 from bot.feishu.calendars import (
     GONE,
     BusySpan,
@@ -136,7 +135,7 @@ class TurnAgenda:
         async def shown(token: str) -> bool:
             return await self._calls.shows_times(person.open_id, token)
 
-        spans = merged(await self._call((READ_CALENDAR,), asked, name=person.name))
+        spans = merged_spans(await self._call((READ_CALENDAR,), asked, name=person.name))
         if self.is_alone or await self._call((READ_CALENDAR,), shown, name=person.name):
             return spans
         if person.open_id == self.asker:
@@ -248,7 +247,7 @@ class TurnAgenda:
         except FeishuFailure as failure:
             if writes and _may_be_written(failure):
                 raise
-            raise self._noted(refused(failure, name=name)) from failure
+            raise self._noted(refusal_of(failure, name=name)) from failure
 
     async def _deleted(
         self, purposes: Collection[str], make: Callable[[str], Awaitable[None]]

@@ -1,39 +1,57 @@
-"""The agent loop: ask, do what the model calls for, tell it the results, until it answers in words.
+"""Runs the agent loop of the manager and of every specialist: ask the model, run the tools it
+calls, repeat until it answers.
 
-    messages ──> model ──> words ─────────────────────────────────> the answer
+messages ──> model ──> words ─────────────────────────────────> the answer
         ^          └─────> calls ──> tools (or a specialist) ──┐
         └──────────────── results ─────────────────────────────┘
 
 The manager and every specialist run through here, streaming or not, with pictures or without. What
-a turn may spend is shared between them.
-"""
+a turn may spend is shared between them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from bot.agents.llm.limits import Spent
-from bot.agents.llm.model import Message, Model, ModelFailed, OnText, Request, Response
-from bot.agents.model_text.cleaner import AnswerReader
-from bot.agents.progress import OnProgress, Progress
-from bot.agents.prompts.prompt import Ended
-from bot.agents.prompts.sentences import confirm_below
-from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import NO_TOOLS, FinalAnswer
-from bot.agents.tools.tool_calls import (
-    Hands,
-    Result,
-    as_message,
-    as_text,
-    offered,
-    performed,
-    readable,
+from bot.agents.llm.model import (
+    Declined,
+    Message,
+    Model,
+    ModelFailed,
+    OnText,
+    Request,
+    Response,
+    ToolsRefused,
 )
-from memory.text import storable
+from bot.agents.llm.requests import reader_of, specialist_messages
+from bot.agents.model_text.cleaner import AnswerReader, Cleaner
+from bot.agents.prompts.prompt import Ended
+from bot.agents.running_turns import OnProgress, Progress, Spent
+from bot.agents.specialists import Specialist
+from bot.agents.tool_types import NO_TOOLS, FinalAnswer, Tool, ToolFailed, ToolOutcome, tool
+from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.tool_calls import (
+    ToolCallResult,
+    Toolkit,
+    ToolSession,
+    offer_for_confirmation,
+    perform_calls,
+    read_only_calls,
+    response_message,
+    results_as_text,
+)
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language
+from bot.text.roster import AutoMention
+from memory.text import quoted_text, storable
 
 # So often in a row a model may say nothing, or call only what cannot be called.
 RETRIES = 2
+
+_ABOUT = "Hand a task to a specialist, who sees the same conversation and memory:\n"
+
+say = Catalogue(__file__).say
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +62,12 @@ class AgentWords:
     ended: Ended = ""
 
 
-async def run(
+async def run_agent(
     model: Model,
     messages: Sequence[Message],
     *,
     usage: Spent,
-    hands: Hands | None = None,
+    hands: ToolSession | None = None,
     on_progress: OnProgress | None = None,
     offers_tools: bool = True,
     reader: AnswerReader | None = None,
@@ -97,38 +115,40 @@ class _Step:
     outcomes: Mapping[str, ToolOutcome] = field(default_factory=dict)
 
 
-async def _called(response: Response, hands: Hands | None, usage: Spent) -> AgentWords | _Step:
+async def _called(
+    response: Response, hands: ToolSession | None, usage: Spent
+) -> AgentWords | _Step:
     """Does what the model calls for."""
     usage.call(len(response.calls))
-    results = await performed(response.calls, hands)
+    results = await perform_calls(response.calls, hands)
     if final := _final(results, hands):
         return final
-    messages = [as_message(response), *(result.message for result in results)]
+    messages = [response_message(response), *(result.message for result in results)]
     outcomes = {one.message["tool_call_id"]: one.outcome for one in results}
     return _Step(messages, not any(result.called for result in results), outcomes)
 
 
 async def _written(
-    response: Response, hands: Hands | None, usage: Spent, reader: AnswerReader
+    response: Response, hands: ToolSession | None, usage: Spent, reader: AnswerReader
 ) -> AgentWords | _Step:
     """The model's words. Calls among them are made where they only read, else offered."""
     ending: Ended = response.broken or ("length" if response.cut_off else "")
     answer = reader.read(response.text, complete=not ending)
-    reading = readable(answer.calls, hands) if hands else []
+    reading = read_only_calls(answer.calls, hands) if hands else []
     if hands and reading:
         usage.call(len(reading))
-        results = await performed(reading, hands)
+        results = await perform_calls(reading, hands)
         return _final(results, hands) or _Step(
-            as_text(response.text, reading, results), failed=False
+            results_as_text(response.text, reading, results), failed=False
         )
-    has_offered = bool(hands and await offered(answer.calls, hands))
-    words = words_of(answer.text)
+    has_offered = bool(hands and await offer_for_confirmation(answer.calls, hands))
+    words = storable_words(answer.text)
     if hands and has_offered and not words:
-        words = confirm_below(hands.deps.prompt.spoken)
+        words = confirm_sentence(hands.deps.prompt.spoken)
     return AgentWords(words, ending) if words else _Step()
 
 
-def _final(results: Sequence[Result], hands: Hands | None) -> AgentWords | None:
+def _final(results: Sequence[ToolCallResult], hands: ToolSession | None) -> AgentWords | None:
     """The result that is the answer of the whole run, if it is one."""
     if hands and len(results) == 1:
         result = results[0].outcome.result
@@ -149,7 +169,134 @@ def _on_text(on_progress: OnProgress | None, reader: AnswerReader) -> OnText:
     return report
 
 
-def words_of(text: str) -> str:
+def storable_words(text: str) -> str:
     """`text` as it can be stored; "" where nothing is said."""
     words = storable(text)
     return words if words.strip() else ""
+
+
+class Delegation:
+    """The specialists of a manager and the tool by which it asks them.
+
+    They share the turn's memory, limits and time with the manager.
+    """
+
+    def __init__(
+        self,
+        specialists: Sequence[Specialist],
+        *,
+        model: Model,
+        model_named: Callable[[str], Model] | None,
+        tools: Sequence[Tool],
+        cleaner: Cleaner,
+    ) -> None:
+        self._cleaner = cleaner
+        self._specialists = {one.name: one for one in specialists}
+        self._tools = {one.name: Toolkit(tools, allowed=one.may_use) for one in specialists}
+        self._models = {
+            one.name: model_named(one.model) if one.model and model_named else model
+            for one in specialists
+        }
+
+    @property
+    def names(self) -> Collection[str]:
+        return self._specialists.keys()
+
+    def tool(self) -> Tool:
+        """`ask_specialist`; its description lists who there is."""
+        listing = "\n".join(
+            f"- {one.name}: {one.description}" for one in self._specialists.values()
+        )
+        description = _ABOUT + listing
+        # What a specialist calls for is called, and held up, like the manager's own calls.
+        return tool(
+            self.ask, name="ask_specialist", description=description, sequential=True, reads=True
+        )
+
+    def auto_mention(self, consulted_names: Sequence[str]) -> AutoMention | None:
+        """Whom the answer addresses: as the specialist asked last has it; None: as usual."""
+        return self._specialists[consulted_names[-1]].auto_mention if consulted_names else None
+
+    async def ask(
+        self, deps: ToolDeps, name: str, task: str, answers_the_person: bool = True
+    ) -> str:
+        """Hands `task` to the specialist `name`.
+
+        Args:
+            name: Whom.
+            task: What to do, complete and in the person's language.
+            answers_the_person: Their answer goes to the person and ends your turn; False gives it
+                to you.
+        """
+        if name not in self._specialists:
+            known_names = ", ".join(self._specialists)
+            raise ToolFailed(f"There is no specialist {name!r}; ask {known_names}.")
+        on_progress = deps.on_progress if answers_the_person else None
+        try:
+            answer = await self._run(deps, name, task, on_progress)
+        except Declined as exc:
+            raise ToolFailed(f"The specialist {name} declined to do this. Say so.") from exc
+        except ModelFailed as exc:
+            raise ToolFailed(
+                f"The specialist {name} could not be reached. Answer yourself as well as you can."
+            ) from exc
+        deps.consulted.append(name)
+        if not answers_the_person:
+            return answer.text
+        deps.ended = answer.ended
+        return FinalAnswer(answer.text)
+
+    async def _run(
+        self, deps: ToolDeps, name: str, task: str, on_progress: OnProgress | None
+    ) -> AgentWords:
+        """What the specialist says, without tools where its model takes none."""
+        hands = ToolSession(self._tools[name].with_outside(deps.outside), deps)
+        own = self._specialists[name].instructions
+
+        async def ask(*, with_tools: bool) -> AgentWords:
+            return await run_agent(
+                self._models[name],
+                specialist_messages(own, task, deps.prompt, with_tools=with_tools),
+                usage=deps.spent,
+                hands=hands,
+                on_progress=on_progress,
+                offers_tools=with_tools,
+                reader=reader_of(deps.prompt, hands.tools, self._cleaner),
+            )
+
+        if not hands.tools:
+            return await ask(with_tools=False)
+        try:
+            return await ask(with_tools=True)
+        except ToolsRefused:
+            return await ask(with_tools=False)
+
+
+def cut_short_sentence(calls: Sequence[Mapping[str, Any]], language: Language) -> str:
+    """An honest sentence, with the names of the steps that were done."""
+    done_names = [call["name"] for call in calls if call["ok"]]
+    return "\n\n".join([say("cut-short", language), *_steps(done_names, language)])
+
+
+def stopped_sentence(done_names: Sequence[str], language: Language) -> str:
+    """That it was stopped before there was an answer, and the steps done, by name."""
+    return "\n\n".join([say("stopped-first", language), *_steps(done_names, language)])
+
+
+def _steps(done_names: Sequence[str], language: Language) -> list[str]:
+    return (
+        [say("steps-done", language, steps=", ".join(dict.fromkeys(done_names)))]
+        if done_names
+        else []
+    )
+
+
+def declined_sentence(model_words: str, language: Language) -> str:
+    """That the model declined, and what it said about it, if anything."""
+    sentence = say("declined", language)
+    return f"{sentence}\n\n{quoted_text(model_words)}" if model_words else sentence
+
+
+def confirm_sentence(language: Language) -> str:
+    """What is said where the model only wants something done."""
+    return say("confirm-below", language)

@@ -14,34 +14,45 @@ from functools import partial
 from typing import Any, Protocol
 
 from bot.agenda.turn_agenda import TurnAgenda
-from bot.agents.choice.tool_choice import choose
-from bot.agents.delegation import Delegation
-from bot.agents.llm.limits import LimitReached, Limits, Spent
+from bot.agents.choice import choose_tools
 from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
-from bot.agents.llm.request_messages import manager_messages, reader_of
-from bot.agents.llm.time_limits import time_limit
-from bot.agents.loop import AgentWords, run, words_of
+from bot.agents.llm.requests import manager_messages, reader_of
+from bot.agents.loop import (
+    AgentWords,
+    Delegation,
+    cut_short_sentence,
+    declined_sentence,
+    run_agent,
+    storable_words,
+)
 from bot.agents.model_text.cleaner import Cleaner
-from bot.agents.offline.model import OfflineModel
-from bot.agents.offline.rule_based_requests import wish_of
-from bot.agents.progress import OnProgress, WrittenSoFar
+from bot.agents.offline.model import OfflineModel, wish_of
 from bot.agents.prompts.prompt import AgentAnswer, Ended, ModelUnavailable, PendingAction, Prompt
-from bot.agents.prompts.sentences import cut_short, declined
-from bot.agents.running_turns import STOPPED, Stop
+from bot.agents.running_turns import (
+    STOPPED,
+    LimitReached,
+    Limits,
+    OnProgress,
+    Spent,
+    Stop,
+    WrittenSoFar,
+    time_limit,
+)
 from bot.agents.specialists import Specialist
-from bot.agents.tool_types.tool import NO_TOOLS, Tool, Toolbox
-from bot.agents.tools.conversation import conversation_tools
+from bot.agents.tool_types import NO_TOOLS, Tool, Toolbox
 from bot.agents.tools.deps import Liken, MayBeTold, Recall, ToolDeps
-from bot.agents.tools.memory import memory_tools
-from bot.agents.tools.notes import note_tools
-from bot.agents.tools.recording import recorded
-from bot.agents.tools.tool_calls import Hands, offered
-from bot.agents.tools.toolkit import Toolkit
+from bot.agents.tools.own_tools import conversation_tools, memory_tools, note_tools
+from bot.agents.tools.tool_calls import (
+    Toolkit,
+    ToolSession,
+    call_and_record,
+    offer_for_confirmation,
+)
 from bot.documents.turn_documents import TurnDocuments
-from bot.process.long_texts import computed
+from bot.process.concurrency import compute_apart
 from bot.text.languages import Language
-from memory.outcomes import STOPPED as STOPPED_TURN
-from memory.outcomes import TurnOutcome, apologised
+from memory.models import STOPPED as STOPPED_TURN
+from memory.models import TurnOutcome, apology_outcome
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from memory.tables.timers import TimerStore
@@ -84,7 +95,7 @@ class _Turn:
     @property
     def text(self) -> str:
         """What was said so far, as people may have read it."""
-        return words_of(self.written.text)
+        return storable_words(self.written.text)
 
 
 class Manager:
@@ -161,14 +172,16 @@ class Manager:
         done."""
         reply_language, calls = turn.prompt.spoken, turn.deps.calls if turn.deps else []
         if isinstance(exc, Declined):
-            return self._answer(declined(str(exc), reply_language), turn, cut_short="declined")
+            return self._answer(
+                declined_sentence(str(exc), reply_language), turn, cut_short="declined"
+            )
         reason = exc.reason if isinstance(exc, ModelFailed | LimitReached) else "timeout"
         if text := turn.text:
             ending: Ended = "time" if reason == "timeout" else "connection"
             return self._answer(text, turn, ending=ending)
         if not isinstance(exc, LimitReached) and not calls:
             raise ModelUnavailable(reason) from exc
-        return self._answer(cut_short(calls, reply_language), turn, cut_short=reason)
+        return self._answer(cut_short_sentence(calls, reply_language), turn, cut_short=reason)
 
     async def perform(
         self, action: PendingAction, prompt: Prompt, language: Language
@@ -181,7 +194,7 @@ class Manager:
             return None
         deps.confirmed = True
         tool = self._own[action.tool]
-        outcome = await recorded(tool, tool.valid(dict(action.arguments)), deps)
+        outcome = await call_and_record(tool, tool.valid(dict(action.arguments)), deps)
         return tool.wording.tell(outcome, language), deps.calls[0]
 
     async def _run(self, turn: _Turn) -> AgentWords:
@@ -191,17 +204,19 @@ class Manager:
         if turn.allowed is not None:
             tools = tools.part(tuple(_within(tools, turn.allowed, turn.deps.outside)))
         prompt, names = turn.prompt, self._delegation.names
-        offered_tools = await computed(lambda: choose(tools, prompt, names), prompt.characters)
-        hands = Hands(tools, turn.deps, offered_tools)
+        offered_tools = await compute_apart(
+            lambda: choose_tools(tools, prompt, names), prompt.characters
+        )
+        hands = ToolSession(tools, turn.deps, offered_tools)
         try:
             return await self._ask(turn, hands, offers_tools=True)
         except ToolsRefused:
             return await self._granted(turn, hands) or await self._ask(turn, hands)
 
     async def _ask(
-        self, turn: _Turn, hands: Hands | None, *, offers_tools: bool = False
+        self, turn: _Turn, hands: ToolSession | None, *, offers_tools: bool = False
     ) -> AgentWords:
-        return await run(
+        return await run_agent(
             self._model,
             manager_messages(
                 turn.prompt, with_tools=offers_tools, done_calls=hands.deps.calls if hands else ()
@@ -213,7 +228,7 @@ class Manager:
             reader=reader_of(turn.prompt, hands.tools if hands else NO_TOOLS, self._cleaner),
         )
 
-    async def _granted(self, turn: _Turn, hands: Hands) -> AgentWords | None:
+    async def _granted(self, turn: _Turn, hands: ToolSession) -> AgentWords | None:
         """Does by rules what the question asks for outright, for a model that cannot; what may be
         meant otherwise is offered beside the model's answer."""
         if hands.deps.reads_only or hands.deps.calls:
@@ -221,9 +236,9 @@ class Manager:
         messages = manager_messages(turn.prompt, with_tools=True)
         wish = await wish_of(messages, hands.tools)
         if wish and wish.certain:
-            return await run(OfflineModel(), messages, usage=turn.spent, hands=hands)
+            return await run_agent(OfflineModel(), messages, usage=turn.spent, hands=hands)
         if wish:
-            await offered(wish.calls, hands)
+            await offer_for_confirmation(wish.calls, hands)
         return None
 
     def _turn(
@@ -271,7 +286,7 @@ class Manager:
             output_tokens=tokens.output_tokens,
             cut_short=cut_short or ending,
             ended=ending,
-            means=apologised(cut_short) if cut_short else means,
+            means=apology_outcome(cut_short) if cut_short else means,
         )
         if deps is None:
             return answer

@@ -1,22 +1,65 @@
-"""Specialists: one Markdown file each, front matter and instructions; adding one needs no code."""
+"""Loads the files that an operator writes: specialists and `mcp.json`. It is light, because the
+start checks read them before gunicorn forks.
+
+Light, because the start checks them before gunicorn forks.
+
+A test compares them with the tools there are."""
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
-from bot.text.address_template import AutoMention, auto_mention_of
+from bot.agents.mcp.config import (
+    McpConfigInvalid,
+    McpServer,
+    load_servers,
+    refuse_credentials,
+    tool_patterns,
+)
+from bot.settings import Settings, SettingsError
+from bot.text.roster import AutoMention, auto_mention_of
 
 FOLDER = Path(__file__).with_suffix("")
-
 _KEYS = ("name", "description", "tools", "model", "auto_mention")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _FENCE = "---"
+
+TOOL_NAMES = frozenset(
+    {
+        "create_note",
+        "get_note",
+        "list_notes",
+        "search_notes",
+        "update_note",
+        "delete_note",
+        "share_note",
+        "read_working_memory",
+        "update_working_memory",
+        "forget_fact",
+        "recall",
+        "set_reminder",
+        "list_reminders",
+        "change_reminder",
+        "cancel_reminder",
+        "suggest_follow_ups",
+        "current_time",
+        "send_file",
+        "read_document",
+        "search_documents",
+        "look_at_calendar",
+        "list_due_tasks",
+        "book_meeting",
+        "make_task",
+    }
+)
 
 
 class SpecialistInvalid(Exception):
@@ -44,7 +87,7 @@ class Specialist:
     auto_mention: AutoMention | None = None
 
     def may_use(self, tool: str) -> bool:
-        return listed(tool, self.tools)
+        return is_tool_listed(tool, self.tools)
 
 
 def load_specialists(folder: Path, known_tools: Collection[str]) -> tuple[Specialist, ...]:
@@ -62,7 +105,7 @@ def load_specialists(folder: Path, known_tools: Collection[str]) -> tuple[Specia
     return tuple(specialists.values())
 
 
-def listed(tool: str, names: Collection[str]) -> bool:
+def is_tool_listed(tool: str, names: Collection[str]) -> bool:
     """Whether `tool` is among `names`, by itself or through its server's `server__*`."""
     server, separator, _ = tool.partition("__")
     return tool in names or bool(separator and f"{server}__*" in names)
@@ -156,7 +199,50 @@ class _Source:
         if not isinstance(value, list) or not all(isinstance(tool, str) for tool in value):
             raise self.invalid("tools", "tools must be a list of tool names")
         for tool in value:
-            if not listed(tool, known_tools):
+            if not is_tool_listed(tool, known_tools):
                 tool_names = ", ".join(sorted(known_tools))
                 raise self.invalid("tools", f"unknown tool {tool!r}; known: {tool_names}")
         return tuple(value)
+
+
+def check_files(settings: Settings) -> None:
+    """Reads the files as a worker will. Raises `SettingsError` with file, line and reason."""
+    if settings.mcp_config and not settings.mcp_config.is_file():
+        file = str(settings.mcp_config)
+        raise SettingsError(
+            f"MCP_CONFIG is {file!r}: there is no such file.",
+            f"MCP_CONFIG 是 {file!r}：没有这个文件。",
+        )
+    if settings.specialists_dir and not settings.specialists_dir.is_dir():
+        folder = str(settings.specialists_dir)
+        raise SettingsError(
+            f"SPECIALISTS_DIR is {folder!r}: there is no such folder.",
+            f"SPECIALISTS_DIR 是 {folder!r}：没有这个文件夹。",
+        )
+    try:
+        load_own_specialists(settings, load_own_servers(settings))
+    except (SpecialistInvalid, McpConfigInvalid) as exc:
+        raise SettingsError(str(exc), f"专家或 MCP 的配置文件有误：{exc}") from exc
+
+
+def load_own_servers(settings: Settings) -> tuple[McpServer, ...]:
+    """The servers of `mcp.json`. Raises `McpConfigInvalid`, also if one is given what only the bot
+    may know."""
+    servers = load_servers(settings.mcp_file)
+    app, secret = settings.feishu_app_id, settings.feishu_app_secret
+    basic = base64.b64encode(f"{app}:{secret}".encode()).decode() if secret else ""
+    refuse_credentials(
+        servers,
+        {
+            "FEISHU_APP_SECRET": (secret, quote(secret, safe=""), basic),
+            "SUPABASE_SECRET_KEY": (settings.supabase_secret_key,),
+        },
+    )
+    return servers
+
+
+def load_own_specialists(
+    settings: Settings, servers: Sequence[McpServer]
+) -> tuple[Specialist, ...]:
+    """The specialists of this bot; they may list its tools and those of `servers`."""
+    return load_specialists(settings.specialists_dir or FOLDER, TOOL_NAMES | tool_patterns(servers))

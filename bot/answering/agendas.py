@@ -8,7 +8,7 @@ from itertools import chain
 
 import structlog
 
-from bot.agenda.people import Colleague
+from bot.agenda.plans import Colleague
 from bot.agenda.refusals import AgendaRefused
 from bot.agenda.turn_agenda import AsAsker, TurnAgenda
 from bot.answering.question import Turn
@@ -17,8 +17,7 @@ from bot.feishu.user_scopes import missing_scopes
 from bot.people.personal_access import NotConnected, UserToken
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
-from memory.identity import FeishuPerson
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, FeishuPerson
 
 log = structlog.get_logger()
 

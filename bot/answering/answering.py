@@ -11,51 +11,42 @@ import structlog
 
 from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.llm.model import next_step
+from bot.agents.loop import stopped_sentence
 from bot.agents.manager import AgentAnswer, ModelUnavailable
-from bot.agents.prompts.drawn_on import note_sources, noting_sources
 from bot.agents.prompts.prompt import Prompt
-from bot.agents.prompts.sentences import stopped_first
-from bot.agents.running_turns import STOPPED
+from bot.agents.running_turns import STOPPED, note_sources, noting_sources
 from bot.answering import material
 from bot.answering.agendas import agenda_of
-from bot.answering.apologies import apology
-from bot.answering.attachments import limits_of
-from bot.answering.citations import cited, spoken_here
-from bot.answering.documents import asker, documents_of
-from bot.answering.documents_behind import DocumentsBehind
-from bot.answering.edits import find_edits
+from bot.answering.answer_sources import cited_sources, find_edits, spoken_here, without_sources
+from bot.answering.attachments import AUDIO, limits_of
+from bot.answering.documents import SourceDocumentCheck, asking_person, documents_of
 from bot.answering.material import Material
-from bot.answering.prompt_history import Scene, build_prompt
-from bot.answering.question import Turn, language, people_of
-from bot.answering.question_source import QuestionSource
-from bot.answering.recall import recalled, size_of
-from bot.answering.request_rate import asker_of, too_many
-from bot.answering.texts import say_both
-from bot.answering.usage_limits import used_up
-from bot.answering.voice import AUDIO
-from bot.answering.window import with_heard, without_other_topics
-from bot.answering.without_sources import without_sources
+from bot.answering.prompt_history import Scene, build_prompt, with_heard, without_other_topics
+from bot.answering.question import Turn, people_of, turn_language, used_up_sentence
+from bot.answering.quoted_messages import QuestionSource
+from bot.answering.recall import recalled_passages, size_of
+from bot.answering.request_rate import asker_of, rate_notice
+from bot.answering.texts import apology, say_both
 from bot.documents.turn_documents import TurnDocuments
 from bot.feishu import markup
-from bot.files.refusals import not_read
-from bot.listening.chat_rules import rules_of, told_by_owner
+from bot.files.reading import refusal_text
+from bot.listening.chat_rules import owner_instructions, rules_of
 from bot.listening.decisions import Reason
 from bot.listening.transcript import MessageRecord
 from bot.outbox.buttons import Reply, reply_of
-from bot.outbox.foot import Foot
-from bot.process import metrics, timing
-from bot.process.long_texts import computed
-from bot.process.timing import stage
+from bot.outbox.foot import AnswerFooter
+from bot.process import metrics
+from bot.process.concurrency import compute_apart
+from bot.process.metrics import timed_stage
 from bot.queue.jobs import Later
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
-from memory.models import OpenTurn
-from memory.outcomes import apologised, refused
+from memory.models import OpenTurn, apology_outcome, refusal_outcome
 from memory.recall.passages import Passage
-from memory.recall.used import sources_of
+from memory.recall.selection import answer_sources
 from memory.tables.notes import note_source
-from memory.tables.read_messages import note_read_messages, read_source
+from memory.tables.sources import note_read_messages, read_source_id
 
 log = structlog.get_logger()
 
@@ -81,10 +72,10 @@ _UNASKED = (
 async def answer(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
     """The model's answer, or a refusal when the person has sent too many requests."""
     if turn.heard.decision.reason is Reason.RATE_LIMITED:
-        refusal = too_many(services, language(services, turn, open_turn))
-        return Reply(refusal, means=refused("rate_limited"))
+        refusal = rate_notice(services, turn_language(services, turn, open_turn))
+        return Reply(refusal, means=refusal_outcome("rate_limited"))
     agent_answer, earlier, source_ids = await _answer(services, turn, open_turn)
-    reply_language = language(services, turn, open_turn)
+    reply_language = turn_language(services, turn, open_turn)
     reply = reply_of(agent_answer, source_ids, chat_type=turn.chat_type, language=reply_language)
     seconds = services.clock() - turn.received_ms / 1000
     made_with = await _made_with(turn, agent_answer, earlier)
@@ -100,12 +91,14 @@ def _foot(
     made_with: Sequence[Passage],
     seconds: float,
     language: Language,
-) -> Foot:
+) -> AnswerFooter:
     """The note below the answer that says how it was made."""
-    sources = tuple(cited(turn, made_with))
+    sources = tuple(cited_sources(turn, made_with))
     transcription = turn.question if turn.request.message_type == AUDIO else ""
     is_apology = answer.means.kind in ("apologised", "refused")
-    return Foot(language, seconds, sources, answer.ended, heard=transcription, apology=is_apology)
+    return AnswerFooter(
+        language, seconds, sources, answer.ended, heard=transcription, apology=is_apology
+    )
 
 
 async def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
@@ -113,8 +106,8 @@ async def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]
     if answer.means.kind not in ("answered", "stopped"):
         return []
     read = len(answer.text) + size_of([*earlier, *answer.passages])
-    return await computed(
-        lambda: sources_of(answer.text, earlier, answer.passages, question=turn.question), read
+    return await compute_apart(
+        lambda: answer_sources(answer.text, earlier, answer.passages, question=turn.question), read
     )
 
 
@@ -126,10 +119,10 @@ async def _answer(
     When no answer comes in time, its text is an apology.
     """
     if not turn.question.strip():
-        return AgentAnswer(say_both("unsupported"), means=refused("unreadable")), (), ()
-    if refusal := used_up(services, turn, open_turn):
-        return AgentAnswer(refusal, means=refused("used_up")), (), ()
-    came = await material.gather(services, _source(turn, open_turn))
+        return AgentAnswer(say_both("unsupported"), means=refusal_outcome("unreadable")), (), ()
+    if refusal := used_up_sentence(services, turn, open_turn):
+        return AgentAnswer(refusal, means=refusal_outcome("used_up")), (), ()
+    came = await material.gather_material(services, _source(turn, open_turn))
     services.rates.count(asker_of(turn.request), services.clock(), came.files)
     behind = _behind(services, turn, open_turn)
     if behind and not await behind.may_be_told([*came.read, *came.texts]):
@@ -137,10 +130,10 @@ async def _answer(
     if not await _may_tell(services, turn, open_turn, came):
         came = material.TAKEN_BACK
     if refusal := _only_unread(services, turn, open_turn, came):
-        return AgentAnswer(refusal, means=refused("unreadable")), (), ()
+        return AgentAnswer(refusal, means=refusal_outcome("unreadable")), (), ()
     with noting_sources() as source_ids:
         if open_turn.degraded:
-            note_sources(map(read_source, {*came.read, *came.texts}))
+            note_sources(map(read_source_id, {*came.read, *came.texts}))
         prompt, earlier = await _prompt(services, turn, open_turn, came)
         if behind:
             prompt, earlier = await _tellable(
@@ -186,12 +179,12 @@ async def _unless_edited(
     return answer
 
 
-def _behind(services: Services, turn: Turn, open_turn: OpenTurn) -> DocumentsBehind | None:
+def _behind(services: Services, turn: Turn, open_turn: OpenTurn) -> SourceDocumentCheck | None:
     """None: answers told of no document, as far as is known."""
     if services.access is None or open_turn.degraded or not open_turn.documents:
         return None
     own = {turn.id, turn.request.message_id}
-    return DocumentsBehind(services, turn.context, asker(turn.context), own=own)
+    return SourceDocumentCheck(services, turn.context, asking_person(turn.context), own=own)
 
 
 async def _tellable(
@@ -199,7 +192,7 @@ async def _tellable(
     turn: Turn,
     open_turn: OpenTurn,
     came: Material,
-    behind: DocumentsBehind,
+    behind: SourceDocumentCheck,
     source_ids: set[str],
     prompt_and_passages: tuple[Prompt, tuple[Passage, ...]],
 ) -> tuple[Prompt, tuple[Passage, ...]]:
@@ -235,13 +228,13 @@ async def _asked(
     open_turn: OpenTurn,
     prompt: Prompt,
     documents: TurnDocuments | None,
-    behind: DocumentsBehind | None,
+    behind: SourceDocumentCheck | None,
     agenda: TurnAgenda | None,
 ) -> AgentAnswer:
     """The model's answer, or an apology when it fails or takes too long."""
     begins_s, flows_for_s = _times(services, turn, open_turn)
     try:
-        with stage("model"):
+        with timed_stage("model"):
             answer = await services.manager.answer(
                 prompt,
                 timeout_s=begins_s,
@@ -253,11 +246,11 @@ async def _asked(
                 agenda=agenda,
             )
     except ModelUnavailable as exc:
-        return _sorry(turn, exc.reason, language(services, turn, open_turn))
+        return _sorry(turn, exc.reason, turn_language(services, turn, open_turn))
     if answer.ended:
-        answer = _unfinished(turn, open_turn, answer, language(services, turn, open_turn))
+        answer = _unfinished(turn, open_turn, answer, turn_language(services, turn, open_turn))
     elif not answer.text.strip():
-        return _sorry(turn, "empty", language(services, turn, open_turn))
+        return _sorry(turn, "empty", turn_language(services, turn, open_turn))
     _count(answer)
     return answer
 
@@ -288,16 +281,16 @@ def _unfinished(
     if answer.text:
         return answer
     calls = [call["name"] for call in answer.tool_calls if call["ok"]]
-    return replace(answer, text=stopped_first([*open_turn.done, *calls], language), ended="")
+    return replace(answer, text=stopped_sentence([*open_turn.done, *calls], language), ended="")
 
 
 def _only_unread(services: Services, turn: Turn, open_turn: OpenTurn, came: Material) -> str:
     """The reply to an unreadable file that came without a question; "" otherwise."""
     if turn.request.message_type != "file" or came.file_tokens or not came.unread:
         return ""
-    limits, reply_language = limits_of(services), language(services, turn, open_turn)
+    limits, reply_language = limits_of(services), turn_language(services, turn, open_turn)
     return "\n".join(
-        not_read(markup.escape(name), reason, limits, reply_language)
+        refusal_text(markup.escape(name), reason, limits, reply_language)
         for name, reason in came.unread
     )
 
@@ -315,7 +308,7 @@ async def _prompt(
         with_heard(open_turn, records), turn.heard.discussion, turn.question
     )
     turns = {message.message_id for message in open_turn.told if message.role == "user"}
-    earlier = await recalled(services, turn, open_turn, turns, hidden_ids)
+    earlier = await recalled_passages(services, turn, open_turn, turns, hidden_ids)
     _keep(services, open_turn, came, turn.bot.name)
     note_sources(_given(turn, open_turn))
     build = partial(
@@ -337,7 +330,7 @@ async def _prompt(
         reads_only=turn.private or turn.unasked,
     )
     chars = sum(len(message.content) for message in open_turn.told)
-    prompt = await computed(build, chars + len(turn.question) + len(earlier.text))
+    prompt = await compute_apart(build, chars + len(turn.question) + len(earlier.text))
     note_sources(source for one in earlier.found for source in one.ids)
     return prompt, (*spoken_here(turn.context, open_turn), *earlier.found)
 
@@ -358,7 +351,7 @@ def _keep(
     bot_name: str,
 ) -> None:
     """Records which rows the prompt is made of, for the record of the turn."""
-    timing.keep(
+    metrics.keep_for_record(
         bot=bot_name,
         model=services.settings.openai_model if services.settings.openai_api_key else "offline",
         history_ids=[one.id for one in open_turn.told if one.id > 0],
@@ -371,7 +364,7 @@ def _keep(
 
 def _count(answer: AgentAnswer) -> None:
     metrics.count_tokens("answer", answer.input_tokens, answer.output_tokens)
-    timing.note(
+    metrics.note_for_log(
         tokens_in=answer.input_tokens,
         tokens_out=answer.output_tokens,
         tools=[call["name"] for call in answer.tool_calls],
@@ -398,12 +391,12 @@ def _source(turn: Turn, open_turn: OpenTurn) -> QuestionSource:
 def _sorry(turn: Turn, reason: str, language: Language) -> AgentAnswer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=turn.id, reason=reason, next_step=next_step(reason))
-    return AgentAnswer(apology(reason, language), means=apologised(reason))
+    return AgentAnswer(apology(reason, language), means=apology_outcome(reason))
 
 
 def _scene(services: Services, turn: Turn, open_turn: OpenTurn) -> Scene:
     settings = services.settings
-    owner = told_by_owner(settings.bot_instructions, rules_of(open_turn.rules, settings))
+    owner = owner_instructions(settings.bot_instructions, rules_of(open_turn.rules, settings))
     return Scene(
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),
@@ -413,7 +406,7 @@ def _scene(services: Services, turn: Turn, open_turn: OpenTurn) -> Scene:
         now=services.now(),
         asked=services.asked_at(turn.request.create_time_ms),
         people=turn.names.roster(people_of(turn)),
-        language=language(services, turn, open_turn),
+        language=turn_language(services, turn, open_turn),
         owner=f"{owner}\n\n{_UNASKED}".strip() if turn.unasked else owner,
     )
 

@@ -1,19 +1,33 @@
-"""The conversation of the chat a request is from, as the store has it."""
+"""Looks up the chat of a request: its conversation, its earlier messages, and ids from another app.
+
+Source: Feishu, "User identity", "Obtain message content"."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import structlog
 
 from bot.conversation import ConversationManager
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.models import RawMessage, message_text
 from bot.listening.conversation_store import ChatConversations
+from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest
+from bot.people.people_directory import Names
 from bot.services import Services
+from bot.text.roster import Person
 from memory.errors import StoreError
 from memory.scope import memory_context, thread_root
 
 log = structlog.get_logger()
+
+LOOK_BACK_TIMEOUT_S = 1.0
+_RECENT = 20
+_RECENT_S = 3600
+
+_TIMEOUT_S = 2.0
 
 
 def root_of(request: TurnRequest, *, reply_in_thread: bool) -> str:
@@ -41,11 +55,11 @@ async def within_topic(services: Services, request: TurnRequest) -> TurnRequest:
         return request
 
 
-def follows(services: Services, request: TurnRequest) -> bool:
+def follows_chat(services: Services, request: TurnRequest) -> bool:
     return request.chat_type != "p2p" and services.settings.sharing == "chat"
 
 
-def store_of(services: Services, request: TurnRequest) -> ChatConversations:
+def conversation_store_of(services: Services, request: TurnRequest) -> ChatConversations:
     speaker = request.sender_open_id
     context = memory_context(
         chat_id=request.chat_id,
@@ -63,7 +77,89 @@ def timeout_ms(services: Services) -> int:
 
 def conversations_of(services: Services, request: TurnRequest) -> ConversationManager:
     return ConversationManager(
-        store_of(services, request),
+        conversation_store_of(services, request),
         timeout_seconds=services.settings.conversation_timeout_seconds,
         clock=lambda: int(services.clock() * 1000),
     )
+
+
+async def recent_messages(
+    services: Services, request: TurnRequest, bot: Person
+) -> tuple[MessageRecord, ...]:
+    """What was said in the chat lately, from Feishu's list where the scope allows, oldest first."""
+    if services.denials.stands("list_messages", request.chat_type):
+        return ()
+    in_thread = bool(request.thread_id)
+    now = int(services.clock())
+    try:
+        async with asyncio.timeout(LOOK_BACK_TIMEOUT_S):
+            messages = await services.feishu.list_messages(
+                "thread" if in_thread else "chat",
+                request.thread_id if in_thread else request.chat_id,
+                start_s=None if in_thread else now - _RECENT_S,
+                end_s=None if in_thread else now,
+                descending=True,
+                page_size=_RECENT,
+                max_items=_RECENT,
+                user_card_content=True,
+            )
+    except (TimeoutError, FeishuFailure) as exc:
+        if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
+            services.denials.note("list_messages", request.chat_type, exc)
+        log.info("recent_messages.unavailable", error=type(exc).__name__)
+        return ()
+    services.denials.allow("list_messages", request.chat_type)
+    names = services.people.of(request.tenant_key)
+    app_id = services.settings.feishu_app_id
+    here = [one for one in messages if not one.deleted and one.chat_id in ("", request.chat_id)]
+    records = [record_of_list(names, app_id, raw, bot) for raw in reversed(here)]
+    return tuple(r for r in records if r.content and r.message_id != request.message_id)
+
+
+def record_of_list(names: Names, app_id: str, raw: RawMessage, bot: Person) -> MessageRecord:
+    """A message as Feishu lists it."""
+    ours = raw.sender_id == app_id
+    record = MessageRecord(
+        author=bot.name if ours else _author(names, raw),
+        author_id=bot.open_id if ours else raw.sender_id,
+        content=message_text(raw, names.known),
+        timestamp=raw.create_time_ms,
+        is_bot=ours or raw.sender_type != "user",
+        message_id=raw.message_id,
+        root_id=raw.root_id or None if raw.thread_id else None,
+        quotes="" if raw.thread_id else raw.parent_id,
+    )
+    return replace(record, ours=ours)
+
+
+def _author(names: Names, raw: RawMessage) -> str:
+    """Apps are listed by their app_id, which nobody knows them by."""
+    return "" if raw.sender_id_type == "app_id" else names.name(raw.sender_id)
+
+
+def may_be_meant(request: TurnRequest, bot: Person) -> bool:
+    """Whether a mention can be this bot's by another id: one of its name, or of some bot when a bot
+    wrote the message. A name alone proves nothing: only then is it worth asking Feishu."""
+    if not request.mentions or request.is_for(bot.open_id):
+        return False
+    by_bot, own_name = request.sender_type != "user", bot.name.casefold()
+    return any(
+        one.name.casefold() == own_name or (by_bot and one.is_bot) for one in request.mentions
+    )
+
+
+async def with_own_ids(services: Services, request: TurnRequest) -> TurnRequest:
+    """The message with the ids that its mentions have for our app; as it is where Feishu does not
+    say."""
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            messages = await services.feishu.get_message(request.message_id)
+    except (TimeoutError, FeishuFailure) as exc:
+        log.info("mentions.unread", message_id=request.message_id, error=type(exc).__name__)
+        return request
+    own_mentions = {one.key: one for one in messages[0].mentions if one.open_id} if messages else {}
+    mentions = tuple(
+        replace(one, open_id=own_mentions[one.key].open_id) if one.key in own_mentions else one
+        for one in request.mentions
+    )
+    return replace(request, mentions=mentions)

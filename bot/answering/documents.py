@@ -1,22 +1,35 @@
-"""The documents of one turn: of the person who asks, told to whoever reads the answer."""
+"""Reads documents as the person who asks, and checks before reuse that everyone in the chat can
+still open them.
+
+It is asked as the person who had the document read, and where they are no longer connected as who
+asks now. What tells of one that is closed is taken back; where nobody says, it is left out."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
+from typing import cast
 
-from bot.agents.prompts.drawn_on import note_sources
+import structlog
+
+from bot.agents.running_turns import note_sources
 from bot.answering.question import Turn
-from bot.documents.group_audience import AskedGroup, GroupAudience
-from bot.documents.links import DocumentLink
-from bot.documents.person_documents import PersonDocuments
-from bot.documents.reading import DocumentReader
+from bot.documents.audience import FRESH_S, AskedGroup, GroupAudience, Seen
+from bot.documents.document import DocumentLink, LinkKind
+from bot.documents.reading import DocumentReader, PersonDocuments
 from bot.documents.turn_documents import TurnDocuments
+from bot.outbox.retractions import withdraw_cards
 from bot.people.personal_access import NotConnected, UserToken
 from bot.services import Services
-from memory.identity import FeishuPerson
-from memory.scope import AgentMemoryContext
-from memory.tables.told_documents import ToldDocumentStore
+from memory.scope import AgentMemoryContext, FeishuPerson
+from memory.tables.sources import SourceDocument, SourceDocumentStore
+
+log = structlog.get_logger()
+_MOST = 20  # documents that are asked about for one answer; those of more are left out
+_AT_ONCE = 5
+_WITHIN_S = 10.0
 
 
 def documents_of(services: Services, turn: Turn) -> TurnDocuments | None:
@@ -24,7 +37,7 @@ def documents_of(services: Services, turn: Turn) -> TurnDocuments | None:
     if services.access is None or turn.unasked or turn.request.sender_type != "user":
         return None
     reader = DocumentReader(services.feishu.documents, zone=services.settings.zone)
-    who = asker(turn.context)
+    who = asking_person(turn.context)
     renewed_token = token_of(services, who, is_retry=True)
     own = PersonDocuments(reader, token_of(services, who), renewed_token)
     note = partial(note_document, services, turn.context, turn.id)
@@ -34,7 +47,7 @@ def documents_of(services: Services, turn: Turn) -> TurnDocuments | None:
 
 def audience_of(services: Services, context: AgentMemoryContext) -> GroupAudience:
     """That of the group of `context`, asked as its actor."""
-    who = asker(context)
+    who = asking_person(context)
     members_of = services.feishu.chat_members
     members = partial(members_of, context.chat_id)
     group = AskedGroup(context.chat_id, context.tenant_key, who, members, members_of)
@@ -52,7 +65,7 @@ async def note_document(
     """The turn, not answered yet, is given a text of the document, and goes with it. `open_ago_s`:
     how long ago everybody there could open it, so that what follows need not ask again for a
     minute. False: the turn is over. Raises `StoreError`."""
-    store = ToldDocumentStore(services.rpc)
+    store = SourceDocumentStore(services.rpc)
     source = await store.note(context, turn_id, str(link.kind), link.token, text)
     note_sources([source])
     if source is not None and open_ago_s is not None:
@@ -60,7 +73,7 @@ async def note_document(
     return source is not None
 
 
-def asker(context: AgentMemoryContext) -> FeishuPerson:
+def asking_person(context: AgentMemoryContext) -> FeishuPerson:
     """Who asks."""
     return FeishuPerson(context.actor_tenant or context.tenant_key, context.actor_id)
 
@@ -90,3 +103,118 @@ def token_of(
 
 async def _taken(token: UserToken) -> str:
     return token.access_token
+
+
+class SourceDocumentCheck:
+    """Made anew for each answer. `asker`: who asks now; None: nobody."""
+
+    def __init__(
+        self,
+        services: Services,
+        here: AgentMemoryContext,
+        asker: FeishuPerson | None = None,
+        *,
+        own: Collection[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`here`: where it is read; `own`: ids of the answer itself, which tell nothing yet."""
+        self._services = services
+        self._store = SourceDocumentStore(services.rpc)
+        self._here = here
+        self._asker = asker
+        self._own = frozenset(own)
+        self._clock = clock
+        self._open: dict[SourceDocument, float] = {}  # and when that was found
+        self._closed: set[SourceDocument] = set()
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The ids of the documents that the answer may tell of."""
+        return frozenset(document.source for document in self._open)
+
+    async def untellable(self, sources: Iterable[str]) -> frozenset[str]:
+        """Those of `sources` (ids as an answer notes what it was given) that must be left out.
+        Raises `StoreError`."""
+        others = frozenset(sources) - self._own
+        if not others:
+            return frozenset()
+        behind = await self._store.behind_sources(self._here.tenant_key, others)
+        self._closed |= {one.document for one in behind if one.closed}
+        for one in behind:
+            age_s = FRESH_S if one.age_s is None else one.age_s
+            if age_s < FRESH_S and one.document not in self._closed:
+                self._open.setdefault(one.document, self._clock() - age_s)
+        await self._ask({one.document for one in behind})
+        return frozenset(one.source for one in behind if one.document not in self._open)
+
+    async def may_be_told(self, sources: Collection[str]) -> bool:
+        """Whether none of them must be left out. Raises `StoreError`."""
+        return not await self.untellable(sources)
+
+    async def still_open(self) -> bool:
+        """Whether everybody can open all that may be told of, asked again where a minute has
+        passed. Raises `StoreError`."""
+        documents = set(self._open)
+        await self._ask(documents)
+        return documents == self._open.keys()
+
+    async def _ask(self, documents: Collection[SourceDocument]) -> None:
+        """Those that Feishu did not speak of for a minute are open, or not, as it says now."""
+        now = self._clock()
+        stale = [
+            one
+            for one in documents
+            if one not in self._closed and now - self._open.get(one, -FRESH_S) >= FRESH_S
+        ]
+        for one in stale:
+            self._open.pop(one, None)
+        some = asyncio.Semaphore(_AT_ONCE)
+
+        async def asked(document: SourceDocument) -> None:
+            async with some:
+                sight = await check_document_audience(self._services, document, self._asker)
+            if sight == "open":
+                self._open[document] = now
+                await self._store.found_open(document.source, self._clock() - now)
+            else:
+                self._closed.add(document)
+                log.info("documents.left_out", chat_id=document.chat_id, seen=sight)
+
+        try:
+            async with asyncio.timeout(_WITHIN_S):
+                await asyncio.gather(*map(asked, sorted(stale, key=lambda one: -one.id)[:_MOST]))
+        except TimeoutError:
+            log.warning("documents.not_told_in_time", documents=len(stale))
+
+
+async def check_document_audience(
+    services: Services, document: SourceDocument, asker: FeishuPerson | None = None
+) -> Seen:
+    """What Feishu says of it now; where it is closed, what tells of it is taken back. Raises
+    `StoreError`."""
+    sight = await _seen(services, document, document.actor)
+    if sight == "unknown" and asker not in (None, document.actor):
+        by_asker = await _seen(services, document, asker)
+        # who asks may not be shown with whom it is shared: that it is closed is not for them to say
+        return "open" if by_asker == "open" else "unknown"
+    if sight == "closed":
+        await services.store.take_back(document.source, document.chat_id)
+        await SourceDocumentStore(services.rpc).drop(document)
+        log.info("documents.taken_back", chat_id=document.chat_id)
+        await withdraw_cards(services)
+    return sight
+
+
+async def _seen(services: Services, document: SourceDocument, person: FeishuPerson) -> Seen:
+    """What Feishu says to `person`."""
+
+    async def alone() -> list[FeishuPerson]:
+        return [document.actor]
+
+    chat_id, is_alone = document.chat_id, document.chat_type == "p2p"
+    members_of = services.feishu.chat_members
+    members = alone if is_alone else partial(members_of, chat_id)
+    group = AskedGroup(chat_id, document.tenant_key, person, members, members_of)
+    token = token_of(services, person)
+    audience = GroupAudience(group, services.feishu.documents, token)
+    return await audience.look(DocumentLink(cast(LinkKind, document.kind), document.token))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import structlog
 
-from bot.answering.composing import compose
-from bot.answering.hearing import Heard
-from bot.answering.question import Turn, begin
+from bot.answering.hearing import HearingResult
+from bot.answering.question import Turn, turn_of_request
+from bot.answering.reply import compose
 from bot.answering.texts import say
 from bot.feishu import events
 from bot.feishu.errors import FeishuError, FeishuFailure
@@ -26,8 +26,7 @@ from bot.services import Services
 from bot.text.languages import language_of
 from bot.text.roster import Person
 from memory.errors import StoreError
-from memory.models import StoredCard
-from memory.outcomes import apologised
+from memory.models import StoredCard, apology_outcome
 
 log = structlog.get_logger()
 
@@ -56,7 +55,7 @@ async def _excuse(services: Services, lease: Lease, reason: str) -> bool:
     bot = await services.own_person.look_up()
     if request.chat_type != "p2p" and not request.is_for(bot.open_id):
         return False  # nobody was promised an answer
-    turn = begin(services, request, _heard(request, bot), bot, lease.job.received_ms)
+    turn = turn_of_request(services, request, _heard(request, bot), bot, lease.job.received_ms)
     text = say("gave-up", language_of([turn.question]), reference=f"J{lease.job.id}")
     excuse = compose(services, turn, text, nothing=text)
     reply = await _stored(services, turn, excuse)
@@ -77,7 +76,7 @@ def _message(job: Job) -> TurnRequest | None:
         return None
 
 
-def _heard(request: TurnRequest, bot: Person) -> Heard:
+def _heard(request: TurnRequest, bot: Person) -> HearingResult:
     message = IncomingMessage(
         message_id=request.message_id,
         author="",
@@ -87,7 +86,7 @@ def _heard(request: TurnRequest, bot: Person) -> Heard:
         chat_type=request.chat_type,
         mentions_bot=request.is_for(bot.open_id),
     )
-    return Heard(message, Decision(True, Reason.EXPLICIT_TRIGGER, "explicit"))
+    return HearingResult(message, Decision(True, Reason.EXPLICIT_TRIGGER, "explicit"))
 
 
 async def _stored(services: Services, turn: Turn, cards: list[str]) -> tuple[StoredCard, ...]:
@@ -98,7 +97,7 @@ async def _stored(services: Services, turn: Turn, cards: list[str]) -> tuple[Sto
         if open_turn.state != "open":
             return open_turn.reply
         _, reply = await store.record_reply(
-            turn.context, turn_id=turn.id, cards=cards, means=apologised("given_up")
+            turn.context, turn_id=turn.id, cards=cards, means=apology_outcome("given_up")
         )
     except StoreError as exc:
         log.warning("job.excuse_not_stored", turn_id=turn.id, error=type(exc).__name__)

@@ -1,9 +1,9 @@
-"""Listening in a group: what is heard is kept while a conversation is on, and decided upon.
+"""Listens in a group: records messages while a conversation is active, decides whether to answer,
+and logs the decision.
 
 Whether the bot speaks is decided in `bot.listening.decisions`; here are the steps around it that
 need the store or Feishu: recording, beginning a conversation with what was said before, logging the
-decision.
-"""
+decision."""
 
 from __future__ import annotations
 
@@ -14,39 +14,44 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.answering.chat_state import follows, store_of, timeout_ms
-from bot.answering.earlier_messages import LOOK_BACK_TIMEOUT_S, recent_messages
-from bot.answering.plain_stop import ends_an_answer
-from bot.answering.request_rate import judge_of, within_rate
+from bot.answering.chat_state import (
+    LOOK_BACK_TIMEOUT_S,
+    conversation_store_of,
+    follows_chat,
+    recent_messages,
+    root_of,
+    timeout_ms,
+)
+from bot.answering.request_rate import ends_an_answer, judge_of, within_rate
 from bot.conversation import ResponseDecider
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
-from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
-from bot.listening.chat_rules import rules_of
+from bot.listening.chat_rules import NOTHING_SPENT, BotBudget, rules_of
 from bot.listening.conversation_store import (
     NO_TOPICS,
     Circumstances,
     decision_args,
     heard_args,
-    told_args,
+    tell_conversation_args,
 )
-from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start
-from bot.listening.held_transcripts import HeldTranscript
-from bot.listening.topics import Discussion, tell_apart
-from bot.listening.transcript import ChannelConversation, MessageRecord
+from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start, may_wait
+from bot.listening.topics import Discussion, split_by_topic
+from bot.listening.transcript import ChannelConversation, HeldTranscript, MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.process import metrics
-from bot.process.task_cancellation import ended
+from bot.process.concurrency import cancel_tasks
 from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.roster import Person
-from memory.errors import StoreUnavailable
+from memory.errors import StoreError, StoreUnavailable
+from memory.scope import memory_context
+from memory.tables.timers import ProactiveStore
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HearingResult:
     """A message, the decision on it, and the group conversation it belongs to, if one is on.
 
     `discussion` is where in it the message belongs; in a thread there is none.
@@ -63,9 +68,9 @@ class Heard:
     discussion: Discussion | None = None
     before: tuple[MessageRecord, ...] | None = None
 
-    def within(self, conversation: ChannelConversation | None) -> Heard:
+    def within(self, conversation: ChannelConversation | None) -> HearingResult:
         """The same, its topic found in that conversation."""
-        conversation, discussion = _told_apart(self.message, conversation)
+        conversation, discussion = _split_by_topic(self.message, conversation)
         return replace(self, conversation=conversation, discussion=discussion)
 
 
@@ -76,7 +81,7 @@ async def listen(
     *,
     asked_at_s: float | None = None,
     lease: Lease | None = None,
-) -> Heard:
+) -> HearingResult:
     """Decides, and records what is not answered. Every decision is one log line and one count.
     `asked_at_s` (s since epoch): the message counts as a request of its sender. The job of `lease`
     ends with the decision where the bot keeps silent, if both are stored in one place.
@@ -92,16 +97,16 @@ async def listen(
         if not decision.respond:
             await _store_skipped(services, request, message, decision)
         _say(request, message, decision)
-        return Heard(message, decision, kept=not decision.respond)
+        return HearingResult(message, decision, kept=not decision.respond)
     if await ends_an_answer(services, request, message):
         decision = Decision(True, Reason.STOP, "explicit")
         _say(request, message, decision)
-        return Heard(message, decision, kept=False)
+        return HearingResult(message, decision, kept=False)
     ends = lease if services.store.joins else None
     around = await _hear(services, request, message, bot, ends)
     if around.decided:
         _say(request, message, around.decided)
-        return Heard(message, around.decided)
+        return HearingResult(message, around.decided)
     rules = around.rules
     conversation = await _in_own_thread(
         services, request, message, bot, around.conversation, rules.told_since_ms
@@ -109,7 +114,7 @@ async def listen(
     judge = judge_of(services, request, asked_at_s)
     decider = ResponseDecider(bot.open_id, services.settings.followup_window_seconds, judge)
     budget = await _bot_budget(services, request, message)
-    conversation, discussion = _told_apart(message, conversation)
+    conversation, discussion = _split_by_topic(message, conversation)
     decision = await decider.decide(message, conversation, budget, rules.mode)
     decision = await within_rate(services, request, message, question, decision, asked_at_s)
     topics = discussion.found if discussion else NO_TOPICS
@@ -119,20 +124,20 @@ async def listen(
     decision = await _store_decision(services, request, message, decision, topics, ends)
     _say(request, message, decision)
     if may_volunteer:
-        from bot.answering.waiting_questions import wait_for_others  # for chats that want it
+        # for chats that want it
 
         await wait_for_others(services, request, message, decision)
-    return Heard(message, decision, conversation, discussion=discussion)
+    return HearingResult(message, decision, conversation, discussion=discussion)
 
 
-def _told_apart(
+def _split_by_topic(
     message: IncomingMessage, conversation: ChannelConversation | None
 ) -> tuple[ChannelConversation | None, Discussion | None]:
     """The conversation with its topics, and where in it the message belongs."""
     if conversation is None or message.root_id is not None:
         return conversation, None
     record = message.record()
-    discussion = tell_apart(conversation.messages, record, asks_bot=message.is_explicit)
+    discussion = split_by_topic(conversation.messages, record, asks_bot=message.is_explicit)
     return replace(conversation, messages=discussion.messages), discussion
 
 
@@ -147,11 +152,11 @@ async def _in_own_thread(
     """What was said in a thread in which the bot has answered, however long ago: there listening
     does not lapse. Elsewhere, and where the conversation knows it, the conversation as it is."""
     root = message.root_id
-    if root is None or not follows(services, request) or message.author_id == bot.open_id:
+    if root is None or not follows_chat(services, request) or message.author_id == bot.open_id:
         return conversation
     if conversation and any(record.ours and record.is_in(root) for record in conversation.messages):
         return conversation
-    store = store_of(services, request)
+    store = conversation_store_of(services, request)
     try:
         if not await store.has_answered_in(root):
             return conversation
@@ -167,7 +172,7 @@ async def _in_own_thread(
 
 
 def opening_args(
-    services: Services, request: TurnRequest, hearing: Heard, transcript: HeldTranscript
+    services: Services, request: TurnRequest, hearing: HearingResult, transcript: HeldTranscript
 ) -> dict[str, Mapping[str, object]]:
     """What `MemoryStore.begin_turn` has to record and store of a message, by a worker that has so
     much of the transcript."""
@@ -176,18 +181,18 @@ def opening_args(
     args: dict[str, Mapping[str, object]] = {
         "decision": decision_args(hearing.message, hearing.decision)
     }
-    if follows(services, request):
+    if follows_chat(services, request):
         record = hearing.message.record()
         args["heard"] = heard_args(record, timeout_ms(services), transcript, hearing.before or ())
     return args
 
 
 async def with_earlier_talk(
-    services: Services, request: TurnRequest, hearing: Heard, bot: Person
-) -> Heard:
+    services: Services, request: TurnRequest, hearing: HearingResult, bot: Person
+) -> HearingResult:
     """Adds what people said before the message, unless this worker knows of a conversation in the
     chat. Without a conversation nothing was stored, and the question may be about the last line."""
-    if hearing.kept or not follows(services, request):
+    if hearing.kept or not follows_chat(services, request):
         return hearing
     transcripts, now_ms = services.transcripts, hearing.message.timestamp
     since_ms = now_ms - timeout_ms(services)
@@ -202,30 +207,30 @@ async def with_earlier_talk(
     return replace(hearing, before=before)
 
 
-def told_args_of(
+def conversation_reply_args(
     services: Services,
     request: TurnRequest,
-    hearing: Heard,
+    hearing: HearingResult,
     before: Sequence[MessageRecord],
     record: MessageRecord,
 ) -> dict[str, object] | None:
     """What the conversation of the chat is told of a delivered reply (`record`): it goes on with
     it, or begins with it after what was said `before`. None where conversations are not followed.
     """
-    if not follows(services, request):
+    if not follows_chat(services, request):
         return None
     discussion = hearing.discussion or Discussion(tuple(before))
-    topics = {**discussion.found, **tell_apart(discussion.messages, record).found}
-    return told_args((*before, record), record.timestamp, timeout_ms(services), topics)
+    topics = {**discussion.found, **split_by_topic(discussion.messages, record).found}
+    return tell_conversation_args((*before, record), record.timestamp, timeout_ms(services), topics)
 
 
 @contextlib.asynccontextmanager
-async def before_answer(
-    services: Services, request: TurnRequest, hearing: Heard, bot: Person
+async def talk_before_answer(
+    services: Services, request: TurnRequest, hearing: HearingResult, bot: Person
 ) -> AsyncIterator[Callable[[], Awaitable[tuple[MessageRecord, ...]]]]:
     """What was said before an answer that begins a conversation, looked up while it is sent unless
     it was before."""
-    if hearing.conversation or not follows(services, request):
+    if hearing.conversation or not follows_chat(services, request):
         yield _nothing
         return
 
@@ -243,7 +248,7 @@ async def before_answer(
     try:
         yield before
     finally:
-        await ended([looking])
+        await cancel_tasks([looking])
 
 
 async def _nothing() -> tuple[MessageRecord, ...]:
@@ -294,11 +299,11 @@ async def _hear(
     """Keeps what is said while a conversation is on (the bot's own words are kept when sent), and
     reads what decides on it. Without memory the bot keeps to explicit triggers."""
     settings = services.settings
-    records = follows(services, request) and message.author_id != bot.open_id
+    records = follows_chat(services, request) and message.author_id != bot.open_id
     likely = decide_start(message, bot.open_id, mode=rules_of(None, settings).mode)
     silent = not likely.respond and request.chat_type != "p2p"
     try:
-        around, result = await store_of(services, request).hear(
+        around, result = await conversation_store_of(services, request).hear(
             message,
             settings,
             timeout_ms=timeout_ms(services) if records else None,
@@ -320,7 +325,7 @@ async def _bot_budget(
     if not (message.is_bot and message.mentions_bot):
         return NOTHING_SPENT
     try:
-        return await store_of(services, request).bot_budget(message)
+        return await conversation_store_of(services, request).bot_budget(message)
     except StoreUnavailable:
         return None
 
@@ -337,7 +342,7 @@ async def _store_decision(
     if request.chat_type == "p2p":
         return decision
     then = ends.ending_if_silent(message.message_id) if ends else None
-    store = store_of(services, request)
+    store = conversation_store_of(services, request)
     with contextlib.suppress(StoreUnavailable):
         decision, result = await store.log_decision_and(message, decision, topics, then)
         if ends and not decision.respond:
@@ -350,7 +355,7 @@ async def _store_skipped(
 ) -> None:
     """In p2p too, where nothing else is decided: `/why` tells it."""
     with contextlib.suppress(StoreUnavailable):
-        await store_of(services, request).log_decision(message, decision)
+        await conversation_store_of(services, request).log_decision(message, decision)
 
 
 def _asked_outright(request: TurnRequest, message: IncomingMessage, bot: Person) -> bool:
@@ -372,3 +377,27 @@ def _say(request: TurnRequest, message: IncomingMessage, decision: Decision) -> 
         since_bot_ms=decision.since_bot_ms,
         judge_ms=decision.judge_ms,
     )
+
+
+async def wait_for_others(
+    services: Services, request: TurnRequest, message: IncomingMessage, decision: Decision
+) -> None:
+    """Notes when to look at it again. A question that cannot be noted is not answered."""
+    settings = services.settings
+    if not settings.proactive or request.message_type != "text" or not may_wait(message, decision):
+        return
+    context = memory_context(
+        chat_id=request.chat_id,
+        root=root_of(request, reply_in_thread=settings.reply_in_thread),
+        subject=request.sender_open_id,
+        actor=request.sender_open_id,
+        tenant_key=request.tenant_key,
+        chat_type="group",
+    )
+    due_ms = message.timestamp + settings.proactive_after_minutes * 60_000
+    try:
+        await ProactiveStore(services.rpc).wait(
+            context, request.message_id, message.text, message.timestamp, due_ms
+        )
+    except StoreError as exc:
+        log.warning("proactive.not_noted", error=type(exc).__name__, code=exc.code)

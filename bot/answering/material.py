@@ -14,21 +14,30 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from bot.agents.prompts.prompt import Image, short_name
-from bot.agents.prompts.quotation import quotation, remark
-from bot.answering.attachments import attached_files
-from bot.answering.deduplication import Quoted
-from bot.answering.files_before import read_first, sent_before
-from bot.answering.question_source import QuestionSource, fetched, unreadable
-from bot.answering.quoted_messages import quotation_chain, shown
-from bot.answering.voice import AUDIO, Unheard, not_heard, words_of
+from bot.agents.prompts.prompt import Image, quotation, remark, short_name
+from bot.answering.attachments import (
+    AUDIO,
+    UnheardVoice,
+    attached_files,
+    files_sent_before,
+    first_read_files,
+    unheard_sentence,
+    voice_words,
+)
+from bot.answering.prompt_history import Quoted
+from bot.answering.quoted_messages import (
+    QuestionSource,
+    fetched_messages,
+    quotation_chain,
+    shown_quotation,
+    unreadable_remark,
+)
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
-from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
-from bot.feishu.resources import Attachment
-from bot.files.reading import Reason
-from bot.files.refusals import MOST_FILES
-from bot.listening.turn_request import TurnRequest, Written
+from bot.feishu.fields import Attachment
+from bot.feishu.models import forward_text, is_forward, message_attachments, message_text
+from bot.files.reading import MOST_FILES, Reason
+from bot.listening.turn_request import TurnRequest, WrittenQuestion
 from bot.services import Services
 
 log = structlog.get_logger()
@@ -82,13 +91,13 @@ def stored_text(request: TurnRequest, question: str) -> str:
     return f"{question}\n{QUOTING}" if request.quotes else question
 
 
-async def gather(services: Services, source: QuestionSource) -> Material:
+async def gather_material(services: Services, source: QuestionSource) -> Material:
     """Everything that came with the question and could be fetched in time."""
     deadline = asyncio.get_running_loop().time() + _WITHIN_S
     source = await _as_first_asked(services, source)
     request = source.request
     chain = await quotation_chain(services, source, deadline)
-    parts = [shown(services, request, *numbered) for numbered in enumerate(chain)]
+    parts = [shown_quotation(services, request, *numbered) for numbered in enumerate(chain)]
     texts = [(one.message_id, one.text) for one in chain]
     if is_forward(request.message_type):
         part, forwarded_texts = await _forwarded(services, source)
@@ -100,7 +109,9 @@ async def gather(services: Services, source: QuestionSource) -> Material:
     attachments = [(request.message_id, one) for one in request.attachments]
     attachments += [(one.message_id, found) for one in chain for found in one.attachments]
     if not attachments:
-        attachments = await (read_first if source.first_read else sent_before)(services, source)
+        attachments = await (first_read_files if source.first_read else files_sent_before)(
+            services, source
+        )
     parts += [_described(one) for _, one in attachments if one.kind not in _READ]
     voices = [pair for pair in attachments if pair[1].kind == AUDIO][:_MOST_VOICES]
     for message_id, voice in voices:
@@ -128,9 +139,11 @@ async def _said(
     services: Services, request: TurnRequest, message_id: str, voice: Attachment
 ) -> tuple[str, str]:
     """A voice message that is asked about, as a part of the prompt, and its words."""
-    words = await words_of(services, request, message_id, voice)
-    if isinstance(words, Unheard):
-        return remark(f"the voice message was not heard: {not_heard(words, 'en')} Say so"), ""
+    words = await voice_words(services, request, message_id, voice)
+    if isinstance(words, UnheardVoice):
+        return remark(
+            f"the voice message was not heard: {unheard_sentence(words, 'en')} Say so"
+        ), ""
     return quotation("Words of the voice message", words), words
 
 
@@ -151,13 +164,13 @@ async def _as_first_asked(services: Services, source: QuestionSource) -> Questio
     request, first = source.request, source.asked_in
     if not first:
         return source
-    messages = await fetched(services, request, first)
+    messages = await fetched_messages(services, request, first)
     if not messages or messages[0].deleted or messages[0].chat_id not in ("", request.chat_id):
         return source
     raw, quotes = messages[0], request.text.endswith(QUOTING)
     first_request = replace(
         request,
-        written=Written(first, raw.message_type, raw.parent_id, raw_attachments(raw)),
+        written=WrittenQuestion(first, raw.message_type, raw.parent_id, message_attachments(raw)),
         # the answer to a message opens a thread, which the message then belongs to
         thread_id="" if quotes else raw.thread_id or request.thread_id,
         threaded=request.threaded and not quotes,
@@ -167,21 +180,21 @@ async def _as_first_asked(services: Services, source: QuestionSource) -> Questio
 
 async def _forwarded(services: Services, source: QuestionSource) -> tuple[str, str]:
     """The forwarded messages as a part of the prompt, and their text."""
-    messages = await fetched(services, source.request, source.request.message_id)
+    messages = await fetched_messages(services, source.request, source.request.message_id)
     if len(messages) < 2:
-        return unreadable(services, source.request, "the forwarded messages"), ""
+        return unreadable_remark(services, source.request, "the forwarded messages"), ""
     people = {one.sender_id for one in messages if one.sender_type == "user"}
     names = services.people.of(source.request.tenant_key)
     await names.look_up(people)
-    text = forwarded_text(messages, names.known)
+    text = forward_text(messages, names.known)
     return quotation("Forwarded messages", text), text
 
 
 async def _original_card(services: Services, source: QuestionSource) -> str:
     """The text of a card as it was sent. Its event holds only the placeholder for old clients."""
-    messages = await fetched(services, source.request, source.request.message_id)
+    messages = await fetched_messages(services, source.request, source.request.message_id)
     names = services.people.of(source.request.tenant_key)
-    text = raw_text(messages[0], names.known) if messages else UNREADABLE_CARD
+    text = message_text(messages[0], names.known) if messages else UNREADABLE_CARD
     return quotation("Card", text) if text != UNREADABLE_CARD else ""
 
 

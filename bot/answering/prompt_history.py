@@ -1,37 +1,63 @@
-"""What the model is told: the stored conversation as text, within the token budget. Pure."""
+"""Builds the prompt from the stored conversation, within the token budget. Pure.
+
+The memory returns one list (`OpenTurn.history`). People's statements are evidence; a question that
+was asked before is one line; an old answer that rests on a replaced statement is marked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from bot.agents.authority.rules import exchange_of
-from bot.agents.prompts.group_facts import group_lines
-from bot.agents.prompts.prompt import Image, Prompt, circumstances, manager_rules
-from bot.agents.prompts.quotation import with_material
+from bot.agents.prompts.prompt import (
+    Image,
+    Prompt,
+    circumstances,
+    group_lines,
+    manager_rules,
+    with_material,
+)
 from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
-from bot.answering.deduplication import Quoted, without_quoted
-from bot.answering.window import said_at, stale_answers, without_repeats
 from bot.feishu import markup
-from bot.text.card_names import from_card
+from bot.feishu.markup import AT_TAG
+from bot.listening.requests import is_question
+from bot.listening.topics import Discussion
+from bot.listening.transcript import MessageRecord
 from bot.text.languages import Language
-from bot.text.roster import NOBODY, Roster
-from memory.context import Message, Sections, assemble, exchange_cost
-from memory.foreign_text import json_line, speaker, spoken, unlabelled
-from memory.foreign_text import quoted as quoted_text
-from memory.models import OpenTurn, Remark, StoredMessage, WorkingMemory
-from memory.recall.reading import Label
+from bot.text.roster import NOBODY, Roster, from_card
+from memory.context import Calibration, PromptMessage, PromptSections, exchange_cost, fit_sections
+from memory.models import OpenTurn, PersonRemark, StoredMessage, WorkingMemory
+from memory.recall.changes import replacement_times
+from memory.recall.passages import Passage
+from memory.recall.rendering import SpeakerLabel
 from memory.scope import AgentMemoryContext
 from memory.tables.notes import registered_notes
-from memory.tokens import Calibration
+from memory.text import (
+    indented_text,
+    json_line,
+    labelled_text,
+    one_line,
+    quoted_text,
+    speaker_label,
+    unlabelled_text,
+)
 
 # So many answers, the newest ones, are told with the tool calls that led to them as real pairs.
 _PAIRED_ANSWERS = 3
 _PAIRED_SHARE = 1 / 3
 _OTHER_BOT = "(a bot)"
 _PAUSE = timedelta(minutes=10)
+
+_SHORT = 3  # characters of words that most texts share: the, was
+_HEARD = -1  # the id of a line that the memory does not have
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+_WORD = re.compile(r"\d+(?:[:.,]\d+)*|[a-z\u00c0-\u024f]+|[\u3400-\u9fff]")
+
+QUOTED_BELOW = "[this message is quoted with the question]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +78,7 @@ class Scene:
     owner: str = ""
     people: Roster = NOBODY
     language: Language | None = None
-    label: Label = lambda open_id, name: speaker(name or open_id)
+    label: SpeakerLabel = lambda open_id, name: speaker_label(name or open_id)
 
 
 def build_prompt(
@@ -86,8 +112,8 @@ def build_prompt(
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
     lines = without_repeats(open_turn.told)
-    messages = tell_all(lines, scene, context, room=int(budget_tokens * _PAIRED_SHARE))
-    sections = Sections(
+    messages = rendered_window(lines, scene, context, room=int(budget_tokens * _PAIRED_SHARE))
+    sections = PromptSections(
         question=with_material(material, messages[-1].content if messages else question),
         system=_rules(scene, away=open_turn.degraded),
         working_memory=_memory_lines(open_turn.working_memory, scene),
@@ -142,27 +168,33 @@ def _rules(scene: Scene, *, away: bool) -> str:
     return f"{rules}\n\n{facts}"
 
 
-def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) -> Sections:
+def _fitted(
+    sections: PromptSections, budget_tokens: int, calibration: Calibration
+) -> PromptSections:
     """What fits beside the rules, which are always sent whole."""
-    assembly = assemble(sections, budget_tokens, calibration)
+    assembly = fit_sections(sections, budget_tokens, calibration)
     if "system" in assembly.cut:
-        return Sections(question=sections.question)
+        return PromptSections(question=sections.question)
     return assembly.sections
 
 
-def tell_all(
+def rendered_window(
     messages: Sequence[StoredMessage], scene: Scene, context: AgentMemoryContext, *, room: int
-) -> list[Message]:
+) -> list[PromptMessage]:
     """The window as a model reads it. The tool calls of the newest answers that have some are real
     pairs of call and result, as far as they cost at most `room`; older ones are a block of text."""
-    prompt_messages: list[Message] = []
+    prompt_messages: list[PromptMessage] = []
     left = _PAIRED_ANSWERS
     for message in reversed(messages):
-        pair = tell(message, scene, in_pairs=True) if message.tool_calls and left > 0 else None
+        pair = (
+            rendered_message(message, scene, in_pairs=True)
+            if message.tool_calls and left > 0
+            else None
+        )
         if pair:
             left -= 1
             room -= sum(map(exchange_cost, pair.exchanges))
-        prompt_messages.append(pair if pair and room >= 0 else tell(message, scene))
+        prompt_messages.append(pair if pair and room >= 0 else rendered_message(message, scene))
     stale = stale_answers(messages) if scene.labelled else frozenset()
     times = _times(messages, scene)
     stays = (context.actor_id, context.root_id)
@@ -194,21 +226,25 @@ def _times(messages: Sequence[StoredMessage], scene: Scene) -> list[str]:
     return times
 
 
-def tell(message: StoredMessage, scene: Scene, *, in_pairs: bool = False) -> Message:
+def rendered_message(
+    message: StoredMessage, scene: Scene, *, in_pairs: bool = False
+) -> PromptMessage:
     """A stored message as the model reads it: at-tags as names, people labelled in groups."""
     if message.role == "assistant":
         text = from_card(message.content, scene.names, unescape=markup.unescape)
         if in_pairs:
-            return Message("assistant", text, exchanges=exchanges(message.id, message.tool_calls))
-        return Message("assistant", enrich(text, message.tool_calls))
+            return PromptMessage(
+                "assistant", text, exchanges=exchanges(message.id, message.tool_calls)
+            )
+        return PromptMessage("assistant", enrich(text, message.tool_calls))
     if not scene.labelled:
-        return Message("user", unlabelled(message.content))
+        return PromptMessage("user", unlabelled_text(message.content))
     author = scene.label(message.actor_id or "", message.actor_name)
     author = f"{author} {_OTHER_BOT}" if message.by_bot else author
-    return Message("user", spoken(author, message.content), author=author)
+    return PromptMessage("user", labelled_text(author, message.content), author=author)
 
 
-def _from_a_person(history: tuple[Message, ...]) -> tuple[Message, ...]:
+def _from_a_person(history: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
     """The window from the first message of a person on: an answer without its question misleads,
     and some endpoints refuse it."""
     people = (place for place, message in enumerate(history) if message.role == "user")
@@ -247,6 +283,180 @@ def _memory_line(item: tuple[str, Any]) -> str:
     return json_line(dict([item]))
 
 
-def _remark(remark: Remark, label: Label) -> str:
+def _remark(remark: PersonRemark, label: SpeakerLabel) -> str:
     author, subject = (label(open_id, "") for open_id in (remark.actor_id, remark.user_id))
     return f"{author} about {subject}: {json_line(remark.content)}"
+
+
+def with_heard(open_turn: OpenTurn, records: Iterable[MessageRecord]) -> OpenTurn:
+    """The turn with the lines of `records` that the memory does not have: a thread in which
+    listening lapsed, or any place while the memory is away. Nothing of this bot's is among them."""
+    window_ids = {one.message_id for one in open_turn.history}
+    missing = [
+        _line(one)
+        for one in records
+        if not one.ours and one.message_id not in window_ids and one.content
+    ]
+    if not missing:
+        return open_turn
+    before = sorted((*open_turn.history[:-1], *missing), key=said_at)
+    return replace(open_turn, history=(*before, *open_turn.history[-1:]))
+
+
+def without_other_topics(
+    open_turn: OpenTurn, discussion: Discussion | None, question: str
+) -> OpenTurn:
+    """The turn without the talk to nobody that belongs to other discussions than the question. All
+    of it stays where the discussion is in doubt."""
+    if discussion is None:
+        return open_turn
+    on_topic = {one.message_id for one in discussion.of_topic(question)}
+    other = {one.message_id for one in discussion.messages} - on_topic
+    kept_lines = (one for one in open_turn.history if one.id >= 0 or one.message_id not in other)
+    return replace(open_turn, history=tuple(kept_lines))
+
+
+def _line(record: MessageRecord) -> StoredMessage:
+    return StoredMessage(
+        _HEARD,
+        "user",
+        record.content,
+        record.author_id,
+        record.author,
+        record.message_id,
+        datetime.fromtimestamp(record.timestamp / 1000, UTC).isoformat(),
+        by_bot=record.is_bot,
+    )
+
+
+def said_at(line: StoredMessage) -> datetime:
+    """When a line was said; long ago where that is not known."""
+    return datetime.fromisoformat(line.created_at) if line.created_at else _LONG_AGO
+
+
+def without_repeats(lines: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """`lines`, the question last, in which each question stands once: the one to answer at the end,
+    any other with its first answer. The exchange right before the question stays, and so does what
+    was answered with tools."""
+    if not lines:
+        return []
+    question_of = _questions(lines)
+    with_tools = {question_of[place] for place, line in enumerate(lines) if line.tool_calls}
+    last = len(lines) - 1
+    last_asked = {now: last} if (now := _asked(lines[-1])) else {}
+    just_asked = question_of[last - 1] if last else last
+    kept_lines: list[StoredMessage] = []
+    for place, line in enumerate(lines):
+        asked_at = question_of[place]
+        says = _asked(lines[asked_at])
+        is_first = last_asked.setdefault(says, asked_at) == asked_at
+        stays = asked_at in with_tools or (asked_at == just_asked and says != now)
+        if not says or is_first or stays:
+            kept_lines.append(line)
+    return kept_lines
+
+
+def _questions(lines: Sequence[StoredMessage]) -> list[int]:
+    """For each line the place of the one that it answers, or its own."""
+    question_counts: dict[str | None, int] = {}
+    places: list[int] = []
+    for place, line in enumerate(lines):
+        if line.role == "user" and line.id >= 0:
+            question_counts[line.actor_id] = place
+        places.append(
+            question_counts.get(line.actor_id, place) if line.role == "assistant" else place
+        )
+    return places
+
+
+def _asked(line: StoredMessage) -> str:
+    """The words of a question; "" of anything else."""
+    text = one_line(line.content)
+    words = " ".join(_WORD.findall(text.lower()))
+    return words if is_question(text) else ""
+
+
+def stale_answers(lines: Sequence[StoredMessage]) -> frozenset[int]:
+    """The ids of the answers among `lines` that repeat a statement which a later one replaces."""
+    statements = [one for one in lines if one.role == "user" and one.message_id]
+    by_id = {one.message_id: one for one in statements}
+    by_time = {one.created_at: one for one in statements}
+    pairs = [
+        (by_id[turn_id], by_time[until])
+        for turn_id, until in replacement_times([_statement(one) for one in statements]).items()
+        if until in by_time
+    ]
+    answers = [one for one in lines if one.role == "assistant"]
+    return frozenset(
+        answer.id for answer in answers for old, new in pairs if _repeats(answer, old, new)
+    )
+
+
+def _statement(line: StoredMessage) -> Passage:
+    return Passage(
+        line.message_id or "",
+        line.id,
+        "",
+        "",
+        line.created_at,
+        line.actor_id,
+        line.actor_name,
+        line.content,
+        "",
+    )
+
+
+def _repeats(answer: StoredMessage, old: StoredMessage, new: StoredMessage) -> bool:
+    """True if the answer says what only the old statement says, and nothing that only the new one
+    does."""
+    if said_at(answer) < said_at(old):
+        return False
+    answer_terms, was, became = (_terms(one.content) for one in (answer, old, new))
+    return bool(answer_terms & (was - became)) and not answer_terms & (became - was)
+
+
+def _terms(text: str) -> frozenset[tuple[str, ...]]:
+    """Long words, and pairs of neighbours: “3月3号” and “3月10号” have the same words."""
+    words = _WORD.findall(AT_TAG.sub(" ", text).lower())
+    return frozenset([*((word,) for word in words if len(word) > _SHORT), *pairwise(words)])
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """The message that is quoted with the question, as the model reads it."""
+
+    message_id: str
+    text: str
+
+
+def without_quoted(
+    messages: Sequence[PromptMessage],
+    stored_messages: Sequence[StoredMessage],
+    quoted_message: Quoted | None,
+) -> list[PromptMessage]:
+    """The messages `messages`, made of those `stored_messages`, with a remark in place of the
+    quoted text."""
+    if quoted_message is None:
+        return list(messages)
+    return [
+        _set_aside(one, kept, quoted_message)
+        for one, kept in zip(messages, stored_messages, strict=True)
+    ]
+
+
+def _set_aside(
+    message: PromptMessage, stored_message: StoredMessage, quoted_message: Quoted
+) -> PromptMessage:
+    by_bot = stored_message.role == "assistant"
+    if stored_message.message_id != quoted_message.message_id and not (
+        by_bot and _holds(message.content, quoted_message.text)
+    ):
+        return message
+    text = quoted_message.text if by_bot else indented_text(quoted_message.text)
+    return replace(message, content=message.content.replace(text, QUOTED_BELOW, 1))
+
+
+def _holds(text: str, paragraphs: str) -> bool:
+    """Whether whole paragraphs of `text` are these."""
+    needle = paragraphs.strip()
+    return bool(needle) and f"\n\n{needle}\n\n" in f"\n\n{text.strip()}\n\n"

@@ -1,32 +1,36 @@
-"""A message that will be answered: whose memory, in which thread, by and to whom."""
+"""Defines the turn of a message that will be answered, with its stop, its token limits and its
+metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.agents.embeddings.embedder import QuestionVector
-from bot.agents.progress import OnProgress
-from bot.agents.running_turns import Stop
+from bot.agents.embeddings import QuestionVector
+from bot.agents.running_turns import OnProgress, Stop
 from bot.answering.chat_state import root_of
-from bot.answering.hearing import Heard, told_args_of
+from bot.answering.hearing import HearingResult, conversation_reply_args
+from bot.answering.texts import say
 from bot.feishu import events
 from bot.listening.requests import asks
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.delivery import Target
-from bot.outbox.foot import Foot
-from bot.people.names import Names
+from bot.outbox.foot import AnswerFooter
+from bot.people.people_directory import Names
+from bot.process import metrics
 from bot.services import Services
-from bot.text.languages import Language, last_language
+from bot.text.languages import Language, last_own_language
 from bot.text.roster import Person
-from memory.models import OpenTurn
-from memory.origins import Origin
+from memory.models import OpenTurn, Origin
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
 
 _RECENT_S = 24 * 3600
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Turn:
     id: str
     origin: Origin
     request: TurnRequest
-    heard: Heard
+    heard: HearingResult
     context: AgentMemoryContext
     question: str
     bot: Person
@@ -58,7 +62,7 @@ class Turn:
     spoken: Language | None = None
     stop: Stop | None = None
     asked: str | None = None
-    foot: Foot | None = None
+    foot: AnswerFooter | None = None
     by_click: bool = False
     private: bool = False
     vector: QuestionVector | None = None
@@ -91,10 +95,10 @@ class Turn:
         return kind_of(self.request)
 
 
-def begin(
+def turn_of_request(
     services: Services,
     request: TurnRequest,
-    hearing: Heard,
+    hearing: HearingResult,
     bot: Person,
     received_ms: int,
     anew: int = 0,
@@ -134,7 +138,7 @@ def kind_of(request: TurnRequest) -> ChatType:
     return "p2p" if request.chat_type == "p2p" else "group"
 
 
-def knowing(
+def with_opened(
     turn: Turn, open_turn: OpenTurn, conversation: ChannelConversation | None = None
 ) -> Turn:
     """The turn under the id that it has, with the chat's conversation, where that was not known
@@ -154,7 +158,7 @@ def subject_of(request: TurnRequest, bot_open_id: str) -> str:
     return request.sender_open_id
 
 
-def language(services: Services, turn: Turn, open_turn: OpenTurn) -> Language:
+def turn_language(services: Services, turn: Turn, open_turn: OpenTurn) -> Language:
     """The language that the chat or the environment set, else that of the question; of a command
     and a question without words (a number, a name, a link), the last that was spoken there."""
     if turn.spoken:
@@ -163,7 +167,7 @@ def language(services: Services, turn: Turn, open_turn: OpenTurn) -> Language:
     if set_here in ("zh", "en"):
         return "zh" if set_here == "zh" else "en"
     own_lines = [one.content for one in open_turn.own(turn.context.actor_id) if one.role == "user"]
-    return last_language([*own_lines, turn.question], _names(turn)) or "en"
+    return last_own_language([*own_lines, turn.question], _names(turn)) or "en"
 
 
 def _names(turn: Turn) -> list[str]:
@@ -182,7 +186,7 @@ def people_of(turn: Turn) -> list[str]:
     ]
 
 
-def notified(turn: Turn) -> list[str]:
+def notifiable_people(turn: Turn) -> list[str]:
     """open_ids that an at-tag in the reply may reach: everybody of `people_of`, but of the bots
     only one that the asking person named, or that asked and so waits for the answer."""
     request = turn.request
@@ -197,7 +201,7 @@ def notified(turn: Turn) -> list[str]:
     return [one for one in people_of(turn) if one not in bots or one in notified_bots]
 
 
-def told(
+def delivered_reply_args(
     services: Services,
     turn: Turn,
     before: Sequence[MessageRecord],
@@ -218,4 +222,40 @@ def told(
         ours=True,
         quotes="" if root else turn.request.message_id,
     )
-    return told_args_of(services, turn.request, turn.heard, earlier, record)
+    return conversation_reply_args(services, turn.request, turn.heard, earlier, record)
+
+
+@contextlib.asynccontextmanager
+async def stoppable(services: Services, turn: Turn, open_turn: OpenTurn) -> AsyncIterator[Stop]:
+    """While it is entered the turn can be stopped; it may have been before a crash."""
+    with services.stops.watching(turn.id) as stop:
+        if open_turn.attempts > 1 and services.is_stopped and await services.is_stopped(turn.id):
+            stop.ask()
+        yield stop
+
+
+def used_up_sentence(services: Services, turn: Turn, open_turn: OpenTurn) -> str:
+    """The honest sentence at a limit of tokens; "" when there is none in the way."""
+    who, place = turn.context.actor_id, turn.context.chat_id
+    limit = services.allowance.reached(services.now().date(), who, place)
+    if limit is None:
+        return ""
+    metrics.note_for_log(limit=limit)
+    log.info("usage.limit_reached", turn_id=turn.id, limit=limit)
+    reply_language = turn_language(services, turn, open_turn)
+    return say(f"used-up-{limit}", reply_language, zone=services.settings.zone.key)
+
+
+def count_conversation(turn: Turn) -> None:
+    """Counts the conversation of a turn that was answered in a group."""
+    if not turn.in_group:
+        return
+    about = "sender" if turn.context.user_id == turn.context.actor_id else "another"
+    metrics.SUBJECTS.labels(about=about).inc()
+    if conversation := turn.heard.conversation:
+        people = {one.author_id for one in conversation.messages if not one.is_bot}
+        metrics.CONVERSATION_MESSAGES.observe(len(conversation.messages))
+        metrics.CONVERSATION_PEOPLE.observe(len(people))
+    if discussion := turn.heard.discussion:
+        topic = "unsure" if discussion.topic is None else "sure"
+        metrics.TOPICS.labels(topic=topic).inc()

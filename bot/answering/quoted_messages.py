@@ -1,4 +1,4 @@
-"""What a question quotes: a message, what that quotes, and what that quotes."""
+"""Reads the messages that a question quotes, up to three levels deep."""
 
 from __future__ import annotations
 
@@ -8,26 +8,35 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.agents.prompts.prompt import short_name
-from bot.agents.prompts.quotation import quotation
-from bot.answering.question_source import QuestionSource, fetched, unreadable
+from bot.agents.prompts.prompt import quotation, remark, short_name
 from bot.feishu import markup
 from bot.feishu.content import UNREADABLE_CARD, holds_attachment
-from bot.feishu.models import RawMessage
-from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
-from bot.feishu.resources import Attachment
+from bot.feishu.denials import is_still_refused
+from bot.feishu.errors import Action, FeishuError, FeishuFailure
+from bot.feishu.fields import Attachment
+from bot.feishu.manifest import GROUP_MESSAGES
+from bot.feishu.models import (
+    RawMessage,
+    forward_text,
+    is_forward,
+    message_attachments,
+    message_text,
+)
+from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest
-from bot.people.names import Names
+from bot.people.people_directory import Names
 from bot.services import Services
-from bot.text.card_names import from_card
+from bot.text.roster import Person, from_card
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()
-
 _MOST_LEVELS = 3
 _LONGEST_OVERHEARD = 1000  # characters; longest_line in SQL
+
+_QUOTE_WITHIN_S = 1.5
+_DENIAL = "get_message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +75,13 @@ async def quotation_chain(
     return chain
 
 
-def shown(
+def shown_quotation(
     services: Services, request: TurnRequest, level: int, quoted_message: QuotedMessage
 ) -> str:
     """The message as a part of the prompt; `level` 0 is what the question quotes."""
     if quoted_message is UNREAD:
         what = "the message that the quoted one quotes" if level else "the quoted message"
-        return unreadable(services, request, what)
+        return unreadable_remark(services, request, what)
     label = (
         f"{quoted_message.label}, which the message above quotes" if level else quoted_message.label
     )
@@ -101,7 +110,7 @@ async def _first(services: Services, source: QuestionSource) -> QuotedMessage | 
             _label(in_talk.author), in_talk.content, parent, quotes=in_talk.quotes
         )
         return await _with_attachments(services, request, from_memory)
-    messages = await fetched(services, request, parent)
+    messages = await fetched_messages(services, request, parent)
     if not messages or messages[0].chat_id not in ("", request.chat_id):
         return UNREAD if request.quotes else None
     return await _from_feishu(services, source, messages)
@@ -120,7 +129,7 @@ async def _quoted_further(
     if own := await _own(services, source.context, message_id):
         from_memory = _from_memory(services.people.of(request.tenant_key), own)
         return await _with_attachments(services, request, from_memory)
-    messages = await fetched(services, request, message_id)
+    messages = await fetched_messages(services, request, message_id)
     if not messages:
         return UNREAD
     raw = messages[0]
@@ -148,10 +157,10 @@ async def _with_attachments(
     """The quoted message with its files and pictures. Only Feishu knows their keys."""
     if not quoted_message.message_id or not holds_attachment(quoted_message.text):
         return quoted_message
-    messages = await fetched(services, request, quoted_message.message_id)
+    messages = await fetched_messages(services, request, quoted_message.message_id)
     if not messages or messages[0].chat_id not in ("", request.chat_id):
         return quoted_message
-    return replace(quoted_message, attachments=raw_attachments(messages[0]))
+    return replace(quoted_message, attachments=message_attachments(messages[0]))
 
 
 async def _own(
@@ -188,10 +197,10 @@ async def _from_feishu(
     await names.look_up(people)
     label, quotes = _label(names.known.get(raw.sender_id, ""), ours=ours), _quotes(source, raw)
     if is_forward(raw.message_type):
-        text = forwarded_text(messages, names.known)
+        text = forward_text(messages, names.known)
         return QuotedMessage(f"{label}, forwarded", text, raw.message_id, quotes=quotes)
-    text = raw_text(raw, names.known)
-    return QuotedMessage(label, text, raw.message_id, raw_attachments(raw), quotes)
+    text = message_text(raw, names.known)
+    return QuotedMessage(label, text, raw.message_id, message_attachments(raw), quotes)
 
 
 def _quotes(source: QuestionSource, raw: RawMessage) -> str:
@@ -204,3 +213,53 @@ def _quotes(source: QuestionSource, raw: RawMessage) -> str:
 def _label(author: str, *, ours: bool = False) -> str:
     name = "yourself" if ours else short_name(author) or "someone"
     return f"Quoted message of {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSource:
+    """A question as it arrived.
+
+    `history` is what the model sees anyway, `talk` the recent messages of the chat. For a question
+    that is asked again, `asked_in` is the message in which it was written, and `first_read` the
+    messages that its first answer was given. Of messages older than `told_since_ms` (ms since
+    epoch), the model sees only those that the question quotes.
+    """
+
+    request: TurnRequest
+    context: AgentMemoryContext
+    bot: Person
+    history: Sequence[StoredMessage] = ()
+    talk: Sequence[MessageRecord] = ()
+    first_read: Sequence[str] = ()
+    asked_in: str = ""
+    told_since_ms: int = 0
+
+
+async def fetched_messages(
+    services: Services, request: TurnRequest, message_id: str
+) -> list[RawMessage]:
+    """The message, of a forward also its children; [] where Feishu does not give it in time."""
+    try:
+        async with asyncio.timeout(_QUOTE_WITHIN_S):
+            if await is_still_refused(
+                services.feishu, services.denials, _DENIAL, request.chat_type
+            ):
+                return []
+            messages = await services.feishu.get_message(message_id, user_card_content=True)
+    except (TimeoutError, FeishuFailure) as exc:
+        if isinstance(exc, FeishuError) and exc.action is Action.ALERT:
+            services.denials.note(_DENIAL, request.chat_type, exc)
+        log.info("incoming.message_unavailable", error=type(exc).__name__)
+        return []
+    services.denials.allow(_DENIAL, request.chat_type)
+    return messages
+
+
+def unreadable_remark(services: Services, request: TurnRequest, what: str) -> str:
+    """A remark that `what` could not be read. It names the missing scope where that is why."""
+    if request.chat_type != "p2p" and services.denials.lacks(GROUP_MESSAGES):
+        return remark(
+            f"{what} could not be read: in groups that needs the Feishu scope {GROUP_MESSAGES}, "
+            "which an administrator can grant; say so"
+        )
+    return remark(f"{what} could not be read; say so")

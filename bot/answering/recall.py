@@ -1,8 +1,8 @@
-"""Earlier messages that may matter for a question, for its prompt."""
+"""Finds earlier messages that may matter for a question and renders them for the prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
@@ -10,28 +10,26 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.agents.embeddings.embedder import (
+from bot.agents.embeddings import (
     COMMANDS_AMONG,
     Embedder,
     QuestionVector,
-    asked_beside,
-    find,
-    said,
+    find_passages,
+    question_vector_beside,
+    spoken_passages,
 )
-from bot.agents.prompts.drawn_on import note_sources
+from bot.agents.running_turns import note_sources
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.answering.question import Turn
-from bot.answering.told_passages import told_passages
-from bot.process import timing
-from bot.process.long_texts import computed
-from bot.process.timing import stage
+from bot.feishu import markup
+from bot.process import metrics
+from bot.process.concurrency import compute_apart
+from bot.process.metrics import timed_stage
 from bot.services import Services
-from bot.text.slash_commands import parse
+from bot.text.roster import from_card
+from bot.text.slash_commands import parse_command
 from memory.errors import StoreError, StoreUnavailable
-from memory.models import Former, OpenTurn
-from memory.recall.fitting import fitting
-from memory.recall.former import asks_for_former, with_former
-from memory.recall.ordinals import in_order
+from memory.models import FormerValue, OpenTurn
 from memory.recall.passages import (
     Passage,
     needs_recall,
@@ -39,39 +37,45 @@ from memory.recall.passages import (
     recall_at_once,
     usual_scope,
 )
-from memory.recall.reading import Label, Recalled
-from memory.recall.worth_telling import MOST_TOLD, worth_telling
+from memory.recall.rendering import (
+    RenderedPassages,
+    SpeakerLabel,
+    asks_for_former,
+    render_passages,
+    with_former_values,
+)
+from memory.recall.selection import MOST_IN_PROMPT, fitting_hits, ordered_hits, passages_for_prompt
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
 log = structlog.get_logger()
-
 _MOST_IN_WINDOW = 20  # of the best matches so many may stand in the window already
+NamesIn = Callable[[str], tuple[Mapping[str, str], SpeakerLabel]]
 
 
-async def recalled(
+async def recalled_passages(
     services: Services,
     turn: Turn,
     open_turn: OpenTurn,
     window_ids: Collection[str | None],
     hidden_ids: Collection[str] = (),
-) -> Recalled:
+) -> RenderedPassages:
     """What was said earlier, where the thread as told does not hold the question's words: in this
     chat (in p2p, where nobody else reads the answer, everywhere).
 
     `window_ids` are the ids of the turns that the prompt has already; nothing comes from
     `hidden_ids`.
     """
-    most = MOST_TOLD + min(len(window_ids), _MOST_IN_WINDOW) + len(hidden_ids)
+    most = MOST_IN_PROMPT + min(len(window_ids), _MOST_IN_WINDOW) + len(hidden_ids)
     if open_turn.recalled is not None:
         there = passages(open_turn.recalled)
-        hits = await computed(lambda: in_order(there, turn.question, most), size_of(there))
-        found_passages = said(fitting(hits, turn.question), most)
+        hits = await compute_apart(lambda: ordered_hits(there, turn.question, most), size_of(there))
+        found_passages = spoken_passages(fitting_hits(hits, turn.question), most)
     elif _is_wanted(services, turn, open_turn):
         found_passages = await _found(services, turn, open_turn, most)
     else:
         found_passages = ()
-    earlier = worth_telling(
+    earlier = passages_for_prompt(
         [
             one
             for one in found_passages
@@ -79,18 +83,18 @@ async def recalled(
         ],
         by_meaning=services.embedder is not None,
     )
-    timing.keep(recalled=[passage.turn_id for passage in earlier])
+    metrics.keep_for_record(recalled=[passage.turn_id for passage in earlier])
     names, now = turn.names, _asked_at(services, turn)
     tell = partial(
-        told_passages, earlier, turn.context, now, names.known, names.label, turn.question
+        rendered_earlier, earlier, turn.context, now, names.known, names.label, turn.question
     )
-    lines = await computed(tell, size_of(earlier))
+    lines = await compute_apart(tell, size_of(earlier))
     former = [
         one for one in await _former(services, turn, open_turn) if one.turn_id not in hidden_ids
     ]
     note_sources(one.turn_id for one in former)
     subject = names.label(turn.context.user_id, "")
-    return with_former(lines, former, question=turn.question, subject=subject, now=now)
+    return with_former_values(lines, former, question=turn.question, subject=subject, now=now)
 
 
 def size_of(passages: Iterable[Passage]) -> int:
@@ -100,25 +104,28 @@ def size_of(passages: Iterable[Passage]) -> int:
 
 def vector_of(services: Services, turn: Turn) -> AbstractContextManager[QuestionVector | None]:
     """The question's vector, asked for while the turn begins; None where recall goes by words."""
-    if services.embedder is None or parse(turn.question):
+    if services.embedder is None or parse_command(turn.question):
         return nullcontext()
     asked_at = _asked_at(services, turn)
     if not turn.private and not recall_at_once(turn.context, turn.question, now=asked_at, k=1):
         return nullcontext()
-    return asked_beside(services.embedder, turn.question)
+    return question_vector_beside(services.embedder, turn.question)
 
 
-def at_once(services: Services, turn: Turn) -> Mapping[str, object] | None:
+def recall_at_opening(services: Services, turn: Turn) -> Mapping[str, object] | None:
     """What is recalled with the turn's beginning, which saves a call; None: nothing, or later, for
     the question's vector is on its way."""
-    if turn.vector or parse(turn.question):
+    if turn.vector or parse_command(turn.question):
         return None
     return recall_at_once(
-        turn.context, turn.question, now=_asked_at(services, turn), k=MOST_TOLD + COMMANDS_AMONG
+        turn.context,
+        turn.question,
+        now=_asked_at(services, turn),
+        k=MOST_IN_PROMPT + COMMANDS_AMONG,
     )
 
 
-async def _former(services: Services, turn: Turn, open_turn: OpenTurn) -> tuple[Former, ...]:
+async def _former(services: Services, turn: Turn, open_turn: OpenTurn) -> tuple[FormerValue, ...]:
     """What the facts about the subject said before, where that is asked for."""
     facts = open_turn.working_memory.chat or open_turn.working_memory.user
     if open_turn.degraded or not facts or not asks_for_former(turn.question):
@@ -132,7 +139,7 @@ async def _former(services: Services, turn: Turn, open_turn: OpenTurn) -> tuple[
 
 def _is_wanted(services: Services, turn: Turn, open_turn: OpenTurn) -> bool:
     """Whether to search: that costs the memory a call, greetings are not worth it."""
-    if open_turn.degraded or parse(turn.question):
+    if open_turn.degraded or parse_command(turn.question):
         return False
     window = [message.content for message in open_turn.told[:-1]] if not turn.in_group else ()
     return turn.private or needs_recall(turn.question, window, _asked_at(services, turn))
@@ -142,8 +149,8 @@ async def _found(
     services: Services, turn: Turn, open_turn: OpenTurn, k: int
 ) -> tuple[Passage, ...]:
     try:
-        with stage("recall"):
-            return await find(
+        with timed_stage("recall"):
+            return await find_passages(
                 services.store,
                 turn.vector or services.embedder,
                 turn.context,
@@ -159,7 +166,6 @@ async def _found(
         return ()
 
 
-NamesIn = Callable[[str], tuple[Mapping[str, str], Label]]
 """tenant_key → the names of people in at-tags, and what a speaker is called."""
 
 
@@ -175,12 +181,14 @@ def recall_tool(
         k: int,
         asking: str,
         at: datetime,
-    ) -> Recalled:
+    ) -> RenderedPassages:
         now = at.astimezone(zone)
-        passages = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
+        passages = await find_passages(
+            store, embedder, context, query, now=now, scope=scope, k=k + 1
+        )
         earlier = [passage for passage in passages if passage.turn_id != asking]
         visible_names, label = names_in(context.tenant_key)
-        return told_passages(earlier[:k], context, now, visible_names, label, query)
+        return rendered_earlier(earlier[:k], context, now, visible_names, label, query)
 
     return recall
 
@@ -192,3 +200,21 @@ def _log_missing(turn: Turn, exc: StoreError) -> None:
 
 def _asked_at(services: Services, turn: Turn) -> datetime:
     return services.asked_at(turn.request.create_time_ms)
+
+
+def rendered_earlier(
+    passages: Sequence[Passage],
+    here: AgentMemoryContext,
+    now: datetime,
+    names: Mapping[str, str],
+    label: SpeakerLabel,
+    question: str = "",
+) -> RenderedPassages:
+    """`memory.recall.rendering.render_passages`, with the at-tags of cards as names."""
+
+    def visible(card: str) -> str:
+        return from_card(card, names, unescape=markup.unescape)
+
+    return render_passages(
+        passages, here=here, now=now, label=label, visible=visible, question=question
+    )

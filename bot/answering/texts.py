@@ -1,8 +1,30 @@
-"""What people read in place of an answer, or around one. Pure."""
+"""Holds the texts that people read around an answer or in place of one. Pure."""
 
 from __future__ import annotations
 
 from bot.text.catalogues import Catalogue
+from bot.text.languages import Language
 
 CATALOGUE = Catalogue(__file__)
 say, say_both = CATALOGUE.say, CATALOGUE.say_both
+
+_KEYS = {"empty": "model-empty", "too_long": "model-too-long"}
+
+# What passes only when an operator mends it; the names are those of `NEXT_STEPS`.
+_NOT_SET_UP = frozenset(
+    {
+        "wrong_key",
+        "not_allowed",
+        "no_such_model",
+        "quota_used_up",
+        "no_completion",
+        "only_thoughts",
+    }
+)
+
+
+def apology(reason: str, language: Language) -> str:
+    """What is said when the model could not be asked, or gave nothing (`empty`)."""
+    if reason in _NOT_SET_UP:
+        return say("model-not-set-up", language, cause=say(f"cause-{reason}", language))
+    return say(_KEYS.get(reason, "model-away"), language)

@@ -1,44 +1,51 @@
-"""Clicks on buttons, in the worker: a follow-up is a message of whoever clicked, a confirmed action
-is done once.
+"""Handles clicks on buttons: a follow-up is a message of the person who clicked, a confirmed
+action is done once.
 
-The press is what counts (`memory.tables.buttons`): a click that was refused at the edge, forged or
-double, ends here. A follow-up then goes the way of every message, under the click's own turn id; a
-model wrote it, so what it would change waits for a confirmation (`bot.agents.tools.recording`).
-What a feature's button does is in the feature's room (`bot.features.registry`).
-"""
+The stored press counts (`memory.tables.buttons`): a click that was refused, forged or doubled ends
+here. A card that one person sees beside a group cannot be patched (Feishu, im-v1 “message/patch”),
+so the new card is shown and then the old one is deleted."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any, cast
 
 import structlog
 
-from bot.answering.edits import edited_question
-from bot.card_actions.confirmation import answering_of, may_be_told
-from bot.card_actions.ephemeral_cards import press_beside, stands_beside
+from bot.answering.answer_sources import edited_question
+from bot.answering.question import Turn
+from bot.card_actions.confirmation import answering_of, feature_press_reply, may_be_told
 from bot.card_actions.pressed_message import (
     Place,
-    Saying,
-    as_pressed,
-    as_said,
-    asked_there,
-    in_conversation,
-    under_card,
-    where_alone,
+    Utterance,
+    card_place,
+    conversation_place,
+    press_request,
+    private_place,
+    question_place,
+    utterance_request,
 )
-from bot.features.private_answers.answering import AnswerPlace, answer_privately
+from bot.features import commands
+from bot.features.feature import FeatureTurn
+from bot.features.own_memory import feature
+from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
+from bot.features.private_answers.feature import AnswerPlace, answer_privately
 from bot.features.registry import DELETING_PRESSES, press_name
 from bot.feishu.events import CardAction
-from bot.outbox.buttons import click_of, touch_of
-from bot.outbox.redrawing import redraw
+from bot.outbox.buttons import Reply, click_of, touch_of
+from bot.outbox.delivery import Aside
+from bot.outbox.live_card import redraw_card
 from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
 from bot.services import Services
+from bot.text.languages import Language
 from bot.turn import handle_request
-from memory.scope import MAIN_ROOT, memory_context, place_of
-from memory.tables.buttons import ButtonStore, Click, Press
-from memory.tables.handles import HandleStore, Touch
+from memory.models import OpenTurn
+from memory.scope import MAIN_ROOT, memory_context, split_conversation_id
+from memory.tables.cards import ButtonStore, Click, HandleStore, HandleTouch, PressResult
 
 log = structlog.get_logger()
 
@@ -64,7 +71,7 @@ async def handle_click(
         return
     services.rates.count(asker, received_ms / 1000)
     if delete := DELETING_PRESSES.get(press_name(press)):
-        await redraw(services, click.message_id, click.tenant_key)
+        await redraw_card(services, click.message_id, click.tenant_key)
         await delete(services, click, press)
         return
     if press.kind == "show":
@@ -76,7 +83,7 @@ async def handle_click(
     place = _place(services, click, press)
     if press.kind == "follow_up" and not await _may_ask(services, click, press):
         return
-    request = await as_pressed(services, action, click, press, place, _words(press))
+    request = await press_request(services, action, click, press, place, _words(press))
     request = replace(request, in_place=bool(press.payload.get("in_place")))
     answer_call = handle_request(
         services,
@@ -90,12 +97,12 @@ async def handle_click(
         return
     if press.kind == "share":  # a refusal leaves its button as it was
         await answer_call
-        await redraw(services, click.message_id, click.tenant_key)
+        await redraw_card(services, click.message_id, click.tenant_key)
         return
-    await asyncio.gather(answer_call, redraw(services, click.message_id, click.tenant_key))
+    await asyncio.gather(answer_call, redraw_card(services, click.message_id, click.tenant_key))
 
 
-async def _may_ask(services: Services, click: Click, press: Press) -> bool:
+async def _may_ask(services: Services, click: Click, press: PressResult) -> bool:
     """Whether what a model wrote on the button may be said there."""
     asker_context = memory_context(
         chat_id=press.chat_id,
@@ -111,18 +118,18 @@ async def _may_ask(services: Services, click: Click, press: Press) -> bool:
     return False
 
 
-def _place(services: Services, click: Click, press: Press) -> Place:
+def _place(services: Services, click: Click, press: PressResult) -> Place:
     """Where what was pressed is said."""
     if press.kind == "share":
-        return asked_there(press)
+        return question_place(press)
     if press.chat_id == click.operator_id:  # stored before their p2p chat was known
-        return in_conversation(services, click.chat_id, MAIN_ROOT, "p2p", click.message_id)
-    return under_card(services, click, press)
+        return conversation_place(services, click.chat_id, MAIN_ROOT, "p2p", click.message_id)
+    return card_place(services, click, press)
 
 
 async def ask_again(
     services: Services,
-    touch: Touch,
+    touch: HandleTouch,
     received_ms: int,
     lease: Lease | None,
     *,
@@ -135,23 +142,23 @@ async def ask_again(
     log.info("again", verdict=press.verdict, turn_id=press.turn_id)
     if press.verdict not in ("accepted", "used") or not press.question:
         return
-    chat_id, root = place_of(press.conversation_id)
+    chat_id, root = split_conversation_id(press.conversation_id)
     kind = press.chat_type or "group"
-    place = in_conversation(services, chat_id, root, kind, touch.message_id)
-    saying = Saying(touch.operator_id, touch.tenant_key, at_ms or received_ms, own_tenant)
-    request = await as_said(
+    place = conversation_place(services, chat_id, root, kind, touch.message_id)
+    saying = Utterance(touch.operator_id, touch.tenant_key, at_ms or received_ms, own_tenant)
+    request = await utterance_request(
         services, saying, press.origin(), place, press.question, about=press.subject
     )
     if edited_text := await edited_question(services, request, press.turn_id):
         request = replace(request, text=edited_text)
     await asyncio.gather(
         handle_request(services, request, received_ms, lease=lease),
-        redraw(services, touch.message_id, touch.tenant_key, again=False),
+        redraw_card(services, touch.message_id, touch.tenant_key, again=False),
     )
 
 
 async def _show(
-    services: Services, action: CardAction, click: Click, press: Press, received_ms: int
+    services: Services, action: CardAction, click: Click, press: PressResult, received_ms: int
 ) -> None:
     """Asks the question of the group again, where only the presser reads."""
     where = press.payload
@@ -170,13 +177,53 @@ async def _show(
     if question is None:  # taken back just now
         log.info("private.question_gone", button_id=click.button_id)
         return
-    place = where_alone(press)
-    request = await as_pressed(services, action, click, press, place, question.content)
+    place = private_place(press)
+    request = await press_request(services, action, click, press, place, question.content)
     await answer_privately(services, request, received_ms, answer_place)
 
 
-def _words(press: Press) -> str:
+def _words(press: PressResult) -> str:
     if press.kind in ("follow_up", "share"):
         return press.label  # what is asked is what is shown
     description = press.payload["description"]
     return f"{press.label}: {description}" if description else press.label
+
+
+def stands_beside(press: PressResult, click: Click) -> bool:
+    """Whether its card stands beside what is said in the group of the click, where nobody else
+    sees it."""
+    return press.chat_id != click.chat_id and press.payload.get("beside") == click.chat_id
+
+
+async def press_beside(
+    services: Services,
+    action: CardAction,
+    click: Click,
+    press: PressResult,
+    words: str,
+    received_ms: int,
+) -> None:
+    """Answers there, and takes the pressed card away. Raises what is worth another attempt."""
+    place = private_place(press)
+    request = await press_request(services, action, click, press, place, words)
+    target = Aside(click.operator_id, click.chat_id)
+    answering = partial(_beside_reply, press=press, values=action.form_value)
+    outcome = await answer_alone(services, request, received_ms, target, answering)
+    if outcome.outcome != "failed":
+        await take_away(services, click.message_id)
+
+
+async def _beside_reply(
+    services: Services,
+    turn: Turn,
+    open_turn: OpenTurn,
+    *,
+    press: PressResult,
+    values: Mapping[str, Any],
+) -> Reply:
+    language = cast(Language, press.payload["language"])
+    if press.payload.get("decision") == "cancel":
+        here = FeatureTurn(turn.context, turn.chat_type, language, turn.id, press.payload["beside"])
+        left = await feature.show_items(services, here)
+        return replace(left, text=f"{commands.say('cancelled', language)}\n\n{left.text}")
+    return await feature_press_reply(services, turn, open_turn, press=press, values=values)

@@ -1,55 +1,80 @@
-"""What a pressed button does in place of the model: a confirmed action is done once."""
+"""Does a confirmed action once, whether it was confirmed by a button, a typed yes or a reaction.
+
+The action was stored with its tool, arguments, asker and expiry, and its card states all that will
+be done (`bot.agents.tools.confirming`). A yes consents to that alone: without such an action it is
+an ordinary message."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
+import structlog
+
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction, Prompt
-from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types import ToolOutcome
 from bot.agents.tools.confirming import SHARE_NOTE
-from bot.agents.tools.note_outcomes import of_closed_document, shared
-from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.recording import refused
+from bot.agents.tools.note_texts import WORDING, closed_document_outcome, note_shared
+from bot.agents.tools.tool_calls import store_failure_outcome
 from bot.answering.answering import Answering
-from bot.answering.documents import asker
-from bot.answering.documents_behind import DocumentsBehind
-from bot.answering.question import Turn, language, people_of
-from bot.features.commands import texts
+from bot.answering.chat_state import root_of, within_topic
+from bot.answering.documents import SourceDocumentCheck, asking_person
+from bot.answering.question import Turn, kind_of, people_of, turn_language
+from bot.features import commands
 from bot.features.feature import PressTurn
 from bot.features.registry import PRESSES, press_name
+from bot.features.registry import answer as answer_question
+from bot.feishu import events
 from bot.feishu.events import CardAction
+from bot.feishu.other_events import Consent
+from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply
+from bot.outbox.live_card import redraw_card
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn, WorkingMemory
-from memory.scope import AgentMemoryContext
-from memory.tables.buttons import Press
+from memory.scope import AgentMemoryContext, memory_context
+from memory.tables.cards import ButtonStore, Click, PressResult
 from memory.tables.notes import NoteStore, note_source
 
+log = structlog.get_logger()
+_LONGEST = 40
+_YES = (
+    r"yes|yep|yeah|yup|y|sure(?: thing)?|ok|okay|fine|please(?: do)?|do (?:it|that|so)"
+    r"|go (?:ahead|for it)|confirm(?:ed)?|correct|right|exactly|of course|absolutely"
+    r"|sounds good|approved?|agreed"
+    r"|👍|✅|👌|是|是的|对|对的|好|好的|好啊|好呀|行|可以|嗯{1,4}|要|没问题|同意|确认|确定|当然|执行吧?|就这样"
+)
+_NO = (
+    r"no|nope|nah|n|don['’]?t(?: do (?:it|that))?|do not|cancel(?: (?:it|that))?"
+    r"|never ?mind|rather not|👎|❌|不|不要|不用|不行|不是|不对|算了|别|取消|否|先不"
+)
+_FOLLOWED_BY = r"(?:,? (?:please|thanks|thank you)|，?谢谢|吧|了|的)?[\s,.!，。！~～]{0,5}"
 
-def answering_of(press: Press, action: CardAction) -> Answering | None:
+
+def answering_of(press: PressResult, action: CardAction) -> Answering | None:
     """What takes the place of the model, if anything."""
     if press_name(press) in PRESSES:
-        return partial(pressed, press=press, values=action.form_value)
-    return partial(decided, press=press) if press.kind == "confirm" else None
+        return partial(feature_press_reply, press=press, values=action.form_value)
+    return partial(decision_reply, press=press) if press.kind == "confirm" else None
 
 
-async def pressed(
+async def feature_press_reply(
     services: Services,
     turn: Turn,
     open_turn: OpenTurn,
     *,
-    press: Press,
+    press: PressResult,
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> Reply:
     """What a feature's button does. It can be repeated after a crash."""
-    reply_language = press.payload.get("language") or language(services, turn, open_turn)
+    reply_language = press.payload.get("language") or turn_language(services, turn, open_turn)
     beside = press.payload.get("beside", "")
     press_turn = PressTurn(
         turn.context,
@@ -66,16 +91,18 @@ async def pressed(
     return await PRESSES[press_name(press)](services, press_turn)
 
 
-async def decided(services: Services, turn: Turn, open_turn: OpenTurn, *, press: Press) -> Reply:
+async def decision_reply(
+    services: Services, turn: Turn, open_turn: OpenTurn, *, press: PressResult
+) -> Reply:
     """A confirmed action is done at most once: after a crash in between it is not done again."""
     reply_language = cast(Language, press.payload["language"])
     if press.payload["decision"] != "confirm":
-        return Reply(texts.say("cancelled", reply_language))
+        return Reply(commands.say("cancelled", reply_language))
     if open_turn.attempts > 1:
-        return Reply(texts.say("interrupted", reply_language))
+        return Reply(commands.say("interrupted", reply_language))
     action = _action(press)
     if not await may_be_told(services, turn.context, press):
-        return Reply(WORDING.tell(of_closed_document(), reply_language))
+        return Reply(WORDING.tell(closed_document_outcome(), reply_language))
     if _opens_a_note(action):
         outcome = await _share_note(services, turn, str(action.arguments["note_id"]))
         record = _record(action, outcome.result, ok=outcome.ok)
@@ -86,22 +113,22 @@ async def decided(services: Services, turn: Turn, open_turn: OpenTurn, *, press:
     try:
         result = await _perform_outside(services, action)
     except ActionAlreadyRun:
-        return Reply(texts.say("interrupted", reply_language))
+        return Reply(commands.say("interrupted", reply_language))
     except ServerDown:
-        return Reply(texts.say("no-such-action", reply_language))
+        return Reply(commands.say("no-such-action", reply_language))
     record = _record(action, result.text, ok=result.ok)
     return Reply(
-        texts.result(result.text, succeeded=result.ok, language=reply_language),
+        commands.action_result_text(result.text, succeeded=result.ok, language=reply_language),
         tool_calls=(record,),
     )
 
 
-async def may_be_told(services: Services, here: AgentMemoryContext, press: Press) -> bool:
+async def may_be_told(services: Services, here: AgentMemoryContext, press: PressResult) -> bool:
     """Whether everybody can open the documents that the answer with the button tells of: what it
     does tells of them, too. Raises `StoreError`."""
     if services.access is None:
         return True
-    behind = DocumentsBehind(services, here, asker(here))
+    behind = SourceDocumentCheck(services, here, asking_person(here))
     return await behind.may_be_told([press.turn_id])
 
 
@@ -148,19 +175,19 @@ async def _perform_outside(services: Services, action: PendingAction) -> ActionR
 async def _share_note(services: Services, turn: Turn, note_id: str) -> ToolOutcome:
     """Shares a note of whoever pressed with the chat in which they pressed, if everybody there can
     open the documents that it tells of."""
-    behind = DocumentsBehind(services, turn.context, asker(turn.context))
+    behind = SourceDocumentCheck(services, turn.context, asking_person(turn.context))
     if services.access and not await behind.may_be_told([note_source(note_id)]):
-        return of_closed_document()
+        return closed_document_outcome()
     try:
         note = await NoteStore(services.rpc).share(turn.context, note_id)
     except StoreUnavailable:
         raise
     except StoreError as exc:
-        return replace(refused(exc), result=str(exc))
-    return shared(note)
+        return replace(store_failure_outcome(exc), result=str(exc))
+    return note_shared(note)
 
 
-def _action(press: Press) -> PendingAction:
+def _action(press: PressResult) -> PendingAction:
     return PendingAction(
         id=press.payload["id"],
         tool=press.payload["tool"],
@@ -170,3 +197,84 @@ def _action(press: Press) -> PendingAction:
         conversation_id=press.conversation_id,
         asked_ms=press.payload.get("asked_ms", 0),
     )
+
+
+def _repeated_words(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:(?:{words}){_FOLLOWED_BY}){{1,3}}", re.IGNORECASE)
+
+
+_SAYS: Mapping[Consent, re.Pattern[str]] = {
+    "yes": _repeated_words(_YES),
+    "no": _repeated_words(_NO),
+}
+
+
+def consent_of(text: str) -> Consent | None:
+    """What `text` says if it is a mere yes or no. Pure."""
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return None
+    return next((consent for consent, says in _SAYS.items() if says.fullmatch(text)), None)
+
+
+async def consent_to_pending(services: Services, request: TurnRequest) -> Answering | None:
+    """Returns what answers a typed yes or no by pressing what waits for its author; None if the
+    message is anything else, or nothing waits."""
+    if len(request.text) > 10 * _LONGEST or request.attachments:
+        return None
+    bot = await services.own_person.look_up()
+    if any(not one.is_bot and one.open_id != bot.open_id for one in request.mentions):
+        return None
+    consent = consent_of(events.question_text(request, bot.open_id))
+    if consent is None:
+        return None
+    request = await within_topic(services, request)
+    asker = memory_context(
+        chat_id=request.chat_id,
+        root=root_of(request, reply_in_thread=services.settings.reply_in_thread),
+        subject=request.sender_open_id,
+        actor=request.sender_open_id,
+        tenant_key=request.tenant_key,
+        chat_type=kind_of(request),
+        actor_tenant=request.sender_tenant,
+    )
+    return await consent_answering(
+        services, asker, consent, event_id=request.id, card_id=request.quotes
+    )
+
+
+async def consent_answering(
+    services: Services, asker: AgentMemoryContext, consent: Consent, *, event_id: str, card_id: str
+) -> Answering | None:
+    """Returns what answers by pressing the action that waits for `asker`; None if none does, or if
+    the memory is away."""
+    try:
+        pending = await ButtonStore(services.rpc).pending(asker, event_id=event_id, card_id=card_id)
+    except StoreUnavailable as exc:
+        log.info("consent.unknown", error=type(exc).__name__)
+        return None
+    if pending is None:
+        return None
+    click = Click(
+        button_id=pending.confirm if consent == "yes" else pending.cancel,
+        chat_id=asker.chat_id,
+        message_id=pending.message_id,
+        operator_id=asker.actor_id,
+        tenant_key=asker.tenant_key,
+        event_id=event_id,
+    )
+    return partial(_consent_reply, click=click)
+
+
+async def _consent_reply(
+    services: Services, turn: Turn, open_turn: OpenTurn, *, click: Click
+) -> Reply:
+    """Presses the button, unless somebody was faster: then the words go to the model."""
+    press = await ButtonStore(services.rpc).press(click)
+    log.info("consent", button_id=click.button_id, verdict=press.verdict)
+    if press.verdict != "accepted":
+        return await answer_question(services, turn, open_turn)
+    act = feature_press_reply if press_name(press) in PRESSES else decision_reply
+    reply = await act(services, turn, open_turn, press=press)
+    await redraw_card(services, click.message_id, click.tenant_key)
+    return reply

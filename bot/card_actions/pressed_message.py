@@ -9,12 +9,12 @@ import structlog
 
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import CardAction
-from bot.feishu.mention_keys import Mention
+from bot.feishu.fields import Mention
 from bot.listening.turn_request import TurnRequest
 from bot.services import Services
-from memory.origins import Origin
+from memory.models import Origin
 from memory.scope import MAIN_ROOT
-from memory.tables.buttons import Click, Press
+from memory.tables.cards import Click, PressResult
 
 log = structlog.get_logger()
 
@@ -32,14 +32,14 @@ class Place:
     message_id: str = ""
 
 
-def under_card(services: Services, click: Click, press: Press) -> Place:
+def card_place(services: Services, click: Click, press: PressResult) -> Place:
     """Under the card that was clicked."""
-    return in_conversation(
+    return conversation_place(
         services, press.chat_id, press.root_id, press.chat_type, click.message_id
     )
 
 
-def in_conversation(
+def conversation_place(
     services: Services, chat_id: str, root: str, chat_type: str, card_id: str
 ) -> Place:
     """Under a card of the conversation of that root."""
@@ -49,13 +49,13 @@ def in_conversation(
     return Place(chat_id, chat_type, root, card_id)
 
 
-def where_alone(press: Press) -> Place:
+def private_place(press: PressResult) -> Place:
     """Where only the presser reads: the conversation of a button that nobody else sees. What
     earlier versions kept under the question's root stays there."""
     return Place(press.chat_id, "p2p", "" if press.root_id == MAIN_ROOT else press.root_id)
 
 
-def asked_there(press: Press) -> Place:
+def question_place(press: PressResult) -> Place:
     """In the group, under the question that was answered privately."""
     where = press.payload
     root = "" if where["root_id"] == MAIN_ROOT else where["root_id"]
@@ -63,7 +63,7 @@ def asked_there(press: Press) -> Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class Utterance:
     """Who says something without writing it, and when (ms since epoch). `own_tenant`: as
     `TurnRequest.sender_tenant`; "" also where only the memory knows it."""
 
@@ -73,23 +73,29 @@ class Saying:
     own_tenant: str = ""
 
 
-async def as_pressed(
+async def press_request(
     services: Services,
     action: CardAction,
     click: Click,
-    press: Press,
+    press: PressResult,
     place: Place,
     text: str,
 ) -> TurnRequest:
     """What the click asks, as a request of whoever clicked."""
-    saying = Saying(
+    saying = Utterance(
         click.operator_id, click.tenant_key, action.create_time_ms, action.operator_tenant
     )
-    return await as_said(services, saying, press.origin(click), place, text)
+    return await utterance_request(services, saying, press.origin(click), place, text)
 
 
-async def as_said(
-    services: Services, saying: Saying, origin: Origin, place: Place, text: str, *, about: str = ""
+async def utterance_request(
+    services: Services,
+    saying: Utterance,
+    origin: Origin,
+    place: Place,
+    text: str,
+    *,
+    about: str = "",
 ) -> TurnRequest:
     """`text` as a request of whoever says it; `about`: the open_id of whom it is about, if not
     about who says it."""
@@ -112,7 +118,7 @@ async def as_said(
     )
 
 
-def _subject(services: Services, saying: Saying, about: str) -> tuple[Mention, ...]:
+def _subject(services: Services, saying: Utterance, about: str) -> tuple[Mention, ...]:
     if about in ("", saying.open_id):
         return ()
     name = services.people.of(saying.tenant_key).name(about)

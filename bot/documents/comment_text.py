@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.feishu import markup
-from bot.feishu.comment_events import CommentReply
 from bot.feishu.fields import as_dict, as_text
+from bot.feishu.other_events import CommentReply
 
 LONGEST = 4000  # characters of one reply; Feishu takes 10,000, and nobody reads them in a margin
 MOST_REPLIES = 3
@@ -40,7 +40,7 @@ def mentioned_in(reply: CommentReply) -> tuple[str, ...]:
 def replies_of(text: str, addressee: str, *, note: str) -> list[str]:
     """The replies that say `text` to `addressee`, an open id: in parts where it is long. What does
     not fit into three is left out, and `note` stands in its place."""
-    parts, rest = list[str](), plain(text)
+    parts, rest = list[str](), plain_text(text)
     while rest and len(parts) < MOST_REPLIES:
         part, rest = _part(rest, LONGEST)
         parts.append(part)
@@ -60,10 +60,10 @@ def elements_of(content: str) -> list[dict[str, Any]]:
 
 def is_said(reply: CommentReply, content: str) -> bool:
     """Whether a reply says what was kept as `content`."""
-    return _told(reply.elements) == _told(elements_of(content))
+    return _mentions_and_words(reply.elements) == _mentions_and_words(elements_of(content))
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Markdown as plain text: comments show marks as they are written."""
     text_left = _SPAN.sub(r"\1", _FENCE.sub("", _HEADING.sub("", text)))
     text_left = _LINK.sub(lambda link: _link(link[1], link[2]), _EMPHASIS.sub(r"\2", text_left))
@@ -93,7 +93,7 @@ def _words(element: Mapping[str, Any], names: Mapping[str, str], without: str) -
     return text or as_text(as_dict(element.get("docs_link")).get("url"))
 
 
-def _told(elements: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def _mentions_and_words(elements: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Mentions and words, joined where they stand side by side, spaces at the ends apart."""
     spans: list[tuple[str, str]] = []
     for one in map(as_dict, elements):

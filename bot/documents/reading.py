@@ -1,44 +1,43 @@
-"""Reads a document behind a link as one person, with that person's access token.
+"""Reads and searches documents as one person, with that person's access token.
 
 The reader keeps nothing between two calls: what one person can open never answers another.
-"""
+`PersonDocuments` keeps what it read for the length of one turn."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, tzinfo
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
-from bot.documents.cells import base_cell, column_name, row_text, sheet_cell
-from bot.documents.contents import (
+from bot.documents.audience import Document, ShowsEachSomethingElse, documents_shown_in
+from bot.documents.document import (
     MOST_COMMENTS,
     MOST_ROWS,
     Comment,
     Cut,
+    DocumentLink,
     ReadDocument,
     Section,
-    parted,
+    UnreadDocument,
+    document_link,
+    split_sections,
+    unread_document,
 )
-from bot.documents.differences import (
-    Document,
-    ShowsEachSomethingElse,
-    documents_shown_in,
-)
-from bot.documents.links import DocumentLink, document_link
-from bot.documents.markdown_export import sections_of
-from bot.documents.refusals import UnreadDocument, unread
+from bot.documents.formats import base_cell, column_name, row_text, sections_of, sheet_cell
 from bot.feishu.documents import DocumentCalls, FoundDocument, SheetTab
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.fields import as_dict, as_list, as_text
-from bot.process.long_texts import computed
+from bot.process.concurrency import compute_apart
 
 MOST_BASE_TABLES = 20
 _ROWS_PER_CALL = 1000
 _MOST_COLUMNS = 100
-
 _log = structlog.get_logger(__name__)
+
+_Read = TypeVar("_Read")
+AccessToken = Callable[[], Awaitable[str | None]]
 
 
 class DocumentReader:
@@ -62,8 +61,8 @@ class DocumentReader:
         try:
             document = await self._document(link, access_token)
         except FeishuFailure as failure:
-            _log.info("documents.unread", reason=unread(failure).reason)
-            return unread(failure)
+            _log.info("documents.unread", reason=unread_document(failure).reason)
+            return unread_document(failure)
         if isinstance(document, ReadDocument) and not document.size:
             return UnreadDocument("empty")
         return document
@@ -79,15 +78,15 @@ class DocumentReader:
         except ShowsEachSomethingElse:
             return False
         except FeishuFailure as failure:
-            _log.info("documents.content_unknown", reason=unread(failure).reason)
-            return unread(failure)
+            _log.info("documents.content_unknown", reason=unread_document(failure).reason)
+            return unread_document(failure)
 
     async def search(self, query: str, access_token: str) -> list[FoundDocument] | UnreadDocument:
         """Documents that the person can open; those of other companies are left out."""
         try:
             results = await self._calls.search(query, access_token)
         except FeishuFailure as failure:
-            return unread(failure)
+            return unread_document(failure)
         return [one for one in results if not one.is_foreign]
 
     async def _document(self, link: DocumentLink, as_user: str) -> ReadDocument | UnreadDocument:
@@ -107,9 +106,9 @@ class DocumentReader:
         title = await self._calls.docx_title(token, as_user)
         markdown = await self._calls.docx_markdown(token, as_user)
         comments, cuts = await self._comments(token, "docx", as_user)
-        sections, cut = await computed(lambda: sections_of(markdown), len(markdown))
+        sections, cut = await compute_apart(lambda: sections_of(markdown), len(markdown))
         return ReadDocument(
-            link.url, token, "docx", title, parted(sections), comments, (*cut, *cuts)
+            link.url, token, "docx", title, split_sections(sections), comments, (*cut, *cuts)
         )
 
     async def _sheet(self, link: DocumentLink, token: str, as_user: str) -> ReadDocument:
@@ -125,7 +124,7 @@ class DocumentReader:
         comments, cuts = await self._comments(token, "sheet", as_user)
         cut: tuple[Cut, ...] = ("rows",) if row_count > MOST_ROWS else ()
         return ReadDocument(
-            link.url, token, "sheet", title, parted(sections), comments, (*cut, *cuts)
+            link.url, token, "sheet", title, split_sections(sections), comments, (*cut, *cuts)
         )
 
     async def _rows_of(self, token: str, tab: SheetTab, most: int, as_user: str) -> list[str]:
@@ -153,7 +152,7 @@ class DocumentReader:
                 cuts.add("rows")
             sections.append(_table_section(name, rows))
         return ReadDocument(
-            link.url, token, "bitable", title, parted(sections), cuts=tuple(sorted(cuts))
+            link.url, token, "bitable", title, split_sections(sections), cuts=tuple(sorted(cuts))
         )
 
     async def _records_of(
@@ -178,7 +177,7 @@ class DocumentReader:
             async for comment in _within(self._calls.comments(token, kind, as_user)):
                 comments += _comments_of(comment)
         except FeishuFailure as failure:
-            _log.info("documents.comments_unread", reason=unread(failure).reason)
+            _log.info("documents.comments_unread", reason=unread_document(failure).reason)
             return tuple(comments), ("comments",)
         cut: tuple[Cut, ...] = ("comments",) if len(comments) > MOST_COMMENTS else ()
         return tuple(comments[:MOST_COMMENTS]), cut
@@ -217,3 +216,59 @@ def _reply_text(reply: dict[str, Any]) -> str:
 def _table_section(title: str, rows: list[str]) -> Section:
     head, *others = rows or [""]
     return Section(title, 1, "\n".join(others), head)
+
+
+class PersonDocuments:
+    """Made anew for each turn of a person. `access_token` gives their token, None where they are
+    not connected (it may raise FeishuFailure), and `renewed` one that Feishu takes, where it took
+    that not; what was read is kept until the turn ends, for its further sections."""
+
+    def __init__(
+        self,
+        reader: DocumentReader,
+        access_token: AccessToken,
+        renewed_token: AccessToken | None = None,
+    ) -> None:
+        self._reader = reader
+        self._access_token = access_token
+        self._renewed = renewed_token
+        self._read: dict[DocumentLink | str, ReadDocument] = {}
+
+    async def read(self, url: str) -> ReadDocument | UnreadDocument:
+        """The document behind a link."""
+        link = document_link(url) or url  # what else a URL carries leads to the same document
+        if previous := self._read.get(link):
+            return previous
+        document = await self._as_person(lambda token: self._reader.read(url, token))
+        if isinstance(document, ReadDocument):
+            self._read[link] = document
+        return document
+
+    async def shows_all_the_same(self, document: ReadDocument) -> bool:
+        """Returns whether all who can open the document see in it what the person sees. False if
+        Feishu does not say."""
+        same = await self._as_person(lambda token: self._reader.shows_all_the_same(document, token))
+        return same is True
+
+    async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:
+        """Documents that the person can open, the best first."""
+        return await self._as_person(lambda token: self._reader.search(query, token))
+
+    async def _as_person(
+        self, make: Callable[[str], Awaitable[_Read | UnreadDocument]]
+    ) -> _Read | UnreadDocument:
+        """What `make` gives with their token, and once more with another where Feishu does not take
+        that."""
+        outcome: _Read | UnreadDocument = await self._made(make, self._access_token)
+        if isinstance(outcome, UnreadDocument) and outcome.reason == "token" and self._renewed:
+            return await self._made(make, self._renewed)
+        return outcome
+
+    async def _made(
+        self, make: Callable[[str], Awaitable[_Read | UnreadDocument]], source: AccessToken
+    ) -> _Read | UnreadDocument:
+        try:
+            token = await source()
+        except FeishuFailure as failure:
+            return unread_document(failure)
+        return UnreadDocument("not_connected") if token is None else await make(token)

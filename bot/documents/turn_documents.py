@@ -1,26 +1,31 @@
-"""What one turn may tell of documents: read as the person who asks, told to whom can open it.
+"""Limits what one turn may tell of documents: read as the person who asks, told to those who can
+open them.
 
-In a group a document that somebody there cannot open is as if it did not exist; its outcome then
-says that the person may be told alone. What a turn is given is noted before a model sees it.
-"""
+In a group a document that somebody there cannot open is treated as if it did not exist; the
+outcome then says that the person may be told alone. What a turn is given is noted before a model
+sees it. In a document's comments only that document may be told of."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from bot.documents.contents import ReadDocument
-from bot.documents.group_audience import GroupAudience
-from bot.documents.links import DocumentLink, document_link
-from bot.documents.outcome import DocumentsOutcome
-from bot.documents.person_documents import PersonDocuments
-from bot.documents.refusals import Reason, UnreadDocument
+from bot.documents.audience import GroupAudience
+from bot.documents.document import (
+    DocumentLink,
+    DocumentsOutcome,
+    ReadDocument,
+    Reason,
+    UnreadDocument,
+    document_link,
+)
+from bot.documents.reading import PersonDocuments
 from bot.feishu.documents import FoundDocument
 
 _MOST_FOUND = 5
 NOT_THERE = UnreadDocument("not_found")
+
 # That it is there, and what is with it, is for those who can open it.
 _OF_A_DOCUMENT: frozenset[Reason] = frozenset({"forbidden", "deleted", "empty", "size", "kind"})
-
 Note = Callable[[DocumentLink, str, float | None], Awaitable[bool]]
 """Notes with the turn that it is given a text of a document, and how many seconds ago everybody in
 the group could open it (None: no group reads it). False: the turn is over. Raises `StoreError`."""
@@ -91,3 +96,35 @@ class TurnDocuments:
 
     async def _may_tell(self, link: DocumentLink) -> bool:
         return self._audience is None or await self._audience.is_open(link)
+
+
+class CommentedDocument(TurnDocuments):
+    """Made anew for each turn. `token` is the document's; `others`: who reads it where the first
+    cannot, in their order."""
+
+    def __init__(self, token: str, own: PersonDocuments, *others: PersonDocuments) -> None:
+        super().__init__(own, _nothing_to_note)
+        self._token = token
+        self._readers = (own, *others)
+
+    async def read(self, url: str) -> ReadDocument | UnreadDocument:
+        """The document, and what others say of it where it cannot be read; of another document, and
+        of one that shows its readers different contents, that it is not there."""
+        link = document_link(url)
+        if link is None or link.token != self._token:
+            return NOT_THERE
+        document: ReadDocument | UnreadDocument = NOT_THERE
+        for reader in self._readers:
+            document = await reader.read(url)
+            if isinstance(document, ReadDocument):
+                return document if await reader.shows_all_the_same(document) else NOT_THERE
+        return document
+
+    async def search(self, query: str) -> list[FoundDocument] | UnreadDocument:
+        """Nothing: `query` would find other documents."""
+        return NOT_THERE
+
+
+async def _nothing_to_note(link: DocumentLink, text: str, open_ago_s: float | None) -> bool:
+    """What stands in its comments goes with the document."""
+    return True

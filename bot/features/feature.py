@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.agents.tool_types.tool import Tool
+from bot.agents.tool_types import Tool
 from bot.answering.question import Turn
-from bot.answering.request_handler import RequestHandler
+from bot.answering.reply import RequestHandler
 from bot.outbox.buttons import Reply
 from bot.queue.consumer import Lease
 from bot.services import Services
@@ -19,8 +19,8 @@ from bot.text.languages import Language
 from bot.text.slash_commands import Command, CommandName
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext, ChatType
-from memory.tables.buttons import Click, Press
-from memory.tables.timers import DueTimer, Kind
+from memory.tables.cards import Click, PressResult
+from memory.tables.timers import DueTimer, TimerKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PressTurn(FeatureTurn):
     """A turn that a press on a button began. `values`: what was chosen in the form around it.
     `attempts`: how often it was begun, this time too; `pressed_ms`: since the epoch."""
 
-    press: Press
+    press: PressResult
     values: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
     pressed_ms: int = 0
@@ -69,7 +69,7 @@ class Firing:
 # None: the words were no command after all.
 CommandFunction = Callable[[Services, CommandTurn], Awaitable[Reply | None]]
 PressFunction = Callable[[Services, PressTurn], Awaitable[Reply]]
-DeletingPress = Callable[[Services, Click, Press], Awaitable[None]]
+DeletingPress = Callable[[Services, Click, PressResult], Awaitable[None]]
 TimerFunction = Callable[[Services, Firing], Awaitable[str]]
 
 
@@ -89,5 +89,5 @@ class Feature:
     tools: Sequence[Tool] = ()
     presses: Mapping[str, PressFunction] = field(default_factory=dict)
     deleting_presses: Mapping[str, DeletingPress] = field(default_factory=dict)
-    timers: Mapping[Kind, TimerFunction] = field(default_factory=dict)
+    timers: Mapping[TimerKind, TimerFunction] = field(default_factory=dict)
     settings: frozenset[str] = frozenset()

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from bot.feishu.errors import Unintelligible, Unreachable, classify
 from bot.feishu.fields import as_dict, as_text
-from bot.feishu.models import required
+from bot.feishu.models import required_text
 from bot.feishu.transport import ApiRequest, ApiResponse, Timeouts, Transport
 from memory.tables.user_tokens import TokenPair
 
@@ -95,8 +95,8 @@ class UserAuthorization:
         answer = _answer(await self._accounts.send(request))
         link = as_text(answer.get("verification_uri_complete"))
         return DeviceLink(
-            required(answer, "device_code"),
-            link or required(answer, "verification_uri"),
+            required_text(answer, "device_code"),
+            link or required_text(answer, "verification_uri"),
             _seconds(answer, "expires_in", _LIFE_S),
             _seconds(answer, "interval", _INTERVAL_S),
         )
@@ -115,14 +115,14 @@ class UserAuthorization:
         response = await self._open.send(request, access_token)
         if failure := classify(response.status, response.headers, response.body):
             raise failure
-        return required(as_dict(_json(response).get("data")), "open_id")
+        return required_text(as_dict(_json(response).get("data")), "open_id")
 
     async def _issued(self, grant: dict[str, str]) -> TokenPair:
         request = ApiRequest("POST", _TOKEN, body={**grant, **self._app})
         answer = _answer(await self._open.send(request))
         refresh = as_text(answer.get("refresh_token"))
         return TokenPair(
-            required(answer, "access_token"),
+            required_text(answer, "access_token"),
             _seconds(answer, "expires_in", _ACCESS_S),
             refresh,
             _seconds(answer, "refresh_token_expires_in", _ACCESS_S) if refresh else 0,

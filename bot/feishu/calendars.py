@@ -14,12 +14,11 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from bot.feishu.caller import Caller
+from bot.feishu.caller import Caller, RetryPolicy
 from bot.feishu.errors import Unintelligible
 from bot.feishu.fields import as_dict, as_list, as_text
-from bot.feishu.models import required
+from bot.feishu.models import required_text
 from bot.feishu.pacing import FairPacer, Pacer, SharedPace
-from bot.feishu.retry import RetryPolicy
 from bot.feishu.transport import ApiRequest
 
 # What the error tables of these pages say.
@@ -79,7 +78,7 @@ class CalendarCalls:
         """The id of their own calendar."""
         request = ApiRequest("POST", f"{_CALENDARS}/primary", body={}, api="own calendar")
         calendars = as_list((await self._get(request, as_user)).get("calendars"))
-        return required(
+        return required_text(
             as_dict(as_dict(calendars[0] if calendars else {}).get("calendar")), "calendar_id"
         )
 
@@ -132,7 +131,7 @@ class CalendarCalls:
         }
         request = ApiRequest("POST", path, query, body, api="create event")
         new_event = as_dict((await self._get(request, as_user)).get("event"))
-        return required(new_event, "event_id")
+        return required_text(new_event, "event_id")
 
     async def invite(
         self, calendar_id: str, event_id: str, open_ids: Sequence[str], as_user: str
@@ -165,7 +164,7 @@ class CalendarCalls:
         query: dict[str, str | int] = {"user_id_type": "open_id"}
         request = ApiRequest("POST", _TASKS, query, body, api="create task")
         task = as_dict((await self._get(request, as_user, self._tasks)).get("task"))
-        return required(task, "guid")
+        return required_text(task, "guid")
 
     async def open_tasks(self, as_user: str) -> tuple[ListedTask, ...]:
         """The tasks that they are responsible for and have not done, 500 at most."""

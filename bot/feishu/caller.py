@@ -1,25 +1,34 @@
-"""How a call to Feishu is made: token, pacing, one exchange, and again where that helps."""
+"""Calls Feishu's API: token, pacing, one exchange, and retries where they help.
+
+The tenant access token is fetched once for all who wait, renewed early and purged when refused.
+Retries are capped in attempts and in total time. Source: Feishu, "Custom apps obtain
+tenant_access_token"."""
+
+from __future__ import annotations
 
 import asyncio
 import json
 import random
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable, classify
 from bot.feishu.fields import as_dict
-from bot.feishu.models import required
+from bot.feishu.models import required_text
 from bot.feishu.pacing import Pacer
-from bot.feishu.retry import RetryPolicy, retry_delay
-from bot.feishu.tokens import TenantToken, Token
 from bot.feishu.transport import ApiRequest, ApiResponse, Transport
-from bot.process.asker import asker_of_this_task
-from bot.process.working_places import waiting
+from bot.process.concurrency import asker_of_task, without_slot
 
 _log = structlog.get_logger(__name__)
+
+_RETRIED_ACTIONS = frozenset({Action.RETRY, Action.IN_FLIGHT})
+
+_RENEW_S = 30 * 60
+_RETRY_RENEWAL_S = 30
 
 
 class Caller:
@@ -75,7 +84,7 @@ class Caller:
         as_user: str = "",
     ) -> ApiResponse:
         """The first good answer, retried as `policy` allows, with one renewal of the token."""
-        with waiting():
+        with without_slot():
             return await self._exchange(request, pacer, key, policy, is_file, as_user)
 
     async def _exchange(
@@ -92,7 +101,7 @@ class Caller:
             attempt += 1
             token = as_user or await self._token(maybe_done=maybe_done)
             if pacer:
-                await pacer.turn(key, asker_of_this_task() or as_user)
+                await pacer.turn(key, asker_of_task() or as_user)
             if self._app and request.api:
                 await self._app.turn(request.api)
             outcome = await self._attempt(request, token, is_file)
@@ -115,7 +124,7 @@ class Caller:
             return failure
         if request.api and response.status < 400:
             self._count(request.api)
-        classified_error = None if is_file and _is_file(response) else _classified(response)
+        classified_error = None if is_file and _is_file(response) else _failure_of(response)
         _log.debug(
             "feishu.call",
             method=request.method,
@@ -170,14 +179,14 @@ class Caller:
             attempt += 1
             outcome = await self._attempt(request, "")
             if isinstance(outcome, ApiResponse):
-                return _token(as_dict(json.loads(outcome.body)))
+                return _token_of_answer(as_dict(json.loads(outcome.body)))
             await self._wait_or_raise(request, outcome, attempt, start_s)
 
 
-def _token(answer: dict[str, Any]) -> Token:
+def _token_of_answer(answer: dict[str, Any]) -> Token:
     expire = answer.get("expire")
     return Token(
-        required(answer, "tenant_access_token"),
+        required_text(answer, "tenant_access_token"),
         float(expire) if isinstance(expire, int | float) else 0.0,
     )
 
@@ -186,7 +195,7 @@ def _token_refused(outcome: FeishuFailure) -> bool:
     return isinstance(outcome, FeishuError) and outcome.action is Action.REFRESH_TOKEN
 
 
-def _classified(response: ApiResponse) -> FeishuFailure | None:
+def _failure_of(response: ApiResponse) -> FeishuFailure | None:
     return classify(response.status, response.headers, response.body)
 
 
@@ -196,5 +205,102 @@ def _is_file(response: ApiResponse) -> bool:
         return False
     if "Content-Disposition" in response.headers or len(response.body) > 4096:
         return True
-    failure = _classified(response)
+    failure = _failure_of(response)
     return not isinstance(failure, FeishuError)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Delays double from `base_s` up to `cap_s`, each with up to as much again of jitter."""
+
+    max_attempts: int = 5
+    max_total_s: float = 30.0
+    base_s: float = 0.3
+    cap_s: float = 5.0
+
+
+NO_RETRY = RetryPolicy(max_attempts=1)
+
+
+def retry_delay(
+    policy: RetryPolicy, failure: FeishuFailure, attempt: int, elapsed_s: float, jitter: float
+) -> float | None:
+    """Seconds until the next attempt, or None to give up. `jitter` is in [0, 1).
+
+    What Feishu asks for (`x-ogw-ratelimit-reset`) is waited in full or not at all: a wait that
+    does not fit into the policy's total is left to the caller's queue.
+    """
+    if attempt >= policy.max_attempts or not _repeatable(failure):
+        return None
+    retry_after_s = (
+        failure.retry_after_s if isinstance(failure, FeishuError | Unreachable) else None
+    )
+    backoff = min(policy.cap_s, policy.base_s * 2 ** (attempt - 1)) * (1 + jitter)
+    delay = backoff if retry_after_s is None else retry_after_s + policy.base_s * jitter
+    return delay if elapsed_s + delay <= policy.max_total_s else None
+
+
+def _repeatable(failure: FeishuFailure) -> bool:
+    if isinstance(failure, FeishuError):
+        return failure.action in _RETRIED_ACTIONS
+    return isinstance(failure, Unreachable)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`value` is a secret; `expire_s` is its remaining life in seconds when it was fetched."""
+
+    value: str
+    expire_s: float
+
+    def __repr__(self) -> str:
+        return f"Token(expire_s={self.expire_s})"
+
+
+class TenantToken:
+    """Hands out a valid token. For one event loop."""
+
+    def __init__(
+        self,
+        fetch: Callable[[], Awaitable[Token]],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._value = ""
+        self._renew_at = 0.0
+        self._expires_at = 0.0
+
+    async def get(self) -> str:
+        """A token. Raises what the fetch raises when there is none that is still valid."""
+        if self._fresh():
+            return self._value
+        async with self._lock:
+            if not self._fresh():
+                await self._renew()
+            return self._value
+
+    def purge(self, refused_token: str) -> None:
+        """Forget `refused_token`; a token fetched in the meantime stays."""
+        if self._value == refused_token:
+            self._value = ""
+
+    def _fresh(self) -> bool:
+        return bool(self._value) and self._clock() < self._renew_at
+
+    async def _renew(self) -> None:
+        asked_at = self._clock()
+        try:
+            token = await self._fetch()
+        except FeishuFailure as failure:
+            if not self._value or self._clock() >= self._expires_at:
+                raise
+            # The old token still works: do not ask again for every call meanwhile.
+            self._renew_at = min(self._clock() + _RETRY_RENEWAL_S, self._expires_at)
+            _log.warning("feishu.token_renewal_failed", reason=type(failure).__name__)
+            return
+        self._value = token.value
+        self._expires_at = asked_at + token.expire_s
+        self._renew_at = self._expires_at - min(_RENEW_S, token.expire_s / 4)

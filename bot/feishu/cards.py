@@ -1,16 +1,17 @@
-"""Card JSON 2.0, and what stands in for a card when Feishu refuses it.
+"""Builds card JSON 2.0, and what stands in for a card when Feishu refuses it. Pure.
 
 The Markdown given is the Markdown sent: make it safe first (`card_markdown`), then add at-tags,
-then split. Source: Feishu, "Card JSON 2.0 structure"; unknown attributes are errors there.
-"""
+then split. Entries of a list are counted from the last, since the beginning may get a mention.
+Source: Feishu, "Card JSON 2.0 structure"; unknown attributes are errors there."""
+
+from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.feishu.card_entries import entry_elements, is_of_entry, part_entries
 from bot.feishu.markup import AT_TAG, plain_text
 from memory.text import as_json, one_line
 
@@ -31,9 +32,13 @@ _STREAMING = {
     "print_strategy": "fast",
 }
 
+CardElement = dict[str, Any]
+_PARAGRAPH, _LINE = "\n\n", "\n"
+_PART = re.compile(r"(entry|below)_[0-9]{1,3}")
+
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class SelectField:
     """One of `options` (value, text) is chosen, under a plain `label`; `initial` is a value."""
 
     name: str
@@ -43,7 +48,7 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class InputField:
     """A line to write on, empty at first, under a plain `label`."""
 
     name: str
@@ -60,7 +65,7 @@ class Button:
     value: dict[str, Any]
     danger: bool = False
     disabled: bool = False
-    fields: tuple[Select | Input, ...] = ()
+    fields: tuple[SelectField | InputField, ...] = ()
     entry: int = 0
 
 
@@ -123,13 +128,13 @@ def answer_card(
         elements.append({"tag": "div", "element_id": "asked", "text": _small(f"↪ {asked}")})
     most = max((button.entry for button in buttons), default=0)
     words, entries = part_entries(markdown, most)
-    below, beside = _drawn(buttons, bool(entries))
+    below, beside = _placed_buttons(buttons, bool(entries))
     elements.append({"tag": "markdown", "element_id": element_id, "content": words})
     elements += entry_elements(entries, beside)
     if note:
         elements.append(_note(note))
     elements += below
-    elements += _below(foot) if foot else []
+    elements += _foot_elements(foot) if foot else []
     config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
     summary_text = _summary(markdown) if summary is None else summary
     if summary_text:
@@ -195,7 +200,7 @@ def _small(text: str) -> dict[str, Any]:
     return {"tag": "plain_text", "content": text, "text_size": "notation", "text_color": "grey"}
 
 
-def _drawn(
+def _placed_buttons(
     buttons: Sequence[Button], has_entries: bool
 ) -> tuple[list[dict[str, Any]], Mapping[int, list[dict[str, Any]]]]:
     """The buttons below all, and those beside each entry."""
@@ -223,7 +228,7 @@ def _form(number: int, button: Button) -> dict[str, Any]:
     elements: list[dict[str, Any]] = []
     for one in button.fields:
         elements.append({"tag": "div", "text": {"tag": "plain_text", "content": one.label}})
-        elements.append(_select(one) if isinstance(one, Select) else _input(one))
+        elements.append(_select(one) if isinstance(one, SelectField) else _input(one))
     submit = _button(f"button_{number}", button) | {
         "type": "primary_filled",
         "name": f"submit_{number}",
@@ -237,7 +242,7 @@ def _form(number: int, button: Button) -> dict[str, Any]:
     }
 
 
-def _select(select: Select) -> dict[str, Any]:
+def _select(select: SelectField) -> dict[str, Any]:
     options = [
         {"text": {"tag": "plain_text", "content": text}, "value": value}
         for value, text in select.options
@@ -251,11 +256,11 @@ def _select(select: Select) -> dict[str, Any]:
     }
 
 
-def _input(one: Input) -> dict[str, Any]:
+def _input(one: InputField) -> dict[str, Any]:
     return {"tag": "input", "name": one.name, "width": "fill", "max_length": INPUT_CHARS}
 
 
-def _below(foot: CardFoot) -> list[dict[str, Any]]:
+def _foot_elements(foot: CardFoot) -> list[dict[str, Any]]:
     elements: list[dict[str, Any]] = []
     if foot.notice:
         elements.append({"tag": "div", "element_id": "notice", "text": _small(foot.notice)})
@@ -325,3 +330,60 @@ def entity_content(card_id: str) -> str:
 def text_content(text: str) -> str:
     """`content` of a text message; give it `plain_text(…)`."""
     return as_json({"text": text})
+
+
+def part_entries(markdown: str, most: int) -> tuple[str, Sequence[str]]:
+    """The text before the last `most` paragraphs, and those; none of them where nothing would stand
+    before."""
+    paragraphs = markdown.split(_PARAGRAPH)
+    if not 0 < most < len(paragraphs):
+        return markdown, ()
+    return _PARAGRAPH.join(paragraphs[:-most]), paragraphs[-most:]
+
+
+def entry_elements(
+    entries: Sequence[str], buttons: Mapping[int, Sequence[CardElement]]
+) -> Iterable[CardElement]:
+    """The elements of the paragraphs, with those buttons; both are counted from the last."""
+    for number, entry in zip(range(len(entries), 0, -1), entries, strict=True):
+        words = list(_entry_words(number, entry))
+        yield from [_entry_with_buttons(words, buttons[number])] if buttons.get(number) else words
+
+
+def is_of_entry(element_id: str) -> bool:
+    """Whether the element of that id holds words of an entry."""
+    return _PART.fullmatch(element_id) is not None
+
+
+def join_entries(parts: Iterable[tuple[str, str]]) -> str:
+    """The text of these elements (id, content), as it was before it was parted."""
+    text = ""
+    for element_id, content in parts:
+        text += (_LINE if element_id.startswith("below") else _PARAGRAPH) + content
+    return text.removeprefix(_PARAGRAPH)
+
+
+def _entry_words(number: int, entry: str) -> Iterable[CardElement]:
+    """The first line, and what is said about it, small."""
+    first, *rest = entry.split(_LINE, 1)
+    yield {"tag": "markdown", "element_id": f"entry_{number}", "content": first}
+    for below in rest:
+        small = {"tag": "markdown", "element_id": f"below_{number}", "text_size": "notation"}
+        yield {**small, "content": below}
+
+
+def _entry_with_buttons(
+    words: Sequence[CardElement], buttons: Sequence[CardElement]
+) -> CardElement:
+    text = {"tag": "column", "width": "weighted", "weight": 1, "vertical_spacing": "2px"}
+    column = {"tag": "column", "width": "auto", "direction": "horizontal"}
+    small = [{**button, "size": "small"} for button in buttons]
+    return {
+        "tag": "column_set",
+        "flex_mode": "stretch",
+        "horizontal_spacing": "12px",
+        "columns": [
+            {**text, "elements": list(words)},
+            {**column, "horizontal_spacing": "4px", "elements": small},
+        ],
+    }

@@ -16,9 +16,8 @@ from urllib.parse import quote
 import structlog
 
 from bot.feishu.calendars import CalendarCalls
-from bot.feishu.caller import Caller
-from bot.feishu.comments import CommentCalls
-from bot.feishu.documents import DocumentCalls
+from bot.feishu.caller import NO_RETRY, Caller, RetryPolicy
+from bot.feishu.documents import CommentCalls, DocumentCalls
 from bot.feishu.errors import Action, FeishuError, Unreachable
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.manifest import granted_names
@@ -32,14 +31,13 @@ from bot.feishu.models import (
     history_page,
     members_of_page,
     raw_message,
-    required,
+    required_text,
     sent_message,
 )
-from bot.feishu.pacing import Pacer, SharedPace, fraction, per_second
-from bot.feishu.retry import ONCE, RetryPolicy
+from bot.feishu.pacing import Pacer, SharedPace, fractional_pacer, per_second_pacer
 from bot.feishu.speech import SpeechCalls
 from bot.feishu.transport import ApiRequest, Timeouts, Transport
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 
 _MESSAGES = "/open-apis/im/v1/messages"
 _CARDS = "/open-apis/cardkit/v1/cards"
@@ -92,7 +90,7 @@ class FeishuClient:
             sleep=sleep,
             jitter=jitter,
             policy=policy,
-            app=per_second("app", calls_per_second, pace, clock=clock, sleep=sleep),
+            app=per_second_pacer("app", calls_per_second, pace, clock=clock, sleep=sleep),
             count=count,
         )
         self.documents = DocumentCalls(self._caller, pace, clock=clock, sleep=sleep)
@@ -104,7 +102,7 @@ class FeishuClient:
         self._edits = Pacer("edit", 5, pace, clock=clock, sleep=sleep)
         self._lookups = Pacer("lookup", 5, pace, clock=clock, sleep=sleep)
         self._cards = Pacer("card", 10, pace, clock=clock, sleep=sleep)
-        self._history = fraction(
+        self._history = fractional_pacer(
             "history", calls_per_second, _OF_HISTORY, pace, clock=clock, sleep=sleep
         )
         self._names_denied_until = 0.0
@@ -121,7 +119,7 @@ class FeishuClient:
             ApiRequest("GET", "/open-apis/bot/v3/info", api="bot info")
         )
         bot = as_dict(answer.get("bot"))
-        return BotInfo(required(bot, "open_id"), as_text(bot.get("app_name")))
+        return BotInfo(required_text(bot, "open_id"), as_text(bot.get("app_name")))
 
     async def granted_scopes(self) -> frozenset[str]:
         """The scopes that the tenant has granted the app; needs none itself."""
@@ -172,7 +170,7 @@ class FeishuClient:
         """
         body = {"chat_id": chat_id, "open_id": open_id, "msg_type": "interactive", "card": card}
         request = ApiRequest("POST", f"{_EPHEMERAL}/send", body=body, api="ephemeral")
-        return required(_data(await self._caller.call(request, policy=ONCE)), "message_id")
+        return required_text(_data(await self._caller.call(request, policy=NO_RETRY)), "message_id")
 
     async def delete_ephemeral(self, message_id: str) -> None:
         """Take such a card away; one that is already gone is fine."""
@@ -293,13 +291,13 @@ class FeishuClient:
         """Up to 30 MB, not empty; gives the file_key for a message."""
         form: dict[str, str | bytes] = {"file_type": "stream", "file_name": name, "file": data}
         request = ApiRequest("POST", "/open-apis/im/v1/files", form=form, api="upload")
-        return required(_data(await self._caller.call(request)), "file_key")
+        return required_text(_data(await self._caller.call(request)), "file_key")
 
     async def upload_image(self, data: bytes) -> str:
         """Up to 10 MB, not empty; gives the image_key for a message."""
         form: dict[str, str | bytes] = {"image_type": "message", "image": data}
         request = ApiRequest("POST", "/open-apis/im/v1/images", form=form, api="upload image")
-        return required(_data(await self._caller.call(request)), "image_key")
+        return required_text(_data(await self._caller.call(request)), "image_key")
 
     # Reactions
 
@@ -308,7 +306,7 @@ class FeishuClient:
         body = {"reaction_type": {"emoji_type": emoji_type}}
         path = f"{_MESSAGES}/{_part(message_id)}/reactions"
         request = ApiRequest("POST", path, body=body, api="add reaction")
-        return required(_data(await self._caller.call(request)), "reaction_id")
+        return required_text(_data(await self._caller.call(request)), "reaction_id")
 
     async def delete_reaction(self, message_id: str, reaction_id: str) -> None:
         """Take back an own reaction."""
@@ -372,7 +370,7 @@ class FeishuClient:
             names_by_person |= members_of_page(page)
             if page.get("has_more") is not True:
                 return names_by_person
-            query["page_token"] = required(page, "page_token")
+            query["page_token"] = required_text(page, "page_token")
         raise Unreachable(f"a list of members that does not end after {_MOST_PAGES} pages")
 
     # CardKit
@@ -380,7 +378,7 @@ class FeishuClient:
     async def create_card(self, card: Mapping[str, Any]) -> str:
         """A card entity from card JSON 2.0; gives its card_id, which can be sent once."""
         request = ApiRequest("POST", _CARDS, body=_card_data(card), api="create card")
-        return required(_data(await self._caller.call(request)), "card_id")
+        return required_text(_data(await self._caller.call(request)), "card_id")
 
     async def stream_text(
         self, card_id: str, element_id: str, content: str, sequence: int, uuid: str
@@ -389,7 +387,7 @@ class FeishuClient:
         path = f"{_CARDS}/{_part(card_id)}/elements/{_part(element_id)}/content"
         body = {"content": content, "sequence": sequence, "uuid": uuid}
         request = ApiRequest("PUT", path, body=body, api="stream")
-        await self._caller.call(request, self._cards, card_id, ONCE)
+        await self._caller.call(request, self._cards, card_id, NO_RETRY)
 
     async def card_settings(
         self, card_id: str, settings: Mapping[str, Any], sequence: int, uuid: str

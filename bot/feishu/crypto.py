@@ -23,7 +23,7 @@ class DecryptError(Exception):
         super().__init__(self.__doc__)
 
 
-def signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> str:
+def webhook_signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> str:
     """Lower-case hex of SHA-256 over timestamp, nonce, key and the raw (still encrypted) body."""
     head = f"{timestamp}{nonce}{encrypt_key}".encode("utf-8", "replace")
     return hashlib.sha256(head + body).hexdigest()
@@ -35,7 +35,7 @@ def verify_signature(
     """Whether `given` (X-Lark-Signature) is right; False when a header or the key is missing."""
     if not (timestamp and nonce and given and encrypt_key):
         return False
-    expected_signature = signature(timestamp, nonce, encrypt_key, body)
+    expected_signature = webhook_signature(timestamp, nonce, encrypt_key, body)
     return hmac.compare_digest(expected_signature.encode(), given.encode("utf-8", "replace"))
 
 

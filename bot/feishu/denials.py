@@ -109,14 +109,16 @@ class Denials:
         self._refused = refusals_left
 
 
-async def lacks(feishu: FeishuClient, denials: Denials, scope: str) -> bool:
+async def lacks_scope(feishu: FeishuClient, denials: Denials, scope: str) -> bool:
     """Whether the app lacks the scope, as Feishu lists it now; as far as it is known where Feishu
     does not answer."""
     await _look_up(feishu, denials, _LOOKED_UP_S)
     return denials.lacks(scope)
 
 
-async def is_refused(feishu: FeishuClient, denials: Denials, api: str, chat_type: str = "") -> bool:
+async def is_still_refused(
+    feishu: FeishuClient, denials: Denials, api: str, chat_type: str = ""
+) -> bool:
     """Whether the refusal of `api` still stands: not once Feishu lists what was missing."""
     if denials.stands(api, chat_type):
         await _look_up(feishu, denials, _LOOKED_UP_WHERE_REFUSED_S)

@@ -1,24 +1,23 @@
-"""Feishu's documents as a person reads them: every call is made with that person's access token.
+"""Calls Feishu's documents as the person who reads, and comments in documents.
 
-Source: Feishu's API pages for docs-v1 content, docx-v1, wiki-v2 get_node, drive-v1 file-comment,
-sheets-v3 and v2 values, bitable-v1, search-v2 doc_wiki, drive-v2 and v1 permissions. Every method
-raises FeishuFailure. No answer is kept, so none can reach another person.
-"""
+Every method raises FeishuFailure, and no answer is kept, so none can reach another person. A
+reply to a comment has no uuid, so it is never repeated here. Sources: Feishu, docs-v1, docx-v1,
+wiki-v2, drive-v1 and v2, sheets-v2 and v3, bitable-v1, search-v2."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from bot.feishu.caller import Caller
+from bot.feishu.caller import NO_RETRY, Caller, RetryPolicy
 from bot.feishu.fields import as_dict, as_list, as_text
-from bot.feishu.models import required
+from bot.feishu.models import required_text
+from bot.feishu.other_events import CommentPlace, CommentReply, CommentThread
 from bot.feishu.pacing import FairPacer, Pacer, SharedPace
-from bot.feishu.retry import RetryPolicy
 from bot.feishu.transport import ApiRequest
 
 MOST_QUERY = 50
@@ -31,6 +30,9 @@ _PAGE = 100
 _BLOCKS = 500
 _RECORDS = 500
 _HIGHLIGHT = re.compile(r"</?h[b]?>")
+
+MOST_REPLIES = 300  # of a thread; the newest count
+CommentElements = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ class DocumentCalls:
         request = ApiRequest("GET", path, {"token": token}, api="wiki node")
         node = as_dict((await self._get(request, as_user, self._slow)).get("node"))
         return WikiNode(
-            required(node, "obj_token"),
-            required(node, "obj_type"),
+            required_text(node, "obj_token"),
+            required_text(node, "obj_type"),
             as_text(node.get("title")),
             node.get("node_type") == "origin",
         )
@@ -211,7 +213,7 @@ class DocumentCalls:
         path = "/open-apis/search/v2/doc_wiki/search"
         request = ApiRequest("POST", path, body=body, api="search documents")
         data = await self._get(request, as_user, self._slow)
-        return [_found(as_dict(one)) for one in as_list(data.get("res_units"))][:most]
+        return [_found_document(as_dict(one)) for one in as_list(data.get("res_units"))][:most]
 
     async def may_view(self, token: str, kind: str, as_user: str) -> bool:
         """Whether that person can open the document now."""
@@ -262,19 +264,19 @@ def _tab(tab: Mapping[str, Any]) -> SheetTab:
     return SheetTab(as_text(tab.get("sheet_id")), as_text(tab.get("title")), rows, columns)
 
 
-def _found(unit: Mapping[str, Any]) -> FoundDocument:
+def _found_document(unit: Mapping[str, Any]) -> FoundDocument:
     meta = as_dict(unit.get("result_meta"))
     return FoundDocument(
         as_text(meta.get("url")),
-        _unmarked(unit.get("title_highlighted")),
-        _unmarked(unit.get("summary_highlighted")),
+        _without_highlights(unit.get("title_highlighted")),
+        _without_highlights(unit.get("summary_highlighted")),
         as_text(meta.get("owner_name")),
         _number(meta.get("update_time")),
         meta.get("is_cross_tenant") is True,
     )
 
 
-def _unmarked(text: object) -> str:
+def _without_highlights(text: object) -> str:
     return " ".join(html.unescape(_HIGHLIGHT.sub("", as_text(text))).split())
 
 
@@ -284,3 +286,114 @@ def _number(value: object) -> int:
 
 def _part(text: str) -> str:
     return quote(text, safe="")
+
+
+class CommentCalls:
+    """The calls, as the app itself; those that read also `as_user`, the token of a person."""
+
+    def __init__(self, caller: Caller, pace: SharedPace, **seams: Any) -> None:
+        self._caller = caller
+        self._slow = FairPacer("comment lookup", 10, pace, window_s=_TEN_IN_S, **seams)
+
+    async def thread(self, place: CommentPlace, as_user: str = "") -> CommentThread | None:
+        """The thread as it is now; None: it is not there any more."""
+        body = {"comment_ids": [place.comment_id]}
+        path, query = f"{_comments_path(place)}/batch_query", {"file_type": place.file_type}
+        request = ApiRequest("POST", path, query, body=body, api="comment")
+        data = await self._read(request, as_user)
+        items = [as_dict(one) for one in as_list(data.get("items"))]
+        mine = [one for one in items if as_text(one.get("comment_id")) == place.comment_id]
+        if not mine:
+            return None
+        replies = _replies(as_dict(mine[0].get("reply_list")).get("replies"))
+        if mine[0].get("has_more") is True:
+            replies = await self._all_replies(place, as_user)
+        return _thread(mine[0], replies)
+
+    async def whole(self, place: CommentPlace) -> list[CommentThread]:
+        """The threads on the whole document, in which a comment of the app is one of its own."""
+        threads, token = list[CommentThread](), ""
+        for _ in range(MOST_REPLIES // _PAGE):
+            query: dict[str, str | int] = {
+                "file_type": place.file_type, "is_whole": "true", "page_size": _PAGE,
+                **({"page_token": token} if token else {}),
+            }  # fmt: skip
+            request = ApiRequest("GET", _comments_path(place), query, api="comments")
+            data = await self._read(request, "")
+            for item in map(as_dict, as_list(data.get("items"))):
+                replies = _replies(as_dict(item.get("reply_list")).get("replies"))
+                threads.append(_thread(item, replies))
+            token = as_text(data.get("page_token"))
+            if data.get("has_more") is not True or not token:
+                break
+        return threads
+
+    async def reply(self, place: CommentPlace, elements: CommentElements) -> str:
+        """Says something in the thread; the id of the reply. Repeated, it is there twice."""
+        path = f"{_comments_path(place)}/{quote(place.comment_id, safe='')}/replies"
+        body = {"content": {"elements": list(elements)}}
+        request = ApiRequest("POST", path, {"file_type": place.file_type}, body, api="add reply")
+        return required_text(await self._write(request), "reply_id")
+
+    async def comment(self, place: CommentPlace, elements: CommentElements) -> str:
+        """Comments on the whole document; the id of the new thread. Repeated, it is there twice."""
+        content = {"content": {"elements": list(elements)}}
+        body = {"reply_list": {"replies": [content]}}
+        query = {"file_type": place.file_type}
+        request = ApiRequest("POST", _comments_path(place), query, body, api="add comment")
+        return required_text(await self._write(request), "comment_id")
+
+    async def remove(self, place: CommentPlace, reply_id: str) -> None:
+        """Deletes a reply of the app."""
+        thread, reply = (quote(one, safe="") for one in (place.comment_id, reply_id))
+        path, query = (
+            f"{_comments_path(place)}/{thread}/replies/{reply}",
+            {"file_type": place.file_type},
+        )
+        await self._write(ApiRequest("DELETE", path, query, api="delete reply"))
+
+    async def _all_replies(self, place: CommentPlace, as_user: str) -> tuple[CommentReply, ...]:
+        path = f"{_comments_path(place)}/{quote(place.comment_id, safe='')}/replies"
+        replies, token = list[CommentReply](), ""
+        while True:
+            query: dict[str, str | int] = {
+                "file_type": place.file_type, "page_size": _PAGE,
+                **({"page_token": token} if token else {}),
+            }  # fmt: skip
+            data = await self._read(ApiRequest("GET", path, query, api="replies"), as_user)
+            replies += _replies(data.get("items"))
+            token = as_text(data.get("page_token"))
+            if data.get("has_more") is not True or not token:
+                return tuple(replies[-MOST_REPLIES:])
+
+    async def _read(self, request: ApiRequest, as_user: str) -> dict[str, Any]:
+        call = self._caller.call(request, self._slow, request.api, _PATIENCE, as_user=as_user)
+        return as_dict((await call).get("data"))
+
+    async def _write(self, request: ApiRequest) -> dict[str, Any]:
+        return as_dict((await self._caller.call(request, policy=NO_RETRY)).get("data"))
+
+
+def _comments_path(place: CommentPlace) -> str:
+    return f"/open-apis/drive/v1/files/{quote(place.file_token, safe='')}/comments"
+
+
+def _thread(item: Mapping[str, Any], replies: tuple[CommentReply, ...]) -> CommentThread:
+    return CommentThread(
+        as_text(item.get("comment_id")),
+        as_text(item.get("quote")),
+        item.get("is_whole") is True,
+        replies,
+    )
+
+
+def _replies(items: object) -> tuple[CommentReply, ...]:
+    return tuple(
+        CommentReply(
+            as_text(one.get("reply_id")),
+            as_text(one.get("user_id")),
+            seconds if isinstance(seconds := one.get("create_time"), int) else 0,
+            tuple(as_dict(part) for part in as_list(as_dict(one.get("content")).get("elements"))),
+        )
+        for one in map(as_dict, as_list(items))
+    )

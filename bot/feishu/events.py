@@ -11,15 +11,17 @@ from typing import Any, Protocol
 import orjson
 
 from bot.feishu.content import render_content
-from bot.feishu.fields import as_dict, as_list, as_text
-from bot.feishu.mention_keys import (
-    ALL_KEY,
+from bot.feishu.fields import (
+    MENTION_ALL_KEY,
+    Attachment,
     Mention,
+    as_dict,
+    as_list,
+    as_text,
     key_pattern,
     parse_mentions,
     render_mentions,
 )
-from bot.feishu.resources import Attachment
 from bot.text.slash_commands import STOP_WORDS
 from memory.scope import document_chat
 
@@ -134,7 +136,7 @@ class CardAction:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class RetractedMessage:
     """A message was recalled; `chat_id` is "" where Feishu leaves it out."""
 
     message_id: str
@@ -193,7 +195,7 @@ def _may_stop(message: dict[str, Any]) -> bool:
     )
 
 
-def to_keep(payload: dict[str, Any]) -> dict[str, Any]:
+def storable_push(payload: dict[str, Any]) -> dict[str, Any]:
     """The push as the queue keeps it: unchanged but for the verification token, which nobody needs
     again, and for the characters that Postgres refuses. Raises MalformedEvent."""
     fields = {name: value for name, value in payload.items() if name != "token"}
@@ -313,8 +315,8 @@ def _own_tenant(person: dict[str, Any], envelope: Envelope) -> str:
 
 def _mentions_all(template: str, mentions: tuple[Mention, ...]) -> bool:
     """@all may come with no mention, or with one whose ids are empty."""
-    mentions_all = any(mention.key == ALL_KEY for mention in mentions)
-    return mentions_all or ALL_KEY in key_pattern(mentions).findall(template)
+    mentions_all = any(mention.key == MENTION_ALL_KEY for mention in mentions)
+    return mentions_all or MENTION_ALL_KEY in key_pattern(mentions).findall(template)
 
 
 class KeyedText(Protocol):
@@ -367,9 +369,9 @@ def _first(options: object) -> str:
     return next((as_text(option) for option in as_list(options)), "")
 
 
-def parse_recall(envelope: Envelope) -> Recall:
+def parse_retraction(envelope: Envelope) -> RetractedMessage:
     """The message of an im.message.recalled_v1 event. Raises MalformedEvent without its id."""
-    return Recall(
+    return RetractedMessage(
         message_id=_required(envelope.event, "message_id"),
         chat_id=as_text(envelope.event.get("chat_id")),
     )

@@ -375,7 +375,7 @@ def scope_names(*, optional: bool = True) -> list[str]:
     return [scope.name for scope in SCOPES if optional or scope.level != "optional"]
 
 
-def names(kind: Kind, *, optional: bool = True) -> list[str]:
+def subscription_names(kind: Kind, *, optional: bool = True) -> list[str]:
     """The events, or the callbacks; with those that an admin may decline unless told otherwise."""
     subscriptions = (one for one in SUBSCRIPTIONS if one.kind == kind)
     return [one.name for one in subscriptions if optional or one.level != "optional"]
@@ -405,14 +405,14 @@ def included_scopes(granted_scopes: Collection[str]) -> list[Scope]:
     ]
 
 
-def addons(*, optional: bool = True) -> dict[str, Any]:
+def registration_addons(*, optional: bool = True) -> dict[str, Any]:
     """What `register_app` asks for. Without the platform's preset, which is far more than needed
     (source: Feishu, “Create an app in one click”: addons.preset)."""
     return {
         "preset": False,
         "scopes": _scopes_of_both(optional=optional),
-        "events": {"items": {"tenant": names("event", optional=optional)}},
-        "callbacks": {"items": names("callback")},
+        "events": {"items": {"tenant": subscription_names("event", optional=optional)}},
+        "callbacks": {"items": subscription_names("callback")},
     }
 
 

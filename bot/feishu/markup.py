@@ -1,31 +1,35 @@
-"""Card Markdown that people and models wrote, made inert, and back again.
+"""Escapes what people and models wrote for card Markdown, and reads it back. Pure.
 
-Feishu reads `<at …>`, `<font …>`, `<link …>` and more inside card Markdown. Its own escape is the
-numeric entity (`&#60;`), shown as the character. Source: Feishu, "Rich text (Markdown)", JSON 2.0.
-Inline code does not protect a tag (seen in practice); a plain fenced block does, and there an
-entity would be shown as such, so that code in plain fences stays as it is.
-"""
+Feishu reads `<at …>`, `<font …>` and more inside card Markdown; its own escape is the numeric
+entity. Inline code does not protect a tag; a plain fenced block does (seen in practice).
+Sources: Feishu, "Rich text (Markdown)", JSON 2.0; AppLink protocol, “Open a chat page”."""
+
+from __future__ import annotations
 
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
+from urllib.parse import quote
 
 from bot.text.markdown import certain_spans, code_starts
-from memory.text import one_line, readable
+from memory.text import one_line, visible_line
 
 _OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")
 AT_TAG = re.compile(r"<at id=(all|ou_[0-9A-Za-z_-]{1,64})></at>")
-
 _TAGS = "at|person|font|text_tag|link|local_datetime|number_tag|audio|video|img|br|hr|raw|highlight"
+
 # `<` stays where no parser can see a tag: before a digit, `=`, `-`, `<`, or one space and a word
 # that is no tag name.
 _LESS = re.compile(rf"<(?![0-9=\-<]| (?!/?(?:{_TAGS})\b)[^\s/!?<])", re.IGNORECASE)
+
 # Some readers take the entity of a `<` without its semicolon too.
 _ENTITY = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};|lt|#0*60(?!\d)|#x0*3c)", re.IGNORECASE)
 _ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
+
 # What stands for the marks of `verbatim` words until they are escaped: U+F000 and the ASCII mark.
 _STANDING = re.compile("[\uf021-\uf07e]")
 _STANDS = 0xF000
+
 # All that `card_markdown` looks at.
 _TO_ESCAPE = re.compile(r"[<&\[\]\x00\ud800-\udfff\uf021-\uf07e]")
 _FENCED_AT = re.compile(r"<(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
@@ -33,6 +37,7 @@ _FENCED_AT_ESCAPED = re.compile(r"<\u200b(\u200b*)(?=/?(?:at|person)\b)", re.IGN
 _FENCE_LINE = re.compile(r"```[0-9A-Za-z_+#.-]{0,20}[ \t]*\r?")
 _FENCE_END = re.compile(r"```[ \t]*\r?")
 _IMAGE = re.compile(r"!\[([^\[\]\n]{0,500})\]\(([^()\s]{0,2000})(?: \"[^\"\n]{0,200}\")?\)|!(?=\[)")
+
 # A link as models write it, or what may begin one in a way that only a whole parser could follow.
 _LINK = re.compile(
     r"(?<!!)\[([^\[\]\n]{0,500})\]\(([^()\s]{0,2000})(?: \"[^\"\n]{0,200}\")?\)"
@@ -49,6 +54,10 @@ _ANCHOR = re.compile(
     r"<(a|link)\s[^<>]{0,300}?\b(?:href|url)\s*=\s*[\"']?([^\"'\s<>]{1,2000})[^<>]{0,300}>([^<>]*)</\1>",
     re.IGNORECASE,
 )
+
+# What may change how a paragraph reads that stands further up or down: fences, and the definition
+# of a link, whose address may stand in another line.
+_FAR_REACHING = re.compile(r"```|~~~|\]:")
 
 
 def at_tag(open_id: str) -> str:
@@ -127,7 +136,7 @@ def _instead_of_image(match: re.Match[str]) -> str:
     return f"[{alt or target}]({target})" if _ADDRESS.fullmatch(target) else alt or "(image)"
 
 
-def as_words(text: str) -> str:
+def plain_words(text: str) -> str:
     """`text` as one line of plain words in card Markdown: nothing in it is a mark or a tag.
 
     Source: Feishu, "Rich text (Markdown)", the characters that an entity stands for.
@@ -135,10 +144,10 @@ def as_words(text: str) -> str:
     return _SPECIAL.sub(lambda sign: f"&#{ord(sign[0])};", one_line(_storable(text)))
 
 
-def verbatim(text: str) -> str:
+def verbatim_words(text: str) -> str:
     """`text` as one line of plain words in what `escape` is given later, with everything around it:
     then no mark, tag, link or mention is in it."""
-    readable_text = readable(_storable(text))
+    readable_text = visible_line(_storable(text))
     return _MARK.sub(lambda sign: chr(_STANDS + ord(sign[0])), readable_text)
 
 
@@ -152,7 +161,7 @@ def safe_links(markdown: str) -> str:
         label, target = match.groups()
         if target is None:
             return "]&#40;"
-        return match.group() if _ADDRESS.fullmatch(target) else _apart(match, label, target)
+        return match.group() if _ADDRESS.fullmatch(target) else _words_apart(match, label, target)
 
     return _outside_code(
         markdown, lambda prose: _DEFINITION.sub("]&#58;", _LINK.sub(replace, prose))
@@ -164,12 +173,12 @@ def without_links(markdown: str) -> str:
 
     def replace(match: re.Match[str]) -> str:
         label, target = match.groups()
-        return "]&#40;" if target is None else _apart(match, label, target)
+        return "]&#40;" if target is None else _words_apart(match, label, target)
 
     return _outside_code(markdown, lambda prose: _LINK.sub(replace, prose))
 
 
-def _apart(link: re.Match[str], label: str, target: str) -> str:
+def _words_apart(link: re.Match[str], label: str, target: str) -> str:
     """The link as words, which must not grow together with a name before it."""
     before = link.string[: link.start()][-1:]
     return f"{' ' if before.isalnum() else ''}{_as_words(label, target)}"
@@ -179,7 +188,7 @@ def _as_words(label: str, target: str) -> str:
     return f"{label} ({target})" if label and target and label != target else label or target
 
 
-def as_code(markdown: str) -> str:
+def code_text(markdown: str) -> str:
     """Card Markdown as the inside of a plain fence, where entities are shown as they are."""
     return _FENCED_AT.sub("<\u200b\\1", unescape(markdown)).replace("```", "`\u200b`\u200b`")
 
@@ -266,3 +275,42 @@ def _plain_fences(text: str, lines: list[str]) -> list[tuple[int, int]]:
         for opening, closing in pairs
     )
     return pairs if plain and len(marks) % 2 == 0 else []
+
+
+class IncrementalMarkdown:
+    """`card_markdown`, for one text that comes again and again as it grows: its first paragraphs,
+    as far as nothing in them reaches further, are escaped once."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._markdown = ""
+
+    def __call__(self, text: str) -> str:
+        if "\n\n" not in text:  # a name, or a text that has just begun
+            return card_markdown(text)
+        if not text.startswith(self._text):
+            self._text = self._markdown = ""
+        start = len(self._text)
+        end = _end_of_complete(text, start)
+        self._markdown += card_markdown(text[start:end])
+        self._text = text[:end]
+        return self._markdown + card_markdown(text[end:])
+
+
+def _end_of_complete(text: str, start: int) -> int:
+    """Where the paragraphs end that are complete and stand for themselves; at least `start`."""
+    reaching = _FAR_REACHING.search(text, start)
+    end = text.rfind("\n\n", start, reaching.start() if reaching else len(text))
+    return start if end < 0 else end + 2
+
+
+def applink_base(feishu_domain: str) -> str:
+    """Where links to chats begin."""
+    lark = "larksuite" in feishu_domain
+    return f"https://applink.{'larksuite.com' if lark else 'feishu.cn'}/client/chat/open"
+
+
+def chat_link(applink: str, chat_id: str, position: int = 0) -> str:
+    """The link to a chat, at its message of that `position`; `applink` as above."""
+    at = f"&position={position}" if position > 0 else ""
+    return f"{applink}?openChatId={quote(chat_id, safe='')}{at}"

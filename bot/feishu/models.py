@@ -1,13 +1,41 @@
-"""What Feishu's API answers, as frozen data."""
+"""Defines what Feishu's API answers, and reads the texts of messages that it returns. Pure.
 
+A merged forward comes with its children, flat, linked by `upper_message_id`. Feishu returns a
+card as it was sent, below `user_dsl` and with ids of its own in at-tags, so at-tags are
+compared as such. Source: Feishu, "Get message"."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.feishu.card_text import original_card
+from bot.feishu.cards import holds_answer, join_entries
+from bot.feishu.content import render_content
 from bot.feishu.errors import Unintelligible, Unreachable
 from bot.feishu.events import milliseconds
-from bot.feishu.fields import as_dict, as_list, as_text
-from bot.feishu.mention_keys import Mention, parse_mentions
-from memory.identity import FeishuPerson
+from bot.feishu.fields import (
+    Attachment,
+    Mention,
+    as_dict,
+    as_list,
+    as_text,
+    parse_mentions,
+    render_mentions,
+)
+from memory.scope import FeishuPerson
+from memory.text import labelled_text, speaker_label
+
+MOST_FORWARDED = 50
+
+# Feishu, "Get resource in message": it does not give resources of forwarded messages.
+NOT_FETCHED_TEXT = "(the files and pictures named above were not read)"
+RETRACTED_TEXT = "(this message was taken back)"
+
+_AT = re.compile(r"<at\b[^<>]*>[^<>]*</at>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +114,7 @@ def has_topics(chat_mode: str, group_message_type: str) -> bool:
     return chat_mode in ("topic", "topic_group") or group_message_type == "thread"
 
 
-def required(data: dict[str, Any], name: str) -> str:
+def required_text(data: dict[str, Any], name: str) -> str:
     """The text under `name`. Raises Unreachable: without it the outcome is not known."""
     value = as_text(data.get(name))
     if not value:
@@ -96,7 +124,7 @@ def required(data: dict[str, Any], name: str) -> str:
 
 def sent_message(data: dict[str, Any]) -> SentMessage:
     return SentMessage(
-        message_id=required(data, "message_id"),
+        message_id=required_text(data, "message_id"),
         chat_id=as_text(data.get("chat_id")),
         thread_id=as_text(data.get("thread_id")),
         root_id=as_text(data.get("root_id")),
@@ -178,3 +206,76 @@ def members_of_page(data: dict[str, Any]) -> dict[FeishuPerson, str]:
         for item in items
     }
     return {person: name for person, name in people.items() if person.open_id}
+
+
+def is_forward(message_type: str) -> bool:
+    return message_type == "merge_forward"
+
+
+def message_text(raw: RawMessage, names: Mapping[str, str]) -> str:
+    """What the message says, as Markdown; `names` are by open_id, for at-tags in cards."""
+    if raw.deleted:
+        return RETRACTED_TEXT
+    rendering = render_content(raw.message_type, raw.content, raw.mentions, names)
+    return render_mentions(rendering.template, raw.mentions)
+
+
+def message_attachments(raw: RawMessage) -> tuple[Attachment, ...]:
+    """Resources that can be downloaded under the message's own id."""
+    return () if raw.deleted else render_content(raw.message_type, raw.content).attachments
+
+
+def forward_text(messages: Sequence[RawMessage], names: Mapping[str, str]) -> str:
+    """The children of a merged forward, `found[0]`: `Name: text`, oldest first, nested ones too."""
+    children = sorted(messages[1:], key=lambda raw: raw.create_time_ms)
+    visible_children = children[:MOST_FORWARDED]
+    lines = [_forward_line(raw, names) for raw in visible_children]
+    lines += [f"({left_out} more)"] if (left_out := len(children) - len(visible_children)) else []
+    lines += [NOT_FETCHED_TEXT] if any(map(message_attachments, visible_children)) else []
+    return "\n".join(lines)
+
+
+def _forward_line(raw: RawMessage, names: Mapping[str, str]) -> str:
+    text = message_text(raw, names).strip() or f"[{raw.message_type}]"
+    return labelled_text(speaker_label(names.get(raw.sender_id, "")), text)
+
+
+def shown_text(message: RawMessage, element_id: str = "") -> str | None:
+    """The answer's text in a card or text message, what a file is called; None where there is none.
+
+    With `element_id`: only of a card that has that element.
+    """
+    try:
+        content = as_dict(json.loads(message.content))
+    except ValueError:
+        return None
+    if message.message_type == "text":
+        return None if element_id else as_text(content.get("text"))
+    if message.message_type in ("file", "image"):
+        return (
+            None if element_id else render_content(message.message_type, message.content).template
+        )
+    texts = list(_markdown_elements(as_dict(original_card(content).get("body")).get("elements")))
+    if element_id and element_id not in dict(texts):
+        return None
+    return join_entries(part for part in texts if holds_answer(part[0])) or next(
+        (text for _, text in texts), None
+    )
+
+
+def is_same_text(visible_text: str, stored_text: str) -> bool:
+    """Whether two texts are the same but for whom at-tags name."""
+    return _comparable_text(visible_text) == _comparable_text(stored_text)
+
+
+def _markdown_elements(elements: object) -> Iterator[tuple[str, str]]:
+    """element_id and content of every Markdown element, in order, however deep."""
+    for element in map(as_dict, as_list(elements)):
+        if element.get("tag") == "markdown":
+            yield as_text(element.get("element_id")), as_text(element.get("content"))
+        for inner in ("elements", "columns"):
+            yield from _markdown_elements(element.get(inner))
+
+
+def _comparable_text(text: str) -> str:
+    return _AT.sub("<at></at>", text).strip()

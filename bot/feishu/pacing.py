@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.process.fewest_first import FewestFirst
+from bot.process.concurrency import FewestTurnsQueue
 
 # The platform counts arrivals, which the network may push closer together than departures.
 _WINDOW_S = 1.05
@@ -161,13 +161,13 @@ class FairPacer(Pacer):
     def __init__(self, name: str, limit: int, pace: SharedPace, **seams: Any) -> None:
         super().__init__(name, limit, pace, **seams)
         self._half = -(-limit // 2)
-        self._lines: dict[tuple[str, bool], FewestFirst] = {}
+        self._lines: dict[tuple[str, bool], FewestTurnsQueue] = {}
 
     async def turn(self, key: str, whose: str = "") -> None:
         """Return when a call of `whose` for `key` may leave."""
         own = f"{key} {whose}"
         has_many = self._take(own, self._half, later=False) > 0
-        line = self._lines.setdefault((key, has_many), FewestFirst(self._clock))
+        line = self._lines.setdefault((key, has_many), FewestTurnsQueue(self._clock))
         await line.enter(whose)
         try:
             while (wait_s := self._take(key, self._most(has_many), later=False)) > 0:
@@ -182,12 +182,12 @@ class FairPacer(Pacer):
         return self._half if has_many else self._limit
 
 
-def per_second(name: str, calls: int, pace: SharedPace, **seams: Any) -> Pacer:
+def per_second_pacer(name: str, calls: int, pace: SharedPace, **seams: Any) -> Pacer:
     """A pacer for a limit higher than ten: the same rate in a shorter window, so without bursts."""
     return Pacer(name, _MOST, pace, window_s=_WINDOW_S * _MOST / calls, **seams)
 
 
-def fraction(name: str, calls: int, of: int, pace: SharedPace, **seams: Any) -> Pacer:
+def fractional_pacer(name: str, calls: int, of: int, pace: SharedPace, **seams: Any) -> Pacer:
     """A pacer for one call in every `of` of a limit of `calls` a second."""
     limit = min(max(calls // of, 1), _MOST)
     return Pacer(name, limit, pace, window_s=_WINDOW_S * limit * of / calls, **seams)

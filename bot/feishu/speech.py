@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from bot.feishu.caller import Caller
 from bot.feishu.fields import as_dict, as_text
-from bot.feishu.pacing import SharedPace, per_second
+from bot.feishu.pacing import SharedPace, per_second_pacer
 from bot.feishu.transport import ApiRequest
 
 _PATH = "/open-apis/speech_to_text/v1/speech/file_recognize"
@@ -27,7 +27,7 @@ class SpeechCalls:
         sleep: Callable[[float], Awaitable[object]],
     ) -> None:
         self._caller = caller
-        self._pacer = per_second("speech", _A_SECOND, pace, clock=clock, sleep=sleep)
+        self._pacer = per_second_pacer("speech", _A_SECOND, pace, clock=clock, sleep=sleep)
 
     async def recognise(self, pcm: str) -> str:
         """The words of less than a minute of voice: 16-bit samples, 16,000 a second, one channel,

@@ -1,29 +1,52 @@
-"""The text of one file, in a process of its own that reads hostile files: nothing else is in it.
+"""Extracts the text of one file, in a process of its own that reads hostile files: nothing else is
+in it.
 
     python -m bot.files.extracting ENDING MOST_CHARS SECONDS MEGABYTES < file > answer
 
 The answer is JSON: `{"text", "cut", "remarks"}`, or `{"refused": reason}` with a reason of
-`reading.Reason`. Each remark says, in words of this module only, what the text may lack.
-Memory and processor time are limits of the process; the libraries are loaded after they are set. A
-process that uses up its time is ended by SIGXCPU.
-"""
+`reading.Reason`. Each remark says, in words of this module only, what the text may lack. Memory
+and processor time are limits of the process; the libraries are loaded after they are set. A
+process that uses up its time is ended by SIGXCPU."""
 
 from __future__ import annotations
 
 import io
 import json
 import os
+import re
 import resource
 import sys
 import time
+import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
 from bot.files.decoding import decode
-from bot.files.radicals import plain_characters
-from bot.files.word_text import document_lines
+
+_SKIPPED = frozenset(
+    "del moveFrom delText delInstrText instrText Fallback sectPr sdtPr sdtEndPr rPr pPr tblPr"
+    " tblGrid trPr tcPr fldData ffData".split()
+)
+_SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
+_WORD_PARTS = (
+    ("header", "Header"),
+    ("footer", "Footer"),
+    ("footnotes", "Footnote"),
+    ("endnotes", "Endnote"),
+    ("comments", "Comment"),
+)
+
+# Source: Unicode, EquivalentUnifiedIdeograph.txt, for what has no compatibility decomposition.
+_SUPPLEMENT = dict(
+    zip(
+        "⺁⺄⺅⺆⺉⺊⺋⺌⺎⺏⺐⺒⺓⺔⺕⺖⺗⺘⺙⺛⺜⺝⺞⺠⺡⺢⺣⺤⺦⺧⺨⺩⺪⺫⺬⺭⺮⺯⺰⺱⺲⺶⺹⺺⺻⺼⺽⺾⺿⻀⻁⻂⻃⻄⻅⻆⻈⻉⻊⻋⻌⻍⻎⻏⻐⻑⻒⻓⻔⻕⻖⻗⻘⻙⻚⻛⻜⻝⻟⻠⻡⻢⻣⻤⻥⻦⻧⻨⻩⻪⻫⻬⻭⻮⻯⻰⻱⻲",
+        "厂乙亻冂刂卜㔾小兀尣尢巳幺彑彐忄㣺扌攵旡日月歺民氵氺灬爫丬牛犭王疋目示礻竹糹纟罓罒羊耂肀聿肉臼艹艹艹虎衤覀西见角讠贝足车辶辶辶阝钅長镸长门阜阝雨青韦页风飞食飠饣首马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙龜亀",
+        strict=True,
+    )
+)
+_LOOK_ALIKE = re.compile("[\u2e80-\u2fdf\uf900-\ufaff\ufb00-\ufb06]")
 
 MOST_PAGES = 500
 _MOST_PARTS = 5_000
@@ -35,6 +58,81 @@ _ADDRESSES = 4  # times the data: libraries reserve addresses that they never fi
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an Office file of before 2007, or one with a password
 _XML_LIMITS = (2, 89, 114)  # libxml2: no memory, entity loop, resource limit
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
+
+
+def document_lines(document: Any) -> Iterator[str]:
+    """Paragraphs and rows of tables in their order, then what stands outside of the body."""
+    yield from _word_blocks(document.element.body)
+    seen_lines = set()
+    for part in document.part.package.iter_parts():
+        name = str(part.partname).rpartition("/")[2]
+        label = next((label for kind, label in _WORD_PARTS if name.startswith(kind)), "")
+        root = getattr(part, "element", None) if label else None
+        if label and root is None:
+            from lxml import etree  # type: ignore[import-untyped]
+
+            root = etree.fromstring(part.blob, etree.XMLParser(resolve_entities=False))
+        for line in _word_blocks(root) if root is not None else ():
+            if (line_text := line.strip()) and (label, line_text) not in seen_lines:
+                seen_lines.add((label, line_text))
+                yield f"{label}: {line_text}"
+
+
+def _word_blocks(element: Any) -> Iterator[str]:
+    for child in element:
+        match _element_name(child):
+            case "p":
+                yield "".join(_inline(child))
+                yield from _boxes(child)
+            case "tbl":
+                yield from map(_word_row, _elements(child, "tr"))
+            case name if name and name not in _SKIPPED:
+                yield from _word_blocks(child)
+
+
+def _word_row(row: Any) -> str:
+    cells = (" ".join(line for line in _word_blocks(cell) if line) for cell in _elements(row, "tc"))
+    return " | ".join(cell.replace("\n", " ") for cell in cells).rstrip(" |")
+
+
+def _elements(element: Any, wanted_name: str) -> Iterator[Any]:
+    """The elements of that name, inside wrappers but not inside each other."""
+    for child in element:
+        name = _element_name(child)
+        if name == wanted_name:
+            yield child
+        elif name and name not in _SKIPPED:
+            yield from _elements(child, wanted_name)
+
+
+def _inline(element: Any) -> Iterable[str]:
+    for child in element:
+        name = _element_name(child)
+        if name == "t":
+            yield child.text or ""
+        elif name in _SIGNS:
+            yield _SIGNS[name]
+        elif name and name not in _SKIPPED and name != "txbxContent":
+            yield from _inline(child)
+
+
+def _boxes(paragraph: Any) -> Iterator[str]:
+    for box in _elements(paragraph, "txbxContent"):
+        yield from _word_blocks(box)
+
+
+def _element_name(element: Any) -> str:
+    """The name without its namespace; "" for comments and processing instructions."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def plain_characters(text: str) -> str:
+    """The text with the characters that people type."""
+    return _LOOK_ALIKE.sub(_plain_character, text)
+
+
+def _plain_character(match: re.Match[str]) -> str:
+    return _SUPPLEMENT.get(match[0]) or unicodedata.normalize("NFKC", match[0])
 
 
 class NoText(Exception):
@@ -52,7 +150,7 @@ def main(arguments: list[str]) -> int:
     limit(seconds, megabytes)
     answer: dict[str, Any]
     try:
-        answer = extracted(ending, data, most_chars, seconds * _ENOUGH_OF_TIME)
+        answer = extract(ending, data, most_chars, seconds * _ENOUGH_OF_TIME)
     except NoText as exc:
         answer = {"refused": str(exc)}
     except Exception as exc:  # noqa: BLE001  whatever a library makes of a hostile file
@@ -61,7 +159,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def extracted(ending: str, data: bytes, most_chars: int, seconds: float) -> dict[str, Any]:
+def extract(ending: str, data: bytes, most_chars: int, seconds: float) -> dict[str, Any]:
     """Its text, at most `most_chars` characters, as far as `seconds` of processor time suffice.
     Raises `NoText`, or whatever the libraries raise."""
     read = _READERS[ending]
@@ -260,7 +358,5 @@ _READERS: dict[str, Callable[[bytes, list[str]], Iterator[str]]] = {
     "xlsx": _xlsx,
 }
 ENDINGS = tuple(_READERS)
-
-
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from bot.text.file_names import ending_of, safe_name
-from bot.text.markdown import FENCE, closes
+from bot.text.markdown import FENCE, closes_fence
 
 Kind = Literal["table", "document", "text", "qr_code"]
 
@@ -37,7 +37,7 @@ class Unwritable(Exception):
     """No file can be made of this; the message says what would be one."""
 
 
-def outgoing(name: str, kind: Kind, content: str) -> dict[str, str]:
+def file_to_send(name: str, kind: Kind, content: str) -> dict[str, str]:
     """What is stored of a file until it is sent: {name, kind, content}. Raises `Unwritable`."""
     if not content.strip():
         raise Unwritable("The content is empty.")
@@ -55,12 +55,12 @@ def is_image(file: Mapping[str, Any]) -> bool:
     return bool(file["kind"] == "qr_code")
 
 
-def told_of(file: Mapping[str, Any]) -> str:
+def history_text(file: Mapping[str, Any]) -> str:
     """How a message of that file is rendered: what history says of it."""
     return "[image]" if is_image(file) else f"[file: {file['name']}]"
 
 
-def written(file: Mapping[str, Any]) -> bytes:
+def file_bytes(file: Mapping[str, Any]) -> bytes:
     """Its bytes, the same each time but for times that a format notes."""
     content = str(file["content"])
     match file["kind"]:
@@ -101,7 +101,7 @@ def _document(content: str) -> bytes:
     document, out, mark = Document(), io.BytesIO(), ""
     for line in _NOT_XML.sub("", content).splitlines():
         fence = FENCE.fullmatch(line)
-        if mark and closes(line, mark):
+        if mark and closes_fence(line, mark):
             mark = ""
         elif mark:
             document.add_paragraph(style="No Spacing").add_run(line).font.name = "Courier New"

@@ -1,42 +1,66 @@
-"""Queues, answers or ignores a verified delivery.
+"""Queues, answers or ignores a verified delivery, and presses buttons at the edge.
 
 The webhook and the long connection share this code and its log lines; the monitor counts those by
 name. Nothing here waits for the model or for Feishu.
-"""
+
+Feishu wants the answer to a card callback within 3 s and asks once. The webhook therefore
+
+1. looks whether the press would be accepted, which also names the conversation,
+2. puts the click into the queue, in order with that conversation's messages,
+3. presses the button, and says what came of it.
+
+The worker presses again before it does anything. A press is idempotent by the click's event_id and
+the first in its group wins, so a process that dies between two steps loses no click and asks
+nothing twice.
+
+The memory's transports are asynchronous and the webhook is not: they run on an event loop in a
+thread of its own, which begins with the first click."""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
-from bot.feishu import chat_events, events, menu, reactions
-from bot.intake.presses import Presses, PressUnavailable
+from bot.feishu import events, other_events
 from bot.outbox.buttons import Toast, click_of, toast, touch_of
 from bot.process import metrics
-from bot.queue.arrivals import Arrivals
-from bot.queue.inbox import Arrived, Inbox, QueueUnavailable
+from bot.queue.inbox import Arrivals, Arrived, Inbox, QueueUnavailable
 from bot.queue.person_rates import Asker
+from memory.errors import StoreError
+from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, conversation_id, thread_root
-from memory.tables.buttons import Click, Press
-from memory.tables.handles import Touch
+from memory.tables.cards import (
+    ButtonStore,
+    Click,
+    HandleStore,
+    HandleTouch,
+    PressResult,
+    TouchResult,
+)
 
 log = structlog.get_logger()
-
 _ASKING = ("follow_up", "show")  # these buttons ask a question; the others end or decide something
 HANDLED = {
     events.MESSAGE_RECEIVED,
     events.MESSAGE_RECALLED,
     events.TOKEN_REVOKED,
-    menu.MENU_PRESSED,
+    other_events.MENU_PRESSED,
     events.COMMENT_ADDED,
-    *chat_events.HAPPENINGS,
-    *reactions.KINDS,
+    *other_events.CHAT_EVENTS,
+    *other_events.REACTION_EVENTS,
 }
+
+_LIMIT_S = 1.0
+_CLOSE_S = 3.0
+T = TypeVar("T")
+Opener = Callable[[], Awaitable[Rpc]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +117,7 @@ class Intake:
         self._require_ours(delivery)
         self.arrived(delivery.event_type)
         lock, lock_in_topic = self._locks(delivery)
-        fields, received_ms = events.to_keep(payload), int(self.clock() * 1000)
+        fields, received_ms = events.storable_push(payload), int(self.clock() * 1000)
         return self.inbox.arrived(delivery.key, fields, received_ms, lock, lock_in_topic)
 
     def took(self, message: Arrived, *, fresh: bool, seconds: float) -> Accepted:
@@ -110,7 +134,7 @@ class Intake:
 
     def _clicked(self, delivery: events.Delivery, payload: dict[str, Any]) -> Accepted:
         """Answers a click with a toast, always: Feishu asks once and shows its own error for any
-        other answer. `bot.intake.presses` explains the steps and their order."""
+        other answer. `bot.intake.acceptance` explains the steps and their order."""
         kind = self._press(delivery, payload)
         log.info("webhook.clicked", event_id=delivery.event_id, toast=kind)
         is_taken = kind in ("accepted", "later", "stopping")
@@ -142,7 +166,7 @@ class Intake:
         except PressUnavailable:
             return "later"  # the click is queued: the worker presses when the memory answers
 
-    def _touch(self, payload: dict[str, Any], touch: Touch) -> Toast:
+    def _touch(self, payload: dict[str, Any], touch: HandleTouch) -> Toast:
         """Stores feedback at once. Queues another answer once, however often it is pressed."""
         if self.presses is None:
             return "away"
@@ -163,7 +187,7 @@ class Intake:
             return "away"
         return "accepted" if fresh else "used"
 
-    def _stop(self, click: Click, press: Press) -> Toast:
+    def _stop(self, click: Click, press: PressResult) -> Toast:
         """Stops the turn without a job, because a job would wait behind the turn that it stops.
 
         The press is stored before the workers hear of it, because they may end the turn at once.
@@ -195,7 +219,7 @@ class Intake:
     ) -> bool:
         return self.inbox.enqueue(
             key,
-            events.to_keep(payload),
+            events.storable_push(payload),
             lock=lock,
             lock_in_topic=lock_in_topic,
             received_ms=int(self.clock() * 1000),
@@ -237,9 +261,9 @@ def _accepted(key: str, event_type: str, fresh: bool, seconds: float) -> Accepte
 def _key(delivery: events.Delivery, payload: dict[str, Any]) -> str:
     """What makes a delivery the same one. Of a press in the menu it is who pressed what and when:
     Feishu may tell of one thing under two event ids. Raises `MalformedEvent`."""
-    if delivery.event_type != menu.MENU_PRESSED:
+    if delivery.event_type != other_events.MENU_PRESSED:
         return delivery.key
-    press = menu.parse_menu_press(events.parse_envelope(payload))
+    press = other_events.parse_menu_press(events.parse_envelope(payload))
     return f"{press.item}:{press.cause}"
 
 
@@ -248,6 +272,84 @@ def _is_wanted(delivery: events.Delivery, payload: dict[str, Any]) -> bool:
     comments, those that mention somebody whom Feishu notifies."""
     if delivery.event_type == events.COMMENT_ADDED:
         return events.parse_envelope(payload).event.get("is_mentioned") is True
-    if delivery.event_type != reactions.REACTION_REMOVED:
+    if delivery.event_type != other_events.REACTION_REMOVED:
         return True
-    return reactions.parse_reaction(events.parse_envelope(payload)).helpful is not None
+    return other_events.parse_reaction(events.parse_envelope(payload)).helpful is not None
+
+
+class PressUnavailable(Exception):
+    """The memory did not answer in time; whether the button was pressed is not known."""
+
+
+class Presses:
+    """Buttons for threads that wait for an answer. `open_rpc` connects, with the first click."""
+
+    def __init__(self, open_rpc: Opener, *, limit_s: float = _LIMIT_S) -> None:
+        self._open_rpc = open_rpc
+        self._limit_s = limit_s
+        self._starting = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._rpc: asyncio.Task[Rpc] | None = None
+
+    def look(self, click: Click) -> PressResult:
+        """What `press` would give; changes nothing. Raises `PressUnavailable` after a second."""
+        return self._ask(self._with_buttons(ButtonStore.look, click))
+
+    def press(self, click: Click) -> PressResult:
+        """Presses the button. Raises `PressUnavailable` after a second."""
+        return self._ask(self._with_buttons(ButtonStore.press, click))
+
+    def touch(self, touch: HandleTouch) -> TouchResult:
+        """Keeps what was pressed below an answer, or says what `again` leads to. Raises
+        `PressUnavailable` after a second."""
+        return self._ask(self._touched(touch))
+
+    def close(self) -> None:
+        """Ends the connections and the thread."""
+        with self._starting:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop and thread:
+            asyncio.run_coroutine_threadsafe(self._end(), loop)
+            thread.join(_CLOSE_S)
+
+    async def _with_buttons(
+        self, step: Callable[[ButtonStore, Click], Awaitable[PressResult]], click: Click
+    ) -> PressResult:
+        return await step(ButtonStore(await self._connected()), click)
+
+    async def _touched(self, touch: HandleTouch) -> TouchResult:
+        return await HandleStore(await self._connected()).press(touch)
+
+    async def _connected(self) -> Rpc:
+        if self._rpc is None:
+            self._rpc = asyncio.ensure_future(self._open_rpc())
+        return await asyncio.shield(self._rpc)
+
+    def _ask(self, question: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(question, self._running_loop())
+        try:
+            return future.result(self._limit_s)
+        except (TimeoutError, StoreError) as exc:
+            future.cancel()
+            raise PressUnavailable(type(exc).__name__) from exc
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_run, args=(self._loop,), daemon=True)
+                self._thread.start()
+            return self._loop
+
+    async def _end(self) -> None:
+        if self._rpc is not None:
+            await (await self._rpc).close()
+        asyncio.get_running_loop().stop()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+    loop.close()

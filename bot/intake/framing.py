@@ -1,14 +1,19 @@
-"""How far a request has come: framing of HTTP/1.1 (RFC 9112, section 6) over the bytes so far.
+"""Decides when an HTTP request is complete, and counts refused requests.
 
 It decides only when a request is whole; what it says is read by the server's own parser, which is
-given these bytes and no others. So whatever the two might see differently, no thread waits.
-"""
+given these bytes and no others. So whatever the two might see differently, no thread waits."""
 
 from __future__ import annotations
 
 import re
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
+
+from bot.process import metrics
+from bot.process.lines import write_event
 
 MAX_HEAD_BYTES = 64 * 1024
 _LONGEST_CHUNK_LINE = 1024
@@ -23,6 +28,10 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 
 # `odd`: too large, or framed in a way that the server's parser refuses; nothing more is waited for.
 State = Literal["coming", "whole", "odd"]
+
+_EVERY_S = 60.0
+_MOST_REASONS = 50
+_OTHER = "other"
 
 
 @dataclass(slots=True)
@@ -170,3 +179,46 @@ def _fields(head: bytes) -> dict[bytes, list[bytes]]:
         if colon:
             values_by_name.setdefault(name.strip().lower(), []).append(value.strip(b" \t"))
     return values_by_name
+
+
+@dataclass
+class _Count:
+    said_at_s: float
+    requests: int = 0
+
+
+@dataclass
+class RefusalCounts:
+    """Counts from any thread. `clock` is monotonic seconds; `write` takes a line's fields."""
+
+    clock: Callable[[], float] = time.monotonic
+    write: Callable[..., None] = write_event
+    _counts: dict[tuple[str, str], _Count] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, event: str, reason: str) -> None:
+        """Counts one request. The first of a reason is logged at once."""
+        with self._lock:
+            if (event, reason) not in self._counts and len(self._counts) >= _MOST_REASONS:
+                reason = _OTHER
+            never = self.clock() - _EVERY_S
+            self._counts.setdefault((event, reason), _Count(never)).requests += 1
+        metrics.REFUSED.labels(reason=reason).inc()
+        self.report()
+
+    def report(self) -> None:
+        """Logs the counts that are not logged yet, each a minute after its last line."""
+        now = self.clock()
+        with self._lock:
+            due = [
+                (key, one.requests)
+                for key, one in self._counts.items()
+                if one.requests and now - one.said_at_s >= _EVERY_S
+            ]
+            for key, _ in due:
+                self._counts[key] = _Count(now)
+        for (event, reason), requests in due:
+            self.write(event, level="warning", reason=reason, requests=requests)
+
+
+REFUSALS = RefusalCounts()

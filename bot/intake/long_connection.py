@@ -20,11 +20,10 @@ from typing import Any
 import structlog
 
 from bot.feishu import events
-from bot.feishu.connection.long_connection import LongConnection
-from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack
+from bot.feishu.long_connection import PUSH_AGAIN_ACK, Ack, LongConnection
 from bot.feishu.transport import Transport
 from bot.intake.acceptance import Intake
-from bot.intake.refusals import REFUSALS
+from bot.intake.framing import REFUSALS
 from bot.process import metrics
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import Settings
@@ -58,7 +57,7 @@ def _taken(intake: Intake, message: bytes) -> tuple[Ack, str]:
         return Ack(), "refused"
     except QueueUnavailable as exc:
         log.error("webhook.queue_unavailable", error=str(exc))
-        return PUSH_AGAIN, "unavailable"
+        return PUSH_AGAIN_ACK, "unavailable"
     return Ack(answer=outcome.answer), outcome.outcome
 
 

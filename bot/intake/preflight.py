@@ -12,11 +12,11 @@ import sys
 from dataclasses import asdict
 
 from bot.operations.startup_checks import (
+    exit_with_sentence,
     look_at_database,
     look_at_embeddings,
     look_at_names,
     look_at_proxies,
-    one_sentence,
     require_files,
     require_port,
     runs_local_embeddings,
@@ -48,7 +48,7 @@ def main() -> int:
     """Status 2 and one sentence on stderr when something is wrong."""
     os.umask(0o077)
     remarks = [*look_at_names(), *look_at_proxies()]
-    with one_sentence():
+    with exit_with_sentence():
         settings = load()
         if settings.runs_worker:
             require_files(settings)

@@ -35,12 +35,11 @@ from gunicorn.http.errors import (
 )
 from gunicorn.workers.gthread import ThreadWorker
 
-from bot.intake.framing import Arrival, plain_parts
-from bot.intake.refusals import REFUSALS
-from bot.process.board import Board
-from bot.process.lines import say
-from bot.process.loop_watch import LoopWatch
-from bot.queue.waiting_since import came_at
+from bot.intake.framing import REFUSALS, Arrival, plain_parts
+from bot.process.lines import write_event
+from bot.process.metrics import LoopWatch
+from bot.process.plan import RunDirectory
+from bot.queue.group_commit import set_waiting_since
 
 if TYPE_CHECKING:  # the driver of the database, which the master does not need
     from bot.intake.messages_in_loop import LoopIntake
@@ -130,7 +129,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         """Ends gunicorn with one sentence, without a stack, if the bot cannot run as it is set."""
         from gunicorn.arbiter import Arbiter
 
-        from bot.process.settings_rules import SettingsError  # the master does not load settings
+        from bot.process.settings_values import SettingsError  # the master does not load settings
 
         try:
             super().load_wsgi()
@@ -143,7 +142,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         queue = self.method_queue
         checks = getattr(self.wsgi, "extensions", {}).get("health")
         if checks:
-            self._watch = LoopWatch(Board(checks.settings.data_dir).folder)
+            self._watch = LoopWatch(RunDirectory(checks.settings.data_dir).folder)
         self._watch.begin()
         self._messages = getattr(self.wsgi, "extensions", {}).get("messages")
         self.poller.register(queue.fileno(), EVENT_READ, queue.run_callbacks)
@@ -183,7 +182,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
     def handle(self, sender: Sender) -> bool:
         """In a thread, with a whole request: answers it; whether the connection stays open."""
         request = None
-        came_at(sender.whole_at)
+        set_waiting_since(sender.whole_at)
         try:
             sender.sock.settimeout(SEND_S)
             request = next(sender.parser)
@@ -388,6 +387,6 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         """One line for many: a stranger must not fill the log."""
         REFUSALS.report()
         if any(self._dropped.values()) and now - self._reported >= _REPORT_S:
-            say("web.senders_dropped", level="warning", open=self.nr_conns, **self._dropped)
+            write_event("web.senders_dropped", level="warning", open=self.nr_conns, **self._dropped)
             self._reported = now
             self._dropped = dict.fromkeys(self._dropped, 0)

@@ -1,7 +1,10 @@
-"""The rules that a chat gives the bot: the table of all rules, and what holds in a chat. Pure.
+"""Defines the rules that a chat gives the bot, and the budget for answering other bots. Pure.
 
 A new rule is a line of `RULES` and its words in the catalogues of `bot.features.chat_settings`.
-"""
+
+Only a person's message to a bot renews the budget; people's other talk does not. With the numbers
+below, this bot and another one that answers everything send at most six messages together for one
+message of a person to either."""
 
 from __future__ import annotations
 
@@ -10,14 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from bot.text.languages import Language
-from memory.foreign_text import quoted
-from memory.text import has_han
+from memory.text import has_han, quoted_text
 
 Mode = Literal["mention", "threads", "follow", "all"]
 RuleLanguage = Literal["zh", "en", "auto"]
-
 MAX_INSTRUCTIONS = 500
 _NO_OWN = frozenset("default none off clear reset 默认 无 清空 清除 取消 恢复默认".split())
+_OF_THE_CHAT = "The managers of this chat ask you, as far as nothing above says otherwise:"
+
+PER_REQUEST = 2
+PER_SHARED_REQUEST = 1  # the person asked several bots, which all answer anyway
+PER_PAIR_AND_HOUR = 12
+HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +177,13 @@ def rules_of(row: Mapping[str, Any] | None, settings: object) -> ChatRules:
     return ChatRules(choices, usual, row.get("told_since_ms") or 0)
 
 
-def told_by_owner(owner: str, rules: ChatRules) -> str:
+def owner_instructions(owner: str, rules: ChatRules) -> str:
     """The owner's instructions with those of the chat, whose managers wrote them, below them."""
     parts = [owner.strip()]
     parts += [rule.prompts.get(rules.choice(name), "") for name, rule in RULES.items()]
     if instructions := rules.choice("instructions"):
-        parts.append(f"{_OF_THE_CHAT}\n{quoted(instructions)}")
+        parts.append(f"{_OF_THE_CHAT}\n{quoted_text(instructions)}")
     return "\n\n".join(part for part in parts if part)
-
-
-_OF_THE_CHAT = "The managers of this chat ask you, as far as nothing above says otherwise:"
 
 
 def languages_of(rule: RuleLanguage, chat_name: str, *, lark: bool) -> tuple[Language, ...]:
@@ -190,3 +194,37 @@ def languages_of(rule: RuleLanguage, chat_name: str, *, lark: bool) -> tuple[Lan
     if has_han(chat_name):
         return ("zh",)
     return ("en",) if lark else ("zh", "en")
+
+
+@dataclass(frozen=True)
+class BotBudget:
+    """What the budget is counted from. Times are ms since the epoch.
+
+    `answers` are (open_id of the other bot, time of its message) for each message of a bot that got
+    an answer here or is about to. `request_ms` is when a person last wrote to this bot or
+    another, `shared` whether to both at once, and `unasked` how many messages to nobody this bot
+    has answered since, a moment ago.
+    """
+
+    answers: tuple[tuple[str, int], ...] = ()
+    request_ms: int | None = None
+    shared: bool = False
+    unasked: int = 0
+
+    def left(self, bot_id: str, at: int, *, is_reply: bool) -> int:
+        """How many more answers that bot gets, this one included, for its message at `at`.
+
+        Without a request a bot gets answers every hour, since an alert may ask as well. A reply
+        belongs to an exchange that is under way, however slow, and gets no new ones by waiting.
+        """
+        request_ms = self.request_ms or 0
+        since = request_ms if is_reply else max(request_ms, at - HOUR_MS + 1)
+        spent_answers = sum(time >= since for _, time in self.answers)
+        limit = PER_SHARED_REQUEST if self.shared and since == request_ms else PER_REQUEST
+        lately = sum(bot == bot_id and time > at - HOUR_MS for bot, time in self.answers)
+        # Bots that talk to each other do not use up the answer to a third one.
+        first = 1 if not lately and not is_reply else 0
+        return min(max(limit - spent_answers, first) - self.unasked, PER_PAIR_AND_HOUR - lately)
+
+
+NOTHING_SPENT = BotBudget()

@@ -7,17 +7,17 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from bot.listening.bot_budget import BotBudget
-from bot.listening.chat_rules import ChatRules, rules_of
+from bot.listening.chat_rules import BotBudget, ChatRules, rules_of
 from bot.listening.decisions import Decision, IncomingMessage, Reason
-from bot.listening.held_transcripts import HeldTranscript, HeldTranscripts
 from bot.listening.transcript import (
     KEPT_CHARACTERS,
     MAX_MESSAGES,
     ChannelConversation,
+    HeldTranscript,
+    HeldTranscripts,
     MessageRecord,
 )
-from memory.rpc import Rpc, Statement, joins
+from memory.rpc import Rpc, Statement, can_join
 from memory.scope import AgentMemoryContext
 from memory.text import as_json
 
@@ -258,7 +258,7 @@ class ChatConversations:
         """The results of a function of this chat and of `then`, None if that was not run."""
         context = self._context
         args = {"p_chat_id": context.chat_id, "p_tenant_key": context.tenant_key, **params}
-        if then and joins(self._rpc):
+        if then and can_join(self._rpc):
             return await self._rpc.call_and(function, args, context, then)
         return await self._rpc.call(function, args, context), None
 
@@ -309,7 +309,7 @@ def heard_args(
     }
 
 
-def told_args(
+def tell_conversation_args(
     records: Sequence[MessageRecord],
     now: int,
     timeout_ms: int,

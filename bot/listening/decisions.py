@@ -1,4 +1,5 @@
-"""Whether the rules let the bot answer a message, and why. Pure.
+"""Decides by rules whether the bot answers a message, and whether it may answer an open question.
+Pure.
 
 The rules apply in this order:
 
@@ -10,23 +11,38 @@ The rules apply in this order:
 5. In a quiet chat it answers nothing more.
 6. The chat's mode may decide about a message that addresses nobody.
 7. It answers people who go on with an exchange that it answered lately (`bot.listening.cues`).
-"""
+
+The bot prefers silence: whatever may be an answer to the question counts as one."""
+
+from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 
-from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
-from bot.listening.chat_rules import Mode
-from bot.listening.cues import Cue, cue_of
-from bot.listening.exchange import LastExchange
-from bot.listening.topics import tell_apart
-from bot.listening.transcript import ChannelConversation, MessageRecord
+from bot.listening.chat_rules import NOTHING_SPENT, BotBudget, Mode
+from bot.listening.cues import Cue, cue_of, is_closing, is_side_talk
+from bot.listening.requests import is_question
+from bot.listening.topics import answer_links, split_by_topic
+from bot.listening.transcript import ChannelConversation, LastExchange, MessageRecord
+from bot.text.slash_commands import parse_command
 
 _LATELY = 30  # messages
 _CROWD = 6  # recent speakers; with more, any two messages seldom belong together
 _LIKELY = 0.3
+
+_EVERYBODY = re.compile(
+    r"^\W*(?:(?:hi|hey|hello|guys|folks|all|everyone|everybody|team|please)\b[\s,]*)*"
+    r"(?:(?:do|does|did|can|could|would)\s+)?(?:anyone|anybody|someone|somebody|who)"
+    r"(?: here| else)?\s+(?:happens? to )?(?:knows?|remembers?|recalls?|tell (?:me|us)|say)\s+"
+    r"(?=(?:when|what|where|who|whose|which|why|how|if|whether)\b)"
+    r"|^\W*(?:(?:请问|问一下|想问下?|求助)[\s,，]*)?(?:(?:有没有|有)[人谁]|谁|大家|各位|你们)(?:还|都)?"
+    r"(?:知道|记得|清楚|了解|晓得)",
+    re.IGNORECASE,
+)
 
 
 class AddressedBy(StrEnum):
@@ -180,7 +196,7 @@ def decide(
     A follow-up is answered for `window_ms` after the bot's last words. The window never closes in a
     thread where the bot has spoken. In the main chat it also closes for a message on another topic.
     """
-    earlier = before(message, conversation.messages)
+    earlier = records_before(message, conversation.messages)
     exchange, spoken_at = exchange_at(message, earlier, bot_open_id)
     since = None if spoken_at is None else message.timestamp - spoken_at
     plain = _plain_decision(message, bot_open_id, budget)
@@ -248,7 +264,9 @@ def _decision_of_mode(mode: Mode, message: IncomingMessage) -> Decision | None:
     return None
 
 
-def before(message: IncomingMessage, records: Sequence[MessageRecord]) -> tuple[MessageRecord, ...]:
+def records_before(
+    message: IncomingMessage, records: Sequence[MessageRecord]
+) -> tuple[MessageRecord, ...]:
     """The records from before the message, which may itself be among them."""
     return tuple(
         record
@@ -299,8 +317,8 @@ def _is_elsewhere(
     """
     if message.root_id is not None:
         return False
-    earlier = before(message, conversation.messages)
-    talk = tell_apart(earlier, message.record())
+    earlier = records_before(message, conversation.messages)
+    talk = split_by_topic(earlier, message.record())
     ours = [record for record in talk.messages if _is_ours(record, bot_open_id)]
     our_topic = talk.topic_of(ours[-1]) if ours else None
     if our_topic is None:
@@ -328,3 +346,74 @@ def _asked(answer: MessageRecord, earlier: Sequence[MessageRecord]) -> MessageRe
         r for r in people if r.author and answer.content.startswith(f"@{r.author}")
     )
     return next(addressed_records, people[0] if people else None)
+
+
+_SILENT = frozenset(
+    {Reason.NO_TRIGGER, Reason.OTHER_TOPIC, Reason.MODE_MENTION, Reason.MODE_THREADS}
+)
+
+
+def may_wait(message: IncomingMessage, decision: Decision) -> bool:
+    """Whether an unanswered message is a question to everybody, in the main chat or a thread."""
+    silent = not decision.respond and decision.reason in _SILENT
+    aside = decision.cue in (Cue.SIDE_TALK, Cue.CLOSING) and not _EVERYBODY.match(message.text)
+    is_addressed = message.mentions_others or message.quotes
+    if not silent or aside or is_addressed or message.is_bot:
+        return False
+    return is_open_question(message.text, ())
+
+
+def is_open_question(text: str, names: Iterable[str]) -> bool:
+    """A question to nobody of those `names`, and neither side talk nor a command."""
+    words = bare_question(text)
+    if words[:1] in ("/", "／") or "@" in words or parse_command(words) or not is_question(words):
+        return False
+    around = LastExchange(names=tuple(sorted(name for name in names if name)))
+    return not is_side_talk(words, around) and not is_closing(words)
+
+
+def bare_question(text: str) -> str:
+    """The question without asking whether anybody knows: “does anybody know when …?”"""
+    return _EVERYBODY.sub("", text.strip())
+
+
+def is_question_taken_up(messages: Sequence[MessageRecord], message_id: str) -> bool:
+    """Whether somebody took the question up in the chat's messages, oldest first; also where it is
+    not among them. Its own author may ask once more."""
+    at = next((i for i, one in enumerate(messages) if one.message_id == message_id), None)
+    if at is None:
+        return True
+    answers = answer_links(messages)
+    topics: list[int] = []
+    for index, answer in enumerate(answers):
+        topics.append(topics[answer] if answer < index else index)
+    question = messages[at]
+    return any(
+        (topics[index] == topics[at] or one.root_id == message_id or one.quotes == message_id)
+        and (one.author_id != question.author_id or not is_question(one.content))
+        for index, one in enumerate(messages)
+        if index > at
+    )
+
+
+def is_thread_continued(thread: Sequence[MessageRecord], message_id: str) -> bool:
+    """Whether anything was said in a thread after the question but the question again; also where
+    it is not in the thread's messages, oldest first."""
+    at = next((i for i, one in enumerate(thread) if one.message_id == message_id), None)
+    if at is None:
+        return True
+    asker = thread[at].author_id
+    return any(one.author_id != asker or not is_question(one.content) for one in thread[at + 1 :])
+
+
+def is_any_stated(lines: Iterable[str]) -> bool:
+    """Whether one of these was stated, not merely asked or commanded."""
+    return any(not parse_command(one) and not is_question(one.strip()) for one in lines)
+
+
+def speaks_at(moment: datetime, hours: tuple[int, int]) -> bool:
+    """Whether a local time lies in these hours, which may go over midnight."""
+    begin, end = hours
+    if begin <= end:
+        return begin <= moment.hour < end
+    return moment.hour >= begin or moment.hour < end

@@ -1,9 +1,12 @@
-"""How likely a message answers an earlier one: what is looked at, and how it is weighed. Pure.
+"""Weighs how likely a message answers an earlier one, with learned weights. Pure.
+
+They are read at import, as code is: processes that are forked later share them.
 
 A log-linear model: each view of a pair of messages has a table of weights in
 `link_weights.json`, and a pair's score is the sum of one weight from each. For English and
-Chinese.
-"""
+Chinese."""
+
+from __future__ import annotations
 
 import math
 import re
@@ -13,16 +16,125 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import getitem
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from bot.listening.patterns import has_han, pattern, topics
+import msgspec
+
+from bot.listening.requests import has_han, pattern, topics
 from bot.listening.transcript import MessageRecord
-from bot.listening.weights import LINKS
+
+Kind = TypeVar("Kind")
 
 WINDOW = 50  # earlier messages that a message may answer
 _READ_CHARACTERS = 500
-
 Bins = tuple[int, ...]
+Named = tuple[tuple[str, str], ...]
+_DISTANCES = (2, 3, 4, 5, 6, 8, 11, 16, 26)
+_LONG_MS = 24 * 3600 * 1000
+_PAUSES_MS = tuple(minutes * 60_000 for minutes in (1, 2, 3, 5, 10, 20, 60))
+_WEIGHTS = (0.3, 0.6, 1.2)
+_HEAVY = 0.6
+
+# What the corpus, which is English, cannot teach. A word that was said on one topic alone makes
+# that one so many times likelier (a power of e): in Chinese, whose pairs of characters seldom
+# coincide, and in questions to the bot. In English talk words tell less, as the tables have it.
+# A Chinese question of new words alone begins a topic.
+_WORD = 2.0
+_NEW = 2.0
+_BETWEEN_WORDS = re.compile(r"[^\w]+")
+_MARKS = "'\"`,.:;!?()[]{}<>|~*-_^\\/+=@&%$#，。：；！？（）、…"
+
+# “@Mei …”, “mei: …” and “mei, …”; in Chinese only with the sign.
+_CALL = re.compile(r"@\S+\s*|[!-~]+\s?[,:](?!\S)\s*")
+_ASKS = pattern(
+    r"[?？]|[吗呢么][\s。.!！~～…]*$",
+    r"^(?:how|what|why|where|when|who|which|is there|anyone)\b|^(?:can|does|do) ",
+    "怎么|什么|谁|哪|多少|几[个点天号]|有没有|是不是|能不能",
+)
+_FORMS = (
+    # A greeting
+    pattern(
+        r"^\W*(?:hi|hey|hello|yo|good (?:morning|evening|afternoon))\b",
+        r"^\W*(?:大家好|你好|各位|请问)",
+    ),
+    # Thanks
+    pattern(r"\b(?:thanks?|thank you|thx|ty|cheers)\b|谢谢|多谢|感谢"),
+    # An answer in a word
+    pattern(
+        r"^(?:ok(?:ay)?|yes|yeah|yep|yup|no|nope|nah|ah+|oh+|right|sure|cool|true|great|nice|got it"
+        r"|i see|hm+|lol|haha|:\)|收到|明白)(?!\w)",
+        r"^(?:好的?|嗯|对|是的|不是|行|可以|没有|不行|哈)(?=\W|$)",
+    ),
+    # What goes on with something
+    pattern(
+        r"^(?:and|but|so|or|also|then|because|well|it|that|this|they|he|she|those|except|however)\b"
+        "|^(?:还有|另外|那|但|不过|所以|而且|这|它|因为|然后)"
+    ),
+    # A command to a bot
+    pattern(r"^[!/]\w"),
+    # About oneself
+    pattern(r"^(?:i|i'm|i've|my)\b|^(?:我|咱)"),
+    # To everybody
+    pattern(r"\b(?:anyone|anybody|someone|somebody|guys|all)\b|有人|大家|谁"),
+    # To one
+    pattern(r"^(?:you|try|use|did|have|do|are|what|why|which|is|does|run|type|check|sudo|/)\b|^[你您试]"),
+)  # fmt: skip
+_OPENINGS = len(_FORMS) + 1
+
+# Pairs of characters that tell nothing of what is spoken about.
+_COMMON = frozenset(
+    "一下 一个 一些 一共 时候 现在 今天 明天 昨天 刚才 刚刚 上午 下午 晚上 知道 问题"
+    " 大家 多少 已经 应该 需要 没有 因为 所以 但是 如果 然后 这个 那个 帮忙 总结 整理"
+    " 告诉 看看 看下 进展 情况 怎样 结果 同学 时间 最后 最近 之前 以后".split()
+)
+
+# The views of a message and of a pair, and how many weights each has.
+FIRST_VIEWS = {
+    "when the author spoke last, whom it names": 18,
+    "whether it asks, how it opens, whom it names": 54,
+    "the pause before it, whom it names": 24,
+    "its length, whether it asks": 10,
+    "the weight of its words that were said before, whether the author spoke": 8,
+}
+PAIR_VIEWS = {
+    "who names whom, who has spoken since": 72,
+    "messages between, who names whom": 60,
+    "time between, who names whom": 48,
+    "words in common, who names whom": 30,
+    "the topic where the author spoke or was named last, who names whom": 54,
+    "what its words say of the topic, the same author": 18,
+    "how it opens, the same author, whether the other asks": 36,
+    "bots, next to each other, a command": 16,
+    "the newest of its topic and author, who names whom": 24,
+    "lengths of both, the same author": 18,
+}
+
+
+@dataclass(frozen=True)
+class AddresseeWeights:
+    """Of each trait in each situation, and of some words in all of them: the greater, the likelier
+    the message is for the bot."""
+
+    traits: dict[str, tuple[float, ...]]
+    words: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LinkWeights:
+    """A table for each view of a message that begins a topic, and of a pair of messages: the
+    greater, the likelier."""
+
+    first: dict[str, tuple[float, ...]]
+    pair: dict[str, tuple[float, ...]]
+
+
+def _read_weights(name: str, kind: type[Kind]) -> Kind:
+    return msgspec.json.decode(Path(__file__).with_name(name).read_bytes(), type=kind)
+
+
+ADDRESSEE = _read_weights("addressee_weights.json", AddresseeWeights)
+LINKS = _read_weights("link_weights.json", LinkWeights)
 
 
 @dataclass(slots=True)
@@ -61,7 +173,7 @@ class Speakers:
         self._names: _Names | None = None  # as they are now
 
     @classmethod
-    def of(cls, records: Sequence[MessageRecord]) -> "Speakers":
+    def of(cls, records: Sequence[MessageRecord]) -> Speakers:
         """Those who wrote these messages; of two with one name, who wrote last."""
         people = cls()
         last = {(one.author, one.author_id, one.ours): one for one in reversed(records)}
@@ -111,9 +223,6 @@ class _Names:
     ours: tuple[str, ...]
 
 
-Named = tuple[tuple[str, str], ...]
-
-
 @lru_cache(maxsize=256)
 def _names(by_token: Named, within: Named, ours: tuple[str, ...]) -> _Names:
     return _Names(dict(by_token), dict(within), ours)
@@ -161,7 +270,7 @@ def _form(text: str) -> _Form:
 def likelihoods(
     message: WeighedMessage,
     earlier: Sequence[WeighedMessage],
-    words: "Words",
+    words: Words,
     *,
     asks_bot: bool = False,
 ) -> list[float]:
@@ -184,7 +293,7 @@ def likelihoods(
 
 
 def bins(
-    message: WeighedMessage, earlier: Sequence[WeighedMessage], words: "Words"
+    message: WeighedMessage, earlier: Sequence[WeighedMessage], words: Words
 ) -> tuple[Bins, list[Bins]]:
     """Where to look in the table of each of `FIRST_VIEWS`, and for each of `earlier` in the table
     of each of `PAIR_VIEWS`."""
@@ -301,82 +410,5 @@ def _opening(text: str) -> int:
     return next((kind for kind, form in enumerate(_FORMS, 1) if form.search(text)), 0)
 
 
-_DISTANCES = (2, 3, 4, 5, 6, 8, 11, 16, 26)
-_LONG_MS = 24 * 3600 * 1000
-_PAUSES_MS = tuple(minutes * 60_000 for minutes in (1, 2, 3, 5, 10, 20, 60))
-_WEIGHTS = (0.3, 0.6, 1.2)
-_HEAVY = 0.6
-# What the corpus, which is English, cannot teach. A word that was said on one topic alone makes
-# that one so many times likelier (a power of e): in Chinese, whose pairs of characters seldom
-# coincide, and in questions to the bot. In English talk words tell less, as the tables have it.
-# A Chinese question of new words alone begins a topic.
-_WORD = 2.0
-_NEW = 2.0
-_BETWEEN_WORDS = re.compile(r"[^\w]+")
-_MARKS = "'\"`,.:;!?()[]{}<>|~*-_^\\/+=@&%$#，。：；！？（）、…"
-# “@Mei …”, “mei: …” and “mei, …”; in Chinese only with the sign.
-_CALL = re.compile(r"@\S+\s*|[!-~]+\s?[,:](?!\S)\s*")
-_ASKS = pattern(
-    r"[?？]|[吗呢么][\s。.!！~～…]*$",
-    r"^(?:how|what|why|where|when|who|which|is there|anyone)\b|^(?:can|does|do) ",
-    "怎么|什么|谁|哪|多少|几[个点天号]|有没有|是不是|能不能",
-)
-_FORMS = (
-    # A greeting
-    pattern(
-        r"^\W*(?:hi|hey|hello|yo|good (?:morning|evening|afternoon))\b",
-        r"^\W*(?:大家好|你好|各位|请问)",
-    ),
-    # Thanks
-    pattern(r"\b(?:thanks?|thank you|thx|ty|cheers)\b|谢谢|多谢|感谢"),
-    # An answer in a word
-    pattern(
-        r"^(?:ok(?:ay)?|yes|yeah|yep|yup|no|nope|nah|ah+|oh+|right|sure|cool|true|great|nice|got it"
-        r"|i see|hm+|lol|haha|:\)|收到|明白)(?!\w)",
-        r"^(?:好的?|嗯|对|是的|不是|行|可以|没有|不行|哈)(?=\W|$)",
-    ),
-    # What goes on with something
-    pattern(
-        r"^(?:and|but|so|or|also|then|because|well|it|that|this|they|he|she|those|except|however)\b"
-        "|^(?:还有|另外|那|但|不过|所以|而且|这|它|因为|然后)"
-    ),
-    # A command to a bot
-    pattern(r"^[!/]\w"),
-    # About oneself
-    pattern(r"^(?:i|i'm|i've|my)\b|^(?:我|咱)"),
-    # To everybody
-    pattern(r"\b(?:anyone|anybody|someone|somebody|guys|all)\b|有人|大家|谁"),
-    # To one
-    pattern(r"^(?:you|try|use|did|have|do|are|what|why|which|is|does|run|type|check|sudo|/)\b|^[你您试]"),
-)  # fmt: skip
-_OPENINGS = len(_FORMS) + 1
-
-# Pairs of characters that tell nothing of what is spoken about.
-_COMMON = frozenset(
-    "一下 一个 一些 一共 时候 现在 今天 明天 昨天 刚才 刚刚 上午 下午 晚上 知道 问题"
-    " 大家 多少 已经 应该 需要 没有 因为 所以 但是 如果 然后 这个 那个 帮忙 总结 整理"
-    " 告诉 看看 看下 进展 情况 怎样 结果 同学 时间 最后 最近 之前 以后".split()
-)
-
-# The views of a message and of a pair, and how many weights each has.
-FIRST_VIEWS = {
-    "when the author spoke last, whom it names": 18,
-    "whether it asks, how it opens, whom it names": 54,
-    "the pause before it, whom it names": 24,
-    "its length, whether it asks": 10,
-    "the weight of its words that were said before, whether the author spoke": 8,
-}
-PAIR_VIEWS = {
-    "who names whom, who has spoken since": 72,
-    "messages between, who names whom": 60,
-    "time between, who names whom": 48,
-    "words in common, who names whom": 30,
-    "the topic where the author spoke or was named last, who names whom": 54,
-    "what its words say of the topic, the same author": 18,
-    "how it opens, the same author, whether the other asks": 36,
-    "bots, next to each other, a command": 16,
-    "the newest of its topic and author, who names whom": 24,
-    "lengths of both, the same author": 18,
-}
 _FIRST = tuple(LINKS.first[view] for view in FIRST_VIEWS)
 _PAIR = tuple(LINKS.pair[view] for view in PAIR_VIEWS)

@@ -1,18 +1,150 @@
-"""What a message wants done with the words before it: rework, one more thing, another form. Pure.
+"""Recognises questions and requests in a message that addresses nobody. Pure, English and Chinese.
 
 The wording of a message that addresses nobody, English and Chinese, read by its form: a verb in
 the imperative, a comparative, a fragment. Whom it is for is weighed in
-`bot.listening.addressee_classifier`.
-"""
+`bot.listening.addressee_classifier`."""
+
+from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-from bot.listening.patterns import KEPT, ONESELF, any_of, ends_of, has_han, pattern
-from bot.listening.questions import is_question
+# Texts of which it is kept what was found: a line is read with those before it, whose readings are
+# the same, and several questions about it need the same answer.
+KEPT = 256
+_END = 1000  # characters
+_NUMBER = re.compile(r"\d{2,}")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_SPACE_IN_HAN = re.compile(
+    r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff\d])|(?<=\d) +(?=[\u4e00-\u9fff]{2})"
+)
+_LATIN_WORD = re.compile(r"[a-z][a-z0-9_]{2,}|(?<!\d)\d+(?:\.\d+)+")
+
+# Characters of grammar end a run, so that bigrams are made of words of weight.
+_GRAMMAR = "的了吗呢么是我你他她它们在有也都还就不这那哪什怎为谁几很再和与或要会能可以"
+_HAN_RUN = re.compile(rf"[^\W0-9a-z_{_GRAMMAR}]+")
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "the and for are but not you your our with that this have has had was were will would can "
+        "could should does did from they them what when where which who whom why how about into "
+        "any all some there here then than its get got let use just now out one two too also very "
+        "say said going want need make please still",
+    )
+)
 
 MAX_FRAGMENT_WORDS = 5
 MAX_FRAGMENT_CHARACTERS = 12
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；，,])|\n+")
+_CLAUSE_END = re.compile(r"[,，;；。!！?？、\n]+|\.\s+|(?<![^\S\n])[^\S\n]+(?:and|but|then)\s+")
+_LEAD = re.compile(
+    r"^(?:(?:please|pls|just|then|now|ok(?:ay)?|also|and|but|so|maybe|instead|yes|yep|no|rather"
+    r"|actually|sorry|wait|well|hm+|let['’]?s)\b[\s,]*)+"
+    "|^(?:请|麻烦|帮忙|帮我|现在|顺便|直接|那就|那么|那|就|先|还是|都|也|再|嗯|好)+(?=.{2})",
+    re.IGNORECASE,
+)
+_OF_A_KIND = re.compile(
+    "[^好是真对行会有没挺蛮还可够我你您他她吗谁]{2,10}的(?:那[个种份些])?[。.]?"
+)
+_FRAGMENT = re.compile(
+    r"(?:compared (?:to|with)|instead of|except|without|for|per|by|since|from|only|in|vs|versus"
+    r"|above|below|between|among|within|excluding|including|besides"
+    r"|(?:the )?same(?: \w+)? (?:for|with|in|of|but))\b"
+    r"(?! (?:a |an |\w+ )?(?:min(?:ute)?s?|sec(?:ond)?s?|moment|bit|meeting|call|hour|while|sure"
+    r"|real|now|me|my|what|fun|lunch|case|fact|that case|theory|line|traffic)\b)"
+    r"(?!.*\b(?:i|i['’]m|my|we|our|you|your|me|us)\b) \S.*$",
+    re.IGNORECASE,
+)
+_VERB_IT = re.compile(
+    r"(?!(?:love|like|hate|got|did|saw|knew|sent|made|found|had|is|was|are|were|be|do|does|not|about|for"
+    r"|with|of|on|at|to|from|than|as|if|that|this|get|see|hear|know|think|believe|doubt|guess|hope"
+    r"|mean|need|want|good|nice|bad|will|would|can|could|should|might|may|must|said|told|took|gave"
+    r"|left|lost|forgot|bought|wrote|read|heard|thought|met|it|you|they|we|by|in|over|all|just)\b)"
+    r"[a-z]{2,}(?<!ed)(?<!ing)(?<!s) (?:it|them|this|that)(?! (?:is|was)\b)(?: \w+){0,2}[.!]?$",
+    re.IGNORECASE,
+)
+_MAKE_ZH = (
+    "[^有是就这那几多整哪每各某买吃喝开打睡洗见请还来一两三我你他]一?[个张份条段篇](?![人会])"
+)
+
+# A character, or a Latin word, never parts of one: of a long word there are millions of divisions.
+_ANY = r"(?>[a-z0-9_.-]+\s*|\S\s*)"
+
+# What comes first is about what, or when: 仓库的也帮我查查, 周五提醒我
+_FOR_ME_ZH = re.compile(
+    f"{_ANY}{{0,10}}(?:也|再|都|先|请|麻烦)?(?:帮|替)我\\S|"
+    "[\\d今明后大周星期上中下早晚点半号日月天一二三四五六七八九十前时分钟小]*(?:提醒|告诉|通知)我",
+    re.IGNORECASE,
+)
+_NO_IMPERATIVE_ZH = re.compile(
+    "(?<![给帮发醒诉知让到把成为由归])我(?!要的|的)|[你您他她咱谁]|[过完好啦][。!！~～]*$"
+    "|(?<!掉)(?<!不要)了[。!！~～]*$|怎么|真|又|肯定|已经|正在|还没|差不多|不错|怪|[去来]了"
+    "|^(?:就)?[用按照]?[这那][个样](?:来|办|吧|了)?[。!！~～]*$"
+)
+
+MAX_QUESTION_WORDS = 30
+MAX_QUESTION_CHARACTERS = 200
+_QUESTION_END = re.compile(r"(?:[?？][\s!！~～)）]*|[吗呢么][\s。.!！~～…]*)$")
+
+# A question, and then what makes one ask: are you sure? last year …
+_QUESTION_THEN_WHY = re.compile(r"[^.。!！?？\n]{2,}[?？]\s*[^\s?？].*[^?？]$")
+_QUESTION_START = re.compile(
+    r"^(?:what|how|why|when|where|which|who|do|does|is|are|can|could|should|would|will"
+    r"|since (?:when|which|what))\b",
+    re.IGNORECASE,
+)
+_ASKS_FIRST = re.compile("(?:哪[些个里儿]|为什么|为何|什么时候|多少|几[个天点号])[^!！…]*了$")
+_STATEMENT_END = re.compile(r"(?:[了啦吧哈呀啊]|[还正]\S{0,12}呢)[\s。.!！~～…]*$|[…!！]$|\.\.\.$")
+_ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
+_SENTENCE = re.compile(r"(?:[^.。!！?？\n]|\.(?=\S))+[.。!！?？]*[\s)）”\"]*")
+_ASIDE = re.compile(r"[(（][^()（）]{1,60}[)）]\s*$")
+_IS_THAT_WHAT = re.compile(
+    r"\b(?:is|was|are|were) (?:that|this|it|these|those) (?:what|how|where|when|who|why|which)\b",
+    re.IGNORECASE,
+)
+
+
+def any_of(*alternatives: str) -> str:
+    """One of these patterns."""
+    return f"(?:{'|'.join(alternatives)})"
+
+
+def pattern(*alternatives: str) -> re.Pattern[str]:
+    """One of these patterns, in any case."""
+    return re.compile(any_of(*alternatives), re.IGNORECASE)
+
+
+def ends_of(text: str) -> str:
+    """A long text's beginning and end: there stands what somebody wants. Reading all of it would
+    keep everybody waiting."""
+    return text if len(text) <= 2 * _END else f"{text[:_END]}\n{text[-_END:]}"
+
+
+def has_han(text: str) -> bool:
+    """Whether there is a Chinese character in it."""
+    return bool(_HAN.search(text))
+
+
+def with_commas(text: str) -> str:
+    """Commas where people leave a space between Chinese words: 把我去掉吧 我妈明天来."""
+    return _SPACE_IN_HAN.sub("，", text)
+
+
+@lru_cache(maxsize=KEPT)
+def topics(text: str) -> frozenset[str]:
+    """The words of weight: beginnings of Latin words, pairs of Chinese characters."""
+    folded_text = text.casefold()
+    latin = (word for word in _LATIN_WORD.findall(folded_text) if word not in _STOP_WORDS)
+    han = (run[i : i + 2] for run in _HAN_RUN.findall(folded_text) for i in range(len(run) - 1))
+    return frozenset((*(word[:6].rstrip("s") for word in latin), *han))
+
+
+def numbers(text: str) -> frozenset[str]:
+    """The numbers in digits, but for those of one digit, which stand in any list."""
+    return frozenset(_NUMBER.findall(text))
+
+
+ONESELF = pattern(r"\b(?:i|me|my|we|our|us|i['’]\w+|we['’]\w+)\b", "[我咱]")
 
 
 def is_ellipsis(text: str) -> bool:
@@ -92,15 +224,6 @@ def _is_request(clause: str) -> bool:
     return any(form.match(clause) for form in (_REQUEST, _IMPERATIVE, _VERB_IT))
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；，,])|\n+")
-_CLAUSE_END = re.compile(r"[,，;；。!！?？、\n]+|\.\s+|(?<![^\S\n])[^\S\n]+(?:and|but|then)\s+")
-_LEAD = re.compile(
-    r"^(?:(?:please|pls|just|then|now|ok(?:ay)?|also|and|but|so|maybe|instead|yes|yep|no|rather"
-    r"|actually|sorry|wait|well|hm+|let['’]?s)\b[\s,]*)+"
-    "|^(?:请|麻烦|帮忙|帮我|现在|顺便|直接|那就|那么|那|就|先|还是|都|也|再|嗯|好)+(?=.{2})",
-    re.IGNORECASE,
-)
-
 # One more thing
 _CONTINUATION = pattern(
     r"(?:and|also|what about|how about|what if|why|but|so|then|or)\b",
@@ -108,9 +231,6 @@ _CONTINUATION = pattern(
 )
 _ONE_MORE = pattern(r"(?:and|also|what about|how about|or)\b[\s,]*|那么?|还有|另外|以及")
 _ONE_MORE_END = pattern(r"\b(?:too|as well)[\s.!?？]*$|(?:的也要?|也要|也一样|呢)[\s?？。]*$")
-_OF_A_KIND = re.compile(
-    "[^好是真对行会有没挺蛮还可够我你您他她吗谁]{2,10}的(?:那[个种份些])?[。.]?"
-)
 _ABSENT = pattern("人呢|[他她你您]|[还正又怎]")
 _STATEMENT = pattern(
     r"\b(?:i|we|he|she|they|me|my|our|done|(?:i|we|it|that)['’]\w+)\b",
@@ -158,15 +278,6 @@ _RESTYLE = re.compile(
     "|[一二两三四五六\\d]+(?:句话?|段|个?字|行|条)(?:以内|之内|就[够行好]|左右)?.{0,4}$"
     "|一(?:行|句|段)话?(?:说|讲|写|概括|总结)"
     "|(?:砍|缩|减)(?:掉)?(?:一半|到|短)",
-    re.IGNORECASE,
-)
-_FRAGMENT = re.compile(
-    r"(?:compared (?:to|with)|instead of|except|without|for|per|by|since|from|only|in|vs|versus"
-    r"|above|below|between|among|within|excluding|including|besides"
-    r"|(?:the )?same(?: \w+)? (?:for|with|in|of|but))\b"
-    r"(?! (?:a |an |\w+ )?(?:min(?:ute)?s?|sec(?:ond)?s?|moment|bit|meeting|call|hour|while|sure"
-    r"|real|now|me|my|what|fun|lunch|case|fact|that case|theory|line|traffic)\b)"
-    r"(?!.*\b(?:i|i['’]m|my|we|our|you|your|me|us)\b) \S.*$",
     re.IGNORECASE,
 )
 
@@ -231,35 +342,10 @@ _RESULT_ZH = any_of(
     "给我看?看?|发我|不要[写提放加]?了?$|不要[写提放加]|不用写|也要$|也写上|也加上|提前|推迟|保留|合并",
     "置顶|优先|放?最前|放?最后面|换个?|对调|互换|详细|多?讲|再说",
 )
-_VERB_IT = re.compile(
-    r"(?!(?:love|like|hate|got|did|saw|knew|sent|made|found|had|is|was|are|were|be|do|does|not|about|for"
-    r"|with|of|on|at|to|from|than|as|if|that|this|get|see|hear|know|think|believe|doubt|guess|hope"
-    r"|mean|need|want|good|nice|bad|will|would|can|could|should|might|may|must|said|told|took|gave"
-    r"|left|lost|forgot|bought|wrote|read|heard|thought|met|it|you|they|we|by|in|over|all|just)\b)"
-    r"[a-z]{2,}(?<!ed)(?<!ing)(?<!s) (?:it|them|this|that)(?! (?:is|was)\b)(?: \w+){0,2}[.!]?$",
-    re.IGNORECASE,
-)
-_MAKE_ZH = (
-    "[^有是就这那几多整哪每各某买吃喝开打睡洗见请还来一两三我你他]一?[个张份条段篇](?![人会])"
-)
-# A character, or a Latin word, never parts of one: of a long word there are millions of divisions.
-_ANY = r"(?>[a-z0-9_.-]+\s*|\S\s*)"
 _IMPERATIVE_ZH = re.compile(
     f"(?:{_VERB_ZH}|{_ANY}{{0,8}}?(?:(?:(?<=[周期].)|(?<![一二两三四五六七八九十几\\d]))把|将)|{_ANY}{{1,10}}?{_RESULT_ZH}|{_MAKE_ZH})",
     re.IGNORECASE,
 )
-# What comes first is about what, or when: 仓库的也帮我查查, 周五提醒我
-_FOR_ME_ZH = re.compile(
-    f"{_ANY}{{0,10}}(?:也|再|都|先|请|麻烦)?(?:帮|替)我\\S|"
-    "[\\d今明后大周星期上中下早晚点半号日月天一二三四五六七八九十前时分钟小]*(?:提醒|告诉|通知)我",
-    re.IGNORECASE,
-)
-_NO_IMPERATIVE_ZH = re.compile(
-    "(?<![给帮发醒诉知让到把成为由归])我(?!要的|的)|[你您他她咱谁]|[过完好啦][。!！~～]*$"
-    "|(?<!掉)(?<!不要)了[。!！~～]*$|怎么|真|又|肯定|已经|正在|还没|差不多|不错|怪|[去来]了"
-    "|^(?:就)?[用按照]?[这那][个样](?:来|办|吧|了)?[。!！~～]*$"
-)
-
 _ITEM = pattern(
     r"\b(?:first|second|third|fourth|fifth|last|latter|former|next|top|bottom|middle|other) "
     r"(?:one|two|three|item|point|option|task|part|entry|line|row|of|in|and|to|as|is)\b",
@@ -268,3 +354,74 @@ _ITEM = pattern(
     "第[一二两三四五六七八九十\\d]+[个条项家点段句款种位]?|[前后][一两二三四\\d]+[个条项]",
     "最[后前]一?[个条项那家面]|最[便贵近早晚大小新高低]|(?:其他|其余|剩下)的?|[这那]几?[个条项家]",
 )
+
+
+@lru_cache(maxsize=KEPT)
+def is_question(text: str) -> bool:
+    """A short question: by its mark, a final 吗/呢/么, or a question word."""
+    if len(text) > MAX_QUESTION_CHARACTERS or len(text.split()) > MAX_QUESTION_WORDS:
+        return False
+    if _QUESTION_THEN_WHY.match(text):
+        return True
+    if _STATEMENT_END.search(text):
+        return bool(_ASKS_FIRST.match(text))
+    return any(asks.search(text) for asks in (_QUESTION_END, _QUESTION_START, _QUESTION_WORD))
+
+
+@lru_cache(maxsize=KEPT)
+def last_question(text: str) -> str:
+    """The questions that a text ends with, or nothing; “Anything else?” wants no answer."""
+    own_words = _ASIDE.sub("", _ADDRESSED.sub("", ends_of(text.strip())))
+    sentences = [part for part in _SENTENCE.findall(own_words) if part.strip()]
+    questions: list[str] = []
+    for last in map(str.strip, reversed(sentences)):
+        asks = _QUESTION_END.search(last) or (not questions and _WANTS_TO_KNOW.search(last))
+        if not asks or _ANYTHING_ELSE.search(last):
+            break
+        questions.append(last)
+    return " ".join(reversed(questions))
+
+
+def asks_for_a_name(question: str) -> bool:
+    """Whether it is about who, so that a person's name answers it."""
+    return bool(_WHO.search(question))
+
+
+@lru_cache(maxsize=KEPT)
+def asks_for_consent(question: str) -> bool:
+    """Whether yes or no answers it."""
+    plain_question = _IS_THAT_WHAT.sub("is that it", question)
+    return bool(_YES_OR_NO.search(plain_question)) and not _ALTERNATIVES.search(plain_question)
+
+
+def asks_to_choose(question: str) -> bool:
+    """Whether it offers alternatives."""
+    return bool(_ALTERNATIVES.search(question))
+
+
+_QUESTION_WORD = pattern(
+    "怎么|什么|为何|如何|怎样|多久|多少|哪[里儿个些天一]|几[点个天号次]",
+    "^谁.{1,8}的[?？]?$|可不可以|是否|有没有|([\u4e00-\u9fff])不\\1|(?<!还)没[?？]?$",
+)
+_WANTS_TO_KNOW = pattern(
+    r"\b(?:tell me (?:which|what|when|who|how|whether|if|your|the)|let me know (?:which|what|when"
+    r"|who|how|whether)|please (?:choose|pick|confirm|specify|tell|paste|provide|describe"
+    r"|(?:give|send|show) me|share (?:it|them) with me)|which one)\b",
+    "请(?:把.{1,12})?(?:告诉|选择?|提供|确认|说明|补充|回复|问|[发贴传]给?我?)|告诉我(?:哪|什|是|要|您|你)|需要您?(?:确认|提供|补充)",
+)
+_ANYTHING_ELSE = pattern(
+    r"\b(?:anything|something) else\b|\b(?:can|may) i (?:help|do)\b.{0,200}\b(?:else|more)\b",
+    r"\bmore (?:help|questions)\b|还有(?:什么|其他|别的)|还需要(?:什么|其他|别的|我)",
+)
+_YES_OR_NO = pattern(
+    r"(?:^|[.,;:!] )(?:ready|mind|sure|agreed|confirm(?:ed)?|delete|remove|send|save|add|book|keep"
+    r"|post|share|proceed|continue|go (?:ahead|on)|try)\b",
+    "(?<![什怎那这多])么[?？。\\s]*$|吧[?？]\\s*$",
+    "^(?:确认|继续|可以|没问题|同意|保存|提交|发送|删除|预订)[^?？]{0,8}[?？]\\s*$",
+    r"(?:^|[,;:] )(?:so |and |then )?(?:should|shall|do|does|did|is|are|was|were|may|can|could|will"
+    r"|would|have|has|want|need|ok|okay|right)\b",
+    r"\b(?:want me to|would you like|do you want|correct|right|okay|ok)\b.{0,400}[?？]",
+    "吗[?？。\\s]*$|是否|([\u4e00-\u9fff])不\\1|可不可以|有没有|好[吗么]|对吧|是吧",
+)
+_ALTERNATIVES = pattern(r"\b(?:which|what|when|where|who|how|or)\b|哪|什么|还是|几[点个]")
+_WHO = pattern(r"\b(?:who|whom|whose)\b|谁|哪位")

@@ -83,7 +83,7 @@ class Discussion:
         )
 
 
-def link(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
+def answer_links(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
     """For each message, oldest first, the index of the one it answers, or its own."""
     people = Speakers()
     answered_indexes: list[int] = []
@@ -107,7 +107,7 @@ def link(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
     return tuple(answered_indexes)
 
 
-def tell_apart(
+def split_by_topic(
     messages: Sequence[MessageRecord], newest: MessageRecord, *, asks_bot: bool = False
 ) -> Discussion:
     """Finds the topics of a chat's last `WINDOW` messages (oldest first) that have none, and where

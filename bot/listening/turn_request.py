@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.feishu.events import MessageEvent
-from bot.feishu.mention_keys import Mention
-from bot.feishu.resources import Attachment
-from memory.origins import MESSAGE, Origin
+from bot.feishu.fields import Attachment, Mention
+from memory.models import MESSAGE_ORIGIN, Origin
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenQuestion:
     """What came with the message in which somebody wrote the question; as in a `MessageEvent`."""
 
     message_id: str
@@ -52,14 +51,14 @@ class TurnRequest:
     mentions: tuple[Mention, ...] = ()
     reply_to: str = ""
     in_place: bool = False
-    written: Written | None = None
+    written: WrittenQuestion | None = None
 
     @classmethod
     def of(cls, event: MessageEvent) -> TurnRequest:
         """The request that a message is."""
         return cls(
             id=event.message_id,
-            origin=MESSAGE,
+            origin=MESSAGE_ORIGIN,
             sender_open_id=event.sender_open_id,
             tenant_key=event.tenant_key,
             chat_id=event.chat_id,
@@ -71,7 +70,7 @@ class TurnRequest:
             root_id=event.root_id,
             thread_id=event.thread_id,
             mentions=event.mentions,
-            written=Written(
+            written=WrittenQuestion(
                 event.message_id,
                 event.message_type,
                 event.parent_id,

@@ -9,14 +9,13 @@ import psycopg
 from flask import Flask
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
-from bot.features.help.capabilities import offered, set_up
-from bot.features.help.why_texts import in_short, shortened
-from bot.features.own_memory.item_names import line_of
+from bot.features.help.texts import available_commands, message_beginning, set_up, short_explanation
+from bot.features.own_memory.texts import item_line
 from bot.feishu.manifest import MENU
 from bot.settings import Settings
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Sentence, join_list
-from memory.backends.sessions import prepare_threshold
+from memory.backends.connections import prepare_threshold
 from memory.scope import ChatType
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
@@ -25,7 +24,7 @@ from sandbox.extras import BothLanguages, Extras, Offered
 _OWN = ("/webhook", "/healthz", "/readyz", "/metrics", "/console")
 
 
-def mount(app: Flask, settings: Settings, url: str) -> None:
+def mount_sandbox(app: Flask, settings: Settings, url: str) -> None:
     """Puts the simulated platform and its page on every path that is not the bot's."""
     webhook_url = f"http://127.0.0.1:{settings.port}/webhook/event"
     config = SandboxConfig(
@@ -40,7 +39,7 @@ def mount(app: Flask, settings: Settings, url: str) -> None:
         journal=settings.data_dir / "sandbox.jsonl",
     )
     platform = create_sandbox(
-        config, inspector=lambda chat_id: inspect(url, chat_id), extras=_extras(settings)
+        config, inspector=lambda chat_id: inspect_chat(url, chat_id), extras=_extras(settings)
     )
     bot = app.wsgi_app
     keep_prefix = {path: _with_prefix(bot, path) for path in _OWN}
@@ -61,7 +60,7 @@ def _extras(settings: Settings) -> Extras:
     commands: dict[str, list[Offered]] = {
         kind: [
             {"word": _both(word), "about": _both(about)}
-            for word, about in offered(set_up(settings, kind, {}))
+            for word, about in available_commands(set_up(settings, kind, {}))
         ]
         for kind in kinds
     }
@@ -90,7 +89,7 @@ def _with_prefix(application: Any, prefix: str) -> Any:
 _SECTIONS = ("working_memory", "notes", "summaries", "decisions", "messages")
 
 
-def inspect(url: str, chat_id: str) -> dict[str, Any]:
+def inspect_chat(url: str, chat_id: str) -> dict[str, Any]:
     """What the bot remembers of a chat, newest first, for the page's side panel."""
     with psycopg.connect(
         url, autocommit=True, prepare_threshold=prepare_threshold(url)
@@ -110,7 +109,9 @@ def _kept(content: str) -> BothLanguages:
     """Facts as `/memory` shows them, without keys where the values say the same."""
     facts = json.loads(content)
     en, zh = (
-        join_list((line_of("fact", key, value, language) for key, value in facts.items()), language)
+        join_list(
+            (item_line("fact", key, value, language) for key, value in facts.items()), language
+        )
         for language in LANGUAGES
     )
     return _both(Sentence(en, zh))
@@ -121,7 +122,7 @@ def _decided(default_text: str, words: str) -> BothLanguages:
     known any more as it stands."""
     how, _, why = default_text.partition(": ")
     reason, _, cue = why.partition(": ")
-    decision_text = in_short(how == "answered", reason, cue)
+    decision_text = short_explanation(how == "answered", reason, cue)
     decision_text = decision_text or Sentence(default_text, default_text)
-    quotation = f"“{shortened(words)}” · " if words.strip() else ""
+    quotation = f"“{message_beginning(words)}” · " if words.strip() else ""
     return {"en": quotation + decision_text.en, "zh": quotation + decision_text.zh}

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 
 import structlog
 
-from bot.agents.operator_files import check_files
+from bot.agents.specialists import check_files
 from bot.queue.connections import about_newer, check_database, steps_ahead
 from bot.settings import EXIT_STATUS, LOCAL_EMBEDDINGS, Settings, SettingsError, misspelt_names
 from memory.proxies import ignored_proxies
@@ -33,7 +33,7 @@ class StartupRemark:
 
 
 @contextmanager
-def one_sentence() -> Iterator[None]:
+def exit_with_sentence() -> Iterator[None]:
     """Ends the process with status 2 and the sentence of a `SettingsError`."""
     try:
         yield
@@ -92,7 +92,7 @@ def look_at_proxies() -> list[StartupRemark]:
     ]
 
 
-def say(remarks: Sequence[StartupRemark]) -> None:
+def log_remarks(remarks: Sequence[StartupRemark]) -> None:
     """Writes them into the log."""
     for remark in remarks:
         log.warning(remark.event, **remark.fields)

@@ -12,22 +12,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from bot.documents.outcome import NO_DOCUMENTS, DocumentsOutcome
+from bot.documents.document import NO_DOCUMENTS, DocumentsOutcome
 from bot.feishu import cards, markup
 from bot.feishu.events import CardAction
 from bot.feishu.fields import as_text
 from bot.outbox.texts import CATALOGUE, say
-from bot.text.follow_ups import parted, questions_of
+from bot.text.follow_ups import questions_of, split_follow_ups
 from bot.text.languages import Language
-from memory.outcomes import ANSWERED, TurnOutcome
+from memory.models import ANSWERED, TurnOutcome
 from memory.scope import ChatType
-from memory.tables.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
-from memory.tables.handles import Handle, Touch, TouchVerdict
+from memory.tables.cards import (
+    BUTTON_ID_LENGTH,
+    Click,
+    Handle,
+    HandleTouch,
+    NewButton,
+    PressVerdict,
+    TouchVerdict,
+    new_button_id,
+)
 
 if TYPE_CHECKING:  # the web process, which answers presses, needs none of them
     from bot.agents.prompts.prompt import AgentAnswer, PendingAction
-    from bot.outbox.foot import Foot
-    from bot.text.address_template import AutoMention
+    from bot.outbox.foot import AnswerFooter
+    from bot.text.roster import AutoMention
     from memory.models import CardButton, StoredCard
 
 # Feishu: a card of schema 2.0 can be interacted with for 14 days.
@@ -35,10 +43,10 @@ FOLLOW_UP_LIVES_S = 14 * 86400
 CONFIRM_LIVES_S = 3600
 _LABEL_CHARS = 40
 _DELETING = frozenset({"forget_fact", "delete_note"})
-_ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
+_ID = re.compile(rf"[A-Za-z0-9_-]{{{BUTTON_ID_LENGTH}}}")
 
 Decision = Literal["confirm", "cancel"]
-Toast = Verdict | TouchVerdict | Literal["later", "away", "too_many", "stopping", "stopped"]
+Toast = PressVerdict | TouchVerdict | Literal["later", "away", "too_many", "stopping", "stopped"]
 
 _LEVELS: Mapping[Toast, str] = {
     "accepted": "success",
@@ -72,7 +80,7 @@ class Reply:
     buttons: tuple[NewButton, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     auto_mention: AutoMention | None = None
-    foot: Foot | None = None
+    foot: AnswerFooter | None = None
     cards: tuple[str, ...] = ()
     unsaid: bool = False
     forgets: bool = False
@@ -93,7 +101,7 @@ def reply_of(
     """The model's answer with its follow-ups and the actions that wait for a confirmation."""
     actions = answer.pending_actions
     action_texts = [action.told or action.description for action in actions]
-    ending = parted(answer.text, answer.follow_ups)
+    ending = split_follow_ups(answer.text, answer.follow_ups)
     confirming = [
         button
         for number, action in enumerate(actions, 1)
@@ -115,7 +123,7 @@ def reply_of(
 
 def _listed(answer: AgentAnswer) -> str:
     """The files that come after the answer, by name."""
-    return "\n".join(f"📎 {markup.verbatim(file['name'])}" for file in answer.files)
+    return "\n".join(f"📎 {markup.verbatim_words(file['name'])}" for file in answer.files)
 
 
 def _deletes(call: Mapping[str, Any]) -> bool:
@@ -127,10 +135,10 @@ def _deletes(call: Mapping[str, Any]) -> bool:
 
 def follow_ups(questions: Iterable[str], chat_type: ChatType) -> tuple[NewButton, ...]:
     """Up to three questions that a model wrote; each is asked as it stands on its button."""
-    return offered(questions_of(as_text(text) for text in questions), chat_type)
+    return offered_buttons(questions_of(as_text(text) for text in questions), chat_type)
 
 
-def offered(
+def offered_buttons(
     texts: Iterable[str], chat_type: ChatType, *, again: bool = False
 ) -> tuple[NewButton, ...]:
     """Buttons that ask what stands on them: texts of ours, commands among them. With `again` each
@@ -142,7 +150,7 @@ def offered(
     )
 
 
-def decision(
+def decision_button(
     text: str,
     payload: Mapping[str, Any],
     choice: Decision,
@@ -179,11 +187,11 @@ def confirmation(
         "description": action.description,
         "asked_ms": action.asked_ms,
     }
-    group = new_id()
+    group = new_button_id()
     which = f" {number}" if number else ""
 
     def button(text: str, choice: Decision) -> NewButton:
-        return decision(
+        return decision_button(
             text + which, payload, choice, group_id=group, chat_type=chat_type, language=language
         )
 
@@ -214,22 +222,26 @@ def card_buttons(stored_buttons: Sequence[CardButton]) -> list[cards.Button]:
     ]
 
 
-def fields_of(form: Sequence[Mapping[str, Any]]) -> tuple[cards.Select | cards.Input, ...]:
+def fields_of(
+    form: Sequence[Mapping[str, Any]],
+) -> tuple[cards.SelectField | cards.InputField, ...]:
     """The fields that a button submits: those without options are written on."""
     return tuple(
-        cards.Select(one["name"], one["label"], one["initial"], tuple(map(tuple, one["options"])))
+        cards.SelectField(
+            one["name"], one["label"], one["initial"], tuple(map(tuple, one["options"]))
+        )
         if "options" in one
-        else cards.Input(one["name"], one["label"])
+        else cards.InputField(one["name"], one["label"])
         for one in form
     )
 
 
-def written(values: Mapping[str, Any], name: str) -> str:
+def written_value(values: Mapping[str, Any], name: str) -> str:
     """What somebody wrote into that field of a form, as far as it can be stored."""
     return as_text(values.get(name))[: cards.INPUT_CHARS].strip()
 
 
-def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict[str, str]:
+def chosen_values(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict[str, str]:
     """What was chosen in a submitted form, name → value, as far as it was offered."""
     options = {one["name"]: {value for value, _ in one["options"]} for one in form}
     return {
@@ -239,7 +251,9 @@ def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict
     }
 
 
-def marked(stored_cards: Sequence[StoredCard], new: Sequence[NewButton]) -> tuple[StoredCard, ...]:
+def with_danger_marks(
+    stored_cards: Sequence[StoredCard], new: Sequence[NewButton]
+) -> tuple[StoredCard, ...]:
     """The cards, with those buttons looking dangerous that are."""
     dangerous = {button.id for button in new if button.danger}
     if not dangerous:
@@ -278,13 +292,13 @@ def click_of(action: CardAction) -> Click | None:
     )
 
 
-def touch_of(action: CardAction) -> Touch | None:
+def touch_of(action: CardAction) -> HandleTouch | None:
     """The press of a button below an answer; None for all others."""
     value = action.value
     handle = value.get("h") if isinstance(value, dict) and len(value) == 1 else None
     if handle not in get_args(Handle) or not action.operator_open_id:
         return None
-    return Touch(
+    return HandleTouch(
         cast(Handle, handle),
         chat_id=action.open_chat_id,
         message_id=action.open_message_id,

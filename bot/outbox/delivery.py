@@ -1,30 +1,32 @@
-"""From a stored card to a sent one: the text that is marked sent is the text that was sent.
+"""Delivers one card: the text that is marked as sent is the text that was sent. A card that Feishu
+refuses is simplified step by step, always in the same way.
 
 A card Feishu refuses is degraded step by step, always the same way, so that a turn resumed after a
 crash repeats the same steps with the same uuids and Feishu answers with the first message.
-"""
+
+Source: Feishu, "Generic error codes" (11235), "Send message" (230018), "FAQ" of messages."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
 
-from bot.feishu import cards, degrading, markup
+from bot.feishu import cards, drawable_markdown, markup
 from bot.feishu.client import FeishuClient
-from bot.feishu.comment_events import CommentPlace
 from bot.feishu.errors import Action, FeishuError
-from bot.files.writing import is_image, written
-from bot.outbox import mentioning_all
-from bot.outbox.texts import say_both
+from bot.feishu.other_events import CommentPlace
+from bot.files.writing import file_bytes, is_image
+from bot.outbox.texts import say, say_both
 from bot.process import metrics
+from bot.text.languages import language_of
 
 log = structlog.get_logger()
-
 REPLACING = 10  # beyond the versions that the steps below count up to
 _STEPS = 9
 _PERSON = "ou_"
@@ -40,9 +42,12 @@ _FINAL = frozenset(
         Action.NEUTRAL_TEXT,
     }
 )
-
-
 _PASSING = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
+
+AT_ALL = "<at id=all></at>"
+_ONLY_ADMINS = 11235
+_GROUP_SETTING = 230018  # does not say which setting: without the mention it may be taken
+_SAYS_SO = re.compile(r"(?:mention|at|@)\s*@?all\b|@所有人", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,7 @@ async def deliver(
 async def _with_file(feishu: FeishuClient, attempt: _Attempt, file: Mapping[str, Any]) -> _Attempt:
     """Uploads the file; repeated after a crash it is another resource, and the same message."""
     try:
-        data = await asyncio.to_thread(written, file)
+        data = await asyncio.to_thread(file_bytes, file)
         if is_image(file):
             key, msg_type = {"image_key": await feishu.upload_image(data)}, "image"
         else:
@@ -241,12 +246,14 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
             name = attempt.content.strip("[]").removeprefix("file: ")
             notice = say_both("file-not-sent", name=name)
             return replace(changed(notice, "text"), resource="")
-        case _ if mentioning_all.is_forbidden(attempt.content, error):
-            return changed(mentioning_all.without_all(attempt.content), attempt.msg_type)
-        case action if degrading.drops_foot(error) and (attempt.foot or attempt.asked):
+        case _ if is_mention_of_all_forbidden(attempt.content, error):
+            return changed(without_mention_of_all(attempt.content), attempt.msg_type)
+        case action if drawable_markdown.should_drop_foot(error) and (
+            attempt.foot or attempt.asked
+        ):
             return replace(attempt, foot=None, asked=None, version=attempt.version + 1)
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.msg_type == "interactive":
-            simpler = degrading.degrade(attempt.content, error, names)
+            simpler = drawable_markdown.simpler_markdown(attempt.content, error, names)
             if simpler is not None:
                 return changed(simpler, "interactive")
             return changed(markup.plain_text(attempt.content, names), "text")
@@ -256,3 +263,16 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
             raise Undeliverable(f"feishu {error.code}") from error
         case _:
             raise error
+
+
+def is_mention_of_all_forbidden(content: str, error: FeishuError) -> bool:
+    """Whether Feishu refuses the card for its mention of everybody."""
+    codes = {error.code, error.sub_code}
+    refuses = codes & {_ONLY_ADMINS, _GROUP_SETTING} or _SAYS_SO.search(error.msg)
+    return AT_ALL in content and bool(refuses)
+
+
+def without_mention_of_all(content: str) -> str:
+    """The card without the mention, with one sentence on that."""
+    left = content.replace(f"{AT_ALL} ", "").replace(AT_ALL, "")
+    return f"{left}\n\n{say('all-not-mentioned', language_of([left]))}"

@@ -1,11 +1,11 @@
-"""What stands below an answer: one folded line, and what can be pressed. Pure.
+"""Builds what stands around an answer: the footer below it and the notice above a late one. Pure.
 
 It is no part of the answer. Of the messages that the answer rests on only the ids are stored. Their
-words are read when the card is drawn, so none of them outlives its message.
-"""
+words are read when the card is drawn, so none of them outlives its message."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,17 +13,20 @@ from typing import Any, Literal, cast
 
 from bot.agents.prompts.prompt import Ended
 from bot.feishu import cards, markup
-from bot.feishu.applink import chat_link
+from bot.feishu.markup import chat_link
 from bot.outbox.texts import say
-from bot.text.dates import spoken
-from bot.text.languages import Language
+from bot.text import times
+from bot.text.languages import Language, language_of
 from memory.text import one_line
 
 Where = Literal["thread", "chat", "elsewhere"]
-
 _MOST_SOURCES = 8
 _AUTHOR_CHARS, _QUOTED_CHARS, _REPLACED_CHARS = 40, 80, 40
 _HEARD_CHARS = 300
+
+LATE_S = 600.0
+_NOTICE_CHARS = 60
+_MARKS = re.compile(r"[*_`~#>|<\[\]()!\\@]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class RecalledSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Foot:
+class AnswerFooter:
     """`seconds` from the question to the answer. `ended`: why the answer came no further.
     `without_memory`: it was made without knowing what was said before. `bare`: only these are
     shown, because nothing can be pressed. `heard`: the words of the voice message it answers.
@@ -96,7 +99,7 @@ class Foot:
         }
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any] | None) -> Foot | None:
+    def of_row(cls, row: Mapping[str, Any] | None) -> AnswerFooter | None:
         """What was stored, with the words that the memory added; None without anything."""
         if not row:
             return None
@@ -113,8 +116,8 @@ class Foot:
         )
 
 
-def card_foot(
-    foot: Foot, now: datetime, *, applink: str = "", again: bool = True
+def card_footer(
+    foot: AnswerFooter, now: datetime, *, applink: str = "", again: bool = True
 ) -> cards.CardFoot:
     """As the card shows it; times are in the zone of `now`. `applink`: where links to chats begin.
     Without `again`: it was pressed."""
@@ -140,12 +143,12 @@ def _short(words: str, most: int = _HEARD_CHARS) -> str:
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def _readable(foot: Foot) -> list[RecalledSource]:
+def _readable(foot: AnswerFooter) -> list[RecalledSource]:
     """The sources whose words are known, the newest first."""
     return [one for one in reversed(foot.recalled[:_MOST_SOURCES]) if one.words]
 
 
-def _line(foot: Foot) -> str:
+def _line(foot: AnswerFooter) -> str:
     language, seconds = foot.language, round(foot.seconds)
     took = say("seconds" if foot.seconds >= 1 else "at-once", language, seconds=seconds)
     count = len(_readable(foot))
@@ -156,7 +159,7 @@ def _quoted(source: RecalledSource, language: Language, now: datetime, applink: 
     """“Alice, 28 Nov at 05:37: ‘the handover moved to 10 March’”, a line of Markdown in which no
     word of theirs is a mark."""
     at = datetime.fromisoformat(source.at).astimezone(now.tzinfo)
-    when = spoken.moment(at, language, now=now)
+    when = times.moment_text(at, language, now=now)
     if applink and source.chat_id:
         when = f"[{when}]({chat_link(applink, source.chat_id, source.position)})"
     author = _words(source.author, _AUTHOR_CHARS) or say("unknown-author", language)
@@ -169,4 +172,22 @@ def _quoted(source: RecalledSource, language: Language, now: datetime, applink: 
 
 
 def _words(text: str, most: int) -> str:
-    return markup.as_words(_short(one_line(text), most))
+    return markup.plain_words(_short(one_line(text), most))
+
+
+def late_note(question: str, asked_ms: int, now: datetime) -> str:
+    """Markdown in the question's language, to be put before the answer; "" for one in time.
+
+    `asked_ms` is ms since epoch; `now` is aware: times are shown in its zone.
+    """
+    if not asked_ms or now.timestamp() - asked_ms / 1000 < LATE_S:
+        return ""
+    asked_at = datetime.fromtimestamp(asked_ms / 1000, now.tzinfo)
+    language = language_of([question])
+    when = say("at", language, time=f"{asked_at:%H:%M}")
+    if asked_at.date() != now.date():
+        when = say("on", language, moment=times.moment_text(asked_at, language, now=now))
+    words = one_line(_MARKS.sub(" ", question)).strip()
+    quotation = words if len(words) <= _NOTICE_CHARS else f"{words[:_NOTICE_CHARS]}…"
+    note = say("late-answer", language, when=when, question=markup.escape(quotation))
+    return f"{note}\n\n"

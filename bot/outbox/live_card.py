@@ -1,34 +1,46 @@
-"""One CardKit card, from the first word to the last: sent, written on, finished or withdrawn.
+"""Updates cards after they are sent: streams into a live card, redraws a pressed one, and shows
+that the bot is at work.
 
 Everything here can be repeated: the message has the uuid an ordinary reply would have, and whoever
 goes on with a card has sequence numbers above all that were used. Source: Feishu, "Streaming
 updates" (cardkit-v1): numbers grow strictly; streaming ends by itself after 10 minutes.
-"""
+
+The words stay as they are. A card that cannot be drawn anew stays as it is too: a press that comes
+again is answered with a toast."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import structlog
 
-from bot.feishu import cards, degrading, markup
+from bot.feishu import cards, drawable_markdown, markup
 from bot.feishu.client import FeishuClient
-from bot.feishu.errors import Action, FeishuError
-from bot.outbox import mentioning_all
+from bot.feishu.errors import Action, FeishuError, FeishuFailure
+from bot.feishu.markup import applink_base
+from bot.outbox import delivery
+from bot.outbox.buttons import fields_of
 from bot.outbox.delivery import Delivered, Undeliverable
+from bot.outbox.foot import AnswerFooter, card_footer
 from bot.outbox.texts import say_both
 from bot.process import metrics
+from bot.services import Services
 from memory.errors import StoreError
-from memory.tables.cards import CardStore, OpenCard
+from memory.tables.cards import CardStore, HandleStore, OpenCard
 
 log = structlog.get_logger()
-
 _STEPS = 9
 _CLOSED = {"config": {"streaming_mode": False}}
 _LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})
 _GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
+
+_AFTER_S = 1.2
+_EMOJI = "Typing"
+_running: set[asyncio.Task[None]] = set()
 
 
 class LiveCard:
@@ -115,12 +127,12 @@ class LiveCard:
                     raise
                 if error.action is Action.OUT_OF_SEQUENCE:
                     await self._renumber()
-                elif mentioning_all.is_forbidden(content, error):
-                    content = mentioning_all.without_all(content)
-                elif degrading.drops_foot(error) and (self._foot or self._asked):
+                elif delivery.is_mention_of_all_forbidden(content, error):
+                    content = delivery.without_mention_of_all(content)
+                elif drawable_markdown.should_drop_foot(error) and (self._foot or self._asked):
                     self._asked = self._foot = None
                 else:
-                    content = simpler(content, error, names)
+                    content = simpler_content(content, error, names)
             else:
                 return Delivered(content, message_id)
         return await self._without_cardkit(markdown, buttons, message_id)
@@ -247,11 +259,91 @@ class LiveCard:
         )
 
 
-def simpler(content: str, error: FeishuError, names: Mapping[str, str]) -> str | None:
+def simpler_content(content: str, error: FeishuError, names: Mapping[str, str]) -> str | None:
     """What to show after a refusal, always the same for the same text; None: nothing will do."""
     if error.action is Action.NEUTRAL_TEXT and content != (neutral := say_both("neutral")):
         return neutral
     if error.action not in (Action.DEGRADE, Action.SPLIT):
         return None
     plain = markup.plain_text(content, names)
-    return degrading.degrade(content, error, names) or (plain if plain != content else None)
+    return drawable_markdown.simpler_markdown(content, error, names) or (
+        plain if plain != content else None
+    )
+
+
+async def redraw_card(
+    services: Services, message_id: str, tenant_key: str, *, again: bool = True
+) -> None:
+    """Draws the card again as it is now, without `again` where that is pressed. Never raises."""
+    try:
+        row = await HandleStore(services.rpc).card_to_redraw(message_id, tenant_key)
+        if row:
+            await _show(services, message_id, {**row, "again": row["again"] and again})
+    except Exception as exc:  # noqa: BLE001  the press counts, however the card looks
+        log.info("redraw.left", error=type(exc).__name__, code=getattr(exc, "code", None))
+
+
+async def _show(services: Services, message_id: str, row: Mapping[str, Any]) -> None:
+    card = redrawn_card(row, services.now(), applink_base(services.settings.feishu_domain))
+    if row["card_id"]:
+        number = row["number"]
+        uuid = cards.reply_uuid(row["card_id"], 0, number)
+        await services.feishu.update_card(row["card_id"], card, number, uuid)
+    else:
+        await services.feishu.patch_card(message_id, cards.card_content(card))
+
+
+def redrawn_card(row: Mapping[str, Any], now: datetime, applink: str) -> dict[str, Any]:
+    """The card of a row as `card_to_redraw` gives it; times are in the zone of `now`. Pure."""
+    foot = AnswerFooter.of_row(row["shown"]) if row["is_last"] else None
+    below = card_footer(foot, now, applink=applink, again=row["again"]) if foot else None
+    return cards.answer_card(
+        row["content"],
+        element_id=cards.answer_id(row["turn_id"], row["chunk"]),
+        buttons=[_button(button) for button in row["buttons"]],
+        foot=below,
+        asked=row["asked"] if row["chunk"] == 0 else None,
+    )
+
+
+def _button(button: Mapping[str, Any]) -> cards.Button:
+    """`pressed_by`: null, or whether it was this one of its group."""
+    pressed_by = button["pressed"]
+    label = f"✓ {button['label']}" if pressed_by else button["label"]
+    fields = fields_of(button.get("form", ()))
+    return cards.Button(
+        label,
+        {"b": button["id"]},
+        disabled=pressed_by is not None,
+        fields=fields,
+        entry=button.get("entry", 0),
+    )
+
+
+@contextlib.asynccontextmanager
+async def showing_work(feishu: FeishuClient, message_id: str) -> AsyncIterator[None]:
+    """Shows the sign when the work takes longer than a moment, and takes it back afterwards.
+
+    The reply never waits for the sign.
+    """
+    done_event = asyncio.Event()
+    task = asyncio.create_task(_sign(feishu, message_id, done_event))
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    try:
+        yield
+    finally:
+        done_event.set()
+
+
+async def _sign(feishu: FeishuClient, message_id: str, done_event: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_AFTER_S):
+            await done_event.wait()
+            return
+    try:
+        reaction_id = await feishu.add_reaction(message_id, _EMOJI)
+        await done_event.wait()
+        await feishu.delete_reaction(message_id, reaction_id)
+    except FeishuFailure as exc:
+        log.info("working_sign.unavailable", message_id=message_id, error=type(exc).__name__)

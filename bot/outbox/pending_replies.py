@@ -1,43 +1,54 @@
-"""Replies that are stored and that no job will send any more: their jobs are gone.
+"""Sends stored replies and finishes streamed cards that no job will complete.
 
 That takes an operator who drops a job, or a queue that was lost. The reply was promised: a worker
 sends it.
-"""
+
+A turn whose worker died is tried again and finishes its card itself; here is what is left when its
+attempts are used up. The card gets the stored reply, or an honest sentence that is stored first."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 import structlog
 
-from bot.feishu.comment_events import place_of_reply
 from bot.feishu.errors import FeishuFailure
-from bot.outbox.delivery import Aside, InComment, Target
+from bot.feishu.other_events import place_of_comment_key
+from bot.outbox.delivery import Aside, InComment, Target, Undeliverable
+from bot.outbox.live_card import LiveCard
 from bot.outbox.sending import Outgoing, send
+from bot.outbox.texts import say_both
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.models import StoredCard
-from memory.scope import MAIN_ROOT, AgentMemoryContext, in_document, memory_context
+from memory.scope import MAIN_ROOT, AgentMemoryContext, is_document_chat, memory_context
+from memory.tables.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
-
 _EVERY_S = 60.0
 _OLDER_S = 600
 _AT_ONCE = 20
 
+LEFT_AFTER_S = 560  # an answer may flow for nine minutes
+_UNTOUCHED_S = 60
+_LEFT_CARDS_EVERY_S = 15.0
 
-async def sweep_forever(services: Services, table: JobTable) -> None:
+
+async def tend_pending_replies(services: Services, table: JobTable) -> None:
     """Once a minute, for as long as the worker works."""
     while True:
         await asyncio.sleep(_EVERY_S)
-        await sweep(services, table)
+        await send_pending_replies(services, table)
 
 
-async def sweep(services: Services, table: JobTable, *, older_s: int = _OLDER_S) -> int:
+async def send_pending_replies(
+    services: Services, table: JobTable, *, older_s: int = _OLDER_S
+) -> int:
     """Sends what has been pending for `older_s` without a job; returns how many. Never raises."""
     try:
         params = {"p_older_s": older_s, "p_limit": _AT_ONCE}
@@ -80,8 +91,8 @@ def _outgoing(services: Services, row: Mapping[str, Any]) -> Outgoing:
 
 def _target(row: Mapping[str, Any], context: AgentMemoryContext) -> Target | Aside | InComment:
     """What was answered in a person's own place goes to them alone."""
-    if in_document(context.chat_id):
-        return InComment(*place_of_reply(row["reply_to"], context.chat_id))
+    if is_document_chat(context.chat_id):
+        return InComment(*place_of_comment_key(row["reply_to"], context.chat_id))
     if context.chat_id == context.actor_id:
         return Aside(context.actor_id)
     return Target(row["reply_to"], context.chat_id, context.root_id != MAIN_ROOT)
@@ -95,3 +106,52 @@ def _context(row: Mapping[str, Any]) -> AgentMemoryContext:
         actor=row["actor_id"],
         tenant_key=row["tenant_key"],
     )
+
+
+async def tend_left_cards(services: Services) -> None:
+    """Often enough, for as long as the worker works."""
+    while True:
+        await finish_left_cards(services)
+        await asyncio.sleep(_LEFT_CARDS_EVERY_S)
+
+
+async def finish_left_cards(
+    services: Services, *, older_s: int = LEFT_AFTER_S, untouched_s: int = _UNTOUCHED_S
+) -> int:
+    """Finishes what was left `older_s` seconds ago or earlier; returns how many. Never raises:
+    what fails now is tried again in a minute."""
+    store = CardStore(services.rpc)
+    count = 0
+    try:
+        for open_card in await store.take_left(older_s=older_s, untouched_s=untouched_s):
+            count += await _finish_one(services, store, open_card)
+    except StoreUnavailable as exc:
+        log.warning("left_cards.memory_away", error=type(exc).__name__, code=exc.code)
+    except StoreError as exc:
+        log.error("left_cards.refused", error=type(exc).__name__, code=exc.code)
+    return count
+
+
+async def _finish_one(services: Services, store: CardStore, open_card: OpenCard) -> bool:
+    try:
+        state = await _finish(services, LiveCard(services.feishu, store, open_card), open_card)
+        await store.closed(open_card)
+    except (FeishuFailure, StoreError) as exc:
+        log.warning("left_cards.failed", turn_id=open_card.turn_id, error=type(exc).__name__)
+        return False
+    log.warning("left_cards.finished", turn_id=open_card.turn_id, state=state)
+    return True
+
+
+async def _finish(services: Services, live: LiveCard, open_card: OpenCard) -> str:
+    _, reply = await services.store.record_reply(
+        open_card.context, turn_id=open_card.turn_id, cards=[say_both("unfinished")]
+    )
+    if not reply:
+        with contextlib.suppress(Undeliverable):
+            await live.withdraw()
+        return "withdrawn"
+    target = Target(open_card.reply_to, open_card.context.chat_id, open_card.in_thread)
+    names = services.people.of(open_card.context.tenant_key).known
+    out = Outgoing(open_card.context, open_card.turn_id, reply, target, names)
+    return (await send(services, out, stream=live)).state

@@ -1,11 +1,11 @@
-"""The way out of every reply. Read `send` top down:
+"""Sends every stored reply and every notice; only this module marks cards as sent. Read `send`
+from the top down.
 
-    is it in the chat? ─▶ send it ─▶ mark it sent, tell the group, end the job: one transaction
+is it in the chat? ─▶ send it ─▶ mark it sent, tell the group, end the job: one transaction
 
 Only this module marks cards, so every marked card was sent. The reply is stored before it comes
 here, and every step can be repeated. Before a card is sent again, the chat is searched for it. A
-repeated send has the same uuid. The text that is marked is the text that was sent.
-"""
+repeated send has the same uuid. The text that is marked is the text that was sent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.feishu.applink import applink
+from bot.feishu import cards
 from bot.feishu.errors import Action, FeishuError
+from bot.feishu.markup import applink_base
 from bot.outbox.buttons import card_buttons
-from bot.outbox.commenting import deliver_comment, find_comment
 from bot.outbox.delivery import (
     REPLACING,
     Aside,
@@ -26,16 +26,21 @@ from bot.outbox.delivery import (
     Undeliverable,
     deliver,
 )
-from bot.outbox.finding import OutcomeUnknown, doubt_of, find_sent, sending
-from bot.outbox.foot import Foot, card_foot
-from bot.outbox.late_notice import late_note
+from bot.outbox.finding import (
+    OutcomeUnknown,
+    deliver_comment,
+    doubt_of,
+    find_comment,
+    find_sent,
+    unsure_while_sending,
+)
+from bot.outbox.foot import AnswerFooter, card_footer, late_note
 from bot.outbox.live_card import LiveCard
 from bot.outbox.streaming import CardStream
-from bot.process.timing import stage
+from bot.process.metrics import timed_stage
 from bot.queue.consumer import Lease
 from bot.services import Services
-from memory.models import StoredCard
-from memory.outcomes import TurnOutcome
+from memory.models import StoredCard, TurnOutcome
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext
 
@@ -64,7 +69,7 @@ class Outgoing:
     question: str = ""
     asked_ms: int = 0
     asked: str | None = None
-    foot: Foot | None = None
+    foot: AnswerFooter | None = None
     plain: bool = False
     streamed: bool = False
 
@@ -160,7 +165,7 @@ async def _sent(
     stream: Stream | None,
 ) -> Delivered:
     """Delivers a card that may have been sent before: finds it in the chat, or sends it now."""
-    with stage("send"):
+    with timed_stage("send"):
         try:
             return await _at(services, out, out.target, card, lease, stream)
         except Undeliverable as exc:
@@ -193,7 +198,7 @@ async def _at(
             return comment
     elif doubt.is_unsent:
         card = await _dated(services, out, card)
-    with sending(lease):
+    with unsure_while_sending(lease):
         return await _give(services, out, target, card, stream)
 
 
@@ -218,8 +223,8 @@ async def _give(
         return await deliver_comment(services.feishu, target, card.content)
     buttons, question = card_buttons(card.buttons), out.asked if card.chunk == 0 else None
     below = out.foot if card.chunk == out.last_chunk else None
-    link = applink(services.settings.feishu_domain)
-    foot = card_foot(below, services.now(), applink=link) if below else None
+    link = applink_base(services.settings.feishu_domain)
+    foot = card_footer(below, services.now(), applink=link) if below else None
     was_streamed = stream is not None and stream.begun and card.chunk == 0
     if stream and was_streamed:
         delivery = await stream.finish(
@@ -254,7 +259,7 @@ async def _mark(
 
     `after` comes with the last card: it ends the job and queues the next in the same transaction.
     """
-    with stage("memory_save"):
+    with timed_stage("memory_save"):
         state, result = await services.store.mark_sent_and_tell(
             out.context,
             turn_id=out.turn_id,
@@ -269,3 +274,27 @@ async def _mark(
     if after and after.lease and services.store.joins:
         after.lease.ended(result)
     return state
+
+
+async def send_notice(
+    services: Services,
+    target: Target | Aside,
+    markdown: str,
+    *,
+    key: str,
+    number: int = 0,
+    names: Mapping[str, str] | None = None,
+    buttons: Sequence[cards.Button] = (),
+    lease: Lease | None = None,
+) -> Delivered:
+    """Sends a card; raises as `deliver` does. `names` as there."""
+    with unsure_while_sending(lease):
+        return await deliver(
+            services.feishu,
+            target,
+            turn_id=key,
+            chunk=number,
+            content=markdown,
+            names=names or {},
+            buttons=buttons,
+        )

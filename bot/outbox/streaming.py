@@ -1,44 +1,60 @@
-"""A reply that is seen while it is written, in one card.
+"""Shows a reply while it is written, in one card, and decides how much of it to show and how often.
 
-    create → keep (database) → reply with the card → text, text, … → final text and buttons
+create → keep (database) → reply with the card → text, text, … → final text and buttons
 
 A quick answer needs none of it and comes as an ordinary card. The card is kept before it is sent:
 after a crash the turn goes on with the same one, and a janitor finishes what no turn comes back to.
 Needs the scope cardkit:card:write; without it, or when CardKit refuses, replies are ordinary cards
-and CardKit is not asked again for ten minutes.
-"""
+and CardKit is not asked again for ten minutes."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
 
-from bot.agents.progress import Progress
+from bot.agents.running_turns import Progress
 from bot.feishu import cards
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
+from bot.feishu.drawable_markdown import normalised_markdown
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.outbox.delivery import Delivered, Target
 from bot.outbox.live_card import LiveCard
-from bot.outbox.partial_answer import frame_gap_s, line_gap_s, stage_gap_s
+from bot.outbox.texts import say
 from bot.process import metrics
 from bot.services import Services
+from bot.text.follow_ups import text_before_questions
+from bot.text.languages import Language
 from memory.errors import StoreError
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
 from memory.tables.cards import CardStore, OpenCard
+from memory.text import display_width
 
 log = structlog.get_logger()
-
 DENIAL = "cardkit"
 _SKIPPED = frozenset({Action.RETRY, Action.IN_FLIGHT})
 _MOST_FAILURES = 3
 _running: set[asyncio.Task[None]] = set()
+Render = Callable[[Progress], str]
+
+# After these a name is only known to have ended when the next character is there (`mentions`).
+_WITHIN_NAMES = tuple(".-'’")
+
+# Feishu: 10 operations a second on one card, and 1000 a minute on all cards of an app.
+_LEAST_GAP_S = 0.6
+_GAP_PER_STREAM_S = 0.07
+_GAP_PER_CHARACTER_S = 1 / 40_000
+_LINE = 60  # columns; a Chinese character takes two
+_LONGEST_WAIT_S = 1.0
+_LEAST_STAGE_GAP_S = 1.0
+_STAGE_GAP_BESIDE_TEXT_S = 5.0
+_FRAMES_PER_STAGE = 5  # of a busy app's operations one in so many may go to the seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +75,6 @@ class Opening:
     context: AgentMemoryContext
     turn_id: str
     target: Target
-
-
-Render = Callable[[Progress], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,3 +341,61 @@ class CardStream:
 
     def _deny(self, error: FeishuError | None = None) -> None:
         self._denials.note(DENIAL, error=error)
+
+
+def showable_text(progress: Progress, names: Collection[str], language: Language) -> str:
+    """The text so far as far as its end is certain; before there is any, what goes on.
+
+    `names` are of people whom the answer may address: an `@name` at the end that could still become
+    one of them waits, because half a name may be another person's. So do follow-up questions, which
+    become buttons. A code fence that is still open is closed.
+    """
+    return settled_text(progress.text, names) or status_line(progress.tool, language)
+
+
+def status_line(tool: str, language: Language) -> str:
+    """One line: the tool that runs, or that the model thinks."""
+    return say("using" if tool else "thinking", language, tool=tool)
+
+
+def stage_line(progress: Progress, seconds: float, language: Language) -> str:
+    """What goes on and for how long, in small below the answer, which itself says it until there
+    is text."""
+    elapsed_text = say("seconds", language, seconds=max(0, int(seconds)))
+    return f"{say('answering', language)} · {elapsed_text}" if progress.text else elapsed_text
+
+
+def stage_gap_s(streams: int, *, with_text: bool = False) -> float:
+    """Seconds between two times that a card shows how long it has taken: longer while text grows,
+    which itself shows that the answer goes on."""
+    least = _STAGE_GAP_BESIDE_TEXT_S if with_text else _LEAST_STAGE_GAP_S
+    return max(least, streams * _GAP_PER_STREAM_S * _FRAMES_PER_STAGE)
+
+
+def settled_text(text: str, names: Collection[str]) -> str:
+    """Of an unfinished text what is certain (`showable`); "" when that is nothing."""
+    return normalised_markdown(text_before_questions(_settled(text, names))).rstrip()
+
+
+def line_gap_s(visible_text: str, text: str) -> float:
+    """Seconds that `text` waits for more of its line after `visible_text`: none where it is a line
+    longer, ends one, or is another text."""
+    new_text = text.removeprefix(visible_text)
+    is_line = new_text == text or "\n" in new_text.rstrip() or display_width(new_text) >= _LINE
+    return 0.0 if is_line else _LONGEST_WAIT_S
+
+
+def frame_gap_s(characters: int, streams: int) -> float:
+    """Seconds between two frames of a card: longer for long texts, and when many cards stream."""
+    return max(_LEAST_GAP_S + characters * _GAP_PER_CHARACTER_S, streams * _GAP_PER_STREAM_S)
+
+
+def _settled(text: str, names: Collection[str]) -> str:
+    start = text.rfind("@")
+    if start < 0:
+        return text
+    name_start = text[start + 1 :].casefold()
+    folded_names = [name.casefold() for name in names]
+    may_go_on = name_start[-1:] in _WITHIN_NAMES and name_start[:-1] in folded_names
+    is_unfinished = may_go_on or any(name.startswith(name_start) for name in folded_names)
+    return text[:start] if is_unfinished else text

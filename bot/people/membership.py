@@ -15,14 +15,14 @@ from typing import Literal
 
 import structlog
 
-from bot.feishu.chat_events import ChatNews
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.feishu.errors import OUT_OF_CHAT, Action, FeishuError, FeishuFailure, Unreachable
+from bot.feishu.other_events import ChatNews
 from bot.listening.turn_request import TurnRequest
 from bot.people.write_behind import ChatKeeper
 from bot.process import metrics
-from memory.tables.chats import ChatStore, ChatType, MetChat, TakenChat
+from memory.tables.directory import ChatStore, ChatType, SeenChat, TakenChat
 
 log = structlog.get_logger()
 
@@ -87,7 +87,7 @@ class Membership:
         self._met.move_to_end(key)
         if len(self._met) > _REMEMBERED:
             self._met.popitem(last=False)
-        self._keeper.keep(MetChat(*key, _TYPES.get(request.chat_type), request.create_time_ms))
+        self._keeper.keep(SeenChat(*key, _TYPES.get(request.chat_type), request.create_time_ms))
 
     async def is_topic_group(self, chat_id: str) -> bool:
         """Whether a group is known to consist of topics; remembered for a minute. Raises

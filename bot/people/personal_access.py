@@ -18,15 +18,8 @@ import structlog
 from bot.feishu.authorization import NotGranted, UserAuthorization
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from memory.errors import StoreError, StoreUnavailable
-from memory.identity import FeishuPerson
-from memory.tables.user_tokens import (
-    STALE_S,
-    Access,
-    Ended,
-    Nothing,
-    TokenPair,
-    UserTokenStore,
-)
+from memory.scope import FeishuPerson
+from memory.tables.user_tokens import STALE_S, Access, GrantEnd, NoToken, TokenPair, UserTokenStore
 
 log = structlog.get_logger()
 
@@ -36,14 +29,14 @@ _REFRESH_S = 20.0
 _KEEP_S = 12.0  # with the time to refresh less than STALE_S
 _PAUSE_S = 0.2
 _NOT_TAKEN = frozenset({99991668, 99991677, 20005})  # the token is unknown, revoked or over
-_ENDED: dict[str, Ended | Literal[""]] = {"later": "", "app": "", "expired": "expired"}
+_ENDED: dict[str, GrantEnd | Literal[""]] = {"later": "", "app": "", "expired": "expired"}
 
 
 class NotConnected(Exception):
     """The bot may not act as this person. `ended` says why it no longer may, "": it never might, or
     they ended it."""
 
-    def __init__(self, end_reason: Ended | Literal[""] = "") -> None:
+    def __init__(self, end_reason: GrantEnd | Literal[""] = "") -> None:
         super().__init__(f"this person is not connected ({end_reason or 'nothing is granted'})")
         self.ended = end_reason
 
@@ -102,7 +95,7 @@ class PersonalAccess:
             access = await self.store.use(person, holder, stale_s=self._stale_s)
             if isinstance(access, Access):
                 return access
-            if isinstance(access, Nothing):
+            if isinstance(access, NoToken):
                 raise NotConnected(access.ended)
             if access.refresh:
                 await self._refreshed(person, holder, access.refresh)
@@ -120,7 +113,7 @@ class PersonalAccess:
         await asyncio.shield(task)
 
     async def _refresh(self, person: FeishuPerson, holder: str, refresh: str) -> None:
-        end_reason: Ended | Literal[""]
+        end_reason: GrantEnd | Literal[""]
         failure: FeishuFailure
         try:
             async with asyncio.timeout(_REFRESH_S):

@@ -10,10 +10,9 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from bot.process.task_cancellation import ended
+from bot.process.concurrency import cancel_tasks
 from memory.errors import StoreError, StoreUnavailable
-from memory.tables.chats import ChatStore, MetChat
-from memory.tables.people import PeopleStore, Sighting
+from memory.tables.directory import ChatStore, PeopleStore, SeenChat, Sighting
 
 log = structlog.get_logger()
 
@@ -68,7 +67,7 @@ class Keeper(Generic[T]):
     async def close(self) -> None:
         """Writes what waits, if that is possible at once."""
         if self._writing is not None:
-            await ended([self._writing])
+            await cancel_tasks([self._writing])
         with contextlib.suppress(TimeoutError, StoreError):
             async with asyncio.timeout(_LAST_WRITE_S):
                 while self._waiting:
@@ -137,7 +136,7 @@ class NameKeeper(Keeper[Sighting]):
         self.later(key, replace(_storable(sighting), met=was_met))
 
 
-class ChatKeeper(Keeper[MetChat]):
+class ChatKeeper(Keeper[SeenChat]):
     """Chats as messages came from them, for the table `chats`."""
 
     def __init__(
@@ -149,7 +148,7 @@ class ChatKeeper(Keeper[MetChat]):
     ) -> None:
         super().__init__(table.remember, what="chats", on_new=on_new, gather_s=gather_s)
 
-    def keep(self, chat: MetChat) -> None:
+    def keep(self, chat: SeenChat) -> None:
         """Remembers to write where a message came from."""
         self.later((chat.tenant_key, chat.chat_id), chat)
 

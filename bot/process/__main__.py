@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from bot.process import lifeline, plan
+from bot.process import plan
+from bot.process import programs as lifeline
 from bot.process.plan import ProcessPlan
 from bot.process.programs import Program
 from bot.process.supervisor import Supervisor
@@ -32,18 +33,18 @@ def main(arguments: Sequence[str]) -> int:
     os.umask(0o077)
     beside = list(arguments) == ["--beside"]
     if beside:
-        lifeline.tie(int(os.environ[plan.SUPERVISOR]), signal.SIGTERM)
-    process_plan = plan.found(running=beside)
-    gunicorn = tuple(arguments) or plan.GUNICORN
+        lifeline.die_with_parent(int(os.environ[plan.SUPERVISOR_VARIABLE]), signal.SIGTERM)
+    process_plan = plan.read_plan(running=beside)
+    gunicorn = tuple(arguments) or plan.GUNICORN_ARGUMENTS
     if not process_plan.workers:
-        os.environ[plan.PLAN] = process_plan.dumped()
+        os.environ[plan.PLAN_VARIABLE] = process_plan.dumped()
         os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *gunicorn])  # noqa: S606
     try:
         _be_the_only_one(Path(process_plan.data_dir), for_ever=beside)
         process_plan.board.clear()
         process_plan.say_remarks()
         if beside:
-            programs = plan.workers(process_plan, with_database=False)
+            programs = plan.worker_programs(process_plan, with_database=False)
         else:
             programs = _everything(process_plan, gunicorn)
     except ServerRefused as exc:
@@ -52,16 +53,16 @@ def main(arguments: Sequence[str]) -> int:
     return Supervisor(
         programs,
         process_plan.board,
-        before_reload=partial(plan.look, running=True),
+        before_reload=partial(plan.plan_from_settings, running=True),
         when_ready=(lambda: None) if beside else process_plan.say_ready,
     ).run()
 
 
 def _everything(process_plan: ProcessPlan, gunicorn: Sequence[str]) -> list[Program]:
-    programs = [plan.web(process_plan, gunicorn), *plan.workers(process_plan)]
+    programs = [plan.web_program(process_plan, gunicorn), *plan.worker_programs(process_plan)]
     if process_plan.embedded:
         server = Server(Path(process_plan.data_dir))
-        programs.insert(0, plan.database(server, _taken_over(server)))
+        programs.insert(0, plan.database_program(server, _taken_over(server)))
     return programs
 
 

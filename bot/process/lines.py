@@ -1,46 +1,53 @@
-"""One log for all processes: lines on stdout, each written whole. They are JSON, or readable ones
-at a terminal (`LOG_FORMAT`).
+"""Writes the one log of all processes to stdout: lines of JSON, or for people at a terminal.
 
 A write of up to PIPE_BUF bytes is never mixed with another process's (pipe(7)), so longer lines
-are shortened. A log that cannot be written is lost; the bot goes on.
-"""
+are shortened. Writing never waits for the reader; lines that cannot be written are dropped and
+counted, and the bot goes on."""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import json
 import os
 import select
-from collections.abc import Mapping
+import socket
+import stat
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Literal, TextIO, cast
-
-from bot.process.outlet import Outlet
-from bot.process.readable import readable
+from typing import Any, Literal, NamedTuple, TextIO, cast
 
 LogFormat = Literal["auto", "json", "text"]
-
 _LONGEST = min(select.PIPE_BUF, 4096)
 _SHORTENED = " … "
 
+_OWN = ("event", "level", "timestamp", "logger", "stack")
+_LEVELS = frozenset({"warning", "error", "critical"})
 
-class Lines:
+_KEPT_LINES = 1000
+_FAREWELL_S = 0.5
+
+
+class LogLines:
     """A text stream for loggers, which write a line of JSON at a time. `format` auto: people read
     them on a terminal, programs elsewhere."""
 
     def __init__(self, descriptor: int = 1, format: LogFormat = "auto") -> None:
         self.format = format
         self._descriptor = descriptor
-        self._outlet = Outlet(descriptor, lambda lost: self._encoded(_told(lost)))
+        self._outlet = NonblockingStdout(descriptor, lambda lost: self._encoded(_lost_line(lost)))
 
     def write(self, text: str) -> int:
         self._outlet.write(self._encoded(text))
         return len(text)
 
     def _encoded(self, text: str) -> bytes:
-        line = readable(text) if self._is_for_people() else text
+        line = console_format(text) if self._is_for_people() else text
         data = line.encode("utf-8", "replace")
-        return shortened(line).encode("utf-8", "replace") if len(data) > _LONGEST else data
+        return shortened_line(line).encode("utf-8", "replace") if len(data) > _LONGEST else data
 
     def _is_for_people(self) -> bool:
         return self.format == "text" or (self.format == "auto" and os.isatty(self._descriptor))
@@ -50,21 +57,21 @@ class Lines:
 
 
 @functools.cache
-def _stdout() -> Lines:
-    return Lines()
+def _log_lines() -> LogLines:
+    return LogLines()
 
 
-def choose(format: LogFormat) -> None:
+def choose_log_format(format: LogFormat) -> None:
     """How the lines of this process look."""
-    _stdout().format = format
+    _log_lines().format = format
 
 
-def stdout() -> TextIO:
+def log_stream() -> TextIO:
     """Standard output for loggers of this process."""
-    return cast(TextIO, _stdout())
+    return cast(TextIO, _log_lines())
 
 
-def shortened(line: str, longest: int = _LONGEST) -> str:
+def shortened_line(line: str, longest: int = _LONGEST) -> str:
     """The same JSON object with the middle of its longest texts left out, or the line cut off."""
     try:
         fields = json.loads(line)
@@ -72,7 +79,7 @@ def shortened(line: str, longest: int = _LONGEST) -> str:
         fields = None
     if not isinstance(fields, dict):
         return line.encode()[: longest - 1].decode("utf-8", "ignore") + "\n"
-    while len((text := dumped(fields)).encode()) > longest:
+    while len((text := json_line(fields)).encode()) > longest:
         name = max(fields, key=lambda name: len(str(fields[name])))
         value = str(fields[name])
         if len(value) <= len(_SHORTENED):
@@ -82,24 +89,180 @@ def shortened(line: str, longest: int = _LONGEST) -> str:
     return text
 
 
-def say(event: str, *, level: str = "info", **fields: object) -> None:
+def write_event(event: str, *, level: str = "info", **fields: object) -> None:
     """A line of a process that has no logger."""
-    _stdout().write(_line(event, level, **fields))
+    _log_lines().write(_line(event, level, **fields))
 
 
-def _told(lost_lines: int) -> str:
+def _lost_line(lost_lines: int) -> str:
     return _line("log.lines_lost", "warning", lines=lost_lines)
 
 
 def _line(event: str, level: str, **fields: object) -> str:
-    return dumped({**fields, "event": event, "level": level, "timestamp": now()})
+    return json_line({**fields, "event": event, "level": level, "timestamp": log_time()})
 
 
-def dumped(fields: Mapping[str, object]) -> str:
+def json_line(fields: Mapping[str, object]) -> str:
     """One line of the log."""
     return json.dumps(fields, ensure_ascii=False, default=str) + "\n"
 
 
-def now() -> str:
+def log_time() -> str:
     """The time as it stands in the log, UTC."""
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+def console_format(line: str) -> str:
+    """`12:03:04 worker.started  slot=1` for a JSON object; other text without what a terminal would
+    obey. Each ends with a newline."""
+    try:
+        fields = json.loads(line)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict):
+        return _visible(line.rstrip("\n")) + "\n"
+    if fields.get("event") == "ready" and "address" in fields:
+        return f"Ready: {_visible(str(fields['address']))}\n"
+    event = _visible(str(fields.get("event")))
+    return f"{_clock(fields)}{_level(fields)}{event}{_rest(fields)}{_stack(fields)}\n"
+
+
+def _stack(fields: dict[str, Any]) -> str:
+    lines = str(fields.get("stack", "")).splitlines()
+    return "".join(f"\n    {_visible(line)}" for line in lines)
+
+
+def _clock(fields: dict[str, Any]) -> str:
+    """The time of this machine's clock, as that of a terminal is."""
+    try:
+        at = datetime.fromisoformat(str(fields["timestamp"])).astimezone()
+    except (KeyError, ValueError):
+        return ""
+    return f"{at:%H:%M:%S} "
+
+
+def _level(fields: dict[str, Any]) -> str:
+    level = fields.get("level")
+    return f"{str(level).upper()} " if level in _LEVELS else ""
+
+
+def _rest(fields: dict[str, Any]) -> str:
+    return "".join(
+        f"  {_visible(name)}={_value(value)}" for name, value in fields.items() if name not in _OWN
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str) and value and not any(c.isspace() or c in "\"'=" for c in value):
+        return _visible(value)
+    return _visible(json.dumps(value, ensure_ascii=False))
+
+
+def _visible(text: str) -> str:
+    """Without characters that move the cursor, hide text or change its order."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class OutputWay(NamedTuple):
+    """`put` raises BlockingIOError where a write would wait."""
+
+    put: Callable[[bytes], int]
+    close: Callable[[], None]
+
+
+class NonblockingStdout:
+    """A descriptor that lines, of at most PIPE_BUF bytes, are written to: whole, in order, by any
+    thread. `told` makes the line that says how many were lost: dropped here, or refused by a disk.
+    """
+
+    def __init__(self, descriptor: int, on_lost: Callable[[int], bytes]) -> None:
+        self._descriptor = descriptor
+        self._told = on_lost
+        self._known: tuple[int, int] | None = None
+        self._way: OutputWay | None = None
+        self._lock = threading.RLock()  # writing a line may bring forth another one
+        self._waiting: deque[bytes] = deque()
+        self._thread: threading.Thread | None = None
+        self._lost = 0
+        os.register_at_fork(after_in_child=self._begin)
+        atexit.register(self._part)
+
+    def write(self, line: bytes) -> None:
+        """Raises nothing; a line that cannot be written is lost, and counted."""
+        with self._lock:
+            if not self._waiting and self._passes(line):
+                return
+            if len(self._waiting) == _KEPT_LINES:
+                self._waiting.popleft()
+                self._lost += 1
+            self._waiting.append(line)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._drain, name="log", daemon=True)
+                self._thread.start()
+
+    def _begin(self) -> None:
+        """Nothing waits here. After a fork the parent writes what waits there."""
+        self._lock = threading.RLock()
+        self._waiting = deque()
+        self._thread = None
+        self._lost = 0
+
+    def _passes(self, line: bytes) -> bool:
+        """Writes it unless that would wait. Whether it is done with: written, or lost."""
+        try:
+            put = self._found().put
+            if self._lost:
+                put(self._told(self._lost))
+                self._lost = 0
+            put(line)
+        except BlockingIOError:
+            return False
+        except OSError:  # the disk is full, or nobody will ever read this
+            self._lost += 1
+        return True
+
+    def _found(self) -> OutputWay:
+        """How to write there without waiting; looked up anew when it became something else."""
+        is_ = os.fstat(self._descriptor)
+        if self._way is None or self._known != (is_.st_dev, is_.st_ino):
+            if self._way:
+                self._way.close()
+            self._way = _nonblocking_way(self._descriptor, is_.st_mode)
+            self._known = is_.st_dev, is_.st_ino
+        return self._way
+
+    def _drain(self) -> None:
+        """Writes what waits, until nothing does. Only this thread ever waits for the reader."""
+        while True:
+            room = select.poll()
+            room.register(self._descriptor, select.POLLOUT)
+            room.poll()
+            with self._lock:
+                while self._waiting and self._passes(self._waiting[0]):
+                    self._waiting.popleft()
+                if not self._waiting:
+                    self._thread = None
+                    return
+
+    def _part(self) -> None:
+        """At the end of the process: a last moment for the reader."""
+        if thread := self._thread:
+            thread.join(_FAREWELL_S)
+
+
+def _nonblocking_way(descriptor: int, mode: int) -> OutputWay:
+    if stat.S_ISSOCK(mode):
+        socket_copy = socket.socket(fileno=os.dup(descriptor))
+        return OutputWay(
+            lambda line: socket_copy.send(line, socket.MSG_DONTWAIT), socket_copy.close
+        )
+    if stat.S_ISFIFO(mode) or os.isatty(descriptor):
+        with contextlib.suppress(OSError):  # another user's, nobody reads it, or not Linux
+            flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
+            again = os.open(f"/proc/self/fd/{descriptor}", flags)
+            return OutputWay(lambda line: os.write(again, line), lambda: os.close(again))
+    if stat.S_ISFIFO(mode):
+        os.set_blocking(descriptor, False)  # for everybody who shares it, then
+    return OutputWay(lambda line: os.write(descriptor, line), lambda: None)

@@ -7,27 +7,26 @@ import logging
 import structlog
 
 from bot.process import lines
-from bot.process.discreet import by_kind, watch_uncaught
-from bot.process.records import JsonFormatter
+from bot.process.log_redaction import JsonFormatter, redact_exception, watch_uncaught
 
 
-def configure(level: str, format: lines.LogFormat = "auto") -> None:
+def configure_logs(level: str, format: lines.LogFormat = "auto") -> None:
     """Sets up structlog and the standard library's loggers for this process."""
-    lines.choose(format)
+    lines.choose_log_format(format)
     threshold = logging.getLevelNamesMapping()[level]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            by_kind,
+            redact_exception,
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.WriteLoggerFactory(file=lines.stdout()),
+        logger_factory=structlog.WriteLoggerFactory(file=lines.log_stream()),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(lines.stdout())
+    handler = logging.StreamHandler(lines.log_stream())
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers = [handler]

@@ -15,9 +15,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from bot.process.board import Board
-from bot.process.lines import say
-from bot.process.programs import Child, Program, failures_after, pause_s
+from bot.process.lines import write_event
+from bot.process.plan import RunDirectory
+from bot.process.programs import Child, Program, failures_after, restart_pause_s
 from memory.errors import ServerRefused
 
 UNUSABLE = 2  # the status of a program that cannot run with these settings
@@ -32,7 +32,7 @@ class Supervisor:
     def __init__(
         self,
         programs: Sequence[Program],
-        board: Board,
+        board: RunDirectory,
         *,
         before_reload: Callable[[], object] = lambda: None,
         when_ready: Callable[[], object] = lambda: None,
@@ -65,7 +65,7 @@ class Supervisor:
             else:
                 self._stop_next()
             self._kill_overdue()
-        say("supervisor.stopped", status=self._status)
+        write_event("supervisor.stopped", status=self._status)
         return self._status
 
     def _listen(self) -> int:
@@ -91,7 +91,7 @@ class Supervisor:
         if number == signal.SIGHUP:
             self._reload()
         elif self._status is None:
-            say("supervisor.stopping", signal=signal.Signals(number).name)
+            write_event("supervisor.stopping", signal=signal.Signals(number).name)
             self._status = 0
         else:
             for child in self._children.values():
@@ -126,13 +126,13 @@ class Supervisor:
             program.prepare()
             process = program.spawn()
         except (OSError, subprocess.SubprocessError, ServerRefused) as exc:
-            say("process.failed", level="error", name=program.name, reason=str(exc))
+            write_event("process.failed", level="error", name=program.name, reason=str(exc))
             if not replaces:
                 self._start_again(program, 0.0, status=1)
             return False
         child = Child(program, process, time.monotonic(), replaces)
         self._children[child.pid] = child
-        say("process.started", name=program.name, pid=child.pid)
+        write_event("process.started", name=program.name, pid=child.pid)
         return True
 
     def _start_again(self, program: Program, ran_s: float, *, status: int) -> None:
@@ -141,7 +141,7 @@ class Supervisor:
             return
         failures = failures_after(self._failures.get(program.name, 0), ran_s)
         self._failures[program.name] = failures
-        self._due[program.name] = time.monotonic() + pause_s(failures)
+        self._due[program.name] = time.monotonic() + restart_pause_s(failures)
 
     # Ending
 
@@ -163,11 +163,11 @@ class Supervisor:
         ran_s = time.monotonic() - child.started
         level = "info" if child.leaving else "error"
         about = {"name": child.program.name, "pid": child.pid, "ran_s": round(ran_s, 1)}
-        say("process.ended", level=level, status=status, **about)
+        write_event("process.ended", level=level, status=status, **about)
         if child.leaving or self._status is not None:
             return
         if child.replaces in self._children:
-            say("reload.failed", level="error", name=child.program.name, status=status)
+            write_event("reload.failed", level="error", name=child.program.name, status=status)
             self._to_replace.clear()
         elif not any(other.replaces == child.pid for other in self._children.values()):
             self._start_again(child.program, ran_s, status=status)
@@ -190,7 +190,7 @@ class Supervisor:
     def _kill_overdue(self) -> None:
         for child in self._children.values():
             if child.kill_at is not None and child.kill_at <= time.monotonic():
-                say("process.killed", level="error", name=child.program.name, pid=child.pid)
+                write_event("process.killed", level="error", name=child.program.name, pid=child.pid)
                 child.signal(signal.SIGKILL)
                 child.kill_at = time.monotonic() + child.program.grace_s
 
@@ -202,9 +202,9 @@ class Supervisor:
         try:
             self._before_reload()
         except Exception as exc:  # noqa: BLE001 - whatever it is, what runs goes on
-            say("reload.refused", level="error", reason=str(exc))
+            write_event("reload.refused", level="error", reason=str(exc))
             return
-        say("reload.started")
+        write_event("reload.started")
         for child in sorted(self._children.values(), key=lambda child: child.program.stage):
             if child.program.reload:
                 child.signal(child.program.reload)

@@ -57,7 +57,7 @@ class OfATrial(NotConfigured):
     """The database was made before the first release, so only `scripts/backup` reads it."""
 
     def __init__(self) -> None:
-        super().__init__(f"{migrations.TRIAL}.", _TRIAL_ZH)
+        super().__init__(f"{migrations.TRIAL_MESSAGE}.", _TRIAL_ZH)
 
 
 def database_url(settings: Settings) -> str:
@@ -70,7 +70,7 @@ def database_url(settings: Settings) -> str:
     if not settings.embedded_database:
         return url
     try:
-        migrations.apply(url, report=_logged)
+        migrations.apply_migrations(url, report=_logged)
     except migrations.TrialDatabase as exc:
         raise OfATrial from exc
     if newer := steps_ahead(url):
@@ -88,8 +88,8 @@ def running_database(settings: Settings) -> str:
         return settings.database_url
     try:
         if plan.has_database():
-            return embedded.find(settings.data_dir)
-        return embedded.start(settings.data_dir)
+            return embedded.find_embedded(settings.data_dir)
+        return embedded.start_embedded(settings.data_dir)
     except ServerRefused as exc:
         raise NotConfigured(f"{exc}.", f"内置 Postgres 无法启动：{exc}。") from exc
 
@@ -108,7 +108,7 @@ def steps_missing(url: str) -> list[str]:
     """Returns the names of the steps of `sql/` that the database lacks. Raises `OfATrial`, and what
     psycopg raises if the database does not answer."""
     try:
-        return migrations.pending(url)
+        return migrations.pending_steps(url)
     except migrations.TrialDatabase as exc:
         raise OfATrial from exc
 
@@ -120,14 +120,16 @@ def about_newer(names: list[str]) -> dict[str, object]:
 
 def steps_ahead(url: str) -> list[str]:
     """Names of the files of `sql/` that the database has and this version lacks."""
-    return migrations.ahead(url)
+    return migrations.newer_steps(url)
 
 
 def require_migrated(url: str) -> None:
     """Raises `NotMigrated` when the database lacks files of `sql/`, and what psycopg raises when it
     does not answer. Functions of another version do for a while (docs/changing-sql.md)."""
     try:
-        missing = [name for name in migrations.pending(url) if not name.startswith("functions ")]
+        missing = [
+            name for name in migrations.pending_steps(url) if not name.startswith("functions ")
+        ]
     except migrations.TrialDatabase as exc:
         raise not_migrated("the database is of a trial from before the first release") from exc
     if missing:
@@ -160,8 +162,8 @@ async def open_rpc(
         pool = connection_pool(url, size=size, timeout_s=wait_s)
         await pool.open()
         return PostgresRpc(pool, timeout_s=timeout_s, sharing=settings.sharing)
-    from memory.backends.signing import signing_key
     from memory.backends.supabase import SupabaseRpc  # 20 MB that the database does not need
+    from memory.backends.supabase_credentials import signing_key
 
     return SupabaseRpc(
         settings.supabase_url,

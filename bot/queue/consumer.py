@@ -1,4 +1,5 @@
-"""Takes jobs from the queue and ends them: many at a time, in order per lock.
+"""Takes jobs from the queue and ends them: many at a time, in order per lock, and only a few at
+once per person.
 
 The process that accepts an event hands most jobs to a worker directly; workers take the others from
 the table, no more than can begin at once. A job that waits takes no place of others
@@ -6,32 +7,39 @@ the table, no more than can begin at once. A job that waits takes no place of ot
 job's end until the database takes it, so an outage delays a conversation but does not block it for
 good. A job that fails because the database goes away runs again here as soon as it is back. Jobs of
 a worker that died, or that a worker lost track of, are handed back within seconds. A worker takes
-jobs only when it knows that some are waiting.
-"""
+jobs only when it knows that some are waiting."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 
-from bot.process.task_cancellation import ended
-from bot.process.working_places import WorkingPlaces
+from bot.process.concurrency import ConcurrencySlots, cancel_tasks, without_slot, working_for
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Dead, Job, RunAgain, after_failure
-from bot.queue.presence import Hearing, Presence
-from bot.queue.table import JobTable, Round, ending, ending_if_silent, taken
-from memory.backends.reconnecting import pause_after
+from bot.queue.person_rates import Asker
+from bot.queue.table import (
+    Hearing,
+    JobTable,
+    Presence,
+    Round,
+    ending_if_silent_statement,
+    ending_statement,
+    taken_job,
+)
+from memory.backends.connections import reconnect_pause_s
 from memory.errors import StoreUnavailable
 from memory.rpc import Statement
 
 log = structlog.get_logger()
-
 ROUND_S = 1.0
 _SECOND_LOOK_S = 0.2
 _IN_HAND = 256
@@ -40,7 +48,6 @@ _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _REPEATS = 6  # of a job in a row whose database goes away; a job may be why it does
-
 OutcomeT = TypeVar("OutcomeT", RunAgain, RunAgain | Dead)
 
 
@@ -61,16 +68,16 @@ class Lease:
 
     def ending(self) -> Statement:
         """The statement that ends the job."""
-        return ending(self.job, self.worker)
+        return ending_statement(self.job, self.worker)
 
     def ending_if_silent(self, message_id: str) -> Statement:
         """The same, if that transaction has stored that the message is not answered."""
-        return ending_if_silent(self.job, self.worker, message_id)
+        return ending_if_silent_statement(self.job, self.worker, message_id)
 
     def ended(self, result: object) -> None:
         """Notes that the job has ended, and takes the next job if `result` names one."""
         self.is_over = True
-        if following := taken(result):
+        if following := taken_job(result):
             self.take(following)
 
 
@@ -116,7 +123,7 @@ class Consumer:
         self._running: dict[int, asyncio.Task[None]] = {}
         self._unstarted: set[int] = set()
         self._news, self._room_made = asyncio.Event(), asyncio.Event()
-        self._places = WorkingPlaces(concurrency, self._room_made.set)
+        self._places = ConcurrencySlots(concurrency, self._room_made.set)
         self._fallen = fallen_event or asyncio.Event()
         self._closing = False
         self._claiming = asyncio.Lock()
@@ -141,7 +148,7 @@ class Consumer:
                 await self._something_new(waiting)
         finally:
             waiting.cancel()
-            await ended([rounds])
+            await cancel_tasks([rounds])
             await self._finish()
             await self._presence.end()
 
@@ -295,7 +302,7 @@ class Consumer:
                 await self._pause(self._next_round_s(was_lost), self._fallen, self._presence.lost)
             except QueueUnavailable as exc:
                 self._say_away(exc)
-                await self._pause(pause_after(exc.__cause__ or exc), self._fallen)
+                await self._pause(reconnect_pause_s(exc.__cause__ or exc), self._fallen)
 
     def _say_away(self, exc: QueueUnavailable) -> None:
         """Writes one line for each time that the queue goes away."""
@@ -316,7 +323,7 @@ class Consumer:
         """Waits for the next round, or for one of `events`, which cannot wait so long."""
         waiting = [asyncio.create_task(event.wait()) for event in events]
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        await ended(waiting)
+        await cancel_tasks(waiting)
         if self._fallen.is_set():
             self._fallen.clear()
             self._alarmed_until = time.monotonic() + ROUND_S
@@ -398,3 +405,26 @@ def _chat_of(job: Job) -> str:
     """The chat whose share a job takes: locks are `feishu:{chat}:{root}`, or of no chat."""
     lock = job.lock or ""
     return lock if lock.startswith("feishu:doc:") else ":".join(lock.split(":")[:2])
+
+
+class PerUserSemaphore:
+    """At most `at_once` for each person; the others wait in order. For one event loop."""
+
+    def __init__(self, at_once: int = 8) -> None:
+        self._at_once = at_once
+        self._places: WeakValueDictionary[Asker, asyncio.Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def hold(self, asker: Asker) -> AsyncIterator[None]:
+        """Holds one of the person's places while it is entered."""
+        places = self._places.setdefault(asker, asyncio.Semaphore(self._at_once))
+        if places.locked():
+            with without_slot():
+                await places.acquire()
+        else:
+            await places.acquire()
+        try:
+            with working_for(asker.open_id):
+                yield
+        finally:
+            places.release()

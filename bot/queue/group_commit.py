@@ -1,21 +1,24 @@
-"""Calls that come while another is under way wait for it and go together: one transaction for all.
+"""Makes concurrent calls together in one transaction, and notes since when a thread’s work has
+waited.
 
 Whoever comes first makes the call of those that wait, in its own thread; a call that is alone waits
 for nobody. Only who has an outcome is woken, and who makes the next call: threads share one
-interpreter, and each that wakes for nothing keeps the others from running.
-"""
+interpreter, and each that wakes for nothing keeps the others from running."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
-
 _PATIENCE_S = 0.05
+
+_since: ContextVar[float] = ContextVar("since")
 
 
 def _closed() -> threading.Lock:
@@ -40,7 +43,7 @@ class _Call(Generic[T, R]):
         return outcome
 
 
-class Together(Generic[T, R]):
+class GroupCommit(Generic[T, R]):
     """`send` is given what waits, in the order in which it came, and returns or raises; for each an
     outcome, which is returned or raised to whom it belongs.
 
@@ -99,3 +102,13 @@ class Together(Generic[T, R]):
                     self._choose(self._waiting[0])
             for call in waiting_calls:
                 call.woken.release()
+
+
+def set_waiting_since(moment: float) -> None:
+    """What this thread begins with was there at `moment` (monotonic seconds)."""
+    _since.set(moment)
+
+
+def waiting_since() -> float:
+    """Since when (monotonic seconds); now, where nobody said."""
+    return _since.get(time.monotonic())

@@ -1,38 +1,47 @@
-"""The webhook's side of the queue: one insert per event, keyed so that it is accepted once.
+"""Accepts events for the webhook: one insert per event, keyed so that each is accepted once. It
+also notes which kinds of events arrive.
 
 The key (`inbox`) and the job that carries the event are written by the same statement; events that
 arrive together share a transaction, and each is accepted only when that is committed.
-"""
+
+Feishu tells nobody to which events an app is subscribed, so an event proves itself by arriving. The
+edge notes each kind at most once an hour, beside the acknowledgement and never before it."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
+import structlog
 from psycopg import pq
 from psycopg.errors import DeadlockDetected
 
-from bot.queue.group_commit import Together
+from bot.queue.group_commit import GroupCommit, waiting_since
 from bot.queue.jobs import EVENT_TASK
 from bot.queue.person_rates import Asker
-from bot.queue.waiting_since import waits_since
-from memory.backends.reconnecting import NoConnection, is_lost
-from memory.backends.sessions import has_sessions, prepare_threshold
-from memory.backends.thread_pool import ThreadPool
+from memory.backends.connections import (
+    NoConnection,
+    ThreadPool,
+    has_sessions,
+    is_lost,
+    prepare_threshold,
+)
 from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA
 from memory.text import as_json
 
 T = TypeVar("T")
-
 _CONNECT_S = 2
 _TRIES = 3  # of a statement whose connection breaks, while there is time
 _SHORTEST_S = 0.2  # for a delivery that has waited for a thread: a database that works needs less
+
 # One text, whatever the number of events: arrays take three times as long to write.
 _ENQUEUE = (
     f"select {SCHEMA}.enqueue(e.key, $1, e.lock, e.args, e.topic) "  # noqa: S608
@@ -44,6 +53,12 @@ _OVER_RATE = f"select {SCHEMA}.is_over_rate(%s, %s, %s, %s)"
 _HOLD = f"select {SCHEMA}.hold_lease(%s, %s, %s)"
 _RELEASE = f"select {SCHEMA}.release_lease(%s, %s)"
 _UNSTORED = f"select {SCHEMA}.waiting_stores()"
+
+log = structlog.get_logger()
+REFUSED = "refused: "
+NOTED_EVERY = timedelta(hours=1)
+_LONGEST = 100
+_MOST_KINDS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +138,7 @@ class Inbox:
     def __init__(self, database_url: str, *, size: int = 4, timeout_s: float = 1.8) -> None:
         self._timeout_s = timeout_s
         self._sessions = has_sessions(database_url)
-        self._together = Together[Arrived, bool](self._enqueue)
+        self._together = GroupCommit[Arrived, bool](self._enqueue)
         self._connect = partial(
             DeadlineConnection.connect,
             database_url,
@@ -231,7 +246,7 @@ class Inbox:
 
     def _until(self) -> float:
         """When this thread has to be done, in monotonic seconds."""
-        return max(waits_since() + self._timeout_s, time.monotonic() + _SHORTEST_S)
+        return max(waiting_since() + self._timeout_s, time.monotonic() + _SHORTEST_S)
 
     def _value(self, query: str, *params: object) -> Any:
         """The first column of the first row. Raises `QueueUnavailable`."""
@@ -270,3 +285,42 @@ class Inbox:
                 connection.close()
                 raise
         return connection
+
+
+@dataclass
+class Arrivals:
+    """Notes kinds of events, from any thread. `clock` is monotonic seconds."""
+
+    inbox: Inbox
+    clock: Callable[[], float] = time.monotonic
+    _noted: dict[str, float] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _writer: ThreadPoolExecutor | None = None
+
+    def note(self, kind: str) -> Future[None] | None:
+        """Something of this kind has arrived; None when that was noted within the hour."""
+        kind = kind[:_LONGEST]
+        now = self.clock()
+        with self._lock:
+            last_noted = self._noted.get(kind)
+            if not kind or (
+                last_noted is not None and now - last_noted < NOTED_EVERY.total_seconds()
+            ):
+                return None
+            if last_noted is None and len(self._noted) >= _MOST_KINDS:
+                return None
+            self._noted[kind] = now
+            self._writer = self._writer or ThreadPoolExecutor(1, "arrivals")
+            return self._writer.submit(self._write, kind)
+
+    def close(self) -> None:
+        if self._writer:
+            self._writer.shutdown(wait=True)
+
+    def _write(self, kind: str) -> None:
+        try:
+            self.inbox.note_arrival(kind)
+        except QueueUnavailable as exc:
+            log.info("arrivals.not_noted", kind=kind, error=str(exc))
+            with self._lock:
+                self._noted.pop(kind, None)  # with the next one

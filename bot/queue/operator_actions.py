@@ -155,7 +155,7 @@ class QueueOperations:
             return connection.execute(_EXPORT, [open_id]).fetchall()
 
     def arrivals(self) -> dict[str, datetime]:
-        """When something of each kind has last arrived; see `bot.queue.arrivals`."""
+        """When something of each kind has last arrived; see `bot.queue.inbox`."""
         with self._connection() as connection:
             rows = _value(connection.execute(_ARRIVALS))
         return {kind: datetime.fromisoformat(one["last_at"]) for kind, one in rows.items()}

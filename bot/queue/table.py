@@ -1,13 +1,23 @@
-"""The queue's table over the worker's connections: each method is one SQL function.
+"""Works on the queue’s table over the worker’s connections, and keeps the session that proves the
+worker alive.
 
 All methods raise `QueueUnavailable`.
-"""
+
+The session holds a lock that Postgres frees the moment the worker is gone, however it went. That is
+how the others know whose jobs to take over. Of a machine that was cut off the server learns within
+two seconds: its kernel asks that machine's once a second. Who accepts an event gives the job to a
+worker with room for it, over a channel whose name the worker has made up; else all are told that
+there is one.
+A transaction pooler gives no session: then the worker is known by its heartbeats alone, and looks
+for jobs instead of hearing of them."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+import secrets
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -27,19 +37,26 @@ from bot.queue.jobs import (
     RunAgain,
 )
 from bot.queue.person_rates import Asker
+from memory.backends.connections import has_sessions
 from memory.backends.exchange import AskingConnection
 from memory.backends.pool import Pool
-from memory.identity import FeishuPerson
+from memory.backends.postgres import keepalives, server_keepalives
 from memory.migrations import SCHEMA
 from memory.rpc import Statement
-from memory.scope import AgentMemoryContext
-from memory.tables.timers import Taken
+from memory.scope import AgentMemoryContext, FeishuPerson
+from memory.tables.timers import TakenTimer
 
 TENDING_AT_ONCE = 2  # in all workers; each has so many places besides those of its turns
 IMPORTS_AT_ONCE = 2  # likewise
 _TENDING_PRIORITY = -10
 _IMPORT_PRIORITY = -20
 _WITHIN_S = 5.0
+
+_CONNECT_S = 5
+_LOST_AFTER_S = 2
+_JOBS, _STOPS = "feishu_bot_jobs", "feishu_bot_stops"
+Session = psycopg.AsyncConnection[Any]
+Notification = tuple[str, str]  # channel, payload
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +204,7 @@ class JobTable:
             "queue_tending", TENDING_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, whose, args
         )
 
-    async def queue_timer(self, timer: Taken, now_ms: int) -> None:
+    async def queue_timer(self, timer: TakenTimer, now_ms: int) -> None:
         """Queues the job of a timer's time unless it waits already; `now_ms` is ms since epoch."""
         args = json.dumps({"timer_id": timer.id, "due_ms": timer.due_ms, "received_ms": now_ms})
         await self._value("queue_timer", TIMER_TASK, timer.id, args)
@@ -241,7 +258,7 @@ class JobTable:
             raise QueueUnavailable(type(exc).__name__) from exc
 
 
-def private_look_up(turn_id: str, args: Mapping[str, str]) -> Statement:
+def private_lookup_statement(turn_id: str, args: Mapping[str, str]) -> Statement:
     """What queues the look-up after a turn unless it waits; it shares the places of tending.
     `args` are the job's."""
     of_job = (f"private {turn_id}", json.dumps(dict(args)))
@@ -251,21 +268,133 @@ def private_look_up(turn_id: str, args: Mapping[str, str]) -> Statement:
     )
 
 
-def stopping(turn_id: str) -> Statement:
+def stopping_statement(turn_id: str) -> Statement:
     """What tells all workers that a turn is to stop."""
     return Statement(f"select {SCHEMA}.stop_turn(%s)", (turn_id,))
 
 
-def ending(job: Job, worker: int) -> Statement:
+def ending_statement(job: Job, worker: int) -> Statement:
     """What `JobTable.end` does, to be run in a transaction of the memory's."""
     return Statement(f"select {SCHEMA}.end_and_take(%s, %s)", (job.id, worker))
 
 
-def ending_if_silent(job: Job, worker: int, message_id: str) -> Statement:
+def ending_if_silent_statement(job: Job, worker: int, message_id: str) -> Statement:
     """The same, if the transaction has stored that the message is not answered."""
     return Statement(f"select {SCHEMA}.end_if_silent(%s, %s, %s)", (job.id, worker, message_id))
 
 
-def taken(row: Any) -> Job | None:
+def taken_job(row: Any) -> Job | None:
     """The next job of the lock, which the worker has then, by the result of either."""
     return Job(**row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What is done with what is heard: `news`, there is a job to take; `handed`, here is one;
+    `stopped`, the turn of that id is to stop."""
+
+    news: Callable[[], None]
+    handed: Callable[[Job], None]
+    stopped: Callable[[str], None] = lambda _: None
+
+
+class Presence:
+    """One worker with so many `places` for jobs. `lost` is set when its session is."""
+
+    def __init__(self, database_url: str, hearing: Hearing, *, places: int) -> None:
+        self._database_url = database_url
+        self._hearing = hearing
+        self._places = places
+        self._channel = ""
+        self._early: list[Notification] = []
+        self._session: Session | None = None
+        self.worker = 0
+        self.lost = asyncio.Event()
+
+    async def begin(self) -> bool:
+        """Registers the worker, or takes its session up again; False when it comes back under
+        another id because its jobs were given to others. Raises `QueueUnavailable`."""
+        self._leave()
+        try:
+            session = await self._connect()
+            try:
+                worker = await self._register(session)
+            except BaseException:
+                session.pgconn.finish()
+                raise
+        except psycopg.Error as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
+        previous, self.worker = self.worker, worker
+        self.lost.clear()
+        self._hear(self._early)
+        self._readable()  # what came with the answer makes no socket readable again
+        return previous in (0, self.worker)
+
+    async def end(self) -> None:
+        """Leaves; what is still in the worker's hands is free to be taken over."""
+        self._leave()
+
+    async def _connect(self) -> Session:
+        return await psycopg.AsyncConnection.connect(
+            self._database_url,
+            autocommit=True,
+            connect_timeout=_CONNECT_S,
+            prepare_threshold=None,
+            **keepalives(_LOST_AFTER_S),
+        )
+
+    async def _register(self, session: Session) -> int:
+        if not has_sessions(self._database_url):
+            worker = await self._begin(session, has_session=False)
+            session.pgconn.finish()
+            return worker
+        await session.execute(server_keepalives(_LOST_AFTER_S))
+        self._channel, self._early = f"worker_{secrets.token_hex(16)}", []
+        session.add_notify_handler(lambda n: self._early.append((n.channel, n.payload)))
+        for channel in (_JOBS, _STOPS, self._channel):
+            await session.execute(f'listen "{channel}"'.encode())
+        worker = await self._begin(session, has_session=True)
+        self._session = session
+        asyncio.get_running_loop().add_reader(session.pgconn.socket, self._readable)
+        return worker
+
+    async def _begin(self, session: Session, *, has_session: bool) -> int:
+        """From here on jobs may be handed to the worker."""
+        cursor = await session.execute(
+            f"select {SCHEMA}.begin_work(%s, %s, %s, %s)".encode(),
+            (self.worker, has_session, self._places, self._channel),
+        )
+        row = await cursor.fetchone()
+        return int(row[0]) if row else 0
+
+    def _readable(self) -> None:
+        """Notifications, or the end of the connection. Nothing else is asked over this session."""
+        if self._session is None:
+            return
+        notifications: list[Notification] = []
+        try:
+            self._session.pgconn.consume_input()
+            while one := self._session.pgconn.notifies():
+                notifications.append((one.relname.decode(), one.extra.decode()))
+        except psycopg.OperationalError:
+            self._leave()
+            self.lost.set()
+        self._hear(notifications)
+
+    def _hear(self, notifications: list[Notification]) -> None:
+        for channel, payload in notifications:
+            if channel == self._channel:
+                number, _, rest = payload.partition(" ")
+                self._hearing.handed(Job(id=int(number), attempt=1, **json.loads(rest)))
+            elif channel == _STOPS:
+                self._hearing.stopped(payload)
+            else:
+                self._hearing.news()
+
+    def _leave(self) -> None:
+        session, self._session = self._session, None
+        if session is None:
+            return
+        with contextlib.suppress(psycopg.Error, OSError, ValueError):
+            asyncio.get_running_loop().remove_reader(session.pgconn.socket)
+        session.pgconn.finish()

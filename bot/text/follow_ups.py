@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from bot.text.markdown import ITEM
-from bot.text.slash_commands import parse
-from memory.text import columns
+from bot.text.slash_commands import parse_command
+from memory.text import display_width
 
 MOST_FOLLOW_UPS = 3
 # Two for a Chinese character: what a button shows in two lines on a phone.
@@ -41,7 +41,7 @@ _LIST_ITEM = re.compile(r"\A\s*(?:[-*+]|\d{1,2}[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class FollowUpEnding:
     """A text without the questions that ended it, and these questions."""
 
     text: str
@@ -55,9 +55,9 @@ def question_of(text: str) -> str | None:
     if _TO_EVERYBODY.search(line):
         return None
     plain = re.sub(r"^(?:@\S+\s*)+", "", line)
-    if not line or columns(line) > MOST_COLUMNS:
+    if not line or display_width(line) > MOST_COLUMNS:
         return None
-    return None if plain.startswith(("/", "／")) or parse(plain) else line
+    return None if plain.startswith(("/", "／")) or parse_command(plain) else line
 
 
 def questions_of(texts: Iterable[str]) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def questions_of(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(question for question in questions if question))[:MOST_FOLLOW_UPS]
 
 
-def parted(text: str, suggestions: Collection[str]) -> Ending:
+def split_follow_ups(text: str, suggestions: Collection[str]) -> FollowUpEnding:
     """`text` parted from the follow-up questions listed at its end, and what the buttons ask.
 
     With `suggestions` questions these are asked, and a list of the same, or one under words like
@@ -76,15 +76,15 @@ def parted(text: str, suggestions: Collection[str]) -> Ending:
     suggested_questions = questions_of(suggestions)
     listing = _listed(text, {_key(question) for question in suggestions})
     if not listing.questions or not listing.text.strip():
-        return Ending(text, suggested_questions)
+        return FollowUpEnding(text, suggested_questions)
     if suggested_questions:
-        return Ending(listing.text, suggested_questions)
+        return FollowUpEnding(listing.text, suggested_questions)
     offered_questions = questions_of(listing.questions)
     whole = len(offered_questions) == len(listing.questions) and not suggestions
-    return Ending(listing.text, offered_questions) if whole else Ending(text)
+    return FollowUpEnding(listing.text, offered_questions) if whole else FollowUpEnding(text)
 
 
-def before_questions(partial: str) -> str:
+def text_before_questions(partial: str) -> str:
     """An unfinished text up to the words that announce follow-up questions at its end: they are
     likely to become buttons."""
     lines = partial.split("\n")
@@ -100,7 +100,7 @@ def before_questions(partial: str) -> str:
     return partial
 
 
-def _listed(text: str, known_keys: Collection[str]) -> Ending:
+def _listed(text: str, known_keys: Collection[str]) -> FollowUpEnding:
     lines = _in_lines(text.rstrip().split("\n"))
     at, questions = _last_items(lines)
     lead = lines[at - 1] if at else ""
@@ -110,10 +110,10 @@ def _listed(text: str, known_keys: Collection[str]) -> Ending:
     asking = (q.endswith(("?", "？")) for q in questions)
     all_asked = all(is_same or asks for is_same, asks in zip(same, asking, strict=True))
     if not questions or not (all(same) or (is_announced and all_asked)):
-        return Ending(text)
+        return FollowUpEnding(text)
     if is_announced or tail.rstrip("*_ ").endswith((":", "：")):
         lines[at - 1] = head
-    return Ending(_without_rule(lines[:at]), questions)
+    return FollowUpEnding(_without_rule(lines[:at]), questions)
 
 
 def _in_lines(lines: list[str]) -> list[str]:

@@ -37,10 +37,10 @@ _FRAME_WEIGHT = 3
 
 def language_of(texts: Iterable[str], names: Iterable[str] = ()) -> Language:
     """The language of most of what is said in the texts; English where nothing is."""
-    return language_said("\n".join(texts), names) or "en"
+    return own_language("\n".join(texts), names) or "en"
 
 
-def language_said(text: str, names: Iterable[str] = ()) -> Language | None:
+def own_language(text: str, names: Iterable[str] = ()) -> Language | None:
     """The language of most words of `text`; None where it has none of its own beside `names`,
     mentions, quotations, links and code."""
     return _language_said(text, tuple(name for name in names if name and name in text))
@@ -59,12 +59,12 @@ def _language_said(text: str, names: tuple[str, ...]) -> Language | None:
     return "zh" if chinese >= other else "en"
 
 
-def last_language(texts: Sequence[str], names: Iterable[str] = ()) -> Language | None:
+def last_own_language(texts: Sequence[str], names: Iterable[str] = ()) -> Language | None:
     """That of the last text that tells one. An English command does not: people of every language
     write those."""
     names = tuple(names)
     for text in reversed(texts):
-        tongue = language_said(text, names)
+        tongue = own_language(text, names)
         if tongue == "zh" or (tongue and not text.startswith(("/", "／"))):
             return tongue
     return None

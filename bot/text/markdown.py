@@ -87,12 +87,12 @@ def code_starts(lines: Sequence[str]) -> list[bool]:
     return [one or other for one, other in zip(in_fences, _in_span(lines, strict), strict=True)]
 
 
-def in_fences(lines: Sequence[str]) -> list[bool]:
+def fenced_lines(lines: Sequence[str]) -> list[bool]:
     """For each line, whether it is of a fenced block, in lists and quotes too."""
     return _in_fence(lines, _loose_fence)
 
 
-def closes(line: str, mark: str) -> bool:
+def closes_fence(line: str, mark: str) -> bool:
     """Whether `line` ends the fence that was opened with `mark`."""
     text = line.strip()
     return len(text) >= len(mark) and not text.strip(mark[0])
@@ -114,7 +114,7 @@ def _in_fence(lines: Iterable[str], opens: Callable[[str], re.Match[str] | None]
         in_fences.append(bool(mark or match))
         if match and not mark:
             mark = match[1]
-        elif match and closes(match[0], mark):
+        elif match and closes_fence(match[0], mark):
             mark = ""
     return in_fences
 

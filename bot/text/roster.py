@@ -1,22 +1,40 @@
-"""The people of a conversation, and how their names are read in a text. Pure."""
+"""Reads and writes the names of the people of a conversation. Pure.
+
+A roster finds names in a text, at-tags of cards become names again, and a template says what
+stands around the name of whom an answer addresses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
-from bot.text.markdown import is_code_indent
+from bot.text.markdown import is_code_indent, opens_block
 
 _GENERIC_NAME = re.compile(r"\w++(?:[.-]+\w++)*+(?!['’]\w)")
 SEPARATORS = re.compile(r"[\s,，、:：]*")
 _OPEN_ID = re.compile(r"ou_[A-Za-z0-9_-]+")
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
-
-Escape = Callable[[str], str]
+EscapeText = Callable[[str], str]
 _Made = TypeVar("_Made")
+
+UNKNOWN_NAME = "someone"
+CARD_AT_TAG = re.compile(r"<at\s+id=[\"']?([A-Za-z0-9_-]+)[\"']?\s*>[^<]*</at>", re.IGNORECASE)
+
+_ASKER_WORDS = frozenset("me myself i asker 我 我自己 自己 本人".split())
+_EVERYBODY_WORDS = frozenset(
+    "us everyone everybody all group team channel chat here "
+    "我们 咱们 大家 所有人 全体 全员 群里 各位".split()
+)
+
+AutoMention = Literal["sender", "meant", "off"]
+_AT = "{at}"
+_MOST_CHARACTERS = 60
+_FORBIDDEN = frozenset("@<>&`{}|\\\r")
+_BY_FLAG = {"true": "sender", "1": "sender", "yes": "sender", "on": "sender"}
+_NOT_BY_FLAG = {"false": "off", "0": "off", "no": "off"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +81,7 @@ class Roster:
         """open_id → name."""
         return {person.open_id: person.name for person in self.people}
 
-    def escaped(self, escape: Escape) -> Roster:
+    def escaped(self, escape: EscapeText) -> Roster:
         """The same people under their names as they read in escaped text."""
 
         def make() -> Roster:
@@ -106,11 +124,8 @@ class Roster:
         return people_by_name
 
 
-NOBODY = Roster()
-
-
 @dataclass(frozen=True)
-class Address:
+class NameAddress:
     """`text[start:end]` is `@name`; `after` is where the text goes on after the separators."""
 
     name: str
@@ -143,19 +158,19 @@ class NameIndex:
         generic = _GENERIC_NAME.match(text, start)
         return generic.end() if generic else None
 
-    def opening(self, text: str) -> Iterator[Address]:
+    def opening(self, text: str) -> Iterator[NameAddress]:
         """The addresses that `text` begins with."""
         position = len(text) - len(text.lstrip())
         while text.startswith("@", position):
             end = self.end(text, position + 1)
             if end is None:
                 return
-            after = _after(text, end)
-            yield Address(text[position + 1 : end], position, end, after)
+            after = _end_of_separators(text, end)
+            yield NameAddress(text[position + 1 : end], position, end, after)
             position = after
 
 
-def _after(text: str, end: int) -> int:
+def _end_of_separators(text: str, end: int) -> int:
     """Where the text goes on after the separators; indented code keeps its first indentation."""
     following = SEPARATORS.match(text, end)
     after = following.end() if following else end
@@ -175,3 +190,84 @@ def _is_boundary(text: str, end: int, complete: bool) -> bool:
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
+
+
+NOBODY = Roster()
+
+
+def from_card(markdown: str, names: Mapping[str, str] | Roster, *, unescape: EscapeText) -> str:
+    """The text that a card's markdown was made from: at-tags are `@Name` again.
+
+    `names` is open_id → name. Somebody unknown is `@someone`.
+    """
+    known_names = names_by_id(names)
+    pieces, position = [], 0
+    for tag in CARD_AT_TAG.finditer(markdown):
+        pieces += [
+            unescape(markdown[position : tag.start()]),
+            f"@{name_of_id(tag[1], known_names)}",
+        ]
+        position = tag.end()
+    return "".join(pieces) + unescape(markdown[position:])
+
+
+def name_of_id(open_id: str, names: Mapping[str, str]) -> str:
+    return "all" if open_id == "all" else names.get(open_id, UNKNOWN_NAME)
+
+
+def names_by_id(names: Mapping[str, str] | Roster) -> Mapping[str, str]:
+    """open_id → name."""
+    return names.names() if isinstance(names, Roster) else names
+
+
+def means_asker(name: str) -> bool:
+    return bare_name(name).casefold() in _ASKER_WORDS
+
+
+def means_everybody(name: str) -> bool:
+    return bare_name(name).casefold() in _EVERYBODY_WORDS
+
+
+def bare_name(name: str) -> str:
+    """The name without the sign of a mention."""
+    return name.strip().lstrip("@").strip()
+
+
+def auto_mention_of(value: object) -> AutoMention:
+    """`sender`, `meant` or `off`; true and false are the first and the last.
+
+    Raises ValueError with the values there are.
+    """
+    word = str(value).strip().lower()
+    flag_value = (_BY_FLAG | _NOT_BY_FLAG).get(word, word)
+    for mode in get_args(AutoMention):
+        if flag_value == mode:
+            return mode  # type: ignore[no-any-return]
+    raise ValueError(f"it must be sender (true), meant or off (false), not {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class MentionTemplate:
+    """What stands before and after the address, as `{at} ` says: nothing, and a space."""
+
+    lead: str = ""
+    tail: str = " "
+
+    @classmethod
+    def parse(cls, text: str) -> MentionTemplate:
+        """Raises ValueError with a sentence for what would not read as an address any more."""
+        if text.count(_AT) != 1:
+            raise ValueError("it must hold {at} once, where the address stands")
+        lead, _, tail = text.lstrip().partition(_AT)
+        if len(lead) + len(tail) > _MOST_CHARACTERS:
+            raise ValueError(f"it may have at most {_MOST_CHARACTERS} characters besides {{at}}")
+        if _FORBIDDEN.intersection(lead + tail):
+            raise ValueError("it may not hold another address, tag, code or table: @ < > & ` | \\")
+        is_printable = f"{lead}{tail}".replace("\n", " ").isprintable()
+        bare = bool(lead) and bool(SEPARATORS.fullmatch(lead))
+        if "\n" in lead or bare or not is_printable or opens_block(f"{lead}x"):
+            raise ValueError("it must begin with plain words or {at}")
+        return cls(lead, tail)
+
+
+PLAIN = MentionTemplate()

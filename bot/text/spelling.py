@@ -14,7 +14,7 @@ from pathlib import Path
 from memory.text import HAN
 
 # a letter or digit of a script with spaces between words
-ALNUM = rf"[^\W_{HAN}]"
+ALPHANUMERIC = rf"[^\W_{HAN}]"
 
 _LONG = 7
 _LOOKALIKES = str.maketrans("аеорсухіјѕԁһкмтвнοανρτικ", "aeopcyxijsdhkmtbhoavptik")
@@ -24,12 +24,14 @@ _DIGITS = {
     for digit, word in enumerate("zero one two three four five six seven eight nine".split())
 } | {"oh": "0"}
 
-_MIXED = re.compile(rf"(?:{ALNUM})+")
+_MIXED = re.compile(rf"(?:{ALPHANUMERIC})+")
 _HAN_NUMBER = re.compile(r"[零〇一二三四五六七八九幺]{3,}")
 _SPOKEN_NUMBER = re.compile(
     rf"\b(?:{'|'.join(_DIGITS)})(?:[\s,-]+(?:{'|'.join(_DIGITS)}))" "{2,}\\b"
 )
-_SPELLED = re.compile(rf"(?<!{ALNUM})(?:{ALNUM}[\s\-.·_,]{{1,3}}){{2,}}{ALNUM}(?!{ALNUM})")
+_SPELLED = re.compile(
+    rf"(?<!{ALPHANUMERIC})(?:{ALPHANUMERIC}[\s\-.·_,]{{1,3}}){{2,}}{ALPHANUMERIC}(?!{ALPHANUMERIC})"
+)
 _GROUPED = re.compile(r"(?<![\w.])\+?\(?\d{1,5}\)?(?:[ \-]\d{2,5})+(?![\w.])")
 _BRACKETED_AT = re.compile(r"\s{0,2}(?:[\[({]\s{0,2}at\s{0,2}[\])}]|艾特)\s{0,2}")
 _BRACKETED_DOT = re.compile(
@@ -42,7 +44,7 @@ _PADDING = re.compile(r"\b0+(?=\d)")
 _THOUSANDS = re.compile(r"(?<=\d)[,'’](?=\d{3}(?!\d))")
 
 
-def folded(text: str) -> str:
+def folded_text(text: str) -> str:
     """`text` in lower case, simplified characters and digits, with addresses and spelled-out words
     written together."""
     text = _plain(text).translate(_simplified())

@@ -16,7 +16,7 @@ from lab.doubles.processes import postmaster
 PARTS = ("web", "worker", "supervisor", "Postgres")
 _OTHER = "other"
 _MODULES = {
-    "bot.process.prefork": "worker",
+    "bot.process.programs": "worker",
     "bot.worker": "worker",
     "bot.process": "supervisor",
     "gunicorn": "web",

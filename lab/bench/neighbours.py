@@ -190,8 +190,8 @@ def _neighbourhood(
 ) -> Iterator[tuple[Neighbourhood, Callable[[float], list[dict[str, float]]]]]:
     """Yields the people, and a function that lists the blocks of event loops since a time."""
     folder.mkdir()
-    url = embedded.start(folder)
-    migrations.apply(url)
+    url = embedded.start_embedded(folder)
+    migrations.apply_migrations(url)
     port = free_port()
     hook = f"http://127.0.0.1:{port}/webhook/event"
     with (

@@ -22,7 +22,7 @@ from lab.doubles import lite
 from lab.doubles.faulty_api import ApiFault, FaultyApi, faulty_api
 from lab.doubles.processes import eventually
 from memory import migrations
-from memory.backends import server_folders
+from memory.backends import embedded_host
 
 _CRASHES = 5
 _EVERY_S = 6.0
@@ -102,7 +102,7 @@ def refusing(scene: FaultScene, count: Count, rounds: int) -> None:
     never answered, cut off, still starting, too many clients, in turn, while people ask."""
     scene.model.control("mode", {"mode": "echo", "delay_s": 0.5})
     folder = parse_qs(urlsplit(scene.database_url).query)["host"][0]
-    with door_to(Path(folder) / server_folders.SOCKET) as door:
+    with door_to(Path(folder) / embedded_host.SOCKET) as door:
         options = "sslmode=disable&gssencmode=disable"
         scene.start(DATABASE_URL=f"postgresql://postgres@127.0.0.1:{door.port}/postgres?{options}")
         asked: list[CountedQuestion] = []
@@ -182,7 +182,7 @@ def _scene_of_supabase(scene: FaultScene, count: Count) -> Iterator[FaultyApi | 
     scene.execute("drop database if exists memory with (force)")
     scene.execute("create database memory")
     scene.memory_url = scene.database_url.replace("/postgres?", "/memory?")
-    migrations.apply(scene.memory_url)
+    migrations.apply_migrations(scene.memory_url)
     socket_folder = unquote(parse_qs(urlsplit(scene.memory_url).query)["host"][0])
     with (
         lite.run(scene.memory_url, socket_folder=socket_folder) as server,

@@ -20,7 +20,7 @@ from lab.chaos.namespaces import Namespace
 from lab.doubles.processes import Process, eventually, free_port, start
 from memory import migrations
 from memory.backends.embedded import Server
-from memory.backends.server_account import account, installed_program
+from memory.backends.embedded_host import installed_program, server_account
 
 RELAY = (sys.executable, "-m", "lab.chaos.relay")
 _RULES = """
@@ -46,7 +46,7 @@ def one_postgres(folder: Path, networks: list[Namespace]) -> Iterator[Database]:
     url = f"{member.server.url}&port={port}"
     try:
         eventually(lambda: takes(url), within_s=30, what=f"Postgres answers; see {folder}")
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         yield Database(url, port)
     finally:
         member.stop()
@@ -90,7 +90,7 @@ class ClusterMember:
             check=True,
             capture_output=True,
         )
-        user = account()
+        user = server_account()
         if user.separate:
             subprocess.run(["chown", "-R", user.name, self.server.folder], check=True)
 
@@ -129,7 +129,7 @@ class ReplicatedPostgres(Database):
         self.members = [ClusterMember(self.folder / name) for name in ("first", "second")]
         self.primary.start("127.0.0.1", free_port())
         eventually(lambda: takes(self.primary.url), within_s=30, what="the primary answers")
-        migrations.apply(self.primary.url)
+        migrations.apply_migrations(self.primary.url)
         self._lead()
         self.follow()
 

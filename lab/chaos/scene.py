@@ -295,8 +295,8 @@ class FaultScene:
 @contextmanager
 def scene_in(folder: Path) -> Iterator[FaultScene]:
     """Runs everything but the bot."""
-    database_url = embedded.start(folder)
-    migrations.apply(database_url)
+    database_url = embedded.start_embedded(folder)
+    migrations.apply_migrations(database_url)
     port = free_port()
     hook = f"http://127.0.0.1:{port}/webhook/event"
     options = ("--retry-scale", "0.005", "--no-rate-limits")

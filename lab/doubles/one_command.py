@@ -39,7 +39,7 @@ class Sandbox:
 
     @property
     def database_url(self) -> str:
-        return embedded.find(self.folder)
+        return embedded.find_embedded(self.folder)
 
     def ask(self, who: str, text: str, chat: str = "", **more: str) -> str:
         """Mentions the bot and waits until the answer is stored; the turn."""

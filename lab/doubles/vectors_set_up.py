@@ -191,7 +191,9 @@ class VectorsSetUp:
         return requests.post(url, json=body, timeout=60).elapsed.total_seconds() < _AT_LEISURE_S
 
     def _rows(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        with psycopg.connect(embedded.find(self.folder / "data"), autocommit=True) as connection:
+        with psycopg.connect(
+            embedded.find_embedded(self.folder / "data"), autocommit=True
+        ) as connection:
             return connection.execute(query.encode(), values).fetchall()
 
 

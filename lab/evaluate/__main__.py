@@ -31,7 +31,7 @@ from pathlib import Path
 
 import psycopg
 
-from bot.agents.embeddings.embedder import Embedder
+from bot.agents.embeddings import Embedder
 from bot.settings import SettingsError
 from lab.corpora import recall as corpora
 from lab.corpora.logs import ChatLog, logs_in
@@ -174,12 +174,12 @@ class Evaluation:
 
     def _database(self) -> str:
         """Makes a new migrated database, in place of the last one."""
-        server = embedded.start(self._folder)
+        server = embedded.start_embedded(self._folder)
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute("drop database if exists evaluation with (force)")
             connection.execute("create database evaluation")
         url = server.replace("/postgres?", "/evaluation?")
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         return url
 
 

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.listening.decisions import IncomingMessage, before, decide, exchange_at
-from bot.listening.exchange import LastExchange
-from bot.listening.transcript import ChannelConversation, MessageRecord
+from bot.listening.decisions import IncomingMessage, decide, exchange_at, records_before
+from bot.listening.transcript import ChannelConversation, LastExchange, MessageRecord
 from lab.corpora.logs import ChatLog
 from lab.figures import Figure
 
@@ -95,7 +94,7 @@ def is_weighed(row: Mapping[str, Any]) -> bool:
 def exchange_of(row: Mapping[str, Any]) -> tuple[str, str, LastExchange]:
     """Returns the text of a row, its author's id, and the exchange before it."""
     message, conversation = _labelled(row)
-    around, _ = exchange_at(message, before(message, conversation.messages), _ROW_BOT)
+    around, _ = exchange_at(message, records_before(message, conversation.messages), _ROW_BOT)
     return message.text, message.author_id, around
 
 

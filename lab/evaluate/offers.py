@@ -17,20 +17,19 @@ from typing import Any
 
 import psycopg
 
-from bot.features.private_answers.asking import asks
-from bot.features.private_answers.comparing import helps, recalled_in_group
+from bot.features.private_answers.comparing import helps_more, recalled_in_group
+from bot.features.private_answers.questions import asks_for_information
 from lab.figures import Figure
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.identity import FeishuPerson
-from memory.outcomes import BY_COMMAND, apologised
-from memory.scope import AgentMemoryContext, memory_context, private_context
+from memory.models import ANSWERED_BY_COMMAND, apology_outcome
+from memory.scope import AgentMemoryContext, FeishuPerson, memory_context, private_context
 from memory.store import MemoryStore
-from memory.tables.chats import ChatStore
+from memory.tables.directory import ChatStore
 from memory.tables.notes import NoteStore
 from memory.tables.private import PrivateStore
 
 _TENANT = "tenant"
-_OUTCOMES = {"command": BY_COMMAND.row(), "apologised": apologised("model").row()}
+_OUTCOMES = {"command": ANSWERED_BY_COMMAND.row(), "apologised": apology_outcome("model").row()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +114,13 @@ def offer_figures(cases: Sequence[OfferCase], offered: Mapping[str, bool]) -> li
 
 
 async def _is_offered(rpc: PostgresRpc, case: OfferCase) -> bool:
-    if not asks(case.asked):
+    if not asks_for_information(case.asked):
         return False
     group = _context(case, "here", "asked")
     given = await recalled_in_group(
         MemoryStore(rpc), group, case.asked, but=_turn_id(group, case.asked), now=datetime.now(UTC)
     )
-    return await helps(
+    return await helps_more(
         PrivateStore(rpc),
         private_context(group.actor_id, _TENANT),
         case.asked,

@@ -18,9 +18,8 @@ from zoneinfo import ZoneInfo
 import psutil  # type: ignore[import-untyped]
 import psycopg
 
-from bot.features.history_import.reading import Source, forwards, named, read_page
-from bot.feishu.models import RawMessage, raw_message
-from bot.feishu.received import forwarded_text
+from bot.features.history_import.reading import Source, forward_ids, names_in, read_page
+from bot.feishu.models import RawMessage, forward_text, raw_message
 from lab.corpora.recall import CorpusTurn
 from lab.evaluate import bm25
 from lab.figures import Figure
@@ -190,8 +189,8 @@ def _page(
 ) -> Page:
     items = {one: list(_listed(world, one)) for one in ids}
     messages = [found[0] for found in items.values()]
-    names = {**names, **named(messages)}
-    forwarded = {one: forwarded_text(items[one], names) for one in forwards(messages, source)}
+    names = {**names, **names_in(messages)}
+    forwarded = {one: forward_text(items[one], names) for one in forward_ids(messages, source)}
     page = read_page(messages, source, names, forwarded, following)
     return replace(page, threads=())  # what is in threads stands among the others here
 

@@ -18,23 +18,27 @@ from typing import Any
 
 import psycopg
 
-from bot.agents.embeddings.embedder import Embedder, build_embedder
-from bot.answering.embedding import embed_new
+from bot.agents.embeddings import Embedder, build_embedder
+from bot.answering.between_turns import embed_new
 from bot.settings import LOCAL_EMBEDDINGS, Settings, SettingsError, load
 from lab.corpora.recall import Corpus, CorpusTurn, Question
 from lab.doubles.processes import free_port, start, stop, wait_for_http
 from lab.evaluate.bm25 import Found, found_by_bm25, mean_found
 from lab.figures import Figure
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.models import Likeness
-from memory.recall.fitting import fitting
-from memory.recall.ordinals import enough_for, in_order
+from memory.context import estimate_tokens
+from memory.models import QuestionEmbedding
 from memory.recall.passages import Passage, passages, recall_params
-from memory.recall.reading import words_told
-from memory.recall.worth_telling import MOST_TOLD, worth_telling
+from memory.recall.rendering import rendered_words
+from memory.recall.selection import (
+    MOST_IN_PROMPT,
+    fitting_hits,
+    hits_to_request,
+    ordered_hits,
+    passages_for_prompt,
+)
 from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context
-from memory.tokens import estimate_tokens
 
 _BATCH = 64
 # At least this share at R@k by words; with vectors, at least this much more than by words.
@@ -72,8 +76,10 @@ class Telling:
     fits: Callable[[Sequence[Passage], str], Sequence[Passage]] = lambda found, _: found
 
 
-TELLING = Telling(MOST_TOLD, worth_telling, words_told, {"newest_too": True}, fitting)
-TELLING_BY_MEANING = replace(TELLING, choose=partial(worth_telling, by_meaning=True))
+TELLING = Telling(
+    MOST_IN_PROMPT, passages_for_prompt, rendered_words, {"newest_too": True}, fitting_hits
+)
+TELLING_BY_MEANING = replace(TELLING, choose=partial(passages_for_prompt, by_meaning=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +253,7 @@ async def evaluate(
     ks: Sequence[int],
     telling: Telling,
     *,
-    likenesses: Mapping[str, Likeness] = MappingProxyType({}),
+    likenesses: Mapping[str, QuestionEmbedding] = MappingProxyType({}),
 ) -> RecallReport:
     """Asks every question of `corpus`, which `store` put into the database.
 
@@ -268,7 +274,7 @@ class _QuestionsAsked:
     corpus: Corpus
     ks: Sequence[int]
     telling: Telling
-    likenesses: Mapping[str, Likeness]
+    likenesses: Mapping[str, QuestionEmbedding]
     times_ms: list[float] = field(default_factory=list)
     found: list[tuple[str, Found]] = field(default_factory=list)
     prompts: list[PromptShare] = field(default_factory=list)
@@ -301,7 +307,7 @@ class _QuestionsAsked:
             who,
             question.text,
             now=self.corpus.asked_at(conversation),
-            k=enough_for(question.text, most),
+            k=hits_to_request(question.text, most),
             likeness=self.likenesses.get(question.text),
             **self.telling.options,
         )
@@ -309,7 +315,7 @@ class _QuestionsAsked:
         rows = await call_as(self.rpc, "recall", who, **params)
         self.times_ms.append((time.perf_counter() - started) * 1000)
         return tuple(
-            self.telling.fits(in_order(passages(rows), question.text, most), question.text)
+            self.telling.fits(ordered_hits(passages(rows), question.text, most), question.text)
         )
 
     def _tokens(self, told: Sequence[Passage]) -> int:
@@ -349,15 +355,19 @@ async def embed_conversations(
     await rpc.close()
 
 
-async def embed_questions(embedder: Embedder, questions: Sequence[str]) -> dict[str, Likeness]:
+async def embed_questions(
+    embedder: Embedder, questions: Sequence[str]
+) -> dict[str, QuestionEmbedding]:
     """Returns the likeness of every question, of weight 1. Raises `EmbeddingFailed`."""
-    found: dict[str, Likeness] = {}
+    found: dict[str, QuestionEmbedding] = {}
     for first in range(0, len(questions), _BATCH):
         asked = questions[first : first + _BATCH]
         found |= zip(asked, await embedder.of_questions(asked), strict=True)
     return found
 
 
-def weighed(likenesses: Mapping[str, Likeness], weight: float) -> dict[str, Likeness]:
+def weighed(
+    likenesses: Mapping[str, QuestionEmbedding], weight: float
+) -> dict[str, QuestionEmbedding]:
     """Gives the likenesses another weight."""
     return {text: replace(one, weight=weight) for text, one in likenesses.items()}

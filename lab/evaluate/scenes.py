@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bot.features.own_memory.meant import match
+from bot.features.own_memory.matching import match
 from lab.figures import Figure
 
 _DATA = Path(__file__).parents[2] / "tests" / "data"

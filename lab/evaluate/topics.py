@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.listening.topics import link
+from bot.listening.topics import answer_links
 from lab.corpora.logs import ChatLog, Links
 from lab.figures import Figure
 
@@ -137,5 +137,5 @@ def _scored(name: str, score: LinkScore) -> list[Figure]:
 
 def _linked(log: ChatLog) -> dict[int, int]:
     lines = list(log.messages)
-    answered = link(list(log.messages.values()))
+    answered = answer_links(list(log.messages.values()))
     return {lines[index]: lines[other] for index, other in enumerate(answered)}

@@ -1,4 +1,4 @@
-"""Learns the weights of `bot.listening.addressee_classifier` from labelled messages: logistic
+"""Learns the weights of `bot.listening.cues` from labelled messages: logistic
 regression.
 
 A trait has a weight that it shares between the situations and one of its own in each; both are kept
@@ -18,9 +18,8 @@ from sklearn.metrics import precision_score, recall_score
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 
-from bot.listening.addressee_classifier import SURE
-from bot.listening.traits import situation, traits, words
-from bot.listening.weights import AddresseeWeights
+from bot.listening.cues import SURE, situation, traits, words
+from bot.listening.reply_links import AddresseeWeights
 from lab.evaluate.listening import exchange_of, is_weighed
 from lab.learning.data_files import data_file
 
@@ -31,7 +30,7 @@ OFTEN = 6  # a word that is in fewer messages teaches nothing
 _LEAST = 0.05  # a smaller weight says nothing
 _SHARED = -1  # the place of a weight that all situations share
 _ABOUT = (
-    "Weights of bot/listening/addressee_classifier.py, learned by `lab.learning`"
+    "Weights of bot/listening/cues.py, learned by `lab.learning`"
     " from labelled"
     " messages. A trait has one for each situation: the bot answered the author, nobody else has"
     " written since; the same, and others have; it answered somebody else, nobody else has written"

@@ -97,7 +97,7 @@ class Running:
         self._server = server = support.start_server()
         support.start_server = lambda: server
         server.execute(f"create database {_TEMPLATE}")
-        migrations.apply(server.database(_TEMPLATE))
+        migrations.apply_migrations(server.database(_TEMPLATE))
         for fixture in session._fixturemanager.getfixturedefs(_TEMPLATE, item) or ():
             fixture.func = lambda postgres_server: self._template  # type: ignore[misc]
 
@@ -207,7 +207,7 @@ def _execute(database_url: str, statement: str) -> None:
 
 def _execute_after_migrations(statement: str) -> None:
     """Databases that a test migrates itself have the mutant too."""
-    apply = migrations.apply
+    apply = migrations.apply_migrations
 
     def changed(database_url: str, **options: Any) -> list[str]:
         applied = apply(database_url, **options)
@@ -215,7 +215,7 @@ def _execute_after_migrations(statement: str) -> None:
             _execute(database_url, statement)
         return applied
 
-    migrations.apply = changed
+    migrations.apply_migrations = changed
 
 
 @contextlib.contextmanager

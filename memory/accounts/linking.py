@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import AuthRefused, AuthUnavailable, NotTheSamePerson, StoreError
-from memory.identity import FeishuPerson
-from memory.tables.people import PeopleStore, StoredPerson
+from memory.scope import FeishuPerson
+from memory.tables.directory import PeopleStore, StoredPerson
 
 if TYPE_CHECKING:
     from memory.accounts.users import AuthUsers  # brings the client of Supabase Auth with it
@@ -29,14 +29,14 @@ _RETRY_FIRST_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkResult:
     """People linked now, and those who were not because of what the message says."""
 
     people: int
     refused: tuple[tuple[FeishuPerson, str], ...] = ()
 
 
-class Linker:
+class AccountLinker:
     """Links people to their Auth users, one round at a time in a process."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Linker:
 
     async def link_everybody(
         self, *, again: bool = False, on_person: Callable[[], None] = lambda: None
-    ) -> Linked:
+    ) -> LinkResult:
         """One round over who is not linked, or with `again` over everybody.
 
         Raises `AuthUnavailable`, `AuthRefused` and `StoreError`; who was linked until then stays.
@@ -77,7 +77,7 @@ class Linker:
                     linked += await self._link(stored)
                     on_person()
                 after = page[-1].person
-        return Linked(linked, tuple(sorted(self._refused.items())))
+        return LinkResult(linked, tuple(sorted(self._refused.items())))
 
     async def run(self) -> None:
         """Links until cancelled; what goes wrong is logged and tried again later."""

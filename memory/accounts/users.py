@@ -17,8 +17,8 @@ from supabase_auth.errors import AuthError
 from supabase_auth.types import AdminUserAttributes, User
 
 from memory.errors import AuthRefused, AuthUnavailable, AuthUsersError, NotTheSamePerson
-from memory.identity import FeishuPerson
 from memory.proxies import proxy_for
+from memory.scope import FeishuPerson
 
 _EXISTS = ("email_exists", "user_already_exists")
 _TIMEOUT_S = 10.0

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from memory.backends import server_folders
-from memory.backends.server_account import Account, account, programs
+from memory.backends import embedded_host
+from memory.backends.embedded_host import Account, program_folder, server_account
 from memory.errors import ServerRefused
 
 # Small enough for a laptop, enough for 64 connections; a page that is not the next one costs little
@@ -53,7 +53,7 @@ _PAUSES_S = (0.2, 0.4, 0.8, 1.6)
 _shared: dict[Path, Server] = {}
 
 
-def start(data_dir: Path) -> str:
+def start_embedded(data_dir: Path) -> str:
     """Starts (or finds) the server below `data_dir` and returns its connection URL.
 
     Takes 0.1 s, two seconds the first time. The server stops with the last process that called
@@ -71,7 +71,7 @@ def start(data_dir: Path) -> str:
     return server.url
 
 
-def find(data_dir: Path, *, within_s: float = _START_S) -> str:
+def find_embedded(data_dir: Path, *, within_s: float = _START_S) -> str:
     """The URL of the server that somebody else starts. Raises `ServerRefused` when nobody does."""
     server = Server(data_dir)
     server.await_answer(within_s)
@@ -106,7 +106,7 @@ class Launch(NamedTuple):
     @property
     def environment(self) -> dict[str, str]:
         """Holds no secret of ours."""
-        return _THRIFT | environment(os.environ)
+        return _THRIFT | server_environment(os.environ)
 
     def options(self) -> dict[str, object]:
         """Where, and as whom."""
@@ -147,7 +147,7 @@ class Server:
         """The superuser's URL, database `postgres`."""
         from urllib.parse import quote  # a supervisor, which stays for good, asks for no URL
 
-        host = quote(str(server_folders.socket_folder(self.folder)), safe="/")
+        host = quote(str(embedded_host.socket_folder(self.folder)), safe="/")
         return f"postgresql://postgres:@/postgres?host={host}"
 
     @contextlib.contextmanager
@@ -191,8 +191,8 @@ class Server:
     def prepare(self) -> Launch:
         """What starts the server: folders, a database, rules of access. To be called `alone`.
         Raises `ServerRefused`."""
-        user = account()
-        folder = server_folders.prepare(self.data_dir, user)
+        user = server_account()
+        folder = embedded_host.prepare_data_folder(self.data_dir, user)
         try:
             if not _is_database(folder):
                 _initialise(folder, user)
@@ -205,8 +205,8 @@ class Server:
             ) from exc
         self._forget_dead()
         command = (
-            str(programs(user) / "postgres"),
-            *("-D", server_folders.directory(folder, user)),
+            str(program_folder(user) / "postgres"),
+            *("-D", embedded_host.data_directory_argument(folder, user)),
             *("-c", "listen_addresses=", "-c", "unix_socket_directories=."),
             *("-c", "unix_socket_permissions=0700"),
             # Errors quote statements and rows, which hold what people said; who asked is told them.
@@ -266,7 +266,7 @@ class Server:
             )
             if alive:
                 return
-        for left in ("postmaster.pid", f"{server_folders.SOCKET}.lock"):
+        for left in ("postmaster.pid", f"{embedded_host.SOCKET}.lock"):
             (self.folder / left).unlink(missing_ok=True)
 
     def _state(self) -> str:
@@ -280,7 +280,7 @@ class Server:
 
     def _listens(self) -> bool:
         """The socket tells; a process id may be somebody else's by now."""
-        at = server_folders.socket_folder(self.folder) / server_folders.SOCKET
+        at = embedded_host.socket_folder(self.folder) / embedded_host.SOCKET
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             try:
                 probe.connect(str(at))
@@ -301,7 +301,7 @@ def open_lock(data_dir: Path, name: str) -> int:
         ) from exc
 
 
-def environment(variables: Mapping[str, str]) -> dict[str, str]:
+def server_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """What of `variables` the server is told: where programs are, language and time zone."""
     return {
         k: v for k, v in variables.items() if k in ("PATH", "LANG", "TZ") or k.startswith("LC_")
@@ -337,12 +337,12 @@ def _initialise(folder: Path, user: Account) -> None:
     building.mkdir(mode=0o700)
     if user.separate:
         os.chown(building, user.uid, user.gid)
-    where = server_folders.directory(building, user)
-    command = [programs(user) / "initdb", "--auth=peer", "--encoding=utf8", "-U", "postgres"]
+    where = embedded_host.data_directory_argument(building, user)
+    command = [program_folder(user) / "initdb", "--auth=peer", "--encoding=utf8", "-U", "postgres"]
     result = subprocess.run(  # noqa: S603
         [*command, *_SYNC, "-D", where, "--no-instructions"],
         cwd=building,
-        env=environment(os.environ),
+        env=server_environment(os.environ),
         capture_output=True,
         text=True,
         check=False,

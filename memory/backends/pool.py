@@ -12,14 +12,8 @@ from collections.abc import Awaitable, Callable
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from memory.backends.connections import CONNECT_S, IDLE_S, LIFETIME_S, NoConnection, ReconnectTimer
 from memory.backends.exchange import AskingConnection
-from memory.backends.reconnecting import (
-    CONNECT_S,
-    IDLE_S,
-    LIFETIME_S,
-    NoConnection,
-    Reconnecting,
-)
 
 _PATIENCE_S = 0.005  # a call takes about as long
 _QUIET_S = 30.0
@@ -29,7 +23,7 @@ class Pool:
     """Connections, of which `connect` makes one.
 
     Callers wait in line, and the next one gets what was given back unbroken. A connection is made
-    when somebody waits for one and none is at hand; `memory.backends.reconnecting` says how. With
+    when somebody waits for one and none is at hand; `memory.backends.connections` says how. With
     `checks` a connection is asked before it is handed out.
 
     It begins with one connection: a process of Postgres that has planned our functions holds 8 to
@@ -54,7 +48,7 @@ class Pool:
         self._waited = 0.0  # monotonic seconds: when somebody last had to
         self._returned = 0.0  # and when a connection last came back unbroken
         self._at_hand: list[AskingConnection] = []
-        self._reconnecting = Reconnecting()
+        self._reconnecting = ReconnectTimer()
         self._wanted: deque[asyncio.Future[AskingConnection]] = deque()
         self._watching = 0
         self._sound = asyncio.Event()  # a connection was made since the last one was lost
@@ -73,10 +67,10 @@ class Pool:
         """Begins to make the first connection; one attempt, until somebody waits for it."""
         self._begin_connecting()
 
-    def connection(self, timeout: float | None = None) -> Handed:
+    def connection(self, timeout: float | None = None) -> BorrowedConnection:
         """A connection while the context lasts. Raises `NoConnection` when none comes back for so
         long; in a line that moves everybody gets one."""
-        return Handed(self, self._timeout_s if timeout is None else timeout)
+        return BorrowedConnection(self, self._timeout_s if timeout is None else timeout)
 
     async def take(self, within_s: float) -> AskingConnection:
         """A connection, which `give_back` gets. Raises `NoConnection`."""
@@ -246,7 +240,7 @@ async def _answers(connection: AskingConnection) -> bool:
     return True
 
 
-class Handed:
+class BorrowedConnection:
     """A connection of a pool while this context lasts."""
 
     __slots__ = ("_connection", "_pool", "_within_s")

@@ -12,10 +12,13 @@ from typing import Any
 import httpx
 from supabase import AsyncClient, AsyncClientOptions
 
-from memory.backends.credentials import Credentials
-from memory.backends.refusals import refusal
-from memory.backends.results import READS, require_json, require_shape
-from memory.backends.signing import SigningKey
+from memory.backends.supabase_answers import (
+    READ_FUNCTIONS,
+    refusal_error,
+    require_json,
+    require_shape,
+)
+from memory.backends.supabase_credentials import Credentials, SigningKey
 from memory.errors import StoreConnectionLost, StoreUnavailable
 from memory.proxies import proxy_for
 from memory.scope import AgentMemoryContext, Sharing
@@ -65,7 +68,7 @@ class SupabaseRpc:
     ) -> Any:
         """A read whose connection ends is made again in a new one: the edge of a hosted project
         ends a connection now and then, and with it all calls that are under way."""
-        attempts = _ATTEMPTS if function in READS else 1
+        attempts = _ATTEMPTS if function in READ_FUNCTIONS else 1
         try:
             async with asyncio.timeout(self._timeout_s):
                 for _ in range(attempts - 1):
@@ -99,7 +102,7 @@ class SupabaseRpc:
         function = response.url.path.rsplit("/", 1)[-1]
         if not response.is_success:
             names = self._credentials.named(response.request.headers)
-            raise refusal(function, response.status_code, await response.aread(), names)
+            raise refusal_error(function, response.status_code, await response.aread(), names)
         if response.status_code == 204:
             return
         if "json" not in response.headers.get("content-type", ""):

@@ -1,28 +1,27 @@
-"""A circuit breaker: while the memory is away nobody waits for it.
+"""Breaks the circuit to a memory that is away, so that nobody waits for it.
 
-closed ──N failures in a row──▶ open ──every few seconds, one probe──▶ half open ──▶ closed or open
-
-Turns never probe: whoever tends the breaker does (`BreakingRpc.probe`), and nobody else waits.
-"""
+closed ──N failures in a row──▶ open ──a probe every few seconds──▶ half open ──▶ closed or
+open. Turns never probe: whoever tends the breaker does. `Patience` gives up slow calls when
+nothing else is answered meanwhile."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import structlog
 
 from memory.errors import KeyRefused, NotMigrated, StoreConnectionLost, StoreError, StoreUnavailable
-from memory.fallback.patience import Patience
 from memory.rpc import Call, Rpc
 from memory.scope import AgentMemoryContext, memory_context
 
 log = structlog.get_logger()
-
-State = Literal["closed", "open", "half_open"]
-
+BreakerState = Literal["closed", "open", "half_open"]
 _AT_ONCE_S = 0.5
 _NOBODY = memory_context(chat_id="oc_probe", root="main", subject="ou_probe", actor="ou_probe")
 _NOTHING = {
@@ -32,8 +31,9 @@ _NOTHING = {
     "p_since": None,
     "p_limit": 0,
 }
+
 # One call as the service and one as a person: Supabase has a key for each, and turns need both.
-PROBE: tuple[Call, ...] = (
+PROBE_CALLS: tuple[Call, ...] = (
     ("list_conversations", _NOTHING, None),
     ("get_working_memory", {**_NOBODY.identity(), "p_tenant_key": _NOBODY.tenant_key}, _NOBODY),
 )
@@ -42,7 +42,7 @@ PROBE: tuple[Call, ...] = (
 class MemoryWatch:
     """Told of what happens to the memory; overridden by those who count. Does nothing itself."""
 
-    def state(self, state: State) -> None:
+    def state(self, state: BreakerState) -> None:
         """The breaker is now in this state."""
 
     def failed(self, kind: str) -> None:
@@ -81,7 +81,7 @@ class CircuitBreaker:
         self._probing = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> BreakerState:
         if self._next_probe is None:
             return "closed"
         return "half_open" if self._probing else "open"
@@ -234,3 +234,52 @@ class BreakingRpc:
         if was_away:
             self._watch.state(self.breaker.state)
             log.warning("memory.back", away_s=round(away_s, 1))
+
+
+@dataclass(slots=True, eq=False)
+class _UnderWay:
+    """A call that was made at `began` (s, of the loop)."""
+
+    began: float
+    limit: asyncio.Timeout
+
+
+class Patience:
+    """One slow call is waited for. When a second one has gone without an answer for `hurried_s` (s)
+    and nothing else was answered meanwhile, it is the memory that is slow, and none is.
+
+    `failed_lately` says how many calls have just failed.
+    """
+
+    def __init__(self, hurried_s: float, failed_lately: Callable[[], int]) -> None:
+        self._hurried_s = hurried_s
+        self._failed_lately = failed_lately
+        self._under_way: set[_UnderWay] = set()
+        self._answered_at = 0.0
+
+    def answered(self) -> None:
+        """The memory said something just now."""
+        self._answered_at = asyncio.get_running_loop().time()
+
+    @asynccontextmanager
+    async def limited(self, limit_s: float | None) -> AsyncIterator[None]:
+        """The body is one call, with `limit_s` (s) at most. Raises `TimeoutError`."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(limit_s) as limit:
+            call = _UnderWay(loop.time(), limit)
+            self._under_way.add(call)
+            look = loop.call_later(self._hurried_s, self._look)
+            try:
+                yield
+            finally:
+                look.cancel()
+                self._under_way.discard(call)
+
+    def _look(self) -> None:
+        now = asyncio.get_running_loop().time()
+        long_ago = now - self._hurried_s + 0.01  # timers come a little early
+        slow = [one for one in self._under_way if self._answered_at <= one.began <= long_ago]
+        if len(slow) + self._failed_lately() >= 2:
+            for one in slow:
+                if not one.limit.expired():
+                    one.limit.reschedule(now)

@@ -23,15 +23,21 @@ from typing import Any, TypeVar
 import structlog
 
 from memory.errors import StoreConnectionLost, StoreError, StoreUnavailable
-from memory.fallback.breaker import PROBE, BreakingRpc, MemoryWatch
-from memory.fallback.late_writes import LateWrite, late_write
-from memory.fallback.store_jobs import MissedTurn, Row, StoreJobs, Waiting, write_job
-from memory.models import OpenTurn, StoredCard, TurnState
-from memory.outcomes import ANSWERED, TurnOutcome
+from memory.fallback.breaker import PROBE_CALLS, BreakingRpc, MemoryWatch
+from memory.fallback.store_jobs import (
+    LateWrite,
+    MissedTurn,
+    Row,
+    StoreJobs,
+    WaitingTurns,
+    late_write,
+    write_job,
+)
+from memory.models import ANSWERED, OpenTurn, StoredCard, TurnOutcome, TurnState
 from memory.rpc import Json, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.buttons import NewButton
+from memory.tables.cards import NewButton
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -127,7 +133,7 @@ class OutageStore(MemoryStore):
         state: TurnState = "cancelled" if waiting.recalled else "open"
         return OpenTurn(state, 1, degraded=True, turn_id=turn.turn_id)
 
-    async def _in_turn(self, turn: MissedTurn) -> Waiting:
+    async def _in_turn(self, turn: MissedTurn) -> WaitingTurns:
         """Waits a moment for the turns before, while the memory takes them."""
         until = time.monotonic() + _BEHIND_S
         while True:
@@ -263,7 +269,7 @@ class OutageStore(MemoryStore):
         wake_at, say_at = 0.0, _STILL_AWAY_EVERY_S
         while not stop.is_set():
             try:
-                if not await self._guarded.probe(PROBE):
+                if not await self._guarded.probe(PROBE_CALLS):
                     wake_at = 0.0
                 elif time.monotonic() > wake_at:
                     wake_at = time.monotonic() + _WAKE_EVERY_S

@@ -1,12 +1,12 @@
-"""What waits for a memory that is away: jobs of the queue, each method here one SQL function.
+"""Keeps what a memory that is away has missed, as jobs of the queue.
 
-A job holds a turn, or writes beside turns, as they go to the memory later. The jobs of one chat run
-in order. `sql/functions/store_jobs.sql` describes their arguments.
-"""
+A job holds a turn or writes beside turns; the jobs of one chat run in order.
+`sql/functions/store_jobs.sql` describes the arguments."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,20 +15,44 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from memory.backends.pool import Pool
-from memory.errors import StoreQueueAway
-from memory.fallback.late_writes import LateWrite
+from memory.errors import StoreQueueAway, StoreUnavailable
+from memory.fallback.breaker import BreakingRpc
 from memory.migrations import SCHEMA
-from memory.models import StoredCard, TurnState
-from memory.origins import MESSAGE, Origin
-from memory.outcomes import ANSWERED, TurnOutcome
-from memory.rpc import Rpc
+from memory.models import ANSWERED, MESSAGE_ORIGIN, Origin, StoredCard, TurnOutcome, TurnState
+from memory.rpc import Json, Rpc
 from memory.scope import AgentMemoryContext, memory_context
 from memory.text import as_json
 
 _BUSY_S, _PAUSE_S = 20.0, 0.05
 _CANCEL_GRACE_S = 0.25
-
 Row = Mapping[str, Any]
+
+_RECORDS = frozenset({"append_to_conversation", "continue_conversation"})
+_OF_RECORDS = ("p_chat_id", "p_tenant_key", "p_records", "p_at", "p_active_since", "p_keep")
+
+
+class LateRpc:
+    """An `Rpc` that queues what was said, and why the bot spoke, while the memory is away.
+
+    It raises `StoreUnavailable` all the same, for the caller does not get a result.
+    """
+
+    def __init__(self, rpc: BreakingRpc, jobs: StoreJobs) -> None:
+        self._rpc = rpc
+        self._jobs = jobs
+
+    async def call(
+        self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
+    ) -> Json:
+        try:
+            return await self._rpc.call(function, params, context)
+        except StoreUnavailable:
+            if context and (write := late_write(function, params, context)):
+                await self._jobs.keep_writes(context, write)
+            raise
+
+    async def close(self) -> None:
+        await self._rpc.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +64,7 @@ class MissedTurn:
     content: str
     asked_at: str
     actor_name: str = ""
-    origin: Origin = MESSAGE
+    origin: Origin = MESSAGE_ORIGIN
     state: TurnState = "open"
     cards: tuple[StoredCard, ...] = ()
     tool_calls: tuple[Row, ...] = ()
@@ -68,7 +92,7 @@ class MissedTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingTurns:
     """What waits of a turn's conversation: `turn` as an earlier attempt kept it, whether others
     are before it (`behind`), and whether its question was `recalled`."""
 
@@ -92,12 +116,12 @@ class StoreJobs:
         self._pool = pool
         self._timeout_s = timeout_s
 
-    async def waiting(self, turn: MissedTurn) -> Waiting:
+    async def waiting(self, turn: MissedTurn) -> WaitingTurns:
         """What a turn has to know before it asks the memory."""
         known_by = Jsonb({"turn_id": turn.turn_id, "origin": turn.origin.row()})
         scope = turn.context
         row = await self._call("waiting_turn", scope.chat_id, scope.conversation_id, known_by)
-        return Waiting(**row)
+        return WaitingTurns(**row)
 
     async def keep_turn(self, turn: MissedTurn, *, unsent: bool) -> Row:
         """Keeps an answered turn; returns it as it is kept, which an earlier attempt may have done.
@@ -105,7 +129,7 @@ class StoreJobs:
         It is `cancelled` if its question was taken back. With `unsent`, an answer made from a
         message that was taken back is not kept, and the turn stays `open`.
         """
-        args = _args(turn.context) | {"turn": turn.row()}
+        args = _job_args(turn.context) | {"turn": turn.row()}
         row: Row = await self._call("keep_turn", Jsonb(args), unsent)
         return row
 
@@ -116,7 +140,7 @@ class StoreJobs:
 
         While a worker writes the turn to the memory, this waits for the end of that.
         """
-        more = _args(context, *writes)
+        more = _job_args(context, *writes)
         additions = {name: more[name] for name in ("writes", "message_ids", "people")}
         loop = asyncio.get_running_loop()
         until = loop.time() + _BUSY_S
@@ -130,7 +154,7 @@ class StoreJobs:
 
     async def keep_writes(self, context: AgentMemoryContext, *writes: LateWrite) -> None:
         """Keeps writes beside turns, unless a message that they tell of was taken back."""
-        await self._call("keep_writes", Jsonb(_args(context, *writes)))
+        await self._call("keep_writes", Jsonb(_job_args(context, *writes)))
 
     async def take_back(self, message_id: str, chat_id: str, *, keep: bool) -> None:
         """Removes a message from all that waits. With `keep` the memory hears of it later."""
@@ -168,14 +192,14 @@ async def write_job(rpc: Rpc, args: Row) -> None:
     if recall := args.get("recall"):
         await rpc.call("recall_message", recall, None)
         return
-    context = _context(args)
+    context = _context_of_job(args)
     if turn := args.get("turn"):
-        await rpc.call("restore_turn", _restored(context, turn), context)
+        await rpc.call("restore_turn", _restore_params(context, turn), context)
     for write in args["writes"]:
         await rpc.call(write["function"], write["params"], context)
 
 
-def _args(context: AgentMemoryContext, *writes: LateWrite) -> dict[str, Any]:
+def _job_args(context: AgentMemoryContext, *writes: LateWrite) -> dict[str, Any]:
     return {
         **asdict(context),
         "writes": [{"function": one.function, "params": dict(one.params)} for one in writes],
@@ -184,7 +208,7 @@ def _args(context: AgentMemoryContext, *writes: LateWrite) -> dict[str, Any]:
     }
 
 
-def _context(args: Row) -> AgentMemoryContext:
+def _context_of_job(args: Row) -> AgentMemoryContext:
     return memory_context(
         chat_id=args["chat_id"],
         root=args["root_id"],
@@ -196,7 +220,7 @@ def _context(args: Row) -> AgentMemoryContext:
     )
 
 
-def _restored(context: AgentMemoryContext, turn: Row) -> dict[str, object]:
+def _restore_params(context: AgentMemoryContext, turn: Row) -> dict[str, object]:
     """The arguments of `restore_turn`; JSON travels as text."""
     texts = {
         f"p_{name}": as_json(turn[name])
@@ -218,3 +242,39 @@ def _restored(context: AgentMemoryContext, turn: Row) -> dict[str, object]:
         "p_answered_at": turn["answered_at"],
         **texts,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class LateWrite:
+    """A call of one SQL function of the memory.
+
+    `message_ids` are the Feishu messages that it tells of, `people` the open_ids of their authors.
+    """
+
+    function: str
+    params: Mapping[str, Any]
+    message_ids: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+
+
+def late_write(
+    function: str, params: Mapping[str, object], context: AgentMemoryContext
+) -> LateWrite | None:
+    """The call as a late write; None for a call that is of no use later."""
+    if function == "log_decision":
+        about = (str(params["p_message_id"]),)
+        return LateWrite(function, params, about, (context.actor_id,))
+    if function == "hear_message" and "p_records" in params:
+        # Without the memory the decision is made, and stored, by a call of its own.
+        function = "append_to_conversation"
+    if function not in _RECORDS:
+        return None
+    if function == "append_to_conversation":  # what was said before is told with the answer
+        params = {name: params[name] for name in _OF_RECORDS}
+    records = json.loads(str(params["p_records"]))
+    return LateWrite(
+        function,
+        params,
+        message_ids=tuple(str(record["message_id"]) for record in records),
+        people=tuple({context.actor_id, *(str(record["author_id"]) for record in records)}),
+    )

@@ -1,22 +1,26 @@
-"""Decides which statements a later one replaces. Pure.
+"""Decides which statements and kept facts a later statement replaces. Pure.
 
-A later statement replaces an earlier one if it has the same subject and the same relation (verb,
-preposition, kind of value), or if a word of change says so (moved to, now, no longer, 改到, 取消).
-A missing mark costs little and a wrong one hides what still holds, so every doubt means no mark.
-"""
+A later statement replaces an earlier one with the same subject and relation, or when a word of
+change says so (moved to, now, no longer, 改到, 取消). A missing mark costs little and a wrong one
+hides what still holds, so every doubt means no mark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from memory.models import GroupFact
+from memory.recall.english_statements import CORRECTS_EN, read_english_clause
 from memory.recall.passages import Passage
-from memory.recall.stated_fact import StatedFact
-from memory.recall.statements import statements
-from memory.text import has_han
+from memory.recall.stated_facts import CORRECTS_ZH, StatedFact, read_chinese_clause
+from memory.text import has_han, one_line
 
 _WHEN = frozenset(("day", "weekday", "time", "month", "period", "year"))
 _CERTAIN = _WHEN | {"money", "percent", "place", "color", "code", "person", "company"}
+
 # Of something one does with one value at a time: a name replaces a name.
 # A relation that says by itself what its value is: “plays the position of”, “was founded by”.
 _EXPLICIT = (" of", " by", " to", " the")
@@ -42,9 +46,20 @@ _ATTRIBUTES_ZH = tuple(
     " 联系人 负责人 经理 主管 老板 医生 供应商 快递 主题 版本 端口 邮箱 链接 酒店 主持人".split()
 )
 
+# No sentence ends after an initial or an abbreviation.
+_SHORTENED = r"(?<=[A-Z]\.)|(?<=\b(?:Mr|Dr|St|Jr|Co)\.)|(?<=\b(?:Mrs|Inc|Ltd)\.)"
+_SENTENCE = re.compile(
+    rf"[^。！!？?；;\n.]+(?:\.(?:(?=\S)|{_SHORTENED})[^。！!？?；;\n.]*)*[。！!？?；;.]?"
+)
+_QUESTION = re.compile(
+    r"[？?]$|[吗嗎呢]$|^(?:what|when|where|who|which|why|how|is|are|was|were|do|does|did|can|could)\b",
+    re.I,
+)
+_CLAUSE_END = re.compile(r"[，；;]|,(?!\d)|\ -\ | — |(?<=\w)\ (?:and|but|so|because)\ ")
+
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PlacedStatement:
     """A statement with the place of its turn in the order of time."""
 
     at: int
@@ -61,20 +76,20 @@ class Change:
     by: str = ""
 
 
-def replaced(passages: Sequence[Passage]) -> Mapping[str, str]:
+def replacement_times(passages: Sequence[Passage]) -> Mapping[str, str]:
     """Of passages in the order of time: turn_id -> the `asked_at` at which all that the turn states
     was replaced, or "" for a turn that replaced another and holds."""
-    return {turn_id: change.until for turn_id, change in changes(passages).items()}
+    return {turn_id: change.until for turn_id, change in changes_by_turn(passages).items()}
 
 
-def changes(passages: Sequence[Passage]) -> Mapping[str, Change]:
+def changes_by_turn(passages: Sequence[Passage]) -> Mapping[str, Change]:
     """Of passages in the order of time: turn_id -> its change, if it replaced or was replaced."""
     statements_told = [
-        _Told(at, passage, statement)
+        _PlacedStatement(at, passage, statement)
         for at, passage in enumerate(passages)
-        for statement in statements(passage.question)
+        for statement in stated_facts(passage.question)
     ]
-    ends: dict[int, list[_Told | None]] = {}
+    ends: dict[int, list[_PlacedStatement | None]] = {}
     holds: set[int] = set()
     for number, one in enumerate(statements_told):
         newer = _replaced_by(one, statements_told[number + 1 :])
@@ -91,9 +106,11 @@ def changes(passages: Sequence[Passage]) -> Mapping[str, Change]:
     return changes_by_turn
 
 
-def _replaced_by(one: _Told, later: Sequence[_Told]) -> _Told | None:
+def _replaced_by(
+    one: _PlacedStatement, later: Sequence[_PlacedStatement]
+) -> _PlacedStatement | None:
     """The first statement since `one` was last said that replaces it."""
-    first: _Told | None = None
+    first: _PlacedStatement | None = None
     for other in later:
         if other.at == one.at:
             continue
@@ -104,7 +121,7 @@ def _replaced_by(one: _Told, later: Sequence[_Told]) -> _Told | None:
     return first
 
 
-def _says_again(other: _Told, one: _Told) -> bool:
+def _says_again(other: _PlacedStatement, one: _PlacedStatement) -> bool:
     return (
         _same_place(other, one)
         and other.statement.value == one.statement.value
@@ -119,7 +136,7 @@ def _says_again(other: _Told, one: _Told) -> bool:
     )
 
 
-def _replaces(other: _Told, one: _Told) -> bool:
+def _replaces(other: _PlacedStatement, one: _PlacedStatement) -> bool:
     if not _same_place(other, one):
         return False
     same_author = other.passage.actor_id == one.passage.actor_id
@@ -131,7 +148,7 @@ def _replaces(other: _Told, one: _Told) -> bool:
     return replaces(other.statement, one.statement)
 
 
-def _same_place(other: _Told, one: _Told) -> bool:
+def _same_place(other: _PlacedStatement, one: _PlacedStatement) -> bool:
     if other.statement.personal != one.statement.personal:
         return False
     if one.statement.personal:
@@ -145,14 +162,14 @@ def replaces(later: StatedFact, earlier: StatedFact) -> bool:
     if earlier.ends:
         return is_on_matter(later, earlier) and not later.ends and later.changes
     if later.ends:
-        return _ends(later, earlier)
+        return _ends_matter(later, earlier)
     return later.value != earlier.value and is_on_matter(later, earlier)
 
 
 def is_on_matter(later: StatedFact, earlier: StatedFact) -> bool:
     """Whether both give the same matter a value."""
     if later.changes:
-        return _changes(later, earlier)
+        return _is_change_of(later, earlier)
     same = later.subject == earlier.subject and later.relation == earlier.relation
     return same and _of_one_kind(later, earlier)
 
@@ -196,23 +213,23 @@ def _is_attribute(subject: frozenset[str]) -> bool:
     return bool(subject & _ATTRIBUTES) or any(one.endswith(_ATTRIBUTES_ZH) for one in subject)
 
 
-def _changes(later: StatedFact, earlier: StatedFact) -> bool:
+def _is_change_of(later: StatedFact, earlier: StatedFact) -> bool:
     points_back = not (later.subject or later.personal)
     if later.relation == "change" and earlier.relation == "cost":
         about = later.subject - _PRICES
         return bool(about) and about <= earlier.subject and _may_follow(later, earlier)
-    if not points_back and not _names(later.subject, earlier.subject):
+    if not points_back and not _names_same(later.subject, earlier.subject):
         return False
     if later.relation == "went":
         return earlier.relation == "work at"
     if later.relation in _SEVERAL:
         return later.relation == earlier.relation and _counts_the_same(later, earlier)
     if points_back:
-        return bool(_typed(later) & _typed(earlier))
+        return bool(_typed_kinds(later) & _typed_kinds(earlier))
     if later.relation == earlier.relation:
         return _may_follow(later, earlier)
     if later.relation == "move":
-        return _moved(later, earlier)
+        return _is_moved(later, earlier)
     if later.relation == "join":
         return earlier.relation.startswith("work") or earlier.relation == "join"
     if later.relation == "become":
@@ -224,11 +241,11 @@ def _changes(later: StatedFact, earlier: StatedFact) -> bool:
     return earlier.relation in ("change", "move", "become", "join") and _may_follow(later, earlier)
 
 
-def _typed(statement: StatedFact) -> set[str]:
+def _typed_kinds(statement: StatedFact) -> set[str]:
     return {k for k in statement.kinds if k in _CERTAIN or k.startswith("number:")}
 
 
-def _moved(later: StatedFact, earlier: StatedFact) -> bool:
+def _is_moved(later: StatedFact, earlier: StatedFact) -> bool:
     if _WHEN.intersection(later.kinds):
         return bool(_WHEN.intersection(earlier.kinds))
     is_place_or_name = {"place", "name"}.intersection(earlier.kinds)
@@ -260,14 +277,14 @@ def _may_follow(later: StatedFact, earlier: StatedFact) -> bool:
     return True
 
 
-def _names(brief: frozenset[str], full: frozenset[str]) -> bool:
+def _names_same(brief: frozenset[str], full: frozenset[str]) -> bool:
     """Whether `brief` names the same: the same words, or two and more of them; one Chinese subject
     may be the end of the other."""
     return brief == full or (len(brief) > 1 and brief < full)
 
 
-def _ends(later: StatedFact, earlier: StatedFact) -> bool:
-    if later.subject and not _names(later.subject, earlier.subject):
+def _ends_matter(later: StatedFact, earlier: StatedFact) -> bool:
+    if later.subject and not _names_same(later.subject, earlier.subject):
         return False
     if later.relation == "end":
         return earlier.relation in ("be", "change", "move", "start", "have", "take") and not (
@@ -279,3 +296,81 @@ def _ends(later: StatedFact, earlier: StatedFact) -> bool:
     return same and (
         not later.value or later.value in earlier.value or earlier.value in later.value
     )
+
+
+def replaced_facts(
+    facts: Sequence[GroupFact], patch: Mapping[str, Any], *, statement: str, author: str
+) -> tuple[str, ...]:
+    """Returns the ids of those of `facts` that hold no more now that `author` has `patch` kept.
+
+    `statement` are the author's own words. A fact of another person is replaced only if a word of
+    change stands there (“moved to”, “now”, 改到), and never what people had kept about themselves.
+    The same key is the same matter.
+    """
+    new = [*stated_facts(statement), *_statements_of_facts(patch)]
+    changes = any(one.changes for one in stated_facts(statement))
+    return tuple(
+        fact.id
+        for fact in facts
+        if fact.until is None and fact.may_be_replaced_by(author)
+        if changes or fact.actor_id == author
+        if _has_key(patch, fact.key)
+        or any(
+            _replaces_stated(one, old, changes) for one in new for old in _statements_of_fact(fact)
+        )
+    )
+
+
+def _has_key(patch: Mapping[str, Any], key: str) -> bool:
+    """Whether `patch` sets the key: people and models name a matter in other languages than the
+    one in which it is told."""
+    set_anew = {_plain_key(one) for one, value in patch.items() if value is not None}
+    return _plain_key(key) in set_anew
+
+
+def _plain_key(key: str) -> str:
+    return key.replace("_", " ").casefold().strip()
+
+
+def _replaces_stated(new: StatedFact, old: StatedFact, changes: bool) -> bool:
+    if new.personal or old.personal:
+        return False
+    return replaces(replace(new, changes=new.changes or changes), old)
+
+
+def _statements_of_fact(fact: GroupFact) -> Iterator[StatedFact]:
+    return _statements_of_facts({fact.key: fact.value})
+
+
+def _statements_of_facts(facts: Mapping[str, Any]) -> Iterator[StatedFact]:
+    """What facts state: the sentences of a value, or else what its key is said to be."""
+    for key, value in facts.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        told_facts = list(stated_facts(text)) if value is not None else []
+        yield from told_facts or stated_facts(_sentence(key.replace("_", " "), text))
+
+
+def _sentence(key: str, value: str) -> str:
+    return f"{key}是{value}" if has_han(key) else f"the {key} is {value}"
+
+
+def stated_facts(text: str) -> Iterator[StatedFact]:
+    """What the sentences of `text` state. Questions state nothing."""
+    for sentence in map(one_line, _SENTENCE.findall(text)):
+        if _QUESTION.search(sentence):
+            continue
+        chinese = has_han(sentence)
+        is_correction = bool((CORRECTS_ZH if chinese else CORRECTS_EN).match(sentence))
+        bare = sentence.rstrip("。！!；;.").strip()
+        for clause in _clauses(bare):
+            read = (
+                read_chinese_clause(clause, is_correction)
+                if chinese
+                else read_english_clause(clause, is_correction)
+            )
+            if read:
+                yield read
+
+
+def _clauses(sentence: str) -> list[str]:
+    return [part.strip() for part in _CLAUSE_END.split(sentence) if part.strip()]

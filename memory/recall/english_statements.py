@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memory.recall.kinds import kinds_of
-from memory.recall.stated_fact import StatedFact
+from memory.recall.stated_facts import StatedFact, value_kinds
 from memory.text import one_line
 
 # As it is written, and in lower case.
@@ -20,7 +19,9 @@ def _forms(table: str) -> Mapping[str, str]:
     return {form: lemma.strip() for lemma, forms in rows for form in forms.split()}
 
 
-CORRECTS = re.compile(r"^(?:no|nope|sorry|correction|update|actually|not any ?more|wait)\b", re.I)
+CORRECTS_EN = re.compile(
+    r"^(?:no|nope|sorry|correction|update|actually|not any ?more|wait)\b", re.I
+)
 _OPENING = re.compile(
     r"^(?:(?:please|ok(?:ay)?|so|and|but|well|hi|from now on|as of \w+|remember|note|update"
     r"|correction|fyi"
@@ -121,8 +122,8 @@ _MANY = frozenset(
 _SHARED = frozenset("member fan friend part one kind lot supporter colleague fellow".split())
 
 
-def english_statement(clause: str, is_correction: bool) -> StatedFact | None:
-    words = _WORD.findall(_SHORT_FORMS.sub(_long_form, CORRECTS.sub("", clause).strip(" ,:")))
+def read_english_clause(clause: str, is_correction: bool) -> StatedFact | None:
+    words = _WORD.findall(_SHORT_FORMS.sub(_long_form, CORRECTS_EN.sub("", clause).strip(" ,:")))
     words = _WORD.findall(_OPENING.sub("", " ".join(words)))
     lower = [word.lower().strip(",:") for word in words]
     changes = (
@@ -142,7 +143,7 @@ def english_statement(clause: str, is_correction: bool) -> StatedFact | None:
     if not verb:
         return None
     subject, rest = [low for _, low in word_list[:verb]], word_list[verb:]
-    return _said(subject, word_list[:verb], rest, changes=changes, ends=is_negated)
+    return _statement_of(subject, word_list[:verb], rest, changes=changes, ends=is_negated)
 
 
 def _described(lower: Sequence[str]) -> int:
@@ -169,7 +170,7 @@ def _is_verb(words: Sequence[_Word], n: int, low: str) -> bool:
     )
 
 
-def _said(
+def _statement_of(
     subject: list[str],
     subject_words: Sequence[_Word],
     rest: Sequence[_Word],
@@ -284,7 +285,7 @@ class _ClauseReader:
             about,
             relation,
             one_line(value).lower(),
-            kinds_of(value, preposition),
+            value_kinds(value, preposition),
             self.changes or changes or ends or self.ends,
             self.ends or ends,
             self.personal,

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
 
-from memory.models import Likeness
+from memory.models import QuestionEmbedding
 from memory.recall.dates import DateRange, date_range
 from memory.scope import AgentMemoryContext
 from memory.text import as_json, has_han
@@ -74,7 +74,7 @@ def recall_params(
     scope: RecallScope = "thread",
     k: int = 5,
     before_id: int | None = None,
-    likeness: Likeness | None = None,
+    likeness: QuestionEmbedding | None = None,
     newest_too: bool = False,
 ) -> dict[str, object]:
     """The arguments of the SQL function `recall` that the identity does not give.

@@ -1,23 +1,21 @@
-"""One fact, note or summary at a time: what is kept of a person, whence, who can see it.
+"""Lists, corrects and forgets what is kept of a person: facts, notes, summaries, messages.
 
-Listing is done with the person's own token. Correcting and deleting are the service's, because an
-item may be of another chat than the one where it is asked for; the SQL functions check the person:
-the author may do both, the subject may delete; a summary is the person's whose thread it is. All
-methods raise the errors of `memory.errors`.
-"""
+Listing uses the person's own token. Correcting and deleting are the service's, because an item
+may be of another chat; the SQL functions check the person: the author may do both, the subject
+may delete."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memory.models import Former, Scope
+from memory.models import FormerValue, Scope
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 
-Kind = Literal["fact", "note", "summary"]
+ItemKind = Literal["fact", "note", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Item:
     `at`: since when, ISO 8601. `before` is the value that a fact had last.
     """
 
-    kind: Kind
+    kind: ItemKind
     id: str
     key: str
     value: Any
@@ -45,14 +43,14 @@ class Item:
     chat_type: str | None = None
     chat_name: str | None = None
     shared_chat_name: str = ""
-    before: Former | None = None
+    before: FormerValue | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedItem:
     """An item as it was before it was corrected or deleted."""
 
-    kind: Kind
+    kind: ItemKind
     key: str
     value: Any
 
@@ -87,11 +85,11 @@ class ItemStore:
         )
         return rows["total"], tuple(map(_item_of, rows["items"]))
 
-    async def former(self, context: AgentMemoryContext) -> tuple[Former, ...]:
+    async def former(self, context: AgentMemoryContext) -> tuple[FormerValue, ...]:
         """Values that facts about the subject had before those of now, the last first, as far as
         the sender may read them here: of this thread and lasting ones."""
         rows = await call_as(self._rpc, "former_facts", context, p_tenant_key=context.tenant_key)
-        return tuple(Former(**row) for row in rows)
+        return tuple(FormerValue(**row) for row in rows)
 
     async def find(self, context: AgentMemoryContext, key: str, scope: Scope) -> tuple[str, ...]:
         """The ids of the facts under `key` that the sender may have deleted and that may be read
@@ -108,43 +106,51 @@ class ItemStore:
         )
 
     async def forget(
-        self, context: AgentMemoryContext, kind: Kind, id: str, key: str = "", *, turn_id: str = ""
-    ) -> Changed | None:
+        self,
+        context: AgentMemoryContext,
+        kind: ItemKind,
+        id: str,
+        key: str = "",
+        *,
+        turn_id: str = "",
+    ) -> ChangedItem | None:
         """Deletes one item for good: with what it was made from (of a summary all its messages)
         and what repeats it, as if that had been taken back. None: the sender of `context` has no
         such item.
 
         The turn `turn_id` that asks for it keeps no words either, once it is over.
         """
-        params = {**_item(context, kind, id, key), "p_by_turn": turn_id or None}
-        return _changed(await self._rpc.call("forget_item", params, None))
+        params = {**_item_params(context, kind, id, key), "p_by_turn": turn_id or None}
+        return _changed_item(await self._rpc.call("forget_item", params, None))
 
     async def correct(
         self,
         context: AgentMemoryContext,
-        kind: Kind,
+        kind: ItemKind,
         id: str,
         key: str = "",
         *,
         value: Any,
         turn_id: str = "",
-    ) -> Changed | None:
+    ) -> ChangedItem | None:
         """Gives an item of the sender's own another value, a note another text. None: they have no
         such item. Raises `WorkingMemoryTooLarge`, `NoteInvalid` and `TakenBack`."""
         params = {
-            **_item(context, kind, id, key),
+            **_item_params(context, kind, id, key),
             "p_value": json.dumps(value, ensure_ascii=False),
             "p_turn_id": turn_id or None,
         }
-        return _changed(await self._rpc.call("correct_item", params, None))
+        return _changed_item(await self._rpc.call("correct_item", params, None))
 
 
 def _item_of(row: Mapping[str, Any]) -> Item:
     before = row["before"]
-    return Item(**{**row, "before": Former(**before) if before else None})
+    return Item(**{**row, "before": FormerValue(**before) if before else None})
 
 
-def _item(context: AgentMemoryContext, kind: Kind, id: str, key: str) -> dict[str, object]:
+def _item_params(
+    context: AgentMemoryContext, kind: ItemKind, id: str, key: str
+) -> dict[str, object]:
     return {
         "p_kind": kind,
         "p_id": id,
@@ -154,5 +160,87 @@ def _item(context: AgentMemoryContext, kind: Kind, id: str, key: str) -> dict[st
     }
 
 
-def _changed(row: Mapping[str, Any] | None) -> Changed | None:
-    return Changed(**row) if row else None
+def _changed_item(row: Mapping[str, Any] | None) -> ChangedItem | None:
+    return ChangedItem(**row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class SaidMessage:
+    """A message of a person, at `at`, ISO 8601."""
+
+    message_id: str
+    author_id: str
+    author: str
+    content: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenCounts:
+    """How many of each were deleted."""
+
+    facts: int
+    notes: int
+    messages: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class SameWordsElsewhere:
+    """Chats in which a person said the same; "" for one whose name is not known."""
+
+    person: str
+    chats: tuple[str, ...]
+
+
+class SaidMessageStore:
+    """What was said, over the memory's transports."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def to_forget(
+        self, context: AgentMemoryContext, *, everywhere: bool, turn_id: str
+    ) -> tuple[SaidMessage, ...]:
+        """What the sender said in this chat, or `everywhere`, and what others said in it; the
+        newest first, without the turn that asks."""
+        params = {
+            "p_chat_id": None if everywhere else context.chat_id,
+            "p_person": context.actor_id,
+            "p_tenant_key": context.tenant_key,
+            "p_turn_id": turn_id,
+        }
+        return tuple(
+            SaidMessage(**row) for row in await self._rpc.call("said_to_forget", params, None)
+        )
+
+    async def forget(
+        self,
+        context: AgentMemoryContext,
+        items: Sequence[Mapping[str, str]],
+        messages: Sequence[str],
+        *,
+        turn_id: str,
+    ) -> ForgottenCounts:
+        """Deletes items (kind, id, key) and messages of the sender, with all that was made from
+        them. The turn `turn_id` that asks for it keeps no words once it is over."""
+        params = {
+            "p_items": json.dumps(list(items)),
+            "p_messages": json.dumps(list(messages)),
+            "p_person": context.actor_id,
+            "p_tenant_key": context.tenant_key,
+            "p_by_turn": turn_id,
+        }
+        return ForgottenCounts(**await self._rpc.call("forget_chosen", params, None))
+
+    async def elsewhere(self, messages: Sequence[str]) -> SameWordsElsewhere | None:
+        """Where the author of these messages said the same in a chat that they can read."""
+        row = await self._rpc.call(
+            "said_elsewhere", {"p_messages": json.dumps(list(messages))}, None
+        )
+        return SameWordsElsewhere(row["person"], tuple(row["chats"])) if row else None
+
+    async def forget_in_chat(self, chat_id: str, open_id: str) -> None:
+        """Deletes what was said by and to a person in a chat; their notes stay."""
+        params = {"p_chat_id": chat_id, "p_user_id": open_id}
+        await self._rpc.call("forget_in_chat", params, None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.errors import NoteInvalid, NoteNotFound
-from memory.models import Likeness
+from memory.models import QuestionEmbedding
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 from memory.text import HAN, as_json, han_pairs
@@ -166,7 +166,7 @@ class NoteStore:
         query: str,
         *,
         limit: int = 10,
-        likeness: Likeness | None = None,
+        likeness: QuestionEmbedding | None = None,
     ) -> tuple[Note, ...]:
         """Notes with words of `query` in title, tags or body, in any form, best first.
 

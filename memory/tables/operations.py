@@ -14,7 +14,7 @@ from typing import Any
 
 from memory.models import Scope
 from memory.rpc import Rpc
-from memory.scope import place_of
+from memory.scope import split_conversation_id
 
 _EXPORT_PAGE = 500
 _RETENTION_BATCH = 1000
@@ -179,7 +179,7 @@ class Operations:
         content: Mapping[str, Any] = await self._call(
             "merge_working_memory",
             **_scope_of(user_id, conversation_id, tenant_key),
-            p_chat_id=place_of(conversation_id)[0] if conversation_id else "",
+            p_chat_id=split_conversation_id(conversation_id)[0] if conversation_id else "",
             p_patch=json.dumps(patch, ensure_ascii=False),
         )
         return content

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memory.origins import Origin
+from memory.models import Origin
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext, private_context
-from memory.tables.buttons import NewButton
+from memory.tables.cards import NewButton
 from memory.text import as_json
 
 
-def offer_of(turn_id: str) -> Origin:
+def offer_origin(turn_id: str) -> Origin:
     """The turn that offers a private answer to the question `turn_id`."""
     return Origin("offer", turn_id)
 
@@ -32,7 +32,7 @@ class PrivateSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ComparedTerms:
     """Words of a text, as recall cuts them: by which one text is seen to tell another, and those of
     everyday talk."""
 
@@ -73,10 +73,12 @@ class PrivateStore:
         )
         return tuple(PrivateSource(**row) for row in rows)
 
-    async def terms(self, context: AgentMemoryContext, texts: Sequence[str]) -> list[Terms]:
+    async def terms(self, context: AgentMemoryContext, texts: Sequence[str]) -> list[ComparedTerms]:
         """The words by which these texts, at most 40, are compared, in their order."""
         rows = await call_as(self._rpc, "compared_terms", context, p_texts=as_json(list(texts)))
-        return [Terms(**{name: frozenset(words) for name, words in row.items()}) for row in rows]
+        return [
+            ComparedTerms(**{name: frozenset(words) for name, words in row.items()}) for row in rows
+        ]
 
     async def may_read(self, context: AgentMemoryContext, turn_id: str, chat_id: str) -> bool:
         """Whether the person, alone, may be told of the question `turn_id` of that chat."""
@@ -102,7 +104,7 @@ class PrivateStore:
             p_tenant_key=context.tenant_key,
             p_turn_id=turn_id,
             p_button=as_json(button.row()),
-            p_offer_id=offer_of(turn_id).turn_id,
+            p_offer_id=offer_origin(turn_id).turn_id,
             p_thread=thread,
         )
         return first

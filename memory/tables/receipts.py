@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memory.receipts.receipt import GENESIS, Receipt, canonical, parse, seal
+from memory.receipts.receipts import GENESIS, Receipt, canonical_json, parse_receipt, seal_receipt
 from memory.rpc import Rpc
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Copy:
     @property
     def text(self) -> str:
         """The person's copy, as `scripts/memory verify` reads it."""
-        return canonical({"receipt": self.receipt.line, "salt": self.salt})
+        return canonical_json({"receipt": self.receipt.line, "salt": self.salt})
 
 
 def new_salt() -> str:
@@ -59,7 +59,7 @@ class ReceiptStore:
         """The signed receipt that a deletion drafted with this salt."""
         mark = hashlib.sha256(salt.encode()).hexdigest()
         line = await self._call("receipt_of", p_mark=mark)
-        return Copy(parse(line), salt) if line else None
+        return Copy(parse_receipt(line), salt) if line else None
 
     async def take(
         self, person: str, tenant_key: str, *, limit: int = 20, turn_id: str = ""
@@ -71,7 +71,7 @@ class ReceiptStore:
         """
         params = {"p_person": person, "p_tenant_key": tenant_key, "p_limit": limit}
         rows = await self._call("take_receipts", **params, p_by_turn=turn_id or None)
-        return tuple(Copy(parse(row["line"]), row["salt"] or "") for row in rows)
+        return tuple(Copy(parse_receipt(row["line"]), row["salt"] or "") for row in rows)
 
     async def own(
         self, person: str, tenant_key: str, *, after: int = 0, limit: int = 20
@@ -79,14 +79,14 @@ class ReceiptStore:
         """The person's newest receipts above number `after`, first to last, without salts."""
         params = {"p_person": person, "p_tenant_key": tenant_key, "p_after": after}
         rows = await self._call("own_receipts", **params, p_limit=limit)
-        return tuple(map(parse, rows))
+        return tuple(map(parse_receipt, rows))
 
     async def page(self, *, before: int = 0, limit: int) -> tuple[Receipt, ...]:
         """Everybody's receipts below number `before` (0: the newest), newest first."""
         last = before - 1 if before else (await self._call("receipts_to_sign", p_limit=0))["number"]
         after = max(0, last - limit)
         rows = await self._call("list_receipts", p_after=after, p_limit=last - after)
-        return tuple(map(parse, reversed(rows)))
+        return tuple(map(parse_receipt, reversed(rows)))
 
     async def lines(self) -> AsyncIterator[str]:
         """The whole chain, first to last."""
@@ -102,7 +102,7 @@ class ReceiptStore:
         number, previous = waiting["number"], waiting["hash"] or GENESIS
         receipts: list[Receipt] = []
         for draft in waiting["drafts"]:
-            receipt = seal(draft["draft"], number=number + 1, previous=previous, key=key)
+            receipt = seal_receipt(draft["draft"], number=number + 1, previous=previous, key=key)
             params = {
                 "p_id": draft["id"],
                 "p_number": receipt.number,

@@ -12,15 +12,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from memory.identity import FeishuPerson
 from memory.rpc import Json, Rpc
-from memory.scope import ChatType, private_context
+from memory.scope import ChatType, FeishuPerson, private_context
 from memory.sealing import SealBroken, SealedKind, Sealer
 from memory.text import as_json
 
 # Why a grant is over. lost: whoever refreshed it died meanwhile; refused: Feishu does not refresh
 # it; expired: nobody used it for too long.
-Ended = Literal["lost", "refused", "expired"]
+GrantEnd = Literal["lost", "refused", "expired"]
 # What came of asking. somebody_else: another person approved; failed: Feishu did not do it.
 Outcome = Literal["connected", "denied", "expired", "somebody_else", "failed"]
 Reason = Literal["ask", "ended", "stale", "key"]
@@ -92,7 +91,7 @@ class Connection:
 
     scopes: tuple[str, ...]
     granted_ms: int | None
-    ended: Ended | Literal[""]
+    ended: GrantEnd | Literal[""]
     ended_ms: int | None
     language: Literal["en", "zh", ""]
     key: str
@@ -116,14 +115,14 @@ class RefreshTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoToken:
     """There is no token. `ended`: there was one until just now."""
 
-    ended: Ended | Literal[""] = ""
+    ended: GrantEnd | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ToTend:
+class TokenToTend:
     """Somebody for whom something is to be done, and what."""
 
     person: FeishuPerson
@@ -201,7 +200,7 @@ class UserTokenStore:
 
     async def use(
         self, person: FeishuPerson, holder: str, *, stale_s: int = STALE_S
-    ) -> Access | RefreshTurn | Nothing:
+    ) -> Access | RefreshTurn | NoToken:
         """Their access token; or whose turn it is to refresh it, that of `holder` or another's."""
         sealed_tokens = await self._call(
             person, "use_user_token", p_holder=holder, p_least_s=_LEAST_S, p_stale_s=stale_s
@@ -210,14 +209,14 @@ class UserTokenStore:
         if state == "wait":
             return RefreshTurn()
         if state not in ("fresh", "yours"):
-            return Nothing(sealed_tokens["why"] or "")
+            return NoToken(sealed_tokens["why"] or "")
         kind: SealedKind = "access" if state == "fresh" else "refresh"
         try:
             token = self._sealer.open(person, kind, sealed_tokens["key"], sealed_tokens["sealed"])
         except SealBroken:  # the key is not at hand, and may be again
             if state == "yours":
                 await self.end_refresh(person, holder, "")
-            return Nothing("lost")
+            return NoToken("lost")
         if state == "fresh":
             return Access(token, _scopes(sealed_tokens["scopes"]), sealed_tokens["until_ms"])
         return RefreshTurn(token)
@@ -228,7 +227,7 @@ class UserTokenStore:
         return bool(await self._call(person, "keep_refreshed", p_holder=holder, **sealed_tokens))
 
     async def end_refresh(
-        self, person: FeishuPerson, holder: str, outcome: Ended | Literal[""]
+        self, person: FeishuPerson, holder: str, outcome: GrantEnd | Literal[""]
     ) -> None:
         """`holder` got nothing; `outcome` "": the refresh token was certainly not used."""
         await self._call(person, "end_refresh", p_holder=holder, p_ended=outcome)
@@ -269,12 +268,12 @@ class UserTokenStore:
         }
         return bool(await self._call(person, "reseal_user_tokens", **params))
 
-    async def to_tend(self, *, stale_s: int = STALE_S) -> tuple[ToTend, ...]:
+    async def to_tend(self, *, stale_s: int = STALE_S) -> tuple[TokenToTend, ...]:
         """For whom something is to be done; as the operator, who sees no tokens."""
         params = {"p_key": self._sealer.name, "p_stale_s": stale_s}
         rows = await self._rpc.call("user_tokens_to_tend", params, None)
         return tuple(
-            ToTend(FeishuPerson(row["tenant_key"], row["open_id"]), row["why"]) for row in rows
+            TokenToTend(FeishuPerson(row["tenant_key"], row["open_id"]), row["why"]) for row in rows
         )
 
     async def count(self) -> tuple[int, int]:

@@ -69,7 +69,7 @@ def register(
             domain=accounts or _ACCOUNTS[FEISHU],
             lark_domain=accounts or _ACCOUNTS[LARK],
             app_preset=None if app_id else {"name": _NAME},
-            addons=manifest.addons(optional=optional),
+            addons=manifest.registration_addons(optional=optional),
             app_id=app_id or None,
         )
     except RegisterAppError as exc:

@@ -13,7 +13,7 @@ from bot.operations.doctor import model
 from bot.operations.doctor.result import Check
 from bot.settings import LOCAL_EMBEDDINGS, Settings
 from bot.text.languages import Sentence
-from memory.sealing import new_key
+from memory.sealing import new_sealing_key
 from scripts.connecting.talk import Talk, Unanswered
 
 # Chat Completions endpoints as their documentation names them.
@@ -68,7 +68,7 @@ def choose_model(talk: Talk, given: Choice, kept: Choice) -> tuple[Choice | None
             return (same if same != kept else None), found
         talk.check(found)
     elif not given.key and not talk.asks:
-        return None, model.models(_settings(Choice()))[0]
+        return None, model.model_checks(_settings(Choice()))[0]
     choice: Choice | None = given if given.key else _asked_model(talk, given)
     while choice is not None:
         found = tried(choice)
@@ -76,12 +76,12 @@ def choose_model(talk: Talk, given: Choice, kept: Choice) -> tuple[Choice | None
         if found.state == "ok" or not talk.asks or not talk.confirmed(_AGAIN):
             return choice, found
         choice = _asked_model(talk, Choice())
-    return None, model.models(_settings(Choice()))[0]
+    return None, model.model_checks(_settings(Choice()))[0]
 
 
 def tried(choice: Choice) -> Check:
     """One token of it."""
-    return model.models(_settings(choice))[0]
+    return model.model_checks(_settings(choice))[0]
 
 
 def _asked_model(talk: Talk, given: Choice) -> Choice | None:
@@ -184,7 +184,7 @@ def _answers(talk: Talk, name: str, address: str, key: str, kept: Mapping[str, s
         embedding_base_url=address,
         embedding_api_key=key,
     )
-    check = model.embeddings(settings)
+    check = model.embeddings_check(settings)
     talk.check(check)
     return check.state in ("ok", "warn")
 
@@ -240,4 +240,4 @@ def choose_token_key(talk: Talk, given: str, kept: Mapping[str, str]) -> dict[st
         wanted = given == "yes" if given else talk.confirmed(_WHETHER)
     except Unanswered:
         return {}
-    return {"USER_TOKEN_KEY": new_key()} if wanted else {}
+    return {"USER_TOKEN_KEY": new_sealing_key()} if wanted else {}

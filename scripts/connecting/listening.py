@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 
 from bot.feishu import cards, events, manifest
 from bot.feishu.client import FeishuClient
-from bot.feishu.connection.long_connection import LongConnection
-from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack
 from bot.feishu.errors import FeishuFailure
+from bot.feishu.long_connection import PUSH_AGAIN_ACK, Ack, LongConnection
 from bot.feishu.transport import Transport
 from bot.text.languages import Sentence
 from scripts.connecting.apps import FEISHU, AppCredentials
@@ -53,7 +52,7 @@ class Ticks:
             self.seen.add(kind)
             self.on_tick(kind)
         if kind != events.CARD_ACTION:
-            return PUSH_AGAIN
+            return PUSH_AGAIN_ACK
         value = events.parse_card_action(envelope).value
         ours = isinstance(value, dict) and value.get(_BUTTON) == self.mark
         return Ack(answer={"toast": _TOAST} if ours else {})

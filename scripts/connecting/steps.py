@@ -12,8 +12,8 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from bot.operations.doctor import feishu
-from bot.operations.doctor.checks import Wishes, examine
-from bot.operations.doctor.http_exchange import Silent
+from bot.operations.doctor.checks import ExaminationWishes, run_checks
+from bot.operations.doctor.http_exchange import NoHttpAnswer
 from bot.operations.doctor.result import Check, findings
 from bot.queue.connections import NotConfigured, database_url
 from bot.queue.inbox import Inbox, QueueUnavailable
@@ -45,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
     talk = Talk(language(given.lang), asks=not given.yes)
     try:
         return _run(talk, given)
-    except (Unanswered, NotRegistered, NotWritten, Silent) as exc:
+    except (Unanswered, NotRegistered, NotWritten, NoHttpAnswer) as exc:
         print(f"setup: {exc.sentence.said(talk.language)}", file=sys.stderr)
         return EXIT_STATUS if isinstance(exc, Unanswered) else FINDINGS
     except KeyboardInterrupt:
@@ -116,8 +116,8 @@ def _keeps(talk: Talk, known: AppCredentials) -> bool:
 
 def _extended(talk: Talk, given: argparse.Namespace, known: AppCredentials) -> AppCredentials:
     """A known app lacks scopes that came later: a scan grants them, if somebody wants to."""
-    _, opened = feishu.credentials(_settings(known))
-    lines = feishu.scopes(opened) if opened else []
+    _, opened = feishu.credentials_check(_settings(known))
+    lines = feishu.scope_checks(opened) if opened else []
     missing = [line for line in lines if line.state in ("warn", "fail")]
     for line in missing:
         talk.check(line)
@@ -150,7 +150,7 @@ def _first_events(
 
     def examined(kinds: frozenset[str]) -> None:
         _note(kinds)
-        checks.extend(examine(Wishes(running=False)))
+        checks.extend(run_checks(ExaminationWishes(running=False)))
 
     heard = asyncio.run(
         listening.listen(
@@ -192,13 +192,13 @@ def _note(kinds: frozenset[str]) -> None:
 
 
 def _online(app: AppCredentials) -> int:
-    _, opened = feishu.credentials(_settings(app))
-    return feishu.online(opened) or 0 if opened else 0
+    _, opened = feishu.credentials_check(_settings(app))
+    return feishu.connections_online(opened) or 0 if opened else 0
 
 
 def _refused(app: AppCredentials) -> Check | None:
     """What Feishu has against the credentials."""
-    check, opened = feishu.credentials(_settings(app))
+    check, opened = feishu.credentials_check(_settings(app))
     return None if opened else check
 
 

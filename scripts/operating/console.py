@@ -22,7 +22,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
-from bot.operations.startup_checks import look_at_names, say
+from bot.operations.startup_checks import log_remarks, look_at_names
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
 from bot.text.languages import Language, Sentence
@@ -53,7 +53,7 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
     """The exit status: of `work`, or 2 with one sentence when it cannot be done as configured."""
     os.umask(0o077)
     quiet()
-    say(look_at_names())
+    log_remarks(look_at_names())
     try:
         return asyncio.run(work(given))  # type: ignore[arg-type]
     except NotKnown as exc:

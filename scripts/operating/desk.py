@@ -16,8 +16,8 @@ from bot.settings import Settings
 from bot.text.languages import Sentence
 from memory.rpc import Rpc
 from memory.store import MemoryStore
+from memory.tables.directory import PeopleStore
 from memory.tables.operations import Operations
-from memory.tables.people import PeopleStore
 from scripts.operating.names import NamedIds, names_of
 
 # Operators read whole tables; the message path has limits of its own.

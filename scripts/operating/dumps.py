@@ -17,7 +17,7 @@ import psycopg
 from psycopg import pq, sql
 
 from memory import migrations
-from memory.backends.server_account import installed_program
+from memory.backends.embedded_host import installed_program
 
 _LEDGER = f"{migrations.SCHEMA}.migrations"
 _CREATED = re.compile(r"create table ((?:public|bot_private)\.\w+)")
@@ -121,7 +121,7 @@ def _is_of_a_trial(url: str, file: Path) -> bool:
         names = sql.SQL("select name from {}").format(sql.Identifier(schema, table))
         rows = connection.execute(names).fetchall()
     there = {str(row[0]) for row in rows}
-    if migrations.WHOLE not in kept:
+    if migrations.WHOLE_SCHEMA not in kept:
         _require_last_trial(kept)
         return True
     if differing := sorted(name for name in kept ^ there if not name.startswith("functions ")):

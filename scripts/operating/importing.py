@@ -24,16 +24,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
-from bot.features.history_import.estimating import Estimate, extrapolated, look_at_dates
-from bot.features.history_import.refusals import reason_against, refusal_of
-from bot.features.history_import.standing import expected_end, seconds_a_page
+from bot.features.history_import.importing import Estimate, extrapolate, look_at_dates
+from bot.features.history_import.standing import (
+    expected_end,
+    import_refusal,
+    reason_against,
+    seconds_a_page,
+)
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.queue.table import JobTable
 from bot.settings import EXIT_STATUS, load_existing
 from bot.text.languages import Sentence
 from memory.backends.postgres import connection_pool
-from memory.tables.chats import ChatStore, KnownChat
+from memory.tables.directory import ChatStore, KnownChat
 from memory.tables.imports import Chat, HistoryImport, ImportStore
 from scripts.operating.arguments import add_language, language, parser, run_script
 from scripts.operating.console import FINDINGS, Screen, print_json, run
@@ -235,9 +239,9 @@ class _Errand:
             try:
                 samples = await look_at_dates(feishu, chat[1], since_ms, until_ms)
             except FeishuError as error:
-                refusal = refusal_of(error)
+                refusal = import_refusal(error)
                 raise NotDone(_REFUSALS[refusal]) if refusal else error from error
-        return extrapolated(samples, until_ms, seconds_a_page(settings))
+        return extrapolate(samples, until_ms, seconds_a_page(settings))
 
     async def _remove(self, found: HistoryImport) -> int:
         many = found.messages

@@ -17,17 +17,15 @@ from typing import TYPE_CHECKING
 
 from bot.settings import Settings, SettingsError
 from bot.text.languages import Sentence
-from memory.accounts.linking import Linked, Linker
-from memory.identity import FeishuPerson
-from memory.scope import AgentMemoryContext
-from memory.tables.embeddings import Backlog, EmbeddingStore
-from memory.tables.summaries import Fold, Summaries
+from memory.accounts.linking import AccountLinker, LinkResult
+from memory.scope import AgentMemoryContext, FeishuPerson
+from memory.tables.derived import EmbeddingBacklog, EmbeddingStore, Summaries, SummaryFold
 from scripts.operating.arguments import language
 from scripts.operating.console import FINDINGS, Screen, print_json, progress
 from scripts.operating.desk import OperatorDesk
 
 if TYPE_CHECKING:
-    from bot.agents.embeddings.embedder import Embedder
+    from bot.agents.embeddings import Embedder
     from memory.accounts.users import AuthUsers
 
 _TENANTS = 1000
@@ -94,18 +92,25 @@ async def summarise(
 ) -> int:
     """Folds what the window no longer shows, and prints the summary. Raises `NothingToFold`."""
     from bot.agents.configured_models import Models  # all bring the model's client with them
-    from bot.agents.summaries.summariser import build_summariser
-    from bot.answering.summaries import fold, window
+    from bot.agents.summaries import build_summariser
+    from bot.answering.between_turns import fold_messages, window_size
 
     async def names(open_ids: Sequence[str]) -> Mapping[str, str]:
         known = await desk.people.named(context.tenant_key, open_ids)
         return {one.open_id: one.name for one in known if one.name}
 
     models = Models(desk.settings)
-    summaries, shown = Summaries(desk.rpc), window(desk.settings.history_messages)
+    summaries, shown = Summaries(desk.rpc), window_size(desk.settings.history_messages)
     writer = build_summariser(desk.settings, models)
     fold_once = partial(
-        fold, summaries, writer, context, window=shown, names=names, zone=desk.settings.zone, most=1
+        fold_messages,
+        summaries,
+        writer,
+        context,
+        window=shown,
+        names=names,
+        zone=desk.settings.zone,
+        most=1,
     )
     folded = 0
     try:
@@ -126,7 +131,9 @@ async def summarise(
     return 0
 
 
-def _show_summary(stored: Fold, context: AgentMemoryContext, folded: int, *, as_json: bool) -> None:
+def _show_summary(
+    stored: SummaryFold, context: AgentMemoryContext, folded: int, *, as_json: bool
+) -> None:
     if as_json:
         print_json(
             {
@@ -153,7 +160,7 @@ async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int
 
     Can be broken off and run again. Status 1 when the model refused messages or stopped answering.
     """
-    from bot.agents.embeddings.embedder import build_embedder
+    from bot.agents.embeddings import build_embedder
 
     settings, dropped = desk.settings, 0
     if given.model:
@@ -190,11 +197,11 @@ async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int
 
 
 async def _embed(
-    desk: OperatorDesk, embedder: Embedder, backlog: tuple[Backlog, ...]
+    desk: OperatorDesk, embedder: Embedder, backlog: tuple[EmbeddingBacklog, ...]
 ) -> tuple[int, str | None]:
     """How many, and why it stopped before the end."""
-    from bot.agents.embeddings.embedder import EmbeddingFailed
-    from bot.answering.embedding import embed_new
+    from bot.agents.embeddings import EmbeddingFailed
+    from bot.answering.between_turns import embed_new
 
     done = 0
     with progress("messages", sum(one.messages for one in backlog)) as step:
@@ -229,7 +236,7 @@ async def link_users(desk: OperatorDesk, given: argparse.Namespace) -> int:
     total = await desk.people.count(only_unlinked=not given.all)
     async with _open_auth(desk.settings) as users:
         with progress("people", total) as step:
-            linker = Linker(desk.people, users)
+            linker = AccountLinker(desk.people, users)
             linked = await linker.link_everybody(again=given.all, on_person=step)
     _show_linked(desk, linked, as_json=given.json)
     return FINDINGS if linked.refused else 0
@@ -262,7 +269,7 @@ def tell_auth_users(outcome: AuthOutcome) -> None:
         )
 
 
-def _show_linked(desk: OperatorDesk, linked: Linked, *, as_json: bool) -> None:
+def _show_linked(desk: OperatorDesk, linked: LinkResult, *, as_json: bool) -> None:
     refused: Sequence[tuple[str, str, str]] = [
         (person.tenant_key, person.open_id, reason) for person, reason in linked.refused
     ]

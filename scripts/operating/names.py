@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from bot.operations.console.database import ConsoleDatabase, names
+from bot.operations.console.database import ConsoleDatabase, display_names
 from bot.text.languages import Language, Sentence
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 
 if TYPE_CHECKING:
     from scripts.operating.desk import OperatorDesk
@@ -33,7 +33,7 @@ def names_of(url: str, ids: Iterable[str]) -> Mapping[str, Sentence]:
         return {}
     try:
         with ConsoleDatabase(url).view() as view:
-            known = names(view, people, chats)
+            known = display_names(view, people, chats)
     except psycopg.Error:
         return {}
     of_people = {one: Sentence(name, name) for one in people if (name := known.person(one))}

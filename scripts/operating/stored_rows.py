@@ -11,10 +11,9 @@ from itertools import groupby
 from typing import Any
 
 from bot.documents.comment_text import is_said
-from bot.feishu.comment_events import CommentReply
-from bot.feishu.models import RawMessage
-from bot.feishu.shown import is_same, shown_text
-from bot.text.slash_commands import CommandName, parse
+from bot.feishu.models import RawMessage, is_same_text, shown_text
+from bot.feishu.other_events import CommentReply
+from bot.text.slash_commands import CommandName, parse_command
 from memory.models import Conversation
 from memory.scope import conversation_id
 from memory.tables.operations import CheckedTurn, Orphan, Table, Unplaced
@@ -122,7 +121,7 @@ def _check_order(rows: Sequence[Row], turns: Mapping[str, CheckedTurn]) -> list[
 
 def _stops(question: Row) -> bool:
     """Whether it ends an answer, and so is not kept waiting by it."""
-    command = parse(_MENTIONS.sub("", question["content"]))
+    command = parse_command(_MENTIONS.sub("", question["content"]))
     return command is not None and command.name is CommandName.STOP
 
 
@@ -197,7 +196,7 @@ def difference(stored: str, messages: list[RawMessage]) -> str | None:
     shown = shown_text(message)
     if shown is None:
         return f"Feishu gives no text of it ({message.message_type}), so it cannot be compared"
-    if is_same(shown, stored):
+    if is_same_text(shown, stored):
         return None
     return f"Feishu shows {len(shown)} characters that differ from the {len(stored)} stored"
 

@@ -10,11 +10,23 @@ from pathlib import Path
 
 import psycopg
 
-from memory.receipts.chain import verify_chain
-from memory.receipts.keys import load_key, public_keys
-from memory.receipts.reading_back import as_verifier, search_database, search_files
-from memory.receipts.receipt import Receipt, ReceiptRefused, public_key, verify
-from memory.receipts.survivors import DeletedWords, Search, Trace
+from memory.receipts.receipts import (
+    Receipt,
+    ReceiptRefused,
+    load_signing_key,
+    public_key,
+    public_keys_by_name,
+    verify_chain,
+)
+from memory.receipts.receipts import verify_receipt as verify
+from memory.receipts.survivors import (
+    DeletedWords,
+    SurvivorSearch,
+    SurvivorTrace,
+    as_verifier,
+    search_database,
+    search_files,
+)
 from memory.tables.receipts import ReceiptStore
 from scripts.operating.arguments import FINDINGS
 from scripts.operating.console import print_json
@@ -39,14 +51,14 @@ class Given:
 
 async def show_receipt_key(desk: OperatorDesk, given: argparse.Namespace) -> int:
     """The public key, as `verify --public-key` takes it."""
-    print(public_key(load_key(desk.settings.data_dir, desk.settings.receipt_key)).hex())
+    print(public_key(load_signing_key(desk.settings.data_dir, desk.settings.receipt_key)).hex())
     return 0
 
 
 async def export_receipts(desk: OperatorDesk, given: argparse.Namespace) -> int:
     """The whole chain as JSON Lines, or the copies of one person with their salts."""
     receipts = ReceiptStore(desk.rpc)
-    await receipts.sign(load_key(desk.settings.data_dir, desk.settings.receipt_key))
+    await receipts.sign(load_signing_key(desk.settings.data_dir, desk.settings.receipt_key))
     if given.person:
         for copy in await receipts.take(given.person, given.tenant or ""):
             print(copy.text)
@@ -80,9 +92,9 @@ def _require_named(handed_in: Given) -> None:
 
 
 def _keys(desk: OperatorDesk, given: argparse.Namespace) -> Mapping[str, bytes]:
-    key = load_key(desk.settings.data_dir, desk.settings.receipt_key)
+    key = load_signing_key(desk.settings.data_dir, desk.settings.receipt_key)
     try:
-        return public_keys(key, given.public_key)
+        return public_keys_by_name(key, given.public_key)
     except ValueError as exc:
         raise ReceiptRefused("a --public-key is no key in hex") from exc
 
@@ -100,9 +112,9 @@ def _given(given: argparse.Namespace, keys: Mapping[str, bytes]) -> Given:
     return Given(verify(line, keys), salt, said)
 
 
-def _searched(desk: OperatorDesk, given: argparse.Namespace, handed_in: Given) -> Search:
+def _searched(desk: OperatorDesk, given: argparse.Namespace, handed_in: Given) -> SurvivorSearch:
     fields = handed_in.receipt.fields
-    search = Search(
+    search = SurvivorSearch(
         DeletedWords(
             tuple(filter(None, (handed_in.text, *given.also))),
             frozenset(fields["about"]),
@@ -115,7 +127,7 @@ def _searched(desk: OperatorDesk, given: argparse.Namespace, handed_in: Given) -
     return search
 
 
-def _tell(handed_in: Given, search: Search, *, chain: int) -> None:
+def _tell(handed_in: Given, search: SurvivorSearch, *, chain: int) -> None:
     receipt = handed_in.receipt
     print(f"{receipt.label}: signature and chain of {chain} receipts hold")
     if handed_in.names_text is None:
@@ -129,11 +141,11 @@ def _tell(handed_in: Given, search: Search, *, chain: int) -> None:
         print("nothing survived" if handed_in.text else "nothing stands under its ids")
 
 
-def _sections(search: Search) -> Sequence[tuple[str, Sequence[Trace]]]:
+def _sections(search: SurvivorSearch) -> Sequence[tuple[str, Sequence[SurvivorTrace]]]:
     return (("SURVIVED", search.survivors), ("same words, another source", search.elsewhere))
 
 
-def _as_json(handed_in: Given, search: Search) -> Mapping[str, object]:
+def _as_json(handed_in: Given, search: SurvivorSearch) -> Mapping[str, object]:
     return {
         "receipt": handed_in.receipt.number,
         "hash": handed_in.receipt.hash,

@@ -15,8 +15,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from bot.feishu.card_entries import is_of_entry, joined
-from bot.feishu.cards import reply_uuid
+from bot.feishu.cards import is_of_entry, join_entries, reply_uuid
 from lab.doubles.processes import (
     BotUnderTest,
     ModelDouble,
@@ -28,7 +27,7 @@ from lab.doubles.processes import (
     running_platform,
     stop,
 )
-from memory.origins import Kind, Origin
+from memory.models import Origin, OriginKind
 from sandbox.cards.forms import tagged
 from sandbox.model.model_script import split_knowledge
 from tests.support import postgres, profiles
@@ -135,7 +134,7 @@ class World:
         """The id of the turn that a button leads to; of one that shares, once it was pressed."""
         query = "select turn_id, kind from agent_buttons where id = %s"
         (button,) = self.rows(query, button_id)
-        kind: Kind = "private_answer" if button["kind"] == "show" else "button"
+        kind: OriginKind = "private_answer" if button["kind"] == "show" else "button"
         cause = self._press_of(button_id) if button["kind"] == "share" else button_id
         return Origin(kind, button["turn_id"], cause).turn_id
 
@@ -171,7 +170,7 @@ def markdown(message: dict[str, Any]) -> str:
     card = message["card"] or json.loads(message["content"])
     texts = [one for one in tagged(card["body"]["elements"]) if one["tag"] == "markdown"]
     entries = [one for one in texts[1:] if is_of_entry(one.get("element_id", ""))]
-    return joined((one.get("element_id", ""), one["content"]) for one in (texts[0], *entries))
+    return join_entries((one.get("element_id", ""), one["content"]) for one in (texts[0], *entries))
 
 
 def prompt_of(request: dict[str, Any]) -> list[tuple[str, str]]:

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.origins import Origin
-from memory.sealing import new_key
+from memory.models import Origin
+from memory.sealing import new_sealing_key
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import click
 from tests.acceptance.test_connect import LINK, decide
@@ -25,7 +25,11 @@ SECRET = "Quillfeather surgery"
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"OPENAI_API_KEY": "", "USER_TOKEN_KEY": new_key(), "FEISHU_CALLS_PER_SECOND": "200"}
+    return {
+        "OPENAI_API_KEY": "",
+        "USER_TOKEN_KEY": new_sealing_key(),
+        "FEISHU_CALLS_PER_SECOND": "200",
+    }
 
 
 def today() -> date:

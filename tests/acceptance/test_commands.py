@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.receipts.receipt import parse
+from memory.receipts.receipts import parse_receipt
 from tests.acceptance.conftest import World, markdown, prompt_of
 
 OWN_PROCESSES = True
@@ -224,7 +224,7 @@ def test_forget_all_leaves_nothing_of_the_person(world: World) -> None:
     eventually(lambda: [m for m in shown(world) if "不再记得关于你" in m], what="it is done")
     [done] = [m for m in shown(world) if "不再记得关于你" in m]
     line = world.rows("select line from agent_receipts order by number desc limit 1")[0]["line"]
-    assert f"回执 {parse(line).label}" in done
+    assert f"回执 {parse_receipt(line).label}" in done
     assert "commitments" not in done, "with a copy the others could guess her words"
     assert not found(world, "quincefruit")
     # that she is in the group is Feishu's, and learned again; a card that only she saw is known
@@ -264,7 +264,7 @@ def test_forget_all_in_p2p_gives_the_receipt_with_a_salt_that_is_stored_nowhere(
 
     [done] = eventually(told, what="a receipt")
     copy = json.loads(done.split("```json\n")[1].split("\n```")[0])
-    receipt = parse(copy["receipt"])
+    receipt = parse_receipt(copy["receipt"])
     assert f"Receipt {receipt.label}" in done
     assert receipt.names_text(copy["salt"], "my sentinel word is quincefruit")
     assert not found(world, copy["salt"])

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import ROOT, eventually
-from memory.backends.server_account import installed_program
-from memory.identity import FeishuPerson
+from memory.backends.embedded_host import installed_program
+from memory.scope import FeishuPerson
 from memory.sealing import Sealer
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import buttons, click

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.text.dates.spoken import day
+from bot.text.times import day_text
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_proactive import heard
@@ -48,7 +48,7 @@ def test_now_of_today_and_of_a_thread_and_of_no_other_chat(group: World) -> None
     assert "medlar budget" in today
     assert "persimmon" not in today
     now = datetime.now(BERLIN)
-    assert f"({day(now, 'en', now=now)}, 00:00–" in today
+    assert f"({day_text(now, 'en', now=now)}, 00:00–" in today
     _, again = group.ask("陈晨", "/digest")
     assert "quince launch" in again
     assert again.count("quince launch") == 1, "the bot's own lines repeat it"

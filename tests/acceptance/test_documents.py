@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.origins import Origin
+from memory.models import Origin
 from tests.acceptance.conftest import World, markdown, prompt_of
 from tests.acceptance.test_connect import LINK, connected, decide
 from tests.acceptance.test_private_answers import (

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.origins import Origin
+from memory.models import Origin
 from tests.acceptance.conftest import World
 from tests.acceptance.test_incoming import asked
 from tests.acceptance.test_own_memory import private_chat

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.receipts.receipt import parse
+from memory.receipts.receipts import parse_receipt
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import click
 from tests.acceptance.test_own_memory import after, buttons
@@ -72,7 +72,7 @@ def test_what_was_kept_and_said_is_shown_and_deleted_with_one_press(
 
     assert f"Deleted: 1 fact, 2 messages, {shown} answer" in told
     signed = world.rows("select line from agent_receipts order by number desc limit 1")[0]["line"]
-    assert parse(signed).label in told
+    assert parse_receipt(signed).label in told
     eventually(lambda: not where(world, word), what="it is gone everywhere")
 
     eventually(lambda: not answers_with(world, word), what="no card shows it")

@@ -9,7 +9,7 @@ import pytest
 
 from bot.queue.operator_actions import QueueOperations, Reference
 from lab.doubles.processes import eventually
-from memory.origins import Origin
+from memory.models import Origin
 from tests.acceptance.conftest import World, markdown
 
 pytestmark = pytest.mark.slow

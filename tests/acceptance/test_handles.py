@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import ROOT, eventually
-from memory.origins import Origin
+from memory.models import Origin
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import buttons, click, toast
 

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from bot.agents.prompts.prompt import MEMORY_AWAY
-from bot.features.commands import texts as command_texts
+from bot.features import commands as command_texts
 from bot.outbox import texts as outbox_texts
 from lab.doubles import lite
 from lab.doubles.processes import eventually, free_port

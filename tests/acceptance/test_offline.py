@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.text.languages import language_said
+from bot.text.languages import own_language
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_commands import click
@@ -196,7 +196,7 @@ def test_a_name_in_another_script_is_reminded_and_changes_no_language(world: Wor
         "content": "call the bank", "language": "en", "for_people": [world.people["陈晨"]],
     }  # fmt: skip
     assert "call the bank" in shown
-    assert language_said(told) == "en"
+    assert own_language(told) == "en"
 
 
 def test_everyday_messages_in_private_have_answers_of_their_own(world: World) -> None:

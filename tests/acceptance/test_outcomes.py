@@ -15,7 +15,7 @@ import requests
 from flask.testing import FlaskClient
 
 from bot.operations.console.application import create_console
-from bot.operations.console.sessions import Sessions
+from bot.operations.console.database import Sessions
 from bot.settings import Settings
 from lab.doubles.processes import ROOT, clean_environment, eventually
 from tests.acceptance.conftest import World

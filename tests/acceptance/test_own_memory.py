@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.receipts.receipt import parse
+from memory.receipts.receipts import parse_receipt
 from sandbox.cards.forms import tagged
 from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
 from tests.acceptance.test_commands import click
@@ -170,7 +170,7 @@ def test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once(world: World,
 
     shown = markdown(press(world, "Rita", chat, deleted, "Receipts of deletions"))
     copy = json.loads(shown.split("```json")[1].split("```")[0])
-    receipt = parse(copy["receipt"])
+    receipt = parse_receipt(copy["receipt"])
     assert f"Receipt {receipt.label}" in markdown(deleted)
     assert receipt.names_text(copy["salt"], word)
     eventually(lambda: not where(world, copy["salt"]), what="only Rita has the salt")

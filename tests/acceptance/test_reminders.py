@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
-from bot.text.dates.spoken import day
+from bot.text.times import day_text
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import card_of, click
@@ -71,7 +71,7 @@ def over(world: World, id: str) -> dict[str, Any]:
 def test_a_reminder_is_shown_once_in_its_thread_and_is_part_of_its_history(world: World) -> None:
     asked, said = world.ask("Alice", "remind us tomorrow at 3 pm to water the zinnia")
     tomorrow = datetime.now(BERLIN) + timedelta(days=1)
-    assert f"{day(tomorrow, 'en', now=tomorrow)} at 15:00" in said
+    assert f"{day_text(tomorrow, 'en', now=tomorrow)} at 15:00" in said
     (timer,) = timers(world)
     assert timer["due_at"] == tomorrow.replace(hour=15, minute=0, second=0, microsecond=0)
     assert timer["for_all"]
@@ -125,7 +125,7 @@ def test_after_days_of_downtime_one_late_card_and_the_next_at_the_same_hour(worl
     )
     after = over(world, timer["id"])
     (card,) = shown(world, "stand up straight")
-    assert f"It was due on {day(since, 'en', now=since)} at 09:00" in markdown(card)
+    assert f"It was due on {day_text(since, 'en', now=since)} at 09:00" in markdown(card)
     missed = (datetime.now(BERLIN) - since).days  # four after nine o'clock, three before
     assert f"I missed {missed} more since then" in markdown(card)
     following = after["due_at"].astimezone(BERLIN)

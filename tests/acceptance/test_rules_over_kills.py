@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.origins import Origin
+from memory.models import Origin
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_chat_rules import group, set_rule
 from tests.acceptance.test_commands import click

@@ -80,13 +80,13 @@ def test_the_database_of_a_trial_is_refused_in_one_sentence_and_kept(tmp_path: P
     ended = run([sys.executable, "-m", "bot.process"], trial, {"PORT": port})
     said = ended.stdout + ended.stderr
     assert ended.returncode != 0
-    assert said.count(migrations.TRIAL) == 1
+    assert said.count(migrations.TRIAL_MESSAGE) == 1
     assert "Traceback" not in said
     assert '"stack"' not in said
 
     for command in (["migrate"], ["migrate", "--check"]):
         ended = run([sys.executable, "-m", f"scripts.{command[0]}", *command[1:]], trial, {})
-        assert (ended.returncode, ended.stderr) == (1, f"migrate: {migrations.TRIAL}\n")
+        assert (ended.returncode, ended.stderr) == (1, f"migrate: {migrations.TRIAL_MESSAGE}\n")
 
     dump = str(tmp_path / "trial.dump")
     for script, folder in (("backup", trial), ("restore", tmp_path / "fresh")):
@@ -234,7 +234,7 @@ def test_without_migrations_it_says_so_waits_and_goes_on_by_itself(
             eventually(lambda: "database.not_migrated" in worker.output(), what="a line")
             ready = requests.get(f"{bot.url}/readyz", timeout=9)
 
-            migrations.apply(blank_database_url)
+            migrations.apply_migrations(blank_database_url)
 
             eventually(lambda: "worker.started" in worker.output(), what="the worker goes on")
             platform.post("/redeliver", message_id=said)  # as Feishu does, sooner or later

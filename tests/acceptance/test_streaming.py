@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from lab.doubles.processes import eventually
-from memory.text import columns
+from memory.text import display_width
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.support import profiles
 
@@ -77,7 +77,9 @@ def test_the_card_grows_in_order_and_ends_with_the_stored_text(live: World) -> N
     assert all(call["status"] == 200 for call in operations(live))
     shown = frames(live)
     assert len(shown) > 1
-    assert all(columns(later) - columns(one) >= 20 for one, later in itertools.pairwise(shown))
+    assert all(
+        display_width(later) - display_width(one) >= 20 for one, later in itertools.pairwise(shown)
+    )
     assert sent["card_id"]
     assert markdown(sent).startswith(f"<at id={live.people['Alice']}></at> The launch")
     assert "<at id=all>" not in "".join(shown) + markdown(sent)

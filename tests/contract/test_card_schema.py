@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.feishu.cards import Button, CardFoot, Select, answer_card, streaming_card
+from bot.feishu.cards import Button, CardFoot, SelectField, answer_card, streaming_card
 from sandbox.cards import card_schema as schema
 from tests.support.documented_cards import COMPONENTS, DOCUMENTED, faults
 
@@ -48,7 +48,7 @@ def whole_card() -> dict[str, Any]:
     """A card with all that the bot's cards may have."""
     press = Button("Again", {"id": "1"}, disabled=True)
     listed = Button("Delete", {"id": "3"}, entry=1)
-    form = Button("Save", {"id": "2"}, fields=(Select("mode", "Mode", "a", (("a", "A"),)),))
+    form = Button("Save", {"id": "2"}, fields=(SelectField("mode", "Mode", "a", (("a", "A"),)),))
     return answer_card(
         "# Words\n\nan entry\nwith a line below",
         buttons=(press, form, listed),

@@ -11,9 +11,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from memory.identity import FeishuPerson
 from memory.rpc import Rpc
-from memory.tables.chats import ChatStore, MembershipChange, MetChat, TakenChat
+from memory.scope import FeishuPerson
+from memory.tables.directory import ChatStore, MembershipChange, SeenChat, TakenChat
 from tests.support.backends import Backend, SupabaseBackend
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +72,7 @@ def chat_row(db: psycopg.Connection, chat: str, columns: str, tenant: str = TENA
 
 
 async def met(chats: ChatStore, chat: str, at_ms: int, tenant: str = TENANT) -> None:
-    await chats.remember([MetChat(tenant, chat, "group", at_ms)])
+    await chats.remember([SeenChat(tenant, chat, "group", at_ms)])
 
 
 async def taken(chats: ChatStore, chat: str, **wanted: bool) -> list[TakenChat]:
@@ -417,7 +417,9 @@ class TestWhatIsAskedOfFeishu:
         self, chats: ChatStore, db: psycopg.Connection, now: int
     ) -> None:
         db.execute("update chats set asked_at = null")
-        await chats.remember([MetChat(TENANT, f"oc_{uuid4().hex}", "group", now) for _ in range(5)])
+        await chats.remember(
+            [SeenChat(TENANT, f"oc_{uuid4().hex}", "group", now) for _ in range(5)]
+        )
 
         first = await chats.take(a_minute=3, infos=True, members=True)
         second = await chats.take(a_minute=3, infos=True, members=True)
@@ -430,7 +432,7 @@ class TestWhatIsAskedOfFeishu:
         quiet, other = f"oc_{uuid4().hex}", f"oc_{uuid4().hex}"
         await met(chats, quiet, now - 31 * 24 * HOUR)
         await met(chats, other, now)
-        await chats.remember([MetChat(TENANT, chat, "p2p", now)])
+        await chats.remember([SeenChat(TENANT, chat, "p2p", now)])
         db.execute("update chats set members_read_at = now() where chat_id = %s", [quiet])
 
         found = await chats.take(a_minute=PLENTY, infos=True, members=True)

@@ -18,7 +18,7 @@ from bot.listening.conversation_store import (
     ChatConversations,
     Circumstances,
     heard_args,
-    told_args,
+    tell_conversation_args,
 )
 from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start
 from bot.listening.transcript import MessageRecord
@@ -356,7 +356,7 @@ async def test_a_told_answer_brings_topics_along(rpc: Rpc, group: Group) -> None
     store, channel = ChatConversations(rpc, group.turn()), group.turn().chat_id
     asked = said(group, "asked", START)
     topics = json.dumps({asked.message_id: START})
-    args = {**told_args([asked], START, 120_000), "p_topics": topics}
+    args = {**tell_conversation_args([asked], START, 120_000), "p_topics": topics}
     place = {"p_chat_id": channel, "p_tenant_key": group.turn().tenant_key}
 
     await rpc.call("continue_conversation", {**place, **args}, group.turn())
@@ -382,7 +382,7 @@ async def test_what_is_said_while_the_first_answer_is_made_is_part_of_the_conver
     for line in (meanwhile, later):
         since = line.timestamp - 120_000
         assert await store.append(place.chat_id, line, active_since=since, keep=5) is None
-    told = told_args([asked, answer], answer.timestamp, 120_000)
+    told = tell_conversation_args([asked, answer], answer.timestamp, 120_000)
     where = {"p_chat_id": place.chat_id, "p_tenant_key": place.tenant_key}
     await rpc.call("continue_conversation", {**where, **told}, place)
 
@@ -406,7 +406,7 @@ async def test_what_was_said_after_a_question_without_an_answer_is_no_part_of_a_
     await MemoryStore(rpc).begin_turn(
         place, turn_id=again.message_id, content="asked again", heard=heard_args(again, 120_000)
     )
-    told = told_args([again], again.timestamp, 120_000)
+    told = tell_conversation_args([again], again.timestamp, 120_000)
     where = {"p_chat_id": place.chat_id, "p_tenant_key": place.tenant_key}
     await rpc.call("continue_conversation", {**where, **told}, place)
 

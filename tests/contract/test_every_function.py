@@ -14,18 +14,14 @@ from bot.settings import load
 from lab.doubles.processes import ROOT
 from memory.sealing import Sealer
 from memory.store import MemoryStore
-from memory.tables.buttons import ButtonStore
-from memory.tables.chats import ChatStore
-from memory.tables.digests import ChatMessage, DigestStore
-from memory.tables.embeddings import EmbeddingStore
-from memory.tables.handles import HandleStore, Touch, Touched
+from memory.tables.cards import ButtonStore, HandleStore, HandleTouch, TouchResult
+from memory.tables.derived import EmbeddingStore
+from memory.tables.directory import ChatStore, PeopleStore
 from memory.tables.imports import ImportStore
+from memory.tables.items import ForgottenCounts, SaidMessageStore
 from memory.tables.operations import Operations
-from memory.tables.people import PeopleStore
-from memory.tables.proactive import ProactiveStore
 from memory.tables.receipts import ReceiptStore
-from memory.tables.said import Gone, SaidStore
-from memory.tables.timers import TimerStore
+from memory.tables.timers import DigestMessage, DigestStore, ProactiveStore, TimerStore
 from memory.tables.user_tokens import UserTokenStore
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange
@@ -109,9 +105,11 @@ async def test_questions_that_nobody_answers(backend: Backend, group: Group) -> 
 
 async def test_what_a_person_said_and_what_became_of_it(backend: Backend, group: Group) -> None:
     alice, turn_id = group.turn("alice"), group.message("q")
-    touch = Touch("again", alice.chat_id, group.message("none"), alice.actor_id, alice.tenant_key)
+    touch = HandleTouch(
+        "again", alice.chat_id, group.message("none"), alice.actor_id, alice.tenant_key
+    )
     async with backend.rpc() as rpc:
-        memory, said, handles = MemoryStore(rpc), SaidStore(rpc), HandleStore(rpc)
+        memory, said, handles = MemoryStore(rpc), SaidMessageStore(rpc), HandleStore(rpc)
         buttons = ButtonStore(rpc)
         await memory.merge_working_memory(alice, scope="chat", patch={"port": "north"})
         await memory.open_turn(alice, turn_id=turn_id, content="Which port?")
@@ -125,7 +123,7 @@ async def test_what_a_person_said_and_what_became_of_it(backend: Backend, group:
         assert await memory.replace_message(
             turn_id, alice.chat_id, "Whose port?", "Whose port?", by_turn="om_other"
         )
-        assert await handles.press(touch) == Touched("unknown")
+        assert await handles.press(touch) == TouchResult("unknown")
         assert (
             await handles.react("om_none", "ou_none", "t", helpful=True, is_withdrawn=False)
             == "unknown"
@@ -134,10 +132,10 @@ async def test_what_a_person_said_and_what_became_of_it(backend: Backend, group:
         await buttons.release_share("om_none")
         asked = {"p_message_id": "om_none", "p_tenant_key": "t", "p_operator_id": "ou_none"}
         assert await rpc.call("card_asked", asked, None) is None
-        assert await said.forget(alice, [], [], turn_id=turn_id) == Gone(0, 0, 0, 0)
+        assert await said.forget(alice, [], [], turn_id=turn_id) == ForgottenCounts(0, 0, 0, 0)
         await said.forget_in_chat(alice.chat_id, alice.actor_id)
         assert await said.elsewhere([turn_id]) is None
-        read = ChatMessage(turn_id, "Alice", alice.actor_id, "Which port?", 1, card=False)
+        read = DigestMessage(turn_id, "Alice", alice.actor_id, "Which port?", 1, card=False)
         assert await DigestStore(rpc).gone([read]) == {turn_id}
         assert await ReceiptStore(rpc).own(alice.actor_id, alice.tenant_key) == ()
 

@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.identity import FeishuPerson
 from memory.recall.passages import recall_params
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext, memory_context, private_context
+from memory.scope import AgentMemoryContext, FeishuPerson, memory_context, private_context
 from memory.store import MemoryStore
-from memory.tables.chats import ChatStore
+from memory.tables.directory import ChatStore
 from memory.tables.private import PrivateStore
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange

@@ -12,8 +12,7 @@ import pytest
 
 from bot.listening.conversation_store import ChatConversations, heard_args
 from bot.listening.decisions import Decision, IncomingMessage, Reason
-from bot.listening.held_transcripts import HeldTranscripts
-from bot.listening.transcript import MAX_MESSAGES, MessageRecord
+from bot.listening.transcript import MAX_MESSAGES, HeldTranscripts, MessageRecord
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from tests.support.backends import Backend

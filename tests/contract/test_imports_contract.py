@@ -8,15 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.features.private_answers.comparing import helps
+from bot.features.private_answers.comparing import helps_more
 from memory.errors import AccessDenied
-from memory.identity import FeishuPerson
-from memory.outcomes import ANSWERED
+from memory.models import ANSWERED
 from memory.recall.passages import Passage
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext, private_context
+from memory.scope import AgentMemoryContext, FeishuPerson, private_context
 from memory.store import MemoryStore
-from memory.tables.chats import ChatStore
+from memory.tables.directory import ChatStore
 from memory.tables.imports import Chat, ImportedMessage, ImportStore, MembershipNotice, Page
 from memory.tables.private import PrivateStore
 from tests.support.backends import Backend
@@ -337,7 +336,7 @@ async def test_what_the_asker_may_read_of_it_and_not_the_whole_group_is_a_privat
     async def fits(who: str) -> bool:
         place = private_context(history.group.person(who), "tenant")
         question = "What is the mascot of the summer party?"
-        return await helps(
+        return await helps_more(
             PrivateStore(history.rpc), place, question, asked_in=history.group.chat()
         )
 

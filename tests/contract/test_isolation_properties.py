@@ -27,12 +27,12 @@ import pytest
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.transcript import MessageRecord
 from memory.errors import StoreError, StoreUnavailable
-from memory.models import Likeness
+from memory.models import QuestionEmbedding
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.buttons import ButtonStore, Click, NewButton
-from memory.tables.embeddings import EmbeddingStore
+from memory.tables.cards import ButtonStore, Click, NewButton
+from memory.tables.derived import EmbeddingStore
 from memory.tables.notes import NoteStore
 from tests.support import depth
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
@@ -46,7 +46,7 @@ STEPS, AT_ONCE = depth.count("ISOLATION_STEPS", short=300, deep=2000), 12
 PEOPLE, CHATS, THREADS, TENANTS = 4, 4, 2, ("tenant0", "tenant1")
 
 # Everything is alike: only the scope can keep it apart.
-ALIKE = Likeness("m", "[1, 0.5]", 0.5)
+ALIKE = QuestionEmbedding("m", "[1, 0.5]", 0.5)
 
 Reach = Literal["thread", "chat", "everywhere", "token"]
 

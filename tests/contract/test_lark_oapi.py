@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from bot.feishu.chat_events import HAPPENINGS, parse_chat_news
 from bot.feishu.events import (
     CARD_ACTION,
     MESSAGE_RECALLED,
@@ -22,10 +21,16 @@ from bot.feishu.events import (
     parse_delivery,
     parse_envelope,
     parse_message,
-    parse_recall,
+    parse_retraction,
 )
 from bot.feishu.models import chat_info, members_of_page, raw_message, sent_message
-from bot.feishu.reactions import REACTION_ADDED, REACTION_REMOVED, parse_reaction
+from bot.feishu.other_events import (
+    CHAT_EVENTS,
+    REACTION_ADDED,
+    REACTION_REMOVED,
+    parse_chat_news,
+    parse_reaction,
+)
 from tests.support.client_calls import CALLS, CARD, METHODS, answering_api, sent_by
 from tests.support.feishu_api import feishu_api
 from tests.support.lark_sdk import event_types, is_known, lark_oapi, noting
@@ -183,11 +188,11 @@ def chat_news(envelope: Any) -> object:
 
 PARSERS: dict[str, Callable[[Any], object]] = {
     MESSAGE_RECEIVED: parse_message,
-    MESSAGE_RECALLED: parse_recall,
+    MESSAGE_RECALLED: parse_retraction,
     CARD_ACTION: parse_card_action,
     REACTION_ADDED: parse_reaction,
     REACTION_REMOVED: parse_reaction,
-    **dict.fromkeys(HAPPENINGS, chat_news),
+    **dict.fromkeys(CHAT_EVENTS, chat_news),
 }
 # Read of messages that are fetched, although the SDK's models do not have it.
 NOT_IN_THE_MODELS = {

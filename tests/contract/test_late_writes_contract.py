@@ -13,8 +13,7 @@ from bot.queue.table import JobTable
 from memory.backends.postgres import connection_pool
 from memory.errors import StoreUnavailable
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.rpc import LateRpc
-from memory.fallback.store_jobs import StoreJobs
+from memory.fallback.store_jobs import LateRpc, StoreJobs
 from memory.rpc import Rpc
 from tests.support.backends import Backend
 from tests.support.people import Group

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from memory.models import Likeness
+from memory.models import QuestionEmbedding
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.tables.notes import NoteStore
@@ -36,7 +36,7 @@ async def made(rpc: Rpc, who: AgentMemoryContext, title: str, about: list[float]
 async def found(
     rpc: Rpc, who: AgentMemoryContext, query: str, about: list[float]
 ) -> list[tuple[str, bool]]:
-    likeness = Likeness(MODEL, json.dumps(about), 0.2)
+    likeness = QuestionEmbedding(MODEL, json.dumps(about), 0.2)
     notes = await NoteStore(rpc).search(who, query, likeness=likeness)
     return [(note.title, note.by_meaning) for note in notes]
 

@@ -9,17 +9,15 @@ from datetime import UTC, datetime
 import pytest
 
 from memory.errors import AccessDenied
-from memory.identity import FeishuPerson
-from memory.origins import Origin
+from memory.models import Origin
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext, private_context
+from memory.scope import AgentMemoryContext, FeishuPerson, private_context
 from memory.store import MemoryStore
-from memory.tables.buttons import ButtonStore, Click, NewButton, Press
-from memory.tables.chats import ChatStore
+from memory.tables.cards import ButtonStore, Click, NewButton, PressResult, Withdrawals
+from memory.tables.directory import ChatStore
 from memory.tables.items import ItemStore
 from memory.tables.operations import Operations
-from memory.tables.private import PrivateStore, offer_of
-from memory.tables.withdrawals import Withdrawals
+from memory.tables.private import PrivateStore, offer_origin
 from tests.support.backends import Backend
 from tests.support.exchanges import deliver
 from tests.support.people import Group
@@ -77,7 +75,7 @@ class Scene:
     def origin(self, number: int) -> Origin:
         """Of what comes of a button: the first stands below the offer, the second below what that
         shows."""
-        offer = offer_of(self.question).turn_id
+        offer = offer_origin(self.question).turn_id
         shown = Origin("private_answer", offer, self.id(0))
         return Origin("button", shown.turn_id, self.id(1)) if number else shown
 
@@ -255,4 +253,4 @@ async def test_who_left_the_group_shares_nothing_there(scene: Scene) -> None:
     assert (await buttons.look(share)).verdict == "accepted"
 
     await chats.remove("tenant", scene.there.chat_id, [member], at_ms=now)
-    assert await buttons.press(share) == Press("unknown")
+    assert await buttons.press(share) == PressResult("unknown")

@@ -15,10 +15,10 @@ import pytest
 from psycopg import sql
 
 from lab.doubles.lite import SupabaseLite
-from memory.identity import FeishuPerson
 from memory.rpc import Rpc
+from memory.scope import FeishuPerson
+from memory.tables.directory import KnownName, PeopleStore, Sighting, StoredPerson
 from memory.tables.operations import Operations
-from memory.tables.people import KnownName, PeopleStore, Sighting, StoredPerson
 from tests.support.actors import Actor, succeeds
 from tests.support.backends import Backend
 from tests.support.people import Group

@@ -11,17 +11,16 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from bot.features.private_answers.comparing import helps
+from bot.features.private_answers.comparing import helps_more
 from memory.errors import AccessDenied
-from memory.identity import FeishuPerson
-from memory.origins import Origin
+from memory.models import Origin
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext, memory_context, private_context
+from memory.scope import AgentMemoryContext, FeishuPerson, memory_context, private_context
 from memory.store import MemoryStore
-from memory.tables.buttons import ButtonStore, Click, NewButton, Press
-from memory.tables.chats import ChatStore
+from memory.tables.cards import ButtonStore, Click, NewButton, PressResult
+from memory.tables.directory import ChatStore
 from memory.tables.notes import NoteStore
-from memory.tables.private import PrivateStore, offer_of
+from memory.tables.private import PrivateStore, offer_origin
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group
@@ -49,7 +48,7 @@ class People:
 
     async def fits(self, question: str = ASKED, who: str = "alice") -> bool:
         place, here = self.place(who), self.group.chat("here")
-        return await helps(self.private, place, question, asked_in=here)
+        return await helps_more(self.private, place, question, asked_in=here)
 
     async def offer(
         self, turn_id: str, button: NewButton, who: str = "alice", *, thread: str = "here"
@@ -190,7 +189,7 @@ async def test_a_turn_is_offered_once(people: People) -> None:
     assert not await people.offer(turn, offered(), thread="another")
     assert await people.offer(people.group.message("another"), offered(), thread="another")
     orphans = await people.rpc.call("list_orphans", {"p_limit": 1000}, None)
-    assert offer_of(turn).turn_id not in {row["id"] for row in orphans}
+    assert offer_origin(turn).turn_id not in {row["id"] for row in orphans}
     again = await people.memory.open_turn(people.group.turn(), turn_id=turn, content=ASKED)
     assert [card.buttons for card in again.reply] == [()], "the group's card shows no offer"
 
@@ -228,14 +227,14 @@ async def test_only_the_person_presses_wherever_the_card_is_shown(people: People
         person = group.person(who)
         return Click(button.id, group.chat(chat), "om_card", person, "tenant", f"e{who}{chat}")
 
-    assert await buttons.press(click("bob", "here")) == Press("unknown")
+    assert await buttons.press(click("bob", "here")) == PressResult("unknown")
     assert (await buttons.look(click("alice", "p2palice"))).verdict == "accepted"
     pressed = await buttons.press(click("alice", "here"))
     assert (pressed.verdict, pressed.kind) == ("accepted", "show")
     assert pressed.conversation_id == people.place().conversation_id
     assert pressed.chat_id == group.person("alice")
-    assert await buttons.press(click("alice", "p2palice")) == Press("used")
-    assert await buttons.press(click("bob", "here")) == Press("unknown")
+    assert await buttons.press(click("alice", "p2palice")) == PressResult("used")
+    assert await buttons.press(click("bob", "here")) == PressResult("unknown")
 
 
 @pytest.mark.parametrize("where", ["p2p", "own place", "former place"])
@@ -280,7 +279,7 @@ async def test_what_earlier_versions_showed_goes_with_its_question(people: Peopl
     await people.memory.take_back(question, people.group.chat())
 
     assert await people.private.shown(place, turn_id) == ()
-    assert await ButtonStore(people.rpc).look(click) == Press("unknown")
+    assert await ButtonStore(people.rpc).look(click) == PressResult("unknown")
     assert await people.memory.list_messages(place.conversation_id) == ()
 
 
@@ -361,8 +360,8 @@ async def test_what_is_offered_in_p2p_is_pressed_in_the_group_and_nothing_else_o
         return Click(pressed.id, group.chat(), "om_card", person, "tenant", f"e{who}")
 
     for pressed in (button, plain, beside):
-        assert await buttons.press(click("bob", pressed)) == Press("unknown")
-    assert await buttons.press(click("alice", plain)) == Press("unknown")
+        assert await buttons.press(click("bob", pressed)) == PressResult("unknown")
+    assert await buttons.press(click("alice", plain)) == PressResult("unknown")
     assert (await buttons.press(click("alice", beside))).verdict == "accepted"
     first = await buttons.press(click("alice", button))
     assert (first.verdict, first.conversation_id) == ("accepted", p2p.conversation_id)

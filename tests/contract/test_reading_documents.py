@@ -10,14 +10,21 @@ from typing import Any, get_args
 import pytest
 import requests
 
-from bot.agents.tool_types.tool import Toolbox, ToolFailed
-from bot.documents.contents import MOST_BYTES, MOST_ROWS, Cut, ReadDocument
-from bot.documents.links import DocumentLink
-from bot.documents.person_documents import PersonDocuments
-from bot.documents.reading import DocumentReader
-from bot.documents.refusals import Reason, UnreadDocument, left_out, not_read
+from bot.agents.tool_types import Toolbox, ToolFailed
+from bot.documents.document import (
+    MOST_BYTES,
+    MOST_ROWS,
+    Cut,
+    DocumentLink,
+    ReadDocument,
+    Reason,
+    UnreadDocument,
+    cut_text,
+    refusal_text,
+)
+from bot.documents.reading import DocumentReader, PersonDocuments
 from bot.documents.turn_documents import TurnDocuments
-from bot.features.documents.tools import MOST_CHARACTERS, document_tools
+from bot.features.documents import MOST_CHARACTERS, document_tools
 from bot.feishu.client import FeishuClient
 from bot.text.roster import NOBODY
 from memory.text import has_han
@@ -278,11 +285,11 @@ async def test_search_finds_what_the_person_can_open(town: Town, reader: Documen
 def test_every_reason_is_one_sentence_in_both_languages() -> None:
     for reason in get_args(Reason):
         refusal = UnreadDocument(reason, ("docx:document",))
-        assert not has_han(not_read(refusal, "en")), reason
-        assert has_han(not_read(refusal, "zh")), reason
+        assert not has_han(refusal_text(refusal, "en")), reason
+        assert has_han(refusal_text(refusal, "zh")), reason
     for cut in get_args(Cut):
-        assert left_out(cut, "en").endswith(".")
-        assert left_out(cut, "zh").endswith("。")
+        assert cut_text(cut, "en").endswith(".")
+        assert cut_text(cut, "zh").endswith("。")
 
 
 # The tools

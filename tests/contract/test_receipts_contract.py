@@ -10,9 +10,12 @@ import psycopg
 import pytest
 
 from lab.doubles.sentinel import tables_with
-from memory.receipts.chain import verify_chain
-from memory.receipts.keys import public_keys, read_key
-from memory.receipts.receipt import ReceiptRefused
+from memory.receipts.receipts import (
+    ReceiptRefused,
+    public_keys_by_name,
+    read_signing_key,
+    verify_chain,
+)
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from memory.tables.items import ItemStore
@@ -24,8 +27,8 @@ from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
 
-KEY = read_key(base64.b64encode(bytes(range(32))).decode())
-KEYS = public_keys(KEY)
+KEY = read_signing_key(base64.b64encode(bytes(range(32))).decode())
+KEYS = public_keys_by_name(KEY)
 
 
 class Scene:

@@ -8,7 +8,7 @@ import pytest
 
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.transcript import MessageRecord
-from memory.outcomes import BY_COMMAND
+from memory.models import ANSWERED_BY_COMMAND
 from memory.recall.passages import passages, recall_at_once, usual_scope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -54,9 +54,11 @@ async def test_there_are_as_many_as_the_window_shows_beside_the_question(
 
 async def test_commands_and_their_answers_are_not_told(memory: MemoryStore, group: Group) -> None:
     here = group.turn("alice", thread="c")
-    await exchange(memory, group.turn("alice", thread="a"), "/why", "because", means=BY_COMMAND)
+    await exchange(
+        memory, group.turn("alice", thread="a"), "/why", "because", means=ANSWERED_BY_COMMAND
+    )
     await exchange(memory, here, "Tea?", "yes")
-    await exchange(memory, here, "/help", "what I can do", means=BY_COMMAND)
+    await exchange(memory, here, "/help", "what I can do", means=ANSWERED_BY_COMMAND)
 
     opened = await memory.open_turn(here, turn_id=group.message("q"), content="/help, and now?")
 
@@ -71,7 +73,7 @@ async def test_what_a_command_listed_is_told_for_the_next_question(
     listed = {"name": "list_notes", "arguments": {}, "result": [], "ok": True, "ms": 0}
     await memory.open_turn(here, turn_id=turn_id, content="/notes")
     await memory.record_reply(
-        here, turn_id=turn_id, cards=["1. Pasta"], tool_calls=[listed], means=BY_COMMAND
+        here, turn_id=turn_id, cards=["1. Pasta"], tool_calls=[listed], means=ANSWERED_BY_COMMAND
     )
 
     opened = await memory.open_turn(here, turn_id=group.message("q"), content="the first one?")

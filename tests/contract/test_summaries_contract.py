@@ -9,16 +9,15 @@ from datetime import UTC
 import psycopg
 import pytest
 
-from bot.agents.summaries.summariser import extractive
-from bot.answering.summaries import fold
-from memory.models import OpenTurn
-from memory.outcomes import BY_COMMAND
+from bot.agents.summaries import extractive_summary
+from bot.answering.between_turns import fold_messages
+from memory.models import ANSWERED_BY_COMMAND, OpenTurn
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.summary.text import Line
+from memory.summary import SummaryLine
+from memory.tables.derived import Summaries, SummaryFold
 from memory.tables.operations import Operations
-from memory.tables.summaries import Fold, Summaries
 from tests.support.backends import Backend
 from tests.support.exchanges import deliver, exchange, texts
 from tests.support.people import Group
@@ -65,14 +64,18 @@ async def ask(memory: MemoryStore, context: AgentMemoryContext, turn_id: str) ->
 
 
 async def save(
-    summaries: Summaries, context: AgentMemoryContext, begun: Fold, content: str, count: int = 100
+    summaries: Summaries,
+    context: AgentMemoryContext,
+    begun: SummaryFold,
+    content: str,
+    count: int = 100,
 ) -> int | None:
     return await summaries.save(
         context, begun, content=content, references=["Alice"], messages=begun.messages[:count]
     )
 
 
-def contents(begun: Fold) -> list[str]:
+def contents(begun: SummaryFold) -> list[str]:
     return [message.content for message in begun.messages]
 
 
@@ -142,20 +145,20 @@ async def test_commands_are_folded_away_and_stand_in_no_summary(
 ) -> None:
     alice = group.turn()
     for number in range(3):
-        await exchange(memory, alice, f"/help {number}", "what I can do", means=BY_COMMAND)
+        await exchange(memory, alice, f"/help {number}", "what I can do", means=ANSWERED_BY_COMMAND)
     begun = await summaries.open_fold(alice, window=0)
-    told: list[Line] = []
+    told: list[SummaryLine] = []
 
-    async def summarise(earlier: str, lines: Sequence[Line]) -> str:
+    async def summarise(earlier: str, lines: Sequence[SummaryLine]) -> str:
         told.extend(lines)
         return "\n".join(line.text for line in lines)
 
-    folded = await fold(summaries, summarise, alice, window=0, names=nobody, zone=UTC)
+    folded = await fold_messages(summaries, summarise, alice, window=0, names=nobody, zone=UTC)
     assert (folded, told) == (len(begun.messages), [])
 
     await exchange(memory, alice, "Tea?", "yes")
-    await exchange(memory, alice, "/why", "because", means=BY_COMMAND)
-    assert await fold(summaries, summarise, alice, window=0, names=nobody, zone=UTC) == 4
+    await exchange(memory, alice, "/why", "because", means=ANSWERED_BY_COMMAND)
+    assert await fold_messages(summaries, summarise, alice, window=0, names=nobody, zone=UTC) == 4
     assert [line.text for line in told] == ["Tea?", "yes"]
     assert (await summaries.open_fold(alice, window=0)).content == "Tea?\nyes"
 
@@ -211,13 +214,13 @@ async def test_two_folders_that_run_at_once_leave_every_message_folded_once(
     await talk(memory, alice, 8)
     seen: list[str] = []
 
-    async def summarise(earlier: str, lines: Sequence[Line]) -> str:
+    async def summarise(earlier: str, lines: Sequence[SummaryLine]) -> str:
         seen.extend(line.text for line in lines)
-        return await extractive(earlier, lines)
+        return await extractive_summary(earlier, lines)
 
     folded = await asyncio.gather(
         *(
-            fold(summaries, summarise, alice, window=WINDOW, names=nobody, zone=UTC)
+            fold_messages(summaries, summarise, alice, window=WINDOW, names=nobody, zone=UTC)
             for _ in range(2)
         )
     )
@@ -257,7 +260,7 @@ async def test_ids_of_notes_are_given_and_nothing_else_of_a_tool_s_result(
     await talk(memory, alice, 2)
 
     begun = await summaries.open_fold(alice, window=WINDOW)
-    await fold(summaries, extractive, alice, window=WINDOW, names=nobody, zone=UTC)
+    await fold_messages(summaries, extractive_summary, alice, window=WINDOW, names=nobody, zone=UTC)
 
     assert [message.note_ids for message in begun.messages] == [(), (note,)]
     assert "salary" not in repr(begun)
@@ -323,8 +326,8 @@ async def test_an_earlier_summary_whose_words_were_taken_back_is_not_carried_on(
     await save(summaries, alice, await summaries.open_fold(alice, window=WINDOW), "secret", count=2)
     begun = await summaries.open_fold(alice, window=WINDOW)
     await memory.take_back(recalled, alice.chat_id)
-    await fold(
-        summaries, extractive, alice, window=WINDOW, names=nobody, zone=UTC
+    await fold_messages(
+        summaries, extractive_summary, alice, window=WINDOW, names=nobody, zone=UTC
     )  # version 1 again
 
     assert await save(summaries, alice, begun, "Alice has a secret") is None
@@ -408,7 +411,9 @@ async def test_a_thread_of_300_lines_has_one_summary_of_what_anybody_said(
     await ask(memory, bob, group.message("before"))
     await memory.record_reply(bob, turn_id=group.message("before"), cards=[])
 
-    folded = await fold(summaries, extractive, bob, window=WINDOW, names=nobody, zone=UTC)
+    folded = await fold_messages(
+        summaries, extractive_summary, bob, window=WINDOW, names=nobody, zone=UTC
+    )
 
     opened = [await ask(memory, who, group.message(who.user_id)) for who in (bob, carl)]
     assert folded == 297
@@ -428,11 +433,13 @@ async def test_where_people_are_kept_apart_everyone_has_a_summary_of_their_own(
     for who in (alice, bob):
         for number in range(4):
             await exchange(apart, who, f"{who.user_id} {number}", "noted")
-    await fold(summaries, extractive, bob, window=WINDOW, names=nobody, zone=UTC)
+    await fold_messages(summaries, extractive_summary, bob, window=WINDOW, names=nobody, zone=UTC)
     assert (await ask(apart, alice, group.message("before"))).summary is None
     async with backend.rpc(sharing="person") as rpc:
         for who in (alice, bob):
-            await fold(Summaries(rpc), extractive, who, window=WINDOW, names=nobody, zone=UTC)
+            await fold_messages(
+                Summaries(rpc), extractive_summary, who, window=WINDOW, names=nobody, zone=UTC
+            )
 
     for who, other in ((alice, bob), (bob, alice)):
         opened = await ask(apart, who, group.message(f"q {who.user_id}"))
@@ -448,10 +455,10 @@ async def test_a_fresh_start_hides_the_summary_from_that_person_only(
     alice, bob = group.turn("alice"), group.turn("bob")
     await exchange(memory, bob, "Tea is at four.", "Noted.")
     await talk(memory, alice, 4)
-    await fold(summaries, extractive, alice, window=WINDOW, names=nobody, zone=UTC)
+    await fold_messages(summaries, extractive_summary, alice, window=WINDOW, names=nobody, zone=UTC)
     await memory.start_afresh(alice)
     await talk(memory, bob, 3, first=10)
-    await fold(summaries, extractive, bob, window=WINDOW, names=nobody, zone=UTC)
+    await fold_messages(summaries, extractive_summary, bob, window=WINDOW, names=nobody, zone=UTC)
 
     about_bob = group.turn("bob", sender="alice")
     for who, shown in ((alice, False), (about_bob, False), (bob, True)):
@@ -460,7 +467,7 @@ async def test_a_fresh_start_hides_the_summary_from_that_person_only(
 
     await memory.start_afresh(bob)
     await talk(memory, alice, 4, first=20)
-    await fold(summaries, extractive, alice, window=WINDOW, names=nobody, zone=UTC)
+    await fold_messages(summaries, extractive_summary, alice, window=WINDOW, names=nobody, zone=UTC)
     again = [await ask(memory, who, group.message(who.user_id)) for who in (alice, bob)]
     assert [one.summary is None for one in again] == [False, True], "it holds words of before his"
     assert again[0].summary is not None

@@ -13,16 +13,15 @@ import pytest
 
 from lab.doubles.sentinel import tables_with
 from memory.errors import NoteNotFound, TakenBack
-from memory.origins import MESSAGE, Kind, Origin
+from memory.models import MESSAGE_ORIGIN, Origin, OriginKind
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.buttons import NewButton
+from memory.tables.cards import NewButton, Withdrawals
 from memory.tables.items import ItemStore
 from memory.tables.notes import NoteStore
-from memory.tables.read_messages import note_read_messages
-from memory.tables.timers import Plan, TimerStore
-from memory.tables.withdrawals import Withdrawals
+from memory.tables.sources import note_read_messages
+from memory.tables.timers import TimerPlan, TimerStore
 from tests.support.backends import Backend
 from tests.support.people import Group
 
@@ -49,7 +48,7 @@ class Scene:
         said: str,
         answer: str,
         given: Sequence[str] = (),
-        origin: Origin = MESSAGE,
+        origin: Origin = MESSAGE_ORIGIN,
     ) -> None:
         """A whole turn; the card's message_id is `{turn_id}_card`."""
         await self.memory.open_turn(context, turn_id=turn_id, content=said, origin=origin)
@@ -216,7 +215,7 @@ async def test_what_was_asked_by_its_buttons_goes_and_so_does_what_tools_told(
 
 @pytest.mark.parametrize("kind", ["again", "retry", "private_answer"])
 async def test_a_question_takes_along_whatever_answers_it_once_more(
-    scene: Scene, group: Group, kind: Kind
+    scene: Scene, group: Group, kind: OriginKind
 ) -> None:
     alice, turn_id = group.turn(), group.message("said")
     await scene.turn(alice, turn_id, scene.word, "Noted")
@@ -706,7 +705,7 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
     )
     await scene.notes.create(bob, title="Vendor", body=told, turn_id=question)
     at = datetime(2030, 1, 1, 10, tzinfo=UTC)
-    plan = Plan(told, at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
+    plan = TimerPlan(told, at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
     await TimerStore(scene.rpc).set(bob, question, plan)
     given = {"second hand": [f"{between}_card"], "never given": []}.get(how, [source])
     await scene.memory.record_reply(bob, turn_id=question, cards=["Kept."], source_ids=given)
@@ -745,7 +744,7 @@ async def test_a_reminder_goes_with_the_message_that_changed_its_text(
 ) -> None:
     alice, first, second = group.turn(), group.message("first"), group.message("second")
     at = datetime(2030, 1, 1, 10, tzinfo=UTC)
-    plan = Plan("Water the plants", at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
+    plan = TimerPlan("Water the plants", at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
     timers = TimerStore(scene.rpc)
     await scene.memory.open_turn(alice, turn_id=first, content="Remind us of the plants")
     timer = await timers.set(alice, first, plan)

@@ -11,22 +11,27 @@ import psycopg
 import pytest
 
 from memory.errors import AccessDenied, TakenBack
-from memory.identity import FeishuPerson
-from memory.origins import Origin
+from memory.models import Origin
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, FeishuPerson
 from memory.store import MemoryStore
-from memory.tables.chats import ChatStore
-from memory.tables.digests import DigestStore
+from memory.tables.directory import ChatStore
 from memory.tables.operations import Operations
-from memory.tables.timers import MOST_OF_A_PERSON, Plan, Timer, TimerStore, TooMany
+from memory.tables.timers import (
+    MOST_OF_A_PERSON,
+    DigestStore,
+    Timer,
+    TimerPlan,
+    TimerStore,
+    TooManyTimers,
+)
 from tests.support.backends import Backend
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
 
 WALL = datetime(2026, 11, 23, 9, 0)  # noqa: DTZ001
-SOON = Plan("stand up", WALL, "Asia/Shanghai", due_ms=4_000_000_000_000, for_all=True)
+SOON = TimerPlan("stand up", WALL, "Asia/Shanghai", due_ms=4_000_000_000_000, for_all=True)
 
 
 @pytest.fixture
@@ -40,7 +45,9 @@ def timers(rpc: Rpc) -> TimerStore:
     return TimerStore(rpc)
 
 
-async def set_one(rpc: Rpc, context: AgentMemoryContext, turn_id: str, plan: Plan = SOON) -> Timer:
+async def set_one(
+    rpc: Rpc, context: AgentMemoryContext, turn_id: str, plan: TimerPlan = SOON
+) -> Timer:
     await MemoryStore(rpc).open_turn(context, turn_id=turn_id, content="remind us")
     return await TimerStore(rpc).set(context, turn_id, plan)
 
@@ -102,7 +109,7 @@ async def test_so_many_and_no_more(rpc: Rpc, timers: TimerStore, group: Group) -
     alice = group.turn()
     for n in range(MOST_OF_A_PERSON):
         await set_one(rpc, alice, group.message("asked"), replace(SOON, content=f"n{n}"))
-    with pytest.raises(TooMany, match="person"):
+    with pytest.raises(TooManyTimers, match="person"):
         await set_one(rpc, alice, group.message("asked"), replace(SOON, content="more"))
     await set_one(rpc, group.turn("bob"), group.message("bobs"))
 

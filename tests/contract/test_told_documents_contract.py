@@ -10,7 +10,7 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore, note_source
-from memory.tables.told_documents import ToldDocumentStore
+from memory.tables.sources import SourceDocumentStore
 from tests.support.backends import Backend
 from tests.support.people import Group
 
@@ -40,7 +40,7 @@ async def asked(rpc: Rpc, here: AgentMemoryContext, turn: str) -> None:
 
 
 async def test_a_document_stands_behind_what_was_said_of_it_later(rpc: Rpc, group: Group) -> None:
-    store, ann = ToldDocumentStore(rpc), group.person("ann")
+    store, ann = SourceDocumentStore(rpc), group.person("ann")
     here = private_context(ann)
     first, second, third = (group.message(name) for name in ("first", "second", "third"))
     await asked(rpc, here, first)
@@ -62,7 +62,7 @@ async def test_a_document_stands_behind_what_was_said_of_it_later(rpc: Rpc, grou
 async def test_an_answer_that_tells_what_it_was_given_of_a_document_is_known_to_tell_it(
     rpc: Rpc, group: Group
 ) -> None:
-    store, memory, here = ToldDocumentStore(rpc), MemoryStore(rpc), group.turn("ann")
+    store, memory, here = SourceDocumentStore(rpc), MemoryStore(rpc), group.turn("ann")
     read, told, silent = (group.message(name) for name in ("read", "told", "silent"))
     await asked(rpc, here, read)
     source = await store.note(here, read, "docx", "token5", TOLD)
@@ -97,7 +97,11 @@ async def test_an_answer_that_tells_what_it_was_given_of_a_document_is_known_to_
 async def test_whoever_names_a_document_of_another_group_learns_nothing_of_it(
     rpc: Rpc, group: Group
 ) -> None:
-    store, here, there = ToldDocumentStore(rpc), group.turn("ann"), group.turn("bob", chat="there")
+    store, here, there = (
+        SourceDocumentStore(rpc),
+        group.turn("ann"),
+        group.turn("bob", chat="there"),
+    )
     read, guess = group.message("read"), group.message("guess")
     await asked(rpc, here, read)
     source = await store.note(here, read, "docx", "token6", TOLD)
@@ -111,19 +115,19 @@ async def test_no_text_of_a_turn_that_is_over_is_noted(rpc: Rpc, group: Group) -
     here, turn = private_context(group.person("ann")), group.message("over")
     await asked(rpc, here, turn)
     await answered(rpc, here, turn, "Done.")
-    assert await ToldDocumentStore(rpc).note(here, turn, "docx", "token2", TOLD) is None
+    assert await SourceDocumentStore(rpc).note(here, turn, "docx", "token2", TOLD) is None
 
 
 async def test_nobody_notes_for_somebody_else(rpc: Rpc, group: Group) -> None:
     ann, bob = group.person("ann"), private_context(group.person("bob"))
     turn = group.message("foreign")
     await asked(rpc, private_context(ann), turn)
-    assert await ToldDocumentStore(rpc).note(bob, turn, "docx", "token3", TOLD) is None
+    assert await SourceDocumentStore(rpc).note(bob, turn, "docx", "token3", TOLD) is None
 
 
 async def test_what_is_looked_at_is_due_again_later(rpc: Rpc, group: Group) -> None:
     store, here, turn = (
-        ToldDocumentStore(rpc),
+        SourceDocumentStore(rpc),
         private_context(group.person("cid")),
         group.message("due"),
     )

@@ -9,15 +9,15 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from memory.identity import FeishuPerson
 from memory.rpc import Rpc
-from memory.sealing import Sealer, new_key
+from memory.scope import FeishuPerson
+from memory.sealing import Sealer, new_sealing_key
 from memory.tables.operations import Operations
 from memory.tables.user_tokens import (
     Access,
     AskPlace,
     DeviceCode,
-    Nothing,
+    NoToken,
     RefreshTurn,
     TokenPair,
     UserTokenStore,
@@ -28,7 +28,7 @@ from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
 
-KEY = new_key()
+KEY = new_sealing_key()
 DEVICE = DeviceCode("device-code", "https://accounts.feishu.cn/x?user_code=AB-CD")
 SCOPES = ("offline_access", "docx:document:readonly")
 PLACE = AskPlace("oc_group", "group", "zh", "oc_group")
@@ -134,7 +134,7 @@ async def test_each_person_gets_their_own_tokens(
     assert isinstance(of_ann, Access)
     assert of_ann.token == "access-ann"
     assert of_bob == RefreshTurn("refresh-bob")
-    assert await store.use(replace(ann, tenant_key="another"), "a") == Nothing()
+    assert await store.use(replace(ann, tenant_key="another"), "a") == NoToken()
 
 
 async def test_the_refresh_token_goes_to_one(store: UserTokenStore, ann: FeishuPerson) -> None:
@@ -153,7 +153,7 @@ async def test_the_refresh_token_goes_to_one(store: UserTokenStore, ann: FeishuP
     await store.end_refresh(ann, "third", "")  # it was not used
     assert await store.use(ann, "fourth") == RefreshTurn("refresh-2")
     await store.end_refresh(ann, "fourth", "refused")
-    assert await store.use(ann, "fifth") == Nothing("refused")
+    assert await store.use(ann, "fifth") == NoToken("refused")
 
 
 async def test_after_a_crash_while_refreshing_the_grant_is_over_until_they_are_told(
@@ -163,7 +163,7 @@ async def test_after_a_crash_while_refreshing_the_grant_is_over_until_they_are_t
     assert await store.use(ann, "dead") == RefreshTurn("refresh-1")
 
     assert [one.why for one in await store.to_tend(stale_s=0) if one.person == ann] == ["stale"]
-    assert await store.use(ann, "next", stale_s=0) == Nothing("lost")
+    assert await store.use(ann, "next", stale_s=0) == NoToken("lost")
     assert not await store.keep_refreshed(ann, "dead", tokens("2"))
     assert [one.why for one in await store.to_tend() if one.person == ann] == ["ended"]
     await store.note_told(ann)
@@ -175,7 +175,7 @@ async def test_a_grant_that_cannot_be_refreshed_expires(
 ) -> None:
     await connect(store, ann, tokens("1", access_s=0, refresh=False))
 
-    assert await store.use(ann, "holder") == Nothing("expired")
+    assert await store.use(ann, "holder") == NoToken("expired")
 
 
 async def test_disconnecting_ends_it_and_feishu_ends_what_was_granted_before(
@@ -210,7 +210,7 @@ async def test_tokens_are_sealed_anew_when_the_key_is_another(
     rpc: Rpc, store: UserTokenStore, ann: FeishuPerson
 ) -> None:
     await connect(store, ann, tokens("1"))
-    newer = new_key()
+    newer = new_sealing_key()
     rotated = UserTokenStore(rpc, Sealer.of(newer, KEY))
     found = await rotated.get(ann)
     assert found
@@ -218,7 +218,7 @@ async def test_tokens_are_sealed_anew_when_the_key_is_another(
     assert [one.why for one in await rotated.to_tend() if one.person == ann] == ["key"]
     assert isinstance(await rotated.use(ann, "holder"), Access)
     assert await rotated.reseal(ann, found)
-    assert await store.use(ann, "holder") == Nothing("lost")  # it has the old key alone
+    assert await store.use(ann, "holder") == NoToken("lost")  # it has the old key alone
     assert isinstance(await UserTokenStore(rpc, Sealer.of(newer)).use(ann, "holder"), Access)
 
 

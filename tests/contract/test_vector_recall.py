@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 from memory.errors import IdentityMissing
-from memory.models import Likeness
+from memory.models import QuestionEmbedding
 from memory.recall.passages import RecallScope
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.embeddings import EmbeddingStore, Unembedded
+from memory.tables.derived import EmbeddingStore, Unembedded
 from tests.support.backends import Backend
 from tests.support.people import Group
 
@@ -69,7 +69,7 @@ async def find(
     weight: float = 0.5,
     before_id: int | None = None,
 ) -> list[str]:
-    likeness = Likeness(model, json.dumps(direction), weight)
+    likeness = QuestionEmbedding(model, json.dumps(direction), weight)
     found = await MemoryStore(rpc).find(
         who, query, now=NOW, scope=scope, k=10, before_id=before_id, likeness=likeness
     )
@@ -156,7 +156,7 @@ async def test_no_vector_is_ever_given_back(rpc: Rpc, group: Group) -> None:
     alice = group.turn()
     await three_turns(rpc, alice)
 
-    likeness = Likeness(MODEL, json.dumps(TRAVEL), 0.5)
+    likeness = QuestionEmbedding(MODEL, json.dumps(TRAVEL), 0.5)
     found = await MemoryStore(rpc).find(alice, "旅行", now=NOW, likeness=likeness)
 
     assert "0.1" not in repr([(p.question, p.answer, p.before, p.after) for p in found])

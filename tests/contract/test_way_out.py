@@ -25,10 +25,9 @@ import pytest
 import structlog
 from psycopg.rows import dict_row
 
-from bot.features.timers.due import queue_due
-from bot.outbox.left_cards import finish_left_cards
-from bot.outbox.pending_replies import sweep
-from bot.outbox.withdrawing import withdraw_cards
+from bot.features.timers import queue_due
+from bot.outbox.pending_replies import finish_left_cards, send_pending_replies
+from bot.outbox.retractions import withdraw_cards
 from bot.queue.inbox import Inbox
 from sandbox.faults import PreparedFault
 from tests.support.mortal_worker import Cradle, Died, Fate, Life, Worker, collapse, cradle, living
@@ -217,7 +216,7 @@ async def lose(scene: Scene) -> None:
     """The job is gone; the sweepers find what it left."""
     scene.run("delete from feishu_bot.jobs")
     services, table = scene.worker.services, scene.worker.table
-    await sweep(services, table, older_s=0)
+    await send_pending_replies(services, table, older_s=0)
     await finish_left_cards(services, older_s=0, untouched_s=0)
     await withdraw_cards(services)
     scene.run("update agent_timers set queued_until = null")

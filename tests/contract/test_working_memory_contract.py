@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memory.errors import AccessDenied, BadPatch, WorkingMemoryTooLarge
-from memory.models import Remark, WorkingMemory
+from memory.models import PersonRemark, WorkingMemory
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group
@@ -255,7 +255,7 @@ async def test_what_a_sender_says_of_whom_they_mention_stays_the_senders_stateme
         group.turn("alice", sender="bob"), scope="chat", patch={"from": "bob"}
     )
 
-    remark = Remark(group.person("bob"), group.person("alice"), {"from": "bob"})
+    remark = PersonRemark(group.person("bob"), group.person("alice"), {"from": "bob"})
     for asked in (group.turn("alice"), group.turn("bob"), group.turn("alice", sender="bob")):
         assert await memory.working_memory(asked) == WorkingMemory(said=(remark,))
     assert await memory.working_memory(group.turn("carol")) == WorkingMemory()

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from lab.doubles import lite
 from lab.doubles.processes import eventually
 from memory import migrations
-from memory.sealing import new_key
+from memory.sealing import new_sealing_key
 from tests.acceptance.conftest import World, running_world
 from tests.corpus.normalising import noon_zone
 from tests.support import postgres
@@ -75,7 +75,7 @@ class Town:
         """With a server of its own, which goes with this process."""
         server = postgres.start_server()
         with server.fresh_database() as template:
-            migrations.apply(template)
+            migrations.apply_migrations(template)
             yield cls(server, postgres.database_name(template))
 
     @contextmanager
@@ -105,7 +105,7 @@ class Town:
         (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"desk": desk}}))
         return {
             "TIMEZONE": self.zone.key,
-            "USER_TOKEN_KEY": new_key(),
+            "USER_TOKEN_KEY": new_sealing_key(),
             "MCP_CONFIG": str(folder / "mcp.json"),
             "FEISHU_CALLS_PER_SECOND": "500",
         }

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from bot.agents.prompts.prompt import Prompt
-from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types import ToolOutcome
 from bot.agents.tools.deps import ToolDeps
 from bot.answering.agendas import agenda_for
 from bot.features.calendar.tools import calendar_tools
@@ -27,10 +27,9 @@ from bot.outbox.buttons import Reply
 from bot.people.personal_access import NotConnected, UserToken
 from bot.services import Services
 from bot.text.roster import Person, Roster
-from memory.identity import FeishuPerson
 from memory.models import WorkingMemory
-from memory.scope import AgentMemoryContext, memory_context
-from memory.tables.buttons import NewButton, Press
+from memory.scope import AgentMemoryContext, FeishuPerson, memory_context
+from memory.tables.cards import NewButton, PressResult
 from sandbox.world.user_scopes import USER_SCOPES
 from tests.unit.sandbox.conftest import Tenant
 from tests.unit.sandbox.test_sandbox_grants import Grants
@@ -179,7 +178,7 @@ class AgendaScene:
 
     async def press(self, payload: Mapping[str, Any], who: str = "Alice", **more: Any) -> Reply:
         """What a press that counts does."""
-        pressed = Press("accepted", "confirm", "Confirm", payload, actor_id=self.people[who])
+        pressed = PressResult("accepted", "confirm", "Confirm", payload, actor_id=self.people[who])
         here = PressTurn(
             self.context(who),
             "group",

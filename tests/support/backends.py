@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lab.doubles.lite import SupabaseLite
+from memory.backends.connections import has_sessions
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.backends.sessions import has_sessions
-from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
+from memory.backends.supabase_credentials import key_of_secret
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, Sharing
 from memory.store import MemoryStore
@@ -92,7 +92,7 @@ class SupabaseBackend:
             f"http://127.0.0.1:{port or self.server.port}",
             publishable_key=self.server.publishable_key,
             secret_key=self.server.secret_key,
-            signing=of_secret(self.server.jwt_secret),
+            signing=key_of_secret(self.server.jwt_secret),
             timeout_s=timeout_s,
             sharing=sharing,
         )

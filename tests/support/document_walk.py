@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.features.private_answers.offering import Asked, handle_look_up
-from bot.operations.maintenance.told_documents import look_again
+from bot.features.private_answers.offering import OfferJob, handle_look_up
+from bot.operations.maintenance.upkeep import check_source_documents
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, Job, Later
 from bot.worker import handle_event
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 from memory.tables.user_tokens import AskPlace, DeviceCode, TokenPair
 from sandbox.world import events
 from sandbox.world.actors import Speech
@@ -205,7 +205,7 @@ class DocumentWalk:
 
     async def look(self) -> None:
         """An hour has passed."""
-        await look_again(self.stage.services, after_s=-1)
+        await check_source_documents(self.stage.services, after_s=-1)
 
     def _add(self) -> None:
         """Another document, mostly one that the group can open."""
@@ -313,7 +313,7 @@ class DocumentWalk:
         ).fetchall()
 
     async def _looked_up(self, args: dict[str, Any], attempt: int) -> None:
-        await handle_look_up(self.stage.services, Asked.of_job(args), attempt)
+        await handle_look_up(self.stage.services, OfferJob.of_job(args), attempt)
 
     async def _handle(self, event: dict[str, Any]) -> None:
         readers = self._readers_of_answer(event["event"])

@@ -24,13 +24,12 @@ from bot.agents.manager import Manager
 from bot.agents.offline.model import OfflineModel
 from bot.answering.giving_up import give_up
 from bot.features.registry import TOOLS
-from bot.features.timers.due import queue_due
+from bot.features.timers import queue_due
 from bot.feishu.pacing import SharedPace
-from bot.intake.acceptance import Intake
-from bot.intake.presses import Presses
-from bot.outbox.pending_replies import sweep
-from bot.outbox.withdrawing import withdraw_cards
-from bot.process.task_cancellation import ended
+from bot.intake.acceptance import Intake, Presses
+from bot.outbox.pending_replies import send_pending_replies
+from bot.outbox.retractions import withdraw_cards
+from bot.process.concurrency import cancel_tasks
 from bot.queue.connections import open_rpc
 from bot.queue.consumer import Consumer, Handlers
 from bot.queue.inbox import Inbox
@@ -38,7 +37,7 @@ from bot.queue.operator_actions import QueueOperations
 from bot.queue.table import JobTable
 from bot.services import Services
 from bot.settings import Settings
-from bot.text.slash_commands import STOP_WORDS, WORDS
+from bot.text.slash_commands import COMMAND_WORDS, STOP_WORDS
 from bot.wiring import open_services
 from bot.worker import handle_job
 from memory.backends.postgres import connection_pool
@@ -177,7 +176,7 @@ async def _worker(services: Services, table: JobTable, url: str) -> AsyncIterato
     finally:
         stop.set()
         await asyncio.wait({work}, timeout=10)
-        await ended([work])
+        await cancel_tasks([work])
 
 
 async def _until(condition: Callable[[], bool]) -> None:
@@ -225,7 +224,7 @@ class History:
         """Returns when the worker has nothing to do."""
         await _until(self._is_settled)
         await withdraw_cards(self.street.services)
-        await sweep(self.street.services, self.street.table)
+        await send_pending_replies(self.street.services, self.street.table)
         self.street.model.acts = []
 
     def _is_settled(self) -> bool:
@@ -284,12 +283,12 @@ class History:
         self._say(self.dice.choice(_SAYINGS), addressed=False)
 
     def command(self) -> None:
-        words = f"/{self.dice.choice(sorted(WORDS))} {self.dice.choice(_ARGUMENTS)}"
+        words = f"/{self.dice.choice(sorted(COMMAND_WORDS))} {self.dice.choice(_ARGUMENTS)}"
         self._say(words.strip())
 
     def command_in_thread(self) -> None:
         if parent := self._known():
-            words = f"/{self.dice.choice(sorted(WORDS))} {self.dice.choice(_ARGUMENTS)}"
+            words = f"/{self.dice.choice(sorted(COMMAND_WORDS))} {self.dice.choice(_ARGUMENTS)}"
             self._say(words.strip(), reply_to=parent)
 
     def plain_stop(self) -> None:

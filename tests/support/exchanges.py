@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.models import OpenTurn
-from memory.origins import MESSAGE, Origin
-from memory.outcomes import ANSWERED, TurnOutcome
+from memory.models import ANSWERED, MESSAGE_ORIGIN, OpenTurn, Origin, TurnOutcome
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
@@ -21,13 +19,13 @@ async def exchange(
     context: AgentMemoryContext,
     question: str,
     *answer: str,
-    origin: Origin = MESSAGE,
+    origin: Origin = MESSAGE_ORIGIN,
     means: TurnOutcome = ANSWERED,
 ) -> None:
     """Asks `question` and delivers `answer`, one card each; the ids are made from the question, or
     the `origin`."""
     asked = f"om_{question}_{context.chat_id}"
-    turn_id = asked if origin is MESSAGE else origin.turn_id
+    turn_id = asked if origin is MESSAGE_ORIGIN else origin.turn_id
     await memory.open_turn(context, turn_id=turn_id, content=question, origin=origin)
     await memory.record_reply(context, turn_id=turn_id, cards=answer, means=means)
     await deliver(memory, context, turn_id, answer)

@@ -11,10 +11,10 @@ from typing import get_type_hints
 
 from bot.features.feature import Feature
 from bot.features.help.texts import CATALOGUE
-from bot.listening.patterns import has_han
+from bot.listening.requests import has_han
 from bot.settings import Settings
 from bot.text.languages import Language
-from bot.text.slash_commands import WORDS, parse
+from bot.text.slash_commands import COMMAND_WORDS, parse_command
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -30,7 +30,7 @@ def missing_of_command(name: str, features: Sequence[Feature]) -> list[str]:
             f"/{name} has no function: add it to `commands` of a Feature "
             "(bot/features/<room>/feature.py)"
         )
-    chinese = [word for word, command in WORDS.items() if command == name and has_han(word)]
+    chinese = [word for word, command in COMMAND_WORDS.items() if command == name and has_han(word)]
     if not chinese:
         found.append(f"/{name} has no Chinese word: add it to WORDS (bot/text/slash_commands.py)")
     for language, words in zip(LANGUAGES, ([name], chinese), strict=True):
@@ -38,7 +38,7 @@ def missing_of_command(name: str, features: Sequence[Feature]) -> list[str]:
             found.append(
                 f"/{name} is not in the help: add `command-{name}` to "
                 f"bot/features/help/texts.{language}.po and to CAPABILITIES "
-                "(bot/features/help/capabilities.py)"
+                "(bot/features/help/texts.py)"
             )
         found += _missing_of_docs(name, words, _PAGES[language].format("commands.md"))
     return found
@@ -51,14 +51,14 @@ def _missing_of_docs(name: str, words: Sequence[str], page: str) -> Iterator[str
         yield f"/{name} has no docs: add a row to {page}"
         return
     examples = re.findall("`(.+?)`", row.rsplit("|", 2)[1])
-    commands = [command for example in examples if (command := parse(example))]
+    commands = [command for example in examples if (command := parse_command(example))]
     if not commands or {command.name.value for command in commands} != {name}:
         yield f"/{name} has no example: add one to the last column of its row in {page}"
 
 
 def _help(language: Language) -> str:
     """All that the help can say."""
-    source = _text("bot/features/help/capabilities.py")
+    source = _text("bot/features/help/texts.py")
     keys = re.findall(r'Capability\("([\w-]+)"', source)
     return "\n".join(CATALOGUE.template(key, language) for key in (*keys, "command-help"))
 

@@ -26,8 +26,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 
-from bot.feishu.connection import frames
-from bot.feishu.connection.frames import CONTROL, DATA, Frame
+from bot.feishu import frames
+from bot.feishu.frames import CONTROL_METHOD, DATA_METHOD, Frame
 
 _FIXTURES = Path(__file__).parents[1] / "data" / "feishu"
 APP_ID, APP_SECRET = "cli_a1b2c3d4e5f6a7b8", "gateway-app-secret"
@@ -73,8 +73,9 @@ class Gateway:
             headers = {"type": kind, "message_id": message_id, "trace_id": secrets.token_hex(8),
                        "sum": str(parts), "seq": str(number), "timestamp": "1"}  # fmt: skip
             piece = raw[number * size : (number + 1) * size]
-            self.send_raw(frames.encode(
-                Frame(DATA, SERVICE, 1, 2, tuple(headers.items()), payload=piece, log_id_new="log")
+            self.send_raw(frames.encode_frame(
+                Frame(DATA_METHOD, SERVICE, 1, 2, tuple(headers.items()), payload=piece,
+                      log_id_new="log")
             ))  # fmt: skip
         return message_id
 
@@ -125,19 +126,19 @@ class Gateway:
         self._open.put(connection)
         with contextlib.suppress(ConnectionClosed, OSError):
             for raw in connection:
-                self._take(connection, frames.decode(bytes(raw, "utf-8") if isinstance(raw, str)
-                                                     else raw))  # fmt: skip
+                data = bytes(raw, "utf-8") if isinstance(raw, str) else raw
+                self._take(connection, frames.decode_frame(data))
         self.closed.put(connection.close_code)
 
     def _take(self, connection: ServerConnection, frame: Frame) -> None:
-        if frame.method == DATA:
+        if frame.method == DATA_METHOD:
             self._acks[frame.header("message_id")].put(frame)
             return
         self.pings.put(frame)
         if self.answers_pings:
             config = json.dumps(self.config).encode()
-            pong = Frame(CONTROL, SERVICE, headers=(("type", "pong"),), payload=config)
-            connection.send(frames.encode(pong))
+            pong = Frame(CONTROL_METHOD, SERVICE, headers=(("type", "pong"),), payload=config)
+            connection.send(frames.encode_frame(pong))
 
 
 def _forbidden() -> Response:

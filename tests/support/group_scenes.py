@@ -28,8 +28,8 @@ from bot.answering.between_turns import handle_tending
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job
 from bot.worker import handle_event
+from memory.context import estimate_tokens
 from memory.scope import own_context
-from memory.tokens import estimate_tokens
 from sandbox.world.actors import Speech
 from tests.support.models import calling
 from tests.support.whole_turns import Stage

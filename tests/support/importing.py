@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from bot.feishu.retry import ONCE
+from bot.feishu.caller import NO_RETRY
 from bot.feishu.transport import ApiRequest, ApiResponse
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.jobs import Job
@@ -90,7 +90,7 @@ class ImportScene:
         )
         self.stage.services = services
         feishu: Any = services.feishu
-        feishu._caller._policy = ONCE  # the next attempt is the import's
+        feishu._caller._policy = NO_RETRY  # the next attempt is the import's
         feishu._transport.send = partial(self._send, feishu._transport.send)
         rpc: Any = services.rpc
         rpc._run = partial(self._call, rpc._run)

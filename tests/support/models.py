@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.agents.llm.model import Message, OnText, Request, Response
 from bot.agents.prompts.prompt import without_knowledge
-from bot.agents.tool_types.tool import ToolCall
+from bot.agents.tool_types import ToolCall
 
 
 def calling(*calls: tuple[str, Mapping[str, Any]], id: str = "call") -> Response:

@@ -30,10 +30,10 @@ from bot.agents.manager import Manager, Stores
 from bot.answering.giving_up import give_up
 from bot.features.registry import TOOLS
 from bot.feishu import transport
+from bot.feishu.caller import NO_RETRY
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Unreachable
 from bot.feishu.pacing import SharedPace
-from bot.feishu.retry import ONCE
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.table import JobTable
 from bot.services import Services
@@ -139,7 +139,7 @@ async def living(life: Life) -> AsyncIterator[Worker]:
                 open_services(settings, url, pool, SharedPace(NoWaiting()))
             )
         feishu: FeishuClient = services.feishu
-        feishu._caller._policy = ONCE  # the next attempt is the queue's
+        feishu._caller._policy = NO_RETRY  # the next attempt is the queue's
         table, presence = JobTable(pool), idle_presence(url)
         stores: Stores = services.manager._stores  # type: ignore[assignment]
         services = replace(services, manager=Manager(model, stores=stores, tools=TOOLS))

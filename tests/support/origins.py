@@ -11,11 +11,11 @@ from typing import Any
 
 import psycopg
 
-from bot.features.timers.due import queue_due
+from bot.features.timers import queue_due
 from bot.queue.inbox import Inbox
 from bot.queue.operator_actions import QueueOperations, Reference
 from memory.scope import memory_context
-from memory.tables.timers import Plan, TimerStore
+from memory.tables.timers import TimerPlan, TimerStore
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
 from sandbox.world.comments import elements_of
@@ -212,7 +212,7 @@ async def _set(scene: Scene) -> str:
     await scene.answered("@Memo the launch is in May")
     [turn] = scene.run("select * from agent_turns where chat_id = %s", scene.group)
     moment = datetime.now(UTC)
-    plan = Plan("stretch", moment.replace(tzinfo=None), "UTC", int(moment.timestamp() * 1000))
+    plan = TimerPlan("stretch", moment.replace(tzinfo=None), "UTC", int(moment.timestamp() * 1000))
     plan = replace(plan, for_people=(scene.alice,))
     root = turn["conversation_id"].split(":", 2)[2]
     context = memory_context(

@@ -85,7 +85,7 @@ def start_server() -> Server:
     folder = Path(tempfile.mkdtemp(prefix="bot-tests-"))
     # Handlers run last in, first out: the server stops before its folder goes.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    server = Server(embedded.start(folder))
+    server = Server(embedded.start_embedded(folder))
     for setting in _FAST:
         server.execute(f"alter system set {setting}")
     server.execute("select pg_reload_conf()")
@@ -97,7 +97,7 @@ def statements_for_a_superuser(server: Server, url: str) -> list[str]:
     told: list[str] = []
     while True:
         try:
-            migrations.apply(url)
+            migrations.apply_migrations(url)
         except migrations.MigrationFailed as exc:
             advice = str(exc).split("a superuser has to run once, leaving out what is there: ")[1]
             told.append(advice.split("CONTEXT")[0].strip())

@@ -11,12 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.process.task_cancellation import ended
+from bot.process.concurrency import cancel_tasks
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.inbox import Inbox
 from bot.queue.jobs import Job
-from bot.queue.presence import Hearing, Presence
-from bot.queue.table import JobTable
+from bot.queue.table import Hearing, JobTable, Presence
 from memory.backends.postgres import connection_pool
 
 Handle = Callable[[Lease], Awaitable[None]]
@@ -84,7 +83,7 @@ async def working(
         finally:
             stop.set()
             await asyncio.wait({task}, timeout=grace_s + 5)
-            await ended([task])
+            await cancel_tasks([task])
 
 
 def first_look(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.queue.jobs import STORE_TASK
-from bot.queue.table import JobTable
-from bot.queue.table import taken as taken_job
+from bot.queue.table import JobTable, taken_job
 from memory.errors import StoreError, StoreUnavailable
 from memory.fallback.store_jobs import StoreJobs, write_job
 from memory.rpc import Rpc

@@ -14,7 +14,7 @@ from bot.feishu.errors import FeishuFailure
 from bot.people.personal_access import NotConnected, PersonalAccess, UserToken
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreError
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 from memory.sealing import Sealer
 from memory.tables.user_tokens import Access, RefreshTurn, UserTokenStore
 from sandbox.config import SandboxConfig

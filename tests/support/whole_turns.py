@@ -26,7 +26,7 @@ import psycopg
 from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager, Stores
 from bot.answering.between_turns import handle_tending
-from bot.features.private_answers.offering import Asked, handle_look_up
+from bot.features.private_answers.offering import OfferJob, handle_look_up
 from bot.features.registry import TOOLS
 from bot.feishu.pacing import SharedPace
 from bot.queue.consumer import Lease
@@ -475,9 +475,9 @@ class Played:
     async def _after(self, task: str, args: dict[str, Any]) -> None:
         if task == PRIVATE_TASK:
             try:
-                await handle_look_up(self.stage.services, Asked.of_job(args), 1)
+                await handle_look_up(self.stage.services, OfferJob.of_job(args), 1)
             except Later:  # the memory was slow: as the queue does it
-                await handle_look_up(self.stage.services, Asked.of_job(args), 2)
+                await handle_look_up(self.stage.services, OfferJob.of_job(args), 2)
         else:
             context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
             await handle_tending(self.stage.services, context, 1)

@@ -19,7 +19,7 @@ import yaml
 from flask import Flask
 
 from bot.intake import health
-from bot.intake.readiness import Checks
+from bot.intake.health import Checks
 from bot.process import metrics
 from bot.settings import NAMES
 from tests.support.rows import every_row

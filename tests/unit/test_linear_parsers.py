@@ -19,14 +19,14 @@ import pytest
 
 from bot.agenda.refusals import AgendaRefused
 from bot.agents.authority.rules import AskerExchange, authorises, exchange_of
-from bot.agents.tools.pending_texts import question
-from bot.card_actions.consent import consent_of
+from bot.agents.tools.confirming import confirmation_question
+from bot.card_actions.confirmation import consent_of
 from bot.documents.comment_text import replies_of
-from bot.documents.contents import Section, parted
+from bot.documents.document import Section, split_sections
 from bot.feishu import content, markup
-from bot.feishu.mention_keys import Mention
-from bot.text.dates import moments
-from bot.text.follow_ups import parted as answer_parts
+from bot.feishu.fields import Mention
+from bot.text import moments
+from bot.text.follow_ups import split_follow_ups as answer_parts
 from bot.text.languages import language_of
 from lab.doubles.processes import ROOT
 from memory.models import StoredMessage
@@ -38,7 +38,7 @@ MOST_S = 0.1  # of the event loop, for a line of 20,000 characters
 LINE = 20_000
 
 # Not for texts of others: what they are given is made or cut by the product.
-OF_OURS = frozenset({"memory.dates.words.unit"})
+OF_OURS = frozenset({"memory.dates.read_unit"})
 
 Read = Callable[[str], object]
 
@@ -91,7 +91,7 @@ FURTHER: dict[str, Read] = {
     ),
     "the name of a file": _rendered("file", lambda text: {"file_name": text, "file_key": "k"}),
     "a yes": consent_of,
-    "a time": lambda text: moments.when(text, NOW),
+    "a time": lambda text: moments.read_moment(text, NOW),
     "a language": lambda text: language_of([text]),
     "a request": lambda text: authorises(
         AskerExchange(text), "set_reminder", {"text": text, "at": "2026-11-28T09:00"}
@@ -102,8 +102,8 @@ FURTHER: dict[str, Read] = {
     "an answer": lambda text: answer_parts(text, ()),
     "an answer of names": lambda text: markup.model_text(text, {"ou_ann": text[:50]}),
     "a comment": lambda text: replies_of(text, "ou_ann", note="…"),
-    "a section": lambda text: parted([Section("", 0, text)]),
-    "a pending action": lambda text: question(
+    "a section": lambda text: split_sections([Section("", 0, text)]),
+    "a pending action": lambda text: confirmation_question(
         "desk__run", {"text": text, text[:9]: [text]}, {}, PROMPT
     ),
 }
@@ -162,6 +162,8 @@ def test_nothing_examines_more_than_feishu_can_send(kind: str) -> None:
         "interactive": FURTHER["a card"],
         "file": FURTHER["the name of a file"],
     }[kind]
-    whole = make("请" * 2 * content.MOST_BYTES)
+    whole = make("请" * 2 * content.MOST_CONTENT_BYTES)
     assert isinstance(whole, content.Content)
-    assert len(whole.template.encode()) <= content.MOST_BYTES + len(content.SHORTENED.encode())
+    assert len(whole.template.encode()) <= content.MOST_CONTENT_BYTES + len(
+        content.SHORTENED_MARK.encode()
+    )

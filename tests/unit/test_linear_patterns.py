@@ -18,32 +18,32 @@ from tests.support.patterns_in_use import Use, patterns_made_in_functions, uses
 # Patterns for texts that their callers cut: they may be slower, up to these many characters.
 CUT = {"bot.agents.offline.reminders.": 1000}
 # Not for texts of people and models: patterns of the code itself, read when it is loaded.
-OF_CODE = ("bot.agents.choice.tool_cues:",)
+OF_CODE = ("bot.agents.choice:",)
 # These make patterns of names and words of their own while the process works.
 MADE_WHILE_WORKING = frozenset(
     {
-        "bot/agents/choice/tool_cues.py: _pattern",
+        "bot/agents/choice.py: _pattern",
         "bot/agents/model_text/cleaner.py: _label",
         "bot/agents/offline/commands.py: _pattern",
-        "bot/card_actions/consent.py: _saying",
+        "bot/card_actions/confirmation.py: _saying",
         "bot/agents/offline/prompt_reading.py: without_address",
-        "bot/agents/prompts/shown_notes.py: _in_order",
-        "bot/features/history_import/memberships.py: _all",
-        "bot/features/own_memory/meant.py: _description",
-        "bot/features/own_memory/meant.py: _full_name",
-        "bot/features/own_memory/meant.py: _identifier",
-        "bot/features/own_memory/meant.py: _names_another",
-        "bot/features/own_memory/meant.py: _stands_in",
-        "bot/features/private_answers/weighing.py: _is_said_of",
-        "bot/features/private_answers/weighing.py: _named_before",
-        "bot/feishu/mention_keys.py: _pattern",
-        "bot/listening/patterns.py: pattern",
-        "bot/listening/vocatives.py: _written_small",
+        "bot/agents/prompts/tool_context.py: _in_order",
+        "bot/features/history_import/reading.py: _all",
+        "bot/features/own_memory/matching.py: _description",
+        "bot/features/own_memory/matching.py: _full_name",
+        "bot/features/own_memory/matching.py: _identifier",
+        "bot/features/own_memory/matching.py: _names_another",
+        "bot/features/own_memory/matching.py: _stands_in",
+        "bot/features/private_answers/comparing.py: _is_said_of",
+        "bot/features/private_answers/comparing.py: _named_before",
+        "bot/feishu/fields.py: _pattern",
+        "bot/listening/requests.py: pattern",
+        "bot/listening/replies.py: _written_small",
         "bot/text/languages.py: _own_words",
-        "memory/dates/expressions.py: _expression",
+        "memory/dates.py: _expression",
         "memory/receipts/survivors.py: _pattern",
         "memory/recall/dates.py: _rule",
-        "memory/summary/text.py: _occurs",
+        "memory/summary.py: _occurs",
     }
 )
 

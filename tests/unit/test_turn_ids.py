@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.origins import MESSAGE, Origin
+from memory.models import MESSAGE_ORIGIN, Origin
 from tests.support.rows import every_row
 
 ROOT = Path(__file__).parents[2]
@@ -49,9 +49,9 @@ def test_an_id_follows_from_the_origin_and_from_all_of_it() -> None:
         Origin("private_answer", "om_1", "b1"),
         Origin("button", "om_1b", "1"),
         Origin("button", "om_1"),
-        MESSAGE,
+        MESSAGE_ORIGIN,
     ]
     assert one.turn_id == Origin("button", "om_1", "b1").turn_id
     assert one.turn_id not in {other.turn_id for other in others}
     assert Origin.from_row(one.row()) == one
-    assert Origin.from_row(None) == MESSAGE
+    assert Origin.from_row(None) == MESSAGE_ORIGIN

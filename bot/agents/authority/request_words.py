@@ -6,9 +6,14 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
-from memory.dates.days import next_date
-from memory.dates.expressions import DATES, DAYS, named_days
-from memory.dates.words import WEEKDAY, number
+from memory.dates import (
+    DATE_EXPRESSIONS,
+    DAY_EXPRESSIONS,
+    WEEKDAY,
+    named_days,
+    next_date,
+    read_number,
+)
 
 _LONGEST = 4000
 _SHORT_QUOTATION = 24
@@ -271,7 +276,7 @@ def names_day(words: str, at: datetime, now: datetime) -> bool:
     """True if `words` name the day of `at`: “the Friday one”, 3 月 3 日的."""
     return any(
         next_date(day, now.date()) == f"{at:%Y-%m-%d}" or day.weekday == at.weekday()
-        for day in named_days(words, (*DATES, *DAYS), now.date())
+        for day in named_days(words, (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS), now.date())
     )
 
 
@@ -304,7 +309,9 @@ def _stem(word: str) -> str:
 def _numbers(text: str) -> frozenset[int]:
     """The whole numbers in `text`, months by name among them."""
     numbers = {int(digits) for digits in re.findall(r"\d{1,9}", text)}
-    numbers |= {value for run in _HAN_NUMBER.findall(text) if (value := number(run)) is not None}
+    numbers |= {
+        value for run in _HAN_NUMBER.findall(text) if (value := read_number(run)) is not None
+    }
     months = re.findall(r"[a-z]+", text.casefold())
     return frozenset(numbers | {_MONTHS[one[:3]] for one in months if one[:3] in _MONTHS})
 

@@ -4,7 +4,7 @@ Quotations, files, documents, names, recalled talk, tool results and the model's
 the model beside the question, and a model may follow what they say. None of that has authority. A
 tool that writes runs at once only if the asker's own exchange names the action and its object.
 Otherwise it waits for the asker's button. A yes, typed or as a reaction, presses that button
-(`bot.card_actions.consent`); it never lends its authority to the text around it.
+(`bot.card_actions.confirmation`); it never lends its authority to the text around it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from bot.agents.authority.request_words import (
     wants,
     without_names,
 )
-from bot.text.addressee_words import means_asker, means_everybody
+from bot.text.roster import means_asker, means_everybody
 from memory.models import StoredMessage
 
 _KEEPING = frozenset({"create_note", "update_working_memory"})

@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 import structlog
 
-from bot.agents.llm.body_reader import BodyReader, json_values
-from bot.agents.llm.endpoint import TIMEOUT_S, Endpoint, Sent
+from bot.agents.llm.endpoint import LONGEST_WAIT_S, TIMEOUT_S, Endpoint, Sent
 from bot.agents.llm.model import (
     Feature,
     FeatureRefused,
@@ -26,20 +25,13 @@ from bot.agents.llm.model import (
     Response,
     StreamBroken,
     ToolsRefused,
+    refused_feature,
 )
-from bot.agents.llm.model_request_queue import LONGEST_WAIT_S
-from bot.agents.llm.refusals import refused_feature
-from bot.agents.llm.request_adaptation import (
-    CALLS,
-    OPTIONS,
-    doubtful_calls,
-    fields_of,
-    sent_features,
-)
-from bot.agents.llm.response_assembly import ResponseAssembly
-from bot.agents.llm.time_limits import time_limit
+from bot.agents.llm.requests import CALLS, OPTIONS, doubtful_calls, fields_of, sent_features
+from bot.agents.llm.responses import BodyReader, ResponseAssembly, json_values
 from bot.agents.model_text.cleaner import Cleaner, Manner
-from bot.text.lenient_json import dumps
+from bot.agents.running_turns import time_limit
+from bot.text.json_text import dump_json
 
 log = structlog.get_logger()
 
@@ -171,7 +163,7 @@ class ChatModel:
         return assembly.response()
 
     def _body(self, fields: dict[str, Any], request: Request) -> bytes:
-        body = dumps({"model": self._name, **fields})
+        body = dump_json({"model": self._name, **fields})
         if not request.tools:
             return body
         # Tools change least, so they come first, and their JSON is made once for each choice.

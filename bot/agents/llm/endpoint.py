@@ -1,24 +1,52 @@
-"""An OpenAI-compatible endpoint: one POST over pooled connections, retried where that may help."""
+"""Sends requests to an OpenAI-compatible endpoint; they queue while the endpoint has as many as it
+takes.
+
+The chats take turns. While a request waits, the time limits of its turn stand still, so one that
+waited long is not given up as soon as it is its turn."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
+import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 import aiohttp
+import structlog
 from yarl import URL
 
-from bot.agents.llm.http_errors import HttpRefusal, broken, failure_of
-from bot.agents.llm.model import Declined, Feature, FeatureRefused, ModelFailed
-from bot.agents.llm.model_request_queue import LONGEST_WAIT_S, Admission, ModelRequestQueue
-from bot.agents.llm.refusals import refused_feature
-from bot.agents.llm.request_adaptation import Abilities
-from bot.agents.llm.time_limits import time_left
-from bot.agents.llm.trusted_certificates import trusted
-from bot.process.working_places import waiting
+from bot.agents.llm.model import (
+    Declined,
+    Feature,
+    FeatureRefused,
+    HttpRefusal,
+    ModelFailed,
+    broken_response,
+    failure_of,
+    refused_feature,
+    trusted_certificates,
+)
+from bot.agents.llm.requests import Abilities
+from bot.agents.running_turns import paused_time_limits, time_left
+from bot.process import metrics
+from bot.process.concurrency import RoundRobinQueue, chat_of_job, without_slot
 from memory.proxies import proxy_for
+
+log = structlog.get_logger()
+LONGEST_WAIT_S = 300.0
+_LOG_EVERY_S = 10.0
+_LOOK_EVERY_S = 1.0
+
+# After a refusal nobody asks for so long, whatever Retry-After says: that is for the one refused.
+_SHORTEST_QUEUE_PAUSE_S, _LONGEST_QUEUE_PAUSE_S = 0.5, 1.0
+_KEPT_OF_REFUSED, _FEW = 0.9, 4.0
+_KEPT_OF_LATE, _LEAST_LATE = 0.7, 8.0
+_GROWTH = 0.1
+_FORGOTTEN_S = 60.0
+_LATE_S, _TIMES_USUAL, _USUAL_FOLLOWS = 10.0, 3.0, 0.05
+_TAKEN_S = 5.0  # a refusal comes sooner
 
 TIMEOUT_S = 60.0
 RETRIES = 2
@@ -28,8 +56,196 @@ _CONNECTIONS = 1000
 _KEEPALIVE_S = 30.0  # people pause between questions; a new connection is a new TLS handshake
 _MAX_REFUSAL_BYTES = 1024 * 1024
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
-
 Sent = Callable[[], Collection[Feature]]
+
+
+class RequestLimit:
+    """Learns how many requests a model takes at the same time. Pure; `clock` is monotonic seconds.
+
+    There is no limit until the model shows one. A refusal with status 429 says that it holds no
+    more than what is under way, so the limit follows that, but a first refusal leaves a few: it may
+    be about one request alone. Answers that begin much later than usual lower it gently. Each
+    answer raises it, by a tenth with all that are under way, and so does each second without a
+    refusal while others wait. A minute without trouble lifts it, for most providers count by the
+    minute. A model that answers nobody has no limit: its requests fail by their own time limits.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._most = math.inf
+        self._troubled_at = self._hopes_until = -math.inf
+        self._usual_s: float | None = None
+        self._was_refused = False
+
+    def most(self, oldest_at: float | None) -> float:
+        """Returns how many may be under way. `oldest_at` is when the oldest of those was sent."""
+        is_lifted = self._clock() - self._troubled_at > _FORGOTTEN_S
+        if self._most < math.inf and (is_lifted or not self._is_hopeful(oldest_at)):
+            self._most = math.inf
+        return self._most
+
+    def answered(self, sent_at: float, in_flight: int, *, was_crowded: bool) -> None:
+        """An answer has begun to what was sent then; `was_crowded`: others wait for their turn."""
+        now = self._clock()
+        after_s = now - sent_at
+        if self._usual_s is not None and after_s > self._late_s and sent_at > self._troubled_at:
+            self._lower(max(_LEAST_LATE, min(self._most, in_flight) * _KEPT_OF_LATE))
+            self._was_refused = False
+        elif was_crowded or in_flight >= self._most - 1:
+            self._most += max(1.0, self._most * _GROWTH) / self._most
+        self._learn(after_s)
+        self._hopes_until = now + self._late_s
+
+    def refused(self, others: int, oldest_at: float | None) -> bool:
+        """The model has too many requests, with `others` under way, the oldest sent at that time.
+        Whether another attempt is worth the wait."""
+        now = self._clock()
+        if now - self._troubled_at > _FORGOTTEN_S:
+            self._hopes_until = max(self._hopes_until, now + self._late_s)
+        self._lower(max(_FEW if self._most == math.inf else 1.0, others * _KEPT_OF_REFUSED))
+        self._was_refused = True
+        return self._is_hopeful(oldest_at)
+
+    def try_more(self) -> None:
+        """Lets one more request through if none was refused for a second."""
+        if self._was_refused and self._clock() - self._troubled_at >= _LOOK_EVERY_S:
+            self._most += 1
+
+    def _is_hopeful(self, oldest_at: float | None) -> bool:
+        """True if a request was answered lately, or will be."""
+        now = self._clock()
+        held_s = 0.0 if oldest_at is None else now - oldest_at
+        longest_s = math.inf if self._usual_s is None else self._late_s
+        return now < self._hopes_until or _TAKEN_S < held_s < longest_s
+
+    @property
+    def _late_s(self) -> float:
+        return max(_LATE_S, _TIMES_USUAL * (self._usual_s or 0.0))
+
+    def _learn(self, after_s: float) -> None:
+        """The shortest time until an answer begins, which follows longer ones slowly."""
+        if self._usual_s is None or after_s < self._usual_s:
+            self._usual_s = after_s
+        else:
+            self._usual_s += (after_s - self._usual_s) * _USUAL_FOLLOWS
+
+    def _lower(self, most: float) -> None:
+        self._troubled_at = self._clock()
+        self._most = min(self._most, most)
+
+
+class ModelRequestQueue:
+    """The queue in front of the model `name`. For one event loop; `clock` is monotonic seconds."""
+
+    def __init__(self, name: str = "", *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._clock = clock
+        self._limit = RequestLimit(clock)
+        self._line = RoundRobinQueue(self._leave)
+        self._in_flight = 0
+        self._under_way: dict[Admission, float] = {}
+        self._reopens: asyncio.TimerHandle | None = None
+        self._looks: asyncio.TimerHandle | None = None
+        self._logged_at = -_LOG_EVERY_S
+
+    @asynccontextmanager
+    async def admitted(self, waits_s: float = LONGEST_WAIT_S) -> AsyncIterator[Admission]:
+        """One request, when it is its turn. Raises `ModelFailed` after `waits_s` of waiting."""
+        await self._enter(waits_s)
+        admission, sent_at = Admission(self), self._clock()
+        self._under_way[admission] = sent_at
+        try:
+            with metrics.MODEL_REQUESTS.track_inprogress():
+                yield admission
+        finally:
+            del self._under_way[admission]
+            self._leave()
+
+    def answered(self, admission: Admission) -> None:
+        """The answer to a request has begun."""
+        sent_at = self._under_way[admission]
+        self._limit.answered(sent_at, self._in_flight, was_crowded=bool(self._line))
+        self._call()
+
+    def refused(self, admission: Admission, retry_after_s: float) -> bool:
+        """The model has too many requests. Whether another attempt is worth the wait; nobody asks
+        it for up to a second then."""
+        others = self._in_flight - 1
+        if not self._limit.refused(others, self._oldest(but=admission)):
+            self._call()
+            return False
+        if self._clock() - self._logged_at >= _LOG_EVERY_S:
+            self._logged_at = self._clock()
+            log.warning("model.limited", model=self._name, in_flight=others)
+        if self._reopens is None:
+            pause_s = min(max(retry_after_s, _SHORTEST_QUEUE_PAUSE_S), _LONGEST_QUEUE_PAUSE_S)
+            self._reopens = asyncio.get_running_loop().call_later(pause_s, self._reopen)
+        return True
+
+    async def _enter(self, waits_s: float) -> None:
+        if self._has_room() and not self._line:
+            self._in_flight += 1
+            return
+        with metrics.MODEL_WAITING.track_inprogress(), paused_time_limits():
+            self._look_later()
+            try:
+                async with asyncio.timeout(waits_s):
+                    await self._line.wait(chat_of_job())  # whoever calls has counted this one
+            except TimeoutError as exc:
+                raise ModelFailed("rate_limited") from exc
+
+    def _has_room(self) -> bool:
+        return self._reopens is None and self._in_flight + 1 <= self._limit.most(self._oldest())
+
+    def _oldest(self, but: Admission | None = None) -> float | None:
+        """When the oldest of the requests under way was sent."""
+        return next((at for one, at in self._under_way.items() if one is not but), None)
+
+    def _leave(self) -> None:
+        self._in_flight -= 1
+        self._call()
+
+    def _call(self) -> None:
+        while self._line and self._has_room():
+            self._in_flight += self._line.call_next()
+
+    def _reopen(self) -> None:
+        self._reopens = None
+        self._call()
+
+    def _look_later(self) -> None:
+        """A limit can be raised or lifted while nothing comes and goes."""
+        if self._looks is None:
+            self._looks = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+
+    def _look(self) -> None:
+        self._looks = None
+        self._limit.try_more()
+        self._call()
+        if self._line:
+            self._look_later()
+
+
+class Admission:
+    """A request on its way to the model."""
+
+    __slots__ = ("_answered", "_queue")
+
+    def __init__(self, queue: ModelRequestQueue) -> None:
+        self._queue = queue
+        self._answered = False
+
+    def answered(self) -> None:
+        """The answer has begun."""
+        if not self._answered:
+            self._answered = True
+            self._queue.answered(self)
+
+    def refused(self, retry_after_s: float) -> bool:
+        """As `ModelRequestQueue.refused`."""
+        return self._queue.refused(self, retry_after_s)
+
+
 """Gives the features of a request that an endpoint could refuse."""
 
 
@@ -88,7 +304,7 @@ class Endpoint:
         the `sent_features` features, `StreamBroken` when the response breaks off while it is read.
         """
         queue, retries = queue or ModelRequestQueue(), self._retries
-        with waiting():
+        with without_slot():
             while True:
                 async with queue.admitted(waits_s) as admission:
                     response = await self._attempt(path, body)
@@ -97,7 +313,7 @@ class Endpoint:
                             try:
                                 yield _noted(response, admission)
                             except (aiohttp.ClientError, TimeoutError) as exc:
-                                raise broken(exc) from exc
+                                raise broken_response(exc) from exc
                         return
                     pause_s, retries = self._next(response, admission, retries, sent_features)
                 await asyncio.sleep(pause_s)
@@ -154,7 +370,7 @@ class Endpoint:
             secure = self._base_url.lower().startswith("https:")
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    ssl=trusted() if secure else True,
+                    ssl=trusted_certificates() if secure else True,
                     limit=_CONNECTIONS,
                     keepalive_timeout=_KEEPALIVE_S,
                 ),

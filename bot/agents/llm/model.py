@@ -1,4 +1,4 @@
-"""The port to a model: requests, responses and errors.
+"""Defines the port to a model and reads the errors of its endpoint.
 
 Messages are those of Chat Completions (`role`, `content`, `tool_calls`, `tool_call_id`):
 https://platform.openai.com/docs/api-reference/chat/create
@@ -8,29 +8,33 @@ https://platform.openai.com/docs/api-reference/chat/create
       FeatureRefused  the endpoint does not take part of the request
       ToolsRefused    it does not take tools: ask again without them
     Declined          the model, or its provider, does not want to answer this
-"""
+
+Only the server's own words are read, never the request that some servers repeat in an error, so
+that nobody can switch a feature off by writing such a sentence. tests/data/model_refusals.json has
+a real message for each rule."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import os
+import re
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal, Protocol, cast, get_args
 
-from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import NO_TOOLS, Toolbox, ToolCall
+import certifi
+
+from bot.agents.tool_types import NO_TOOLS, Toolbox, ToolCall, ToolOutcome
+from bot.text.json_text import load_json
 
 Feature = Literal[
     "tools", "stream", "stream_options", "whole", "system", "turns", "images",
     "max_completion_tokens", "max_tokens", "temperature", "earlier_calls", "calls",
 ]  # fmt: skip
-"""A field of a request, and: `whole`, an answer without streaming; `system`, a message of that
-role; `turns`, two messages of one role in a row; `images`, pictures in a message; `calls`, tool
-calls as such; `earlier_calls`, those of earlier turns without what an endpoint signs them with."""
-
 Message = dict[str, Any]
 OnText = Callable[[str], Awaitable[None]]
-"""Is given the whole text of the response so far."""
-
 
 # Failures that do not pass until an operator does this.
 NEXT_STEPS: Mapping[str, str] = {
@@ -44,6 +48,80 @@ NEXT_STEPS: Mapping[str, str] = {
     "--reasoning-parser), or turn thinking off there",
 }
 _LOOK = "run scripts/doctor, which asks the endpoint as the bot does"
+
+_LONGEST = 2000
+_MEANS = {401: "wrong_key", 402: "quota_used_up", 403: "not_allowed", 404: "no_such_model",
+          429: "rate_limited"}  # fmt: skip
+_PASSING = (408, 409, 429)
+_FILTERED = ("content_filter", "content_policy_violation")
+_USED_UP = "insufficient_quota"
+_TOO_MUCH = (400, 413)
+_NO_MODEL = re.compile(
+    r"model.{0,80}(?:not (?:exist|found)|n't exist)|(?:unknown|no such|invalid) model",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOO_LONG = re.compile(  # OpenAI, DeepSeek, llama.cpp; Qwen; Anthropic, Zhipu; Kimi, Doubao, Gemini
+    r"context.{0,20}(?:length|window|size)|range of input length|prompt (?:is too long|exceeds)"
+    r"|exceed.{0,40}tokens?\b|tokens?\b.{0,40}exceed",
+    re.IGNORECASE | re.DOTALL,
+)
+
+# 403 from OpenAI before it has verified who streams; 500 and 501 from llama.cpp and its kin.
+_STATUSES = (400, 403, 404, 422, 500, 501)
+_NOT = r"(?:not support|n't support|不支持)"
+_SAYS: dict[Feature, tuple[str, ...]] = {
+    "max_tokens": (r"use '?max_completion_tokens'? instead",),
+    "temperature": (r"invalid temperature: only",),
+    "tools": (
+        r"does not support function call|function call(?:ing)? is not (?:supported|enabled)",
+        r"tool call(?:s|ing)?`? (?:is|are) not supported",
+        r"tool choice requires --enable-auto-tool-choice|--tool-call-parser",
+        r"tools param requires --jinja|error rendering prompt with jinja template",
+        r"does not support tools?\b|no endpoints found that support tool",
+        r"(?:doesn't|not) support (?:the )?(?:tools?|function)\b(?! ?choice)",
+        r"不支持.{0,12}(?:工具|函数|\btools?\b|function)",
+    ),
+    "system": (
+        r"'messages\[\d+\]\.role' does not support 'system'|system role (?:is )?not supported",
+        rf"{_NOT}.{{0,12}}system (?:role|message|prompt)|developer instruction is not enabled",
+        r"role must be in \[user, assistant\]",
+    ),
+    "turns": (
+        r"does not support successive (?:user|assistant)|roles must alternate",
+        r"should be alternating|should alternate with assistant",
+    ),
+    "images": (
+        r"image_url is only supported by certain models|unknown variant `image_url`",
+        r"do(?:es)? not support image|no endpoints found that support image",
+        r"messages\.content\.type 参数非法|is not a multimodal model|at most 0 image",
+        r"image input (?:is )?not supported|missing data required for image input",
+        rf"{_NOT}.{{0,20}}(?:image|vision|图片|图像)",
+    ),
+    "whole": (r"only supports? stream mode|enable_thinking must be set to false for non-stream",),
+    "stream_options": (r"stream_options",),
+    "stream": (
+        r"verified to stream this model|stream(?:ing)?\b.{0,30}\bnot supported",
+        r"not support stream(?:ing)?\b",
+    ),
+}
+
+# Sentences that name the fields they are about.
+_NAMING = (
+    r"un(?:supported|known) (?:parameter|value): '(\w+)",
+    r"unrecognized request arguments? supplied: ([\w, ]+)",
+    r"does not support (?:the parameter|this) `?(\w+)",
+    r"the parameter `(\w+)[^`]*` specified in the request (?:is|are) not (?:valid|supported)",
+    r"\('body', '(\w+)'\)|\b(\w+): extra inputs are not permitted|unsupported param: (\w+)",
+    r"does not support parameters: (.{1,200})",
+)
+_FLAGS = re.IGNORECASE | re.DOTALL
+_PATTERNS = [(re.compile("|".join(says), _FLAGS), feature) for feature, says in _SAYS.items()]
+_NAMED = re.compile("|".join(_NAMING), _FLAGS)
+
+"""A field of a request, and: `whole`, an answer without streaming; `system`, a message of that
+role; `turns`, two messages of one role in a row; `images`, pictures in a message; `calls`, tool
+calls as such; `earlier_calls`, those of earlier turns without what an endpoint signs them with."""
+"""Is given the whole text of the response so far."""
 
 
 def next_step(reason: str) -> str | None:
@@ -117,7 +195,7 @@ class Response:
     thoughts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def called(
+def call_entry(
     id: str, name: str, arguments: str, extra: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """A call as it stands in an assistant's message; `arguments` is JSON."""
@@ -126,7 +204,7 @@ def called(
     return {**extra, "id": id, "type": "function", "function": function}
 
 
-def returned(id: str, result: str) -> Message:
+def result_message(id: str, result: str) -> Message:
     """The message that answers a call."""
     return {"role": "tool", "tool_call_id": id, "content": result}
 
@@ -137,3 +215,132 @@ class Model(Protocol):
     async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
         """Raises `ModelFailed` and `Declined`."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRefusal:
+    """A response with a status other than 2xx, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_too_many(self) -> bool:
+        """True if other requests are the reason, and not an account out of credit."""
+        return self.status == 429 and _error(self.body).get("code") != _USED_UP
+
+    @property
+    def may_pass(self) -> bool:
+        """True if the same request may succeed later."""
+        return self.is_too_many or (self.status in _PASSING[:2]) or self.status >= 500
+
+    @property
+    def retry_after_s(self) -> float:
+        """Returns the seconds to wait that the endpoint asks for; 0 if it does not say."""
+        header = self.headers.get("Retry-After", "")
+        try:
+            return max(0.0, float(header))
+        except ValueError:
+            pass
+        try:
+            return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+        except ValueError:
+            return 0.0
+
+    def failure(self) -> ModelFailed | Declined:
+        """Returns the error to raise. It holds no text of the endpoint."""
+        error, words = _error(self.body), error_words(self.body)
+        code = error.get("code")
+        if code in _FILTERED:
+            return Declined("")
+        if self.status == 400 and (
+            code == "model_not_found" or error.get("param") == "model" or _NO_MODEL.search(words)
+        ):
+            return ModelFailed("no_such_model")
+        if self.status in _TOO_MUCH and (
+            code == "context_length_exceeded" or _TOO_LONG.search(words)
+        ):
+            return ModelFailed("too_long")
+        if self.status == 429 and code == _USED_UP:
+            return ModelFailed("quota_used_up")
+        return ModelFailed(_MEANS.get(self.status, f"status_{self.status}"))
+
+
+def failure_of(exc: Exception) -> ModelFailed:
+    """Returns the error to raise if no response came."""
+    return ModelFailed("timeout" if _timed_out(exc) else "connection")
+
+
+def broken_response(exc: Exception) -> ModelFailed:
+    """Returns the error to raise if a response broke off."""
+    return ModelFailed("timeout") if _timed_out(exc) else StreamBroken("connection")
+
+
+def error_words(body: bytes) -> str:
+    """Returns the server's own words in an error, without what it repeats of the request."""
+    try:
+        parsed_body = load_json(body)
+    except ValueError:
+        return body[:_LONGEST].decode("utf-8", "replace")
+    return "\n".join(_messages(parsed_body))[:_LONGEST]
+
+
+def _timed_out(exc: BaseException | None) -> bool:
+    """True if a time limit caused it; the cause decides, not the outermost error."""
+    while exc is not None:
+        if isinstance(exc, TimeoutError):
+            return True
+        exc = exc.__cause__
+    return False
+
+
+def _error(body: bytes) -> Mapping[str, Any]:
+    """Returns the error object; Gemini wraps it in a list."""
+    try:
+        parsed_body = load_json(body)
+    except ValueError:
+        return {}
+    parsed_body = parsed_body[0] if isinstance(parsed_body, list) and parsed_body else parsed_body
+    error = parsed_body.get("error", parsed_body) if isinstance(parsed_body, dict) else None
+    return error if isinstance(error, dict) else {}
+
+
+def _messages(value: Any) -> Iterator[str]:
+    """Yields the message from where OpenAI, Ollama, LM Studio, FastAPI and OpenRouter put it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (text for one in value[:20] for text in _messages(one))
+    elif isinstance(value, Mapping):
+        if isinstance(place := value.get("loc"), list):
+            yield f"{'.'.join(map(str, place))}: {value.get('msg')}"
+            return
+        for key in ("message", "error", "detail", "msg", "metadata", "raw"):
+            yield from _messages(value.get(key))
+
+
+def refused_feature(status: int, body: bytes, sent_features: Collection[Feature]) -> Feature | None:
+    """Which of the features in `sent_features` an error refuses; None when it is about something
+    else."""
+    if status not in _STATUSES or not sent_features:
+        return None
+    return next((one for one in _refused(error_words(body)) if one in sent_features), None)
+
+
+def _refused(words: str) -> Iterator[Feature]:
+    for match in _NAMED.finditer(words):
+        named_words = re.findall(r"\w+", " ".join(filter(None, match.groups())))
+        # Without tools nothing is left to choose, so the wider feature counts.
+        for name in sorted(set(named_words), key=lambda name: name != "tools"):
+            if name in get_args(Feature):
+                yield cast("Feature", name)
+    yield from (feature for pattern, feature in _PATTERNS if pattern.search(words))
+
+
+def trusted_certificates() -> ssl.SSLContext:
+    """SSL_CERT_FILE and SSL_CERT_DIR name authorities of one's own, as everywhere."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    return ssl.create_default_context(
+        cafile=file or (None if folder else certifi.where()), capath=folder
+    )

@@ -1,4 +1,5 @@
-"""Clients of MCP servers, by the official `mcp` package. Loaded when servers are configured."""
+"""Opens clients of MCP servers with the official `mcp` package. It is loaded only when servers are
+configured."""
 
 from __future__ import annotations
 
@@ -21,13 +22,12 @@ from mcp_types import Tool as Listed
 from mcp_types import ToolListChangedNotification
 
 from bot.agents.mcp import relay
-from bot.agents.mcp.bounded_http import bounded_client
 from bot.agents.mcp.config import McpServer
-from bot.agents.mcp.schemas import SchemaUnfit, repaired
-from memory.text import readable
+from bot.agents.mcp.relay import MOST_BYTES
+from bot.agents.mcp.translation import SchemaUnfit, repaired_schema
+from memory.text import visible_line
 
 log = structlog.get_logger()
-
 _SSE = re.compile(r"/sse(?:[/?&]|$)")
 _SESSION = "Mcp-Session-Id"
 _LONGEST_NAME = 100
@@ -37,6 +37,8 @@ _LONGEST_TOOL = 16 * 1024  # bytes of its description and schema: they are in ev
 
 # Why each tool, by name, is left out.
 LeftOut = Callable[[dict[str, str]], None]
+
+_TIMEOUT = httpx2.Timeout(30.0, read=300.0)  # a server may hold the stream of its answers open
 
 
 @contextlib.asynccontextmanager
@@ -199,12 +201,12 @@ def _repaired(tool: Any) -> dict[str, Any]:
     for name, kind in (("description", str), ("title", str), ("annotations", dict)):
         if not isinstance(fields.get(name), kind):
             fields.pop(name, None)
-    return {**fields, "inputSchema": repaired(tool.get("inputSchema"))}
+    return {**fields, "inputSchema": repaired_schema(tool.get("inputSchema"))}
 
 
 def _name_of(tool: Any) -> str:
     name = tool.get("name") if isinstance(tool, dict) else None
-    return readable(name)[:_LONGEST_NAME] if isinstance(name, str) and name else "(no name)"
+    return visible_line(name)[:_LONGEST_NAME] if isinstance(name, str) and name else "(no name)"
 
 
 def _for_models(tool: Listed) -> bool:
@@ -212,3 +214,44 @@ def _for_models(tool: Listed) -> bool:
         case {"ui": {"visibility": [*visible]}}:
             return "model" in visible
     return True
+
+
+def bounded_client(
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    """A client whose answers are bounded, and uncompressed: a bomb is small until it is read."""
+    plain = {**(headers or {}), "Accept-Encoding": "identity"}
+    return httpx2.AsyncClient(
+        headers=plain, timeout=timeout or _TIMEOUT, auth=auth, transport=_Bounded()
+    )
+
+
+class _Bounded(httpx2.AsyncHTTPTransport):
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            await response.aclose()
+            raise httpx2.DecodingError("a compressed answer was not asked for", request=request)
+        response.stream = _Stream(response.stream)
+        return response
+
+
+class _Stream(httpx2.AsyncByteStream):
+    """A body that ends with an error when it, or one of its events, is too long."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            end = max(piece.rfind(b"\n\n"), piece.rfind(b"\r\n\r\n"))
+            size = size + len(piece) if end < 0 else len(piece) - end
+            if size > MOST_BYTES:
+                raise httpx2.ReadError(f"more than {MOST_BYTES} bytes in one message")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

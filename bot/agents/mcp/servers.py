@@ -1,31 +1,304 @@
-"""Tools of outside servers (MCP, https://modelcontextprotocol.io), by the official `mcp` package.
+"""Offers the tools of MCP servers and keeps each server connected in the background.
 
 A server that is down has no tools and costs a turn nothing; a call to it has a time limit. Tools
-are named `server__tool`. A tool marked `confirm` is not executed but noted as a pending action.
-"""
+are named `server__tool`. A tool marked `confirm` is not executed but noted as a pending action."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections import OrderedDict
-from collections.abc import Sequence
+import contextlib
+import hashlib
+import importlib
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from bot.agents.mcp.config import McpServer
-from bot.agents.mcp.connection import ServerConnection, ServerDown, TimeLimits
+from bot.agents.mcp.translation import result_value
+from bot.agents.tool_types import NO_TOOLS, Tool, Toolbox, ToolFailed
+from bot.process.concurrency import without_slot
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import Tool as Listed
+
+    from bot.agents.tools.deps import ToolDeps
+import json
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
 from bot.agents.prompts.prompt import PendingAction
-from bot.agents.tool_types.tool import NO_TOOLS, Toolbox, ToolFailed
 from bot.agents.tools.confirming import wait_for_confirmation
-from bot.agents.tools.recording import as_stored
+from bot.agents.tools.tool_calls import as_stored
 
 if TYPE_CHECKING:
     from bot.agents.tools.deps import ToolDeps
 
-__all__ = ["ActionAlreadyRun", "ActionResult", "McpServers", "ServerDown", "TimeLimits"]
+log = structlog.get_logger()
+Call = Callable[[str, "ToolDeps", dict[str, Any]], Awaitable[Any]]
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64  # OpenAI, function names
+_HASH = 8
+_LONGEST_REASON = 2000
+_CLOSE_S = 10.0  # the package takes up to 6.5 s to end a server
+_CONNECTION_CLOSED = -32000  # MCP, JSON-RPC error codes
 
+__all__ = ["ActionAlreadyRun", "ActionResult", "McpServers", "ServerDown", "TimeLimits"]
 _REMEMBERED_ACTIONS = 1000
+
+"""Calls a tool by its public name for a turn. Raises `ToolFailed`."""
+
+
+def public_name(server: str, tool: str) -> str:
+    """The name for models, who take 64 letters, digits, - and _ only. Names that would become equal
+    are told apart by a hash of the original, so that no tool is called in place of another."""
+    full = f"{server}__{tool}"
+    fit = _NOT_IN_NAMES.sub("_", full)[:_LONGEST_NAME]
+    if fit == full:
+        return fit
+    digest = hashlib.sha256(tool.encode("utf-8", "replace")).hexdigest()[:_HASH]
+    return f"{fit[: _LONGEST_NAME - _HASH - 1]}_{digest}"
+
+
+class ServerDown(Exception):
+    """The server of the tool is not connected, so nothing was executed; try again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """Seconds. `watch_s` is how often the tools of a connection are listed again, `relist_s` how
+    long after a server said that they changed: it may say so without end."""
+
+    connect_s: float = 15.0
+    list_s: float = 3.0
+    call_s: float = 25.0
+    watch_s: float = 300.0
+    relist_s: float = 1.0
+    first_retry_s: float = 1.0
+    longest_retry_s: float = 120.0
+
+
+class ServerConnection:
+    """One server. `tools` are those it has now, none while it is down.
+
+    `call` is what a tool does when a model calls it.
+    """
+
+    def __init__(self, server: McpServer, limits: TimeLimits, call: Call) -> None:
+        self.tried = asyncio.Event()
+        self.up = asyncio.Event()
+        self.tools = NO_TOOLS
+        self._server = server
+        self._limits = limits
+        self._call = call
+        self._client: Client | None = None
+        self._ended = asyncio.Event()
+        self._doubted = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.left_out: dict[str, str] = {}
+        self._unfit: dict[str, str] = {}
+        self._forgotten = False
+        self._original: dict[str, str] = {}
+        self._described: Sequence[dict[str, Any]] = ()
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._keep(), name=f"mcp {self._server.name}")
+
+    async def close(self) -> None:
+        """A connection that is ending already is left to end: a cancellation leaks its server."""
+        if self._task:
+            self._closing.set()
+            if not self._ended.is_set():
+                self._task.cancel()
+            _, pending = await asyncio.wait({self._task}, timeout=_CLOSE_S)
+            for task in pending:
+                task.cancel()
+
+    @property
+    def connected(self) -> bool:
+        return self._client is not None
+
+    def require(self) -> Client:
+        if self._client is None:
+            raise ServerDown(f"The server {self._server.name} is not reachable.")
+        return self._client
+
+    def needs_confirmation(self, name: str) -> bool:
+        """True if the asker has to confirm a call of this tool.
+
+        Without `confirm` in `mcp.json`, that is every tool that the server does not declare
+        read-only. A name in `confirm` that the server does not have guards all of its tools.
+        """
+        confirm = self._server.confirm
+        if confirm is None:
+            return not self.tools[name].reads
+        if isinstance(confirm, bool):
+            return confirm
+        is_mistyped = not confirm <= set(self._original.values())
+        return is_mistyped or self._original.get(name, name) in confirm
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """The tool's result. Raises `ToolFailed` and `ServerDown`.
+
+        A server that no longer knows the session has done nothing, so the call is made once more
+        in a new one.
+        """
+        self.require()
+        try:
+            return await self._call_once(name, arguments)
+        except ToolFailed:
+            if not self._forgotten:
+                raise
+        await self._begin_anew()
+        return await self._call_once(name, arguments)
+
+    async def _begin_anew(self) -> None:
+        """Ends the session, and waits for the next one. Raises `ServerDown`."""
+        self._down()
+        self._ended.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.call_s):
+                await self.up.wait()
+
+    async def _call_once(self, name: str, arguments: dict[str, Any]) -> Any:
+        client = self.require()
+        original = self._original.get(name)
+        if original is None:
+            raise ToolFailed(f"The server {self._server.name} no longer has the tool {name}.")
+        try:
+            async with asyncio.timeout(self._limits.call_s):
+                with without_slot():
+                    result = await client.call_tool(original, arguments)
+        except TimeoutError as exc:
+            raise ToolFailed(
+                f"{name} did not answer within {self._limits.call_s:g} s; whether it was done is "
+                "unknown. Say so."
+            ) from exc
+        except Exception as exc:
+            raise self._broken(name, exc) from exc
+        return result_value(result)
+
+    def _broken(self, name: str, exc: Exception) -> ToolFailed:
+        """An error that the server told, or the end of the connection."""
+        code = getattr(exc, "code", _CONNECTION_CLOSED)
+        if code != _CONNECTION_CLOSED:
+            self._doubted.set()
+            reason = str(exc)[:_LONGEST_REASON]
+            return ToolFailed(f"The server {self._server.name} refused the call: {reason}")
+        log.warning("mcp.connection_lost", server=self._server.name, error=type(exc).__name__)
+        self._down()
+        self._ended.set()
+        return ToolFailed(
+            f"The server {self._server.name} broke off; whether {name} was done is unknown. Say so."
+        )
+
+    def _down(self) -> None:
+        self._client = None
+        self.tools = NO_TOOLS
+        self.up.clear()
+
+    async def _keep(self) -> None:
+        wait_s = self._limits.first_retry_s
+        while not self._closing.is_set():
+            try:
+                await self._hold()
+                wait_s = self._limits.first_retry_s
+            except Exception as exc:  # noqa: BLE001 -- the outermost loop of the connection
+                log.warning(
+                    "mcp.server_down",
+                    server=self._server.name,
+                    error=type(exc).__name__,
+                    retry_in_s=wait_s,
+                    next_step="check the entry in mcp.json and that the server runs",
+                )
+            finally:
+                self._down()
+                self.tried.set()
+            if self._forgotten:
+                self._forgotten = False
+                continue
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), wait_s)
+            wait_s = min(wait_s * 2, self._limits.longest_retry_s)
+
+    async def _hold(self) -> None:
+        """Connects and returns when the connection is no more."""
+        self._ended.clear()
+        # 40 MB and a second of imports that a bot without servers does not need.
+        mcp = await asyncio.to_thread(importlib.import_module, "bot.agents.mcp.opening")
+        self._unfit.clear()
+        client_context = mcp.opened(
+            self._server,
+            ended_event=self._ended,
+            on_changed=self._doubted.set,
+            on_forgotten=self._forget,
+            left_out=self._unfit.update,
+        )
+        async with contextlib.AsyncExitStack() as stack:
+            async with asyncio.timeout(self._limits.connect_s):
+                client: Client = await stack.enter_async_context(client_context)
+                self._offer(await mcp.listed(client))
+            self._client = client
+            self.up.set()
+            log.info("mcp.connected", server=self._server.name, tools=len(self.tools))
+            self.tried.set()
+            while await self._still_there():
+                async with asyncio.timeout(self._limits.list_s):
+                    self._offer(await mcp.listed(client))
+
+    async def _still_there(self) -> bool:
+        """Waits until the tools are to be listed again; False when the connection has ended."""
+        waiting = [asyncio.create_task(one.wait()) for one in (self._ended, self._doubted)]
+        try:
+            await asyncio.wait(
+                waiting, timeout=self._limits.watch_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if self._doubted.is_set():
+                await asyncio.wait(waiting[:1], timeout=self._limits.relist_s)
+                self._doubted.clear()
+        finally:
+            for one in waiting:
+                one.cancel()
+        return not self._ended.is_set()
+
+    def _forget(self) -> None:
+        self._forgotten = True
+
+    def _offer(self, listed_tools: Sequence[Listed]) -> None:
+        """Keeps the tools, as the same box when nothing has changed."""
+        self._tell_left_out()
+        descriptions = [one.model_dump(mode="json") for one in listed_tools]
+        if descriptions == self._described and self.tools is not NO_TOOLS:
+            return
+        self._described = descriptions
+        by_name = {public_name(self._server.name, one.name): one for one in reversed(listed_tools)}
+        self._original = {public: one.name for public, one in by_name.items()}
+        self.tools = Toolbox(self._tool(*pair) for pair in reversed(by_name.items()))
+
+    def _tell_left_out(self) -> None:
+        if self._unfit != self.left_out:
+            self.left_out = dict(self._unfit)
+            for name, reason in self.left_out.items():
+                log.warning("mcp.tool_left_out", server=self._server.name, tool=name, reason=reason)
+
+    def _tool(self, public: str, listed_tool: Listed) -> Tool:
+        async def call(deps: ToolDeps, arguments: dict[str, Any]) -> Any:
+            return await self._call(public, deps, arguments)
+
+        hints = listed_tool.annotations
+        return Tool(
+            public,
+            listed_tool.description or "",
+            listed_tool.input_schema,
+            call,
+            reads=bool(hints and hints.read_only_hint),
+        )
+
+
 _DEFAULT_LIMITS = TimeLimits()
 
 

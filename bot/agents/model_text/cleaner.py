@@ -15,11 +15,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bot.agents.model_text.code_spans import is_open, outside_code
 from bot.agents.model_text.text_tool_calls import MARKS as CALL_MARKS
-from bot.agents.model_text.text_tool_calls import text_tool_calls
+from bot.agents.model_text.text_tool_calls import is_open, outside_code, text_tool_calls
 from bot.agents.prompts.prompt import ASKED, KNOWN
-from bot.agents.tool_types.tool import ToolCall
+from bot.agents.tool_types import ToolCall
 
 _TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
 _THOUGHTS = (*((f"<{tag}>", f"</{tag}>") for tag in _TAGS), ("◁think▷", "◁/think▷"),

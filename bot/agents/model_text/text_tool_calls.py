@@ -1,4 +1,4 @@
-"""Tool calls that a model wrote into its text instead of the field for them. Pure.
+"""Reads tool calls that a model wrote into its text instead of the field for them. Pure.
 
 <tool_call>{"name": …, "arguments": {…}}</tool_call>     Hermes, Qwen; also <function_call>
 <invoke name="…"><parameter name="k">v</…></invoke>      MiniMax, Seed, DeepSeek 3.2 (｜DSML｜)
@@ -11,8 +11,7 @@
 <|tool_call_start|>[name(k="v")]<|tool_call_end|>        LFM
 ```tool_code print(name(k="v")) ```                      Gemma; also ```python
 <start_function_call>call:name{k:<escape>v<escape>}<…>   FunctionGemma; Gemma 4: <|tool_call>
-```json {…} ```, bare JSON, name(k="v") alone            any model, known by the names of tools
-"""
+```json {…} ```, bare JSON, name(k="v") alone            any model, known by the names of tools"""
 
 from __future__ import annotations
 
@@ -23,9 +22,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from bot.agents.model_text.code_spans import outside_code
-from bot.agents.tool_types.tool import ToolCall
-from bot.text.lenient_json import dumps
+from bot.agents.tool_types import ToolCall
+from bot.text.json_text import dump_json
 
 # Forms that say what they are. Each runs to its end mark, or to the end of the text.
 _MARKED = re.compile(
@@ -91,9 +89,16 @@ _PARAMETER = re.compile(
 )
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input")
+
 # Where calls stand in a text, and each of them: its name, and its arguments as JSON.
 _Found = tuple[int, int, list[tuple[str, str]]]
 _DECODER = json.JSONDecoder(strict=False)
+
+_CODE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[^\n]*\n.*?^[ \t]*(?P=fence)[`~]*[ \t]*$"
+    r"|(?<!`)(?P<ticks>`++)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`)",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def text_tool_calls(
@@ -150,8 +155,6 @@ def _bare_name(name: str) -> str:
 
 
 # Forms that say what they are
-
-
 def _read_marked(match: re.Match[str]) -> Iterator[tuple[str, str]]:
     if match["braces"]:
         yield from _of_braces(match["braces"])
@@ -163,7 +166,7 @@ def _read_marked(match: re.Match[str]) -> Iterator[tuple[str, str]]:
 
 def _of_function(body: str) -> str:
     parameters = {key: _value(value) for key, value in _PARAMETER.findall(body)}
-    return dumps(parameters).decode() if parameters else body.strip() or "{}"
+    return dump_json(parameters).decode() if parameters else body.strip() or "{}"
 
 
 def _of_braces(body: str) -> Iterator[tuple[str, str]]:
@@ -172,12 +175,12 @@ def _of_braces(body: str) -> Iterator[tuple[str, str]]:
         return
     strict_json = _LOOSE.sub(_strict, call[2])
     with suppress(ValueError, RecursionError):
-        yield call[1], dumps(_DECODER.raw_decode(strict_json)[0]).decode()
+        yield call[1], dump_json(_DECODER.raw_decode(strict_json)[0]).decode()
 
 
 def _strict(match: re.Match[str]) -> str:
     if match["said"] is not None:
-        return dumps(match["said"]).decode()
+        return dump_json(match["said"]).decode()
     return f'{match["before"]}"{match["key"]}"' if match["key"] else match[0]
 
 
@@ -192,7 +195,7 @@ def _read(body: str) -> Iterator[tuple[str, str]]:
     body = re.sub(r"(?m)^[^\S\n]*+<｜tool▁sep｜>", "", body)
     if pairs := _ARGUMENT.findall(body):
         name = body.partition("<arg_key>")[0].strip()
-        yield name, dumps({key.strip(): _value(value) for key, value in pairs}).decode()
+        yield name, dump_json({key.strip(): _value(value) for key, value in pairs}).decode()
         return
     if calls := list(_json_calls(body)):
         yield from calls
@@ -213,7 +216,7 @@ def _json_calls(body: str) -> Iterator[tuple[str, str]]:
         except (ValueError, RecursionError):
             return
         if name:
-            yield name[1], dumps(value).decode()
+            yield name[1], dump_json(value).decode()
         else:
             yield from _calls_of(value)
 
@@ -235,7 +238,7 @@ def _calls_of(value: Any) -> Iterator[tuple[str, str]]:
     arguments = next((fields[key] for key in _ARGUMENTS if key in fields), None)
     if arguments is None and fields.keys() - {*_NAMES, "type", "id"}:
         return  # an object that happens to have a name
-    yield name, arguments if isinstance(arguments, str) else dumps(arguments or {}).decode()
+    yield name, arguments if isinstance(arguments, str) else dump_json(arguments or {}).decode()
 
 
 def _python_calls(body: str) -> Iterator[tuple[str, str]]:
@@ -286,8 +289,6 @@ def _value(text: str) -> Any:
 
 
 # Forms known by the names of tools
-
-
 def _unmarked(text: str, tools: frozenset[str], *, complete: bool) -> Iterator[_Found]:
     if not tools:
         return
@@ -344,3 +345,24 @@ def _known(calls: Iterator[tuple[str, str]], tools: frozenset[str]) -> list[tupl
     return (
         call_list if call_list and all(_bare_name(name) in tools for name, _ in call_list) else []
     )
+
+
+def outside_code(pattern: re.Pattern[str], text: str, *, complete: bool) -> Iterator[re.Match[str]]:
+    """The matches of `pattern` that do not begin in closed code.
+
+    At the end of an unfinished text nothing is sure to be closed.
+    """
+    spans = [match.span() for match in _CODE.finditer(text)] if _may_hold_code(text) else []
+    closed_spans = [(start, end) for start, end in spans if complete or end < len(text)]
+    for match in pattern.finditer(text):
+        if not any(start <= match.start() < end for start, end in closed_spans):
+            yield match
+
+
+def is_open(text: str) -> bool:
+    """Whether code may have begun in `text` that is not closed in it."""
+    return _may_hold_code(_CODE.sub("", text))
+
+
+def _may_hold_code(text: str) -> bool:
+    return "`" in text or "~~~" in text

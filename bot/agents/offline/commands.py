@@ -1,4 +1,4 @@
-"""Commands about notes in plain words, English and Chinese. Pure."""
+"""Reads commands in plain words: those about notes, and those that have a slash command. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.text.languages import Language, language_of
+from bot.text.slash_commands import Command, CommandName
 
 _LONGEST_COMMAND = 400  # bounds the work of the patterns on hostile input
 _QUOTES = "'\"“”‘’「」『』《》`"
+
 # 和 and 与 part two tags, and do not begin one (“和风”).
 _SEPARATOR = re.compile(r"[,，、;；]|(?<!\s)\s+and\s+|(?<=[^\s,，、;；])[和与]", re.IGNORECASE)
-
 _BEFORE_EN = r"^\W*(?:please\s+|can you\s+|could you\s+|now\s+|then\s+)*"
 _BEFORE_ZH = r"^\W*(?:请|麻烦|帮我|你|再|然后|现在)*"
 _AFTER = r"\s*(?:please|吧|一下|谢谢)?[.!?。！？\s]*$"
@@ -171,6 +172,40 @@ _RULES_ZH = (
     ),
 )
 
+_SUM_UP = r"summari[sz]e|sum up|recap|digest|a summary of|a recap of|a digest of"
+_SLASH_COMMAND_WORDS = (
+    (
+        CommandName.DIGEST,
+        r"(?:(?:please|can you|could you|give (?:me|us)) )*"
+        rf"(?:(?:{_SUM_UP})(?: (?:what (?:we|everyone|people) (?:discussed|said|talked about)"
+        r"|(?:the|our|this)(?: day['’]s)? (?:discussion|chat|conversation|talk)"
+        r"|today['’]s (?:discussion|chat|conversation|talk)|the day|here|today|everything|so far"
+        r"|(?:this|the|our) thread)"
+        r"){0,2}"
+        r"|what (?:did (?:we|everyone|people) (?:discuss|say|talk about)|was (?:discussed|said))"
+        r" today|what (?:did|have) i miss(?:ed)?)"
+        r"(?: here| today| for (?:me|us)| please)*"
+        r"|(?:可以|能不能|可不可以|能)?(?:请|麻烦|帮我|帮忙|给我|来个|你)*(?:总结|概括|汇总)(?:一下|下)?(?:一下)?(?:今天|今日|当天|这里|群里|大家|[本这]个?话题)*"
+        r"(?:的)?(?:都)?(?:讨论|聊天|内容|对话|群聊|消息|记录|聊的)?(?:内容|记录)?(?:[聊说讨论]{1,2}了(?:些|点)?(?:什么|啥))?"
+        r"|(?:给我|来个|生成)?(?:(?:今天|今日|这里|群里)的?)*摘要"
+        r"|我(?:今天)?(?:都)?(?:错过|漏掉|漏看|落下)了?(?:些|点|哪些)?(?:什么|啥|内容|消息)?"
+        r"|今天(?:大家|我们|群里)*都?(?:讨论|聊|说)了?(?:些|点)?(?:什么|啥)",
+    ),
+    (
+        CommandName.MEMORY,
+        r"(?:so )?what (?:all )?do you (?:know|remember|have)(?: stored| saved)? (?:about|of|on) me"
+        r"|what have you (?:remembered|stored|kept|saved) (?:about|of) me"
+        r"|你?(?:都|还)?(?:知道|记住了?|记得|存了|了解)我?(?:的|些|都)*(?:哪些|什么|啥)(?:事情?|内容|信息)?"
+        r"|你?(?:都|还)?(?:知道|记住了?|记得|存了|了解)(?:我|关于我的?)(?:的|些|都)*(?:哪些|什么|啥)(?:事情?|内容|信息)?",
+    ),
+)
+_SLASH_COMMAND_PATTERNS = tuple(
+    (name, re.compile(rf"\A(?:{words})[吧吗呢]?\Z", re.IGNORECASE))
+    for name, words in _SLASH_COMMAND_WORDS
+)
+_LONGEST_SLASH_COMMAND = 80
+_SLASH_COMMAND_SIGNS = " .,!?;:。，！？；：~～…"
+
 
 @dataclass(frozen=True, slots=True)
 class NoteRequest:
@@ -232,3 +267,19 @@ _PATTERNS = (
     *_PATTERNS_EN,
     *((kind, _pattern(_BEFORE_ZH, rule, _WORDS_ZH)) for kind, rule in _RULES_ZH),
 )
+
+
+def command_meant(text: str) -> Command | None:
+    """The command that `text` asks for as a whole: a digest of today, or one's own memory."""
+    if len(text) > _LONGEST_SLASH_COMMAND:
+        return None
+    words = " ".join(text.split()).strip(_SLASH_COMMAND_SIGNS)
+    for name, pattern in _SLASH_COMMAND_PATTERNS:
+        if pattern.match(words):
+            argument = _span(words) if name is CommandName.DIGEST else ""
+            return Command(name, argument, language_of([text]), words=argument)
+    return None
+
+
+def _span(words: str) -> str:
+    return "thread" if re.search("thread|话题", words, re.IGNORECASE) else "today"

@@ -1,7 +1,6 @@
-"""Finds the statements that answer a question, for the offline model. Pure.
+"""Finds the statements and remembered facts that answer a question, for the offline model. Pure.
 
-People's statements count, newest first; questions, requests and the bot's own words do not.
-"""
+People's statements count, newest first; questions, requests and the bot's own words do not."""
 
 from __future__ import annotations
 
@@ -9,14 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from bot.agents.offline import facts
-from bot.agents.offline.prompt_reading import PromptLine
-from bot.agents.offline.texts import say
-from bot.text.dates import spoken
+from bot.agents.offline.notes import say
+from bot.agents.offline.prompt_reading import PromptLine, remembered_facts
+from bot.text import times
 from bot.text.languages import Language
-from memory.recall.former import asks_for_former
 from memory.recall.passages import content_words
+from memory.recall.rendering import asks_for_former
 from memory.text import has_han
 
 _LATIN = re.compile(r"[a-z0-9]+")
@@ -55,18 +55,18 @@ def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
     for place, line in enumerate(lines):
         if line.own:
             continue
-        text = facts.stated(line.text)
-        value = facts.corrected(line.text)
-        if value and not facts.to_remember(line.text):
+        text = facts.statement_in(line.text)
+        value = facts.corrected_value(line.text)
+        if value and not facts.fact_to_remember(line.text):
             text = (
                 value if facts.is_whole(value) else _confirmed(value, lines[place + 1 : place + 2])
             )
         if text:
-            new = bool(value) or facts.changes(text)
+            new = bool(value) or facts.says_change(text)
             yield Evidence(text, line.who, line.when, new, line.replaced)
 
 
-def answering(
+def statements_answering(
     question: str, statements: Iterable[Evidence], author: str = ""
 ) -> tuple[Evidence, ...]:
     """The statements that answer `question`, the newest first; none below the threshold.
@@ -74,7 +74,7 @@ def answering(
     The threshold is half of the question's words. Of statements that fit alike, one that a later
     one replaces is left out, and two people who differ are both heard.
     """
-    question_words = words(question)
+    question_words = matter_words(question)
     past = asks_for_former(question)
     own = _ONESELF.search(question) is not None
     fitting = [
@@ -98,12 +98,12 @@ def answering(
     return tuple(answers[:_MOST])
 
 
-def cited(one: Evidence, now: datetime, language: Language) -> str:
+def cited_statement(one: Evidence, now: datetime, language: Language) -> str:
     """“Alice, 28 Nov at 05:37: the handover moved to 10 March”, as far as it is known."""
     when = ""
     if one.when:
         at = datetime.fromisoformat(one.when).replace(tzinfo=now.tzinfo)
-        date_words = spoken.moment if len(one.when) > len("2026-03-02") else spoken.day
+        date_words = times.moment_text if len(one.when) > len("2026-03-02") else times.day_text
         when = date_words(at, language, now=now)
     if not one.who:
         return say("fact-at", language, when=when, fact=one.text) if when else one.text
@@ -114,22 +114,24 @@ def cited(one: Evidence, now: datetime, language: Language) -> str:
 def lines_about(question: str, name: str, text: str) -> list[str]:
     """The lines of a file that share a word with `question`, or its first ones if the question
     names the file; at most `_LINES`."""
-    question_words, name_words = words(question), words(name)
+    question_words, name_words = matter_words(question), matter_words(name)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    fitting = [line for line in lines if _in_common(question_words - name_words, words(line))]
+    fitting = [
+        line for line in lines if _in_common(question_words - name_words, matter_words(line))
+    ]
     return (fitting or (lines if question_words & name_words else []))[:_LINES]
 
 
-def words(text: str) -> set[str]:
+def matter_words(text: str) -> set[str]:
     """The words that carry the matter: Latin ones, and Chinese as pairs of characters."""
     latin = {word for word in _LATIN.findall(text.lower()) if word not in _STOP}
     return latin | {word for word in content_words(text) if has_han(word)}
 
 
 def _shared(question_words: set[str], one: Evidence) -> int:
-    statement_words = words(one.text)
+    statement_words = matter_words(one.text)
     if _FIRST_PERSON.search(one.text):
-        statement_words |= words(one.who)
+        statement_words |= matter_words(one.who)
     shared_words = _in_common(question_words, statement_words)
     return len(shared_words) if any(not word.isdecimal() for word in shared_words) else 0
 
@@ -153,7 +155,7 @@ def _is_of_another(one: Evidence, author: str) -> bool:
 def _replaces(newer: Evidence, older: Evidence) -> bool:
     if newer.changes or newer.text.lower() == older.text.lower():
         return True
-    return newer.who == older.who and facts.key(newer.text) == facts.key(older.text)
+    return newer.who == older.who and facts.fact_key(newer.text) == facts.fact_key(older.text)
 
 
 def _confirmed(value: str, answer: Sequence[PromptLine]) -> str:
@@ -163,3 +165,46 @@ def _confirmed(value: str, answer: Sequence[PromptLine]) -> str:
             receipt = one.text.splitlines()[0]
             return facts.without_stop(re.split(r"[:：]\s*", receipt, maxsplit=1)[-1])
     return ""
+
+
+def kept_texts(instructions: str) -> list[str]:
+    return list(_texts(remembered_facts(instructions)))
+
+
+def kept_fact_key(about: str, instructions: str) -> str:
+    """The key of the fact that shares most words with `about`, the last one of equals; or ""."""
+    wanted_words, best, most = matter_words(about), "", 0
+    for name, value in remembered_facts(instructions).items():
+        shared_count = len(wanted_words & _words_of(name, value))
+        if shared_count and shared_count >= most:
+            best, most = name, shared_count
+    return best
+
+
+def names_whole_kept_fact(about: str, instructions: str) -> bool:
+    """Whether the fact that `key_of` finds has every word of `about`."""
+    name = kept_fact_key(about, instructions)
+    return bool(name) and matter_words(about) <= _words_of(
+        name, remembered_facts(instructions).get(name)
+    )
+
+
+def _words_of(name: str, value: Any) -> set[str]:
+    return matter_words(f"{name.replace('_', ' ')} {' '.join(_texts(value))}")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for name, item in value.items():
+                # a bare value says little without the key it stands under
+                yield from (f"{name}: {item}",) if _is_short(item) else _texts(item)
+        case list():
+            for item in value:
+                yield from _texts(item)
+        case str() | int() | float():
+            yield str(value)
+
+
+def _is_short(item: Any) -> bool:
+    return isinstance(item, int | float) or (isinstance(item, str) and len(item.split()) <= 2)

@@ -1,12 +1,11 @@
-"""What people say to the offline model about facts: statements, corrections, questions. Pure."""
+"""Reads facts, corrections, questions and small talk in messages, for the offline model. Pure."""
 
 from __future__ import annotations
 
 import re
 
-from bot.agents.offline import agendas, reminders
+from bot.agents.offline import reminders
 from bot.agents.offline.commands import command
-from bot.agents.offline.small_talk import small_talk
 
 _POLITE = r"^\W*(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the way)\b[\s,:]*)*"
 _POLITE_ZH = r"^\W*(?:请|麻烦|帮我|你|一定|要|把)*"
@@ -16,6 +15,7 @@ _REMEMBER = re.compile(
     rf"|{_POLITE_ZH}{_KEEP_ZH}[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
 )
+
 # “my name is Alice, remember that”; “我叫小明，记住”
 _REMEMBERED_AT_END = re.compile(
     r"^\W*+(.+?)(?<![\s,.;:])[\s,.;:]++(?:please\s+|and\s+)*remember(?:\s+(?:that|this|it))?"
@@ -103,6 +103,28 @@ _SAYS_NO_TOPIC = frozenset(
 _LONGEST_KEY = 40
 _LONGEST_STATEMENT = 300
 
+_ANYBODY = r"(?:\s+(?:there|all|everyone|everybody|team|again))?"
+_GREETING = re.compile(
+    rf"\W*(?:hello|hi|hey|good\s+(?:morning|afternoon|evening|day)){_ANYBODY}\W*"
+    r"|\W*(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|早[啊呀]?|早安|(?:早上|上午|中午|下午|晚上)好|在吗)\W*",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"\W*(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers)"
+    r"(?:\s+(?:so\s+much|very\s+much|a\s+lot|again))?\W*"
+    r"|\W*(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*\W*",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")
+_KINDS = {
+    "voice message": "voice",
+    "sticker": "sticker",
+    "image": "picture",
+    "video": "video",
+    "file": "file",
+    "folder": "file",
+}
+
 
 def is_question(text: str) -> bool:
     return bool(_QUESTION.search(text))
@@ -114,30 +136,30 @@ def is_request(text: str) -> bool:
         text.startswith(("/", "／"))
         or _REQUEST.search(text)
         or command(text)
-        or reminders.wish(text)
-        or agendas.wish(text)
+        or reminders.reminder_wish(text)
+        or reminders.agenda_call(text)
     )
 
 
-def stated(text: str) -> str:
+def statement_in(text: str) -> str:
     """The statement that `text` makes, also within “remember that …”; "" for questions, requests
     and greetings."""
-    if fact := to_remember(text):
+    if fact := fact_to_remember(text):
         return fact
     if is_question(text) or small_talk(text) or is_request(text):
         return ""
     return without_stop(text)
 
 
-def to_keep(text: str) -> str:
+def fact_to_keep(text: str) -> str:
     """The statement in `text` if it is plain enough to be kept unasked: one that gives something a
     value."""
-    fact = stated(text)
+    fact = statement_in(text)
     is_plain = len(fact) <= _LONGEST_STATEMENT and len(_words_of(fact)) > 2
     return fact if is_plain and _STATES.search(fact) else ""
 
 
-def to_remember(text: str) -> str:
+def fact_to_remember(text: str) -> str:
     """The fact in “remember that …” or “…, remember that”, or nothing."""
     match = _REMEMBER.match(text) or _REMEMBERED_AT_END.match(text)
     if not match or is_question(_given(match)) or _ASKS_NAME.search(text):
@@ -145,7 +167,7 @@ def to_remember(text: str) -> str:
     return _given(match)
 
 
-def corrected(text: str) -> str:
+def corrected_value(text: str) -> str:
     """The new value in “no, it is now …”, “不是3号，是5号”, or nothing."""
     match = _CORRECTION.match(text)
     if not match or is_question(text):
@@ -160,7 +182,7 @@ def is_whole(value: str) -> bool:
     return bool(verb) and subject.strip().lower() not in _SAYS_NO_TOPIC
 
 
-def replaced(statement: str, value: str) -> str:
+def statement_with_value(statement: str, value: str) -> str:
     """`statement` with another value after its verb; `value` alone where it has no verb."""
     about, verb, old = _parts(statement)
     if not verb:
@@ -170,12 +192,12 @@ def replaced(statement: str, value: str) -> str:
     return f"{about}{verb}{preposition[0] if preposition and keeps else ''}{value}"
 
 
-def changes(statement: str) -> bool:
+def says_change(statement: str) -> bool:
     """Whether a word in it says that something is new."""
     return bool(_CHANGES.search(statement))
 
 
-def key(statement: str) -> str:
+def fact_key(statement: str) -> str:
     """The key under which a statement is kept: what it is about, and in what respect. A time never
     replaces a place."""
     if name_in(statement):
@@ -223,3 +245,23 @@ def _given(match: re.Match[str]) -> str:
 
 def _words_of(text: str) -> list[str]:
     return re.findall(r"[a-zA-Z0-9]+|[\u3400-\u9fff]", text)
+
+
+def small_talk(text: str) -> str:
+    """The key of the answer to a greeting, to thanks, or to a message without text; "" for what
+    may ask for something."""
+    if _GREETING.fullmatch(text):
+        return "greeting"
+    if _THANKS.fullmatch(text):
+        return "thanks"
+    kind = kind_sent(text)
+    return f"sent-{_KINDS.get(kind, 'other')}" if kind else ""
+
+
+def kind_sent(text: str) -> str:
+    """What a message without text of its own brings, as it is labelled: `file`, `sticker`; "" where
+    there is text."""
+    labels = list(_LABEL.finditer(text.strip()))
+    if not labels or _LABEL.sub("", text).strip():
+        return ""
+    return labels[0][1] or labels[0][2]

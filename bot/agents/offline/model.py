@@ -1,42 +1,54 @@
-"""The model that answers without any key: rules over the prompt it is given.
+"""Answers without a key, by rules over the prompt. The rules also serve models that take no tools.
 
 It sees exactly what a language model would see and can only know what stands there, so a
 conversation that works offline shows that the memory works.
-"""
+
+The rules are those of the offline model. What they read without doubt is done, because the person's
+own words asked for it; what may be meant otherwise waits for a button."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from bot.agents.llm.model import OnText, Request, Response
-from bot.agents.offline import agendas, facts, notes, reminders
+from bot.agents.llm.model import Message, OnText, Request, Response
+from bot.agents.offline import facts, notes, reminders
 from bot.agents.offline.commands import NoteRequest, command
-from bot.agents.offline.evidence import Evidence, answering, cited, lines_about, statements
-from bot.agents.offline.kept import kept_texts, key_of
-from bot.agents.offline.notes import Call
+from bot.agents.offline.evidence import (
+    Evidence,
+    cited_statement,
+    kept_fact_key,
+    kept_texts,
+    lines_about,
+    names_whole_kept_fact,
+    statements,
+    statements_answering,
+)
+from bot.agents.offline.facts import small_talk
+from bot.agents.offline.notes import Call, say
 from bot.agents.offline.prompt_reading import (
     Situation,
-    held,
     now_of,
     recalled_lines,
+    remembered_facts,
     situation_of,
 )
-from bot.agents.offline.small_talk import small_talk
-from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY
-from bot.agents.tool_types.tool import ToolCall
-from bot.documents.links import links_in, without_links
-from bot.text.forget_requests import asked_to_forget
+from bot.agents.tool_types import Toolbox, ToolCall
+from bot.documents.document import links_in, without_links
 from bot.text.languages import join_list
+from bot.text.slash_commands import words_to_forget
 
 __all__ = ["OfflineModel", "Situation", "next_step", "situation_of"]
-
 _WORD = re.compile(r"\S+\s*|\s+")
 _NEAREST = 2  # passages of which the question need not share a word
 _MOST_LINES, _LINE_CHARS = 5, 300
+
+_SEARCHES = frozenset({"recall"})  # the model finds in its prompt what these would find
+_LONGEST_CERTAIN = 200
+_SEVERAL_SENTENCES = re.compile(r"[.!?]\s+\S|[。！？；;]\s*\S|\n\s*\S")
 
 
 class OfflineModel:
@@ -66,8 +78,10 @@ def next_step(situation: Situation) -> Call | str:
     note_request = command(question)
     if note_request and note_request.kind == "help":
         return say("guide", language)
-    if "set_reminder" in tools and (wish := reminders.wish(question)):
-        return reminders.next_step(wish, situation.returned, situation.instructions, language)
+    if "set_reminder" in tools and (wish := reminders.reminder_wish(question)):
+        return reminders.next_reminder_step(
+            wish, situation.returned, situation.instructions, language
+        )
     if call := _with_agenda(situation):
         return call
     if note_request and "create_note" in tools:
@@ -80,7 +94,7 @@ def next_step(situation: Situation) -> Call | str:
 def _with_agenda(situation: Situation) -> Call | str | None:
     """The tool for calendars or tasks that the question calls for, or what it returned."""
     before = next((line.text for line in reversed(situation.lines) if not line.own), "")
-    call = agendas.wish(situation.question, before)
+    call = reminders.agenda_call(situation.question, before)
     if call is None or call.tool not in situation.tools:
         return None
     return situation.last.told(situation.language) if situation.last else call
@@ -93,22 +107,24 @@ def _with_notes(situation: Situation, note_request: NoteRequest) -> Call | str:
     )
     known_notes = notes.known_notes(situation.instructions, situation.bot_said)
     if last and not has_searched:
-        return notes.said(note_request, last, known_notes)
+        return notes.note_answer(note_request, last, known_notes)
     if last:
         known_notes = notes.found_notes(last.outcome)
-    next_call = notes.next_call(note_request, known_notes, has_searched=has_searched)
-    return next_call or notes.unknown(note_request, known_notes, has_searched=has_searched)
+    next_call = notes.next_note_call(note_request, known_notes, has_searched=has_searched)
+    return next_call or notes.note_question_back(
+        note_request, known_notes, has_searched=has_searched
+    )
 
 
 def _with_facts(situation: Situation) -> Call | str:
     question, language, last = situation.question, situation.language, situation.last
     if last and not last.ok:
         return last.told(language)
-    if fact := facts.to_remember(question):
+    if fact := facts.fact_to_remember(question):
         return _kept(situation, fact, say("remembered", language, fact=fact))
-    if about := asked_to_forget(question):
+    if about := words_to_forget(question):
         return _forgotten(situation, about)
-    if value := facts.corrected(question):
+    if value := facts.corrected_value(question):
         return _corrected(situation, value)
     if facts.asks_name(question) and (name := _name(situation)):
         return say("your-name", language, name=name)
@@ -116,7 +132,7 @@ def _with_facts(situation: Situation) -> Call | str:
         return answer
     if facts.is_question(question):
         return _from_memory(situation)
-    if fact := facts.to_keep(question):
+    if fact := facts.fact_to_keep(question):
         return _kept(situation, fact, say("remembered", language, fact=fact))
     return _at_a_loss(situation, "only-read")
 
@@ -125,13 +141,13 @@ def _from_memory(situation: Situation) -> Call | str:
     """What people said about the matter of the question, else what recall finds."""
     question, last = situation.question, situation.last
     if last is None or last.tool != "recall":
-        if answers := answering(question, _statements(situation), situation.author):
+        if answers := statements_answering(question, _statements(situation), situation.author):
             return _told(situation, "remembered-fact", "from-before", answers)
         if "recall" in situation.tools:
             return Call("recall", {"query": question, "scope": "everywhere"})
         return _at_a_loss(situation, "not-told")
     recalled_statements = list(statements(recalled_lines(last.text, situation.own_name)))
-    if answers := answering(question, recalled_statements, situation.author):
+    if answers := statements_answering(question, recalled_statements, situation.author):
         return _told(situation, "remembered-fact", "from-before", answers)
     if not situation.by_meaning:
         return _at_a_loss(situation, "not-told")
@@ -147,7 +163,7 @@ def _from_memory(situation: Situation) -> Call | str:
 
 def _told(situation: Situation, one: str, several: str, answers: tuple[Evidence, ...]) -> str:
     language, now = situation.language, now_of(situation.instructions)
-    lines = [cited(statement, now, language) for statement in answers]
+    lines = [cited_statement(statement, now, language) for statement in answers]
     if len(answers) == 1 and one != several:
         return say("quoted" if answers[0].who else one, language, fact=lines[0])
     return say(several, language, facts="\n".join(f"- {line}" for line in lines))
@@ -167,11 +183,11 @@ def _kept(situation: Situation, fact: str, receipt: str) -> Call | str:
         return receipt if last.outcome.kind == "facts-kept" else last.told(language)
     if "update_working_memory" not in situation.tools:
         return say("cannot-keep", language)
-    return Call("update_working_memory", {"scope": "thread", "patch": {facts.key(fact): fact}})
+    return Call("update_working_memory", {"scope": "thread", "patch": {facts.fact_key(fact): fact}})
 
 
 def _forgotten(situation: Situation, about: str) -> Call | str:
-    last, name = situation.last, key_of(about, situation.instructions)
+    last, name = situation.last, kept_fact_key(about, situation.instructions)
     if last:
         return last.told(situation.language)
     if not name or "forget_fact" not in situation.tools:
@@ -196,21 +212,23 @@ def _corrected(situation: Situation, value: str) -> Call | str:
 def _correction(situation: Situation, value: str) -> tuple[str, str, str]:
     """The key of the corrected fact, what it was, and the whole of what it is now; "" where nothing
     can be meant."""
-    kept_facts = {k: v for k, v in held(situation.instructions).items() if isinstance(v, str)}
+    kept_facts = {
+        k: v for k, v in remembered_facts(situation.instructions).items() if isinstance(v, str)
+    }
     if facts.is_whole(value):
-        return facts.key(value), kept_facts.get(facts.key(value), ""), value
+        return facts.fact_key(value), kept_facts.get(facts.fact_key(value), ""), value
     answer = _last_answer(situation)
     facts_told = [one.text for one in _statements(situation) if one.text in answer]
     for name, old in reversed(kept_facts.items()):
         if old in answer:
-            return name, old, facts.replaced(old, value)
+            return name, old, facts.statement_with_value(old, value)
     if facts_told:
-        fact = facts.replaced(facts_told[-1], value)
-        return facts.key(fact), facts_told[-1], fact
+        fact = facts.statement_with_value(facts_told[-1], value)
+        return facts.fact_key(fact), facts_told[-1], fact
     if not kept_facts:
         return "", "", ""
     name, old = list(kept_facts.items())[-1]
-    return name, old, facts.replaced(old, value)
+    return name, old, facts.statement_with_value(old, value)
 
 
 def _last_answer(situation: Situation) -> str:
@@ -270,3 +288,35 @@ def _name(situation: Situation) -> str:
     own = [line.text for line in situation.lines if not line.own and line.who == situation.author]
     told_before = [*own, *kept_texts(situation.instructions)]
     return next((name for line in reversed(told_before) if (name := facts.name_in(line))), "")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolWish:
+    """The first call that the rules make for a question."""
+
+    calls: tuple[ToolCall, ...]
+    certain: bool
+
+
+async def wish_of(messages: Sequence[Message], tools: Toolbox) -> ToolWish | None:
+    """What the newest message asks to be done; None for a question or a remark."""
+    request = Request(messages, tools)
+    response = await OfflineModel().respond(request)
+    if not response.calls or any(call.name in _SEARCHES for call in response.calls):
+        return None
+    question = situation_of(request).question
+    asked_for = facts.fact_to_remember(question) or facts.corrected_value(question)
+    if facts.fact_to_keep(question) and not asked_for:
+        return None  # a remark, which nobody asked to be kept
+    return ToolWish(response.calls, _is_certain(request))
+
+
+def _is_certain(request: Request) -> bool:
+    situation = situation_of(request)
+    question = situation.question.strip()
+    if len(question) > _LONGEST_CERTAIN or _SEVERAL_SENTENCES.search(question):
+        return False
+    if facts.corrected_value(question) and not facts.fact_to_remember(question):
+        return False  # “no, it is now …” may be about anything that was said
+    about = words_to_forget(question)
+    return not about or names_whole_kept_fact(about, situation.instructions)

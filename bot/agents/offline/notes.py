@@ -1,26 +1,29 @@
-"""How the offline model carries out commands about notes. Pure.
+"""Carries out commands about notes for the offline model, and holds the sentences that the model
+says. Pure.
 
 All it knows of notes it reads in its prompt: the registry, earlier tool contexts, and the results
-of this turn's own calls.
-"""
+of this turn's own calls."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
-from bot.agents.offline.choosing import LAST, naming, position
 from bot.agents.offline.commands import NoteRequest
-from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import REGISTRY
-from bot.agents.prompts.shown_notes import NAMED
-from bot.agents.prompts.tool_context import MOST_USED
-from bot.agents.tool_types.outcomes import ToolOutcome, Wording
+from bot.agents.prompts.tool_context import MOST_USED, NAMED
+from bot.agents.tool_types import ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING
+from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
+from bot.text.times import read_time_alone
+from memory.dates import DATE_EXPRESSIONS, DAY_EXPRESSIONS, Day, named_days, next_date
 from memory.tables.notes import search_terms
+
+say = Catalogue(__file__).say
 
 _ROW = re.compile(
     r"^\|\s*(\d+)\s*\|([^|\n]*)\|\s*(note_[a-z2-7]+)\s*\|[^\n]*\|\s*(\d+|-)\s*\|$",
@@ -31,6 +34,25 @@ _SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
 _DELETED = "deleted note "
 _CHANGED = frozenset({"note-updated", "note-deleted"})
 _SEVERAL = re.compile(r"\b(?:all|every|both|these|those|notes)\b|所有|全部|每一?[条个篇]|[那这]些")
+
+_NUMBERS_ZH = "一二三四五六七八九十"
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_POSITION = re.compile(
+    rf"第([{_NUMBERS_ZH}]|\d{{1,3}})(?=[条个篇份笔便项])|\b({'|'.join(_ORDINALS)})\b"
+    r"|\b(\d{1,3})(?:st|nd|rd|th)\b(?! of\b)"
+    r"|(?:\bnote|\breminder|\bnumber|\bno\.?|#) ?(\d{1,3})\b|^\s*(\d{1,3})\s*$",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(
+    r"^(?:the )?(?:next|soonest)(?: one)?$|^(?:下|最近的?)一?[个条项]$", re.IGNORECASE
+)
+_LAST = re.compile(r"\b(?:last|latest|newest)\b|最后|最新", re.IGNORECASE)
+_POINTING = re.compile(
+    r"\b(?:that|this|the|my|our|it|one|ones|note|reminder|about|to|for|on|of|just|now)\b"
+    r"|['’]s\b|第[一二三四五六七八九十]|刚才|上一|[那这该它我]|[条个篇份]|的?(?:笔记|便签|提醒)|的",
+    re.IGNORECASE,
+)
+LAST = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +123,7 @@ def found_notes(search: ToolOutcome) -> tuple[KnownNote, ...]:
     return tuple(KnownNote(note["id"], note["title"], place, place) for place, note in rows)
 
 
-def next_call(
+def next_note_call(
     note_request: NoteRequest, notes: Sequence[KnownNote], *, has_searched: bool
 ) -> Call | None:
     """The call that carries out `note_request`; None when nothing that is known fits.
@@ -122,29 +144,29 @@ def next_call(
             return Call("search_notes", {"query": note_request.title})
     if _SEVERAL.search(note_request.ref):
         return None
-    candidates = meant(note_request.ref, notes)
+    candidates = notes_meant_by(note_request.ref, notes)
     if not candidates:
-        words = " ".join(search_terms(naming(note_request.ref)))
+        words = " ".join(search_terms(naming_words(note_request.ref)))
         return Call("search_notes", {"query": words}) if words and not has_searched else None
     if _named_alike(note_request.ref, candidates):
         return None
     return _on_note(note_request, candidates[0].id)
 
 
-def meant(ref: str, notes: Sequence[KnownNote]) -> list[KnownNote]:
+def notes_meant_by(ref: str, notes: Sequence[KnownNote]) -> list[KnownNote]:
     """The notes `ref` can mean, likeliest first: by position, by title, else by recency.
 
     A position counts in the list that a card showed last, if there is one. By title several mean
     that it says too little.
     """
     in_order = sorted(notes, key=lambda note: note.ordinal)
-    if place := position(ref, LAST):
+    if place := list_position(ref, LAST):
         shown_notes = sorted((note for note in notes if note.shown), key=lambda note: note.shown)
         if place == LAST:
             return (shown_notes or in_order)[-1:]
         return [note for note in in_order if place == (note.shown if shown_notes else note.ordinal)]
     recent = sorted(notes, key=lambda note: (note.recency == 0, note.recency, -note.ordinal))
-    words = set(search_terms(naming(ref)))
+    words = set(search_terms(naming_words(ref)))
     if not words:
         return recent
     terms = {note.id: set(search_terms(note.title)) for note in notes}
@@ -154,7 +176,9 @@ def meant(ref: str, notes: Sequence[KnownNote]) -> list[KnownNote]:
     return [note for note in recent if best and len(words & terms[note.id]) == best]
 
 
-def said(note_request: NoteRequest, tool_result: Returned, notes: Sequence[KnownNote]) -> str:
+def note_answer(
+    note_request: NoteRequest, tool_result: Returned, notes: Sequence[KnownNote]
+) -> str:
     """What a person is told after the tool that was to carry out `note_request`."""
     language = note_request.language
     if note_request.kind == "tags" and tool_result.outcome.kind == "note-read":
@@ -162,18 +186,18 @@ def said(note_request: NoteRequest, tool_result: Returned, notes: Sequence[Known
     answer = tool_result.told(language)
     if not note_request.ref or tool_result.outcome.kind not in _CHANGED:
         return answer
-    others = [note.title for note in meant(note_request.ref, notes)[1:4]]
+    others = [note.title for note in notes_meant_by(note_request.ref, notes)[1:4]]
     titles = join_list(others, language)
     return answer + (say("others-too", language, titles=titles) if others else "")
 
 
-def unknown(
+def note_question_back(
     note_request: NoteRequest, notes: Sequence[KnownNote], *, has_searched: bool = False
 ) -> str:
     """The question back when nothing that is known fits, or too much."""
     if _SEVERAL.search(note_request.ref):
         return say("one-at-a-time", note_request.language)
-    alike = meant(note_request.ref, notes)
+    alike = notes_meant_by(note_request.ref, notes)
     titles = [note.title for note in (alike if alike else notes)]
     if not titles:
         return say("which-note", note_request.language)
@@ -183,7 +207,11 @@ def unknown(
 
 def _named_alike(ref: str, candidates: Sequence[KnownNote]) -> bool:
     """Whether `ref` names several notes by their titles."""
-    return len(candidates) > 1 and not position(ref, LAST) and bool(search_terms(naming(ref)))
+    return (
+        len(candidates) > 1
+        and not list_position(ref, LAST)
+        and bool(search_terms(naming_words(ref)))
+    )
 
 
 def _on_note(note_request: NoteRequest, id: str) -> Call | None:
@@ -231,3 +259,65 @@ def _from_contexts(answers: Iterable[str]) -> tuple[KnownNote, ...]:
         KnownNote(id, titles[id], ordinal, recent.index(id) + 1)
         for ordinal, id in enumerate(titles, start=1)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    """One item of a list. `at`: its local time, if it has one."""
+
+    id: str
+    text: str
+    at: datetime | None = None
+
+
+def list_position(ref: str, last: int) -> int:
+    """The number that `ref` names, from 1; 0 if it names none. “The last one” is `last`."""
+    if match := _POSITION.search(ref):
+        chinese, english, *digits = match.groups()
+        if chinese and not chinese.isdecimal():
+            return _NUMBERS_ZH.index(chinese) + 1
+        if english:
+            return _ORDINALS.index(english.lower()) + 1
+        return int(chinese or next(digit for digit in digits if digit))
+    return last if _LAST.search(ref) else 0
+
+
+def naming_words(ref: str) -> str:
+    """The words of a reference that name something, without those that only point."""
+    return _POINTING.sub(" ", ref)
+
+
+def choose_items(ref: str, items: Sequence[ListedItem], now: datetime) -> list[ListedItem]:
+    """The items that `ref` names: all of them where it only points.
+
+    “The 3 March one” is a day, “the 3rd” a number. Words choose among the items of that day.
+    """
+    named_day = next(named_days(ref, (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS), now.date()), None)
+    number = 0 if named_day else list_position(ref, len(items))
+    if number:
+        return list(items[number - 1 : number])
+    if _NEXT.search(ref.strip()):
+        dated_items = [one for one in items if one.at]
+        return sorted(dated_items, key=lambda one: str(one.at))[:1]
+    if named_day:
+        items = _on(named_day, items, now)
+        ref = f"{ref[: named_day.start]} {ref[named_day.end :]}"
+    if clock := read_time_alone(naming_words(ref)):
+        at = (clock.hour, clock.minute)
+        return [one for one in items if one.at and (one.at.hour, one.at.minute) == at]
+    wanted_terms = set(search_terms(naming_words(ref)))
+    if not wanted_terms:
+        return list(items)
+    shared_counts = {one.id: len(wanted_terms & set(search_terms(one.text))) for one in items}
+    best = max(shared_counts.values(), default=0)
+    return [one for one in items if best and shared_counts[one.id] == best]
+
+
+def _on(named_day: Day, items: Sequence[ListedItem], now: datetime) -> list[ListedItem]:
+    """The items of that day; of a weekday also those of another week, if there are no others."""
+    dated_items = [(one, one.at) for one in items if one.at]
+    day = next_date(named_day, now.date())
+    on_day = [one for one, at in dated_items if f"{at:%Y-%m-%d}" == day]
+    if on_day or named_day.weekday is None:
+        return on_day
+    return [one for one, at in dated_items if at.weekday() == named_day.weekday]

@@ -21,13 +21,13 @@ from bot.agents.prompts.prompt import (
     RECALLED,
     THREAD_MEMORY,
     TRANSCRIPT,
+    quotations,
     without_knowledge,
+    without_material,
 )
-from bot.agents.prompts.quotation import quotations, without_material
-from bot.agents.tool_types.outcomes import COMMON, ToolOutcome
-from bot.agents.tool_types.tool import ERROR
-from bot.text.languages import Language, language_said, last_language
-from memory.foreign_text import MARGIN, as_written
+from bot.agents.tool_types import COMMON, ERROR, ToolOutcome
+from bot.text.languages import Language, last_own_language, own_language
+from memory.text import FOREIGN_MARGIN, original_text
 
 _DATED = re.compile(r"\[(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d)(?P<marks>[^\]]*)\] (?P<line>.+)", re.S)
 # A name of several words has capital letters: “add a note: …” names nobody.
@@ -90,7 +90,7 @@ class Situation:
     @property
     def language(self) -> Language:
         lines = [line.text for line in self.lines if not line.own]
-        return language_said(self.question) or last_language(lines) or "en"
+        return own_language(self.question) or last_own_language(lines) or "en"
 
 
 def situation_of(request: Request) -> Situation:
@@ -113,9 +113,9 @@ def situation_of(request: Request) -> Situation:
                 calls |= {c["id"]: c["function"]["name"] for c in message.get("tool_calls") or ()}
             case "tool":
                 results.append(_returned(calls, message, request))
-    question_text = as_written(question_text)
+    question_text = original_text(question_text)
     own_name = bot_name(rules)
-    author, question = spoken(without_material(question_text), own_name)
+    author, question = label_and_words(without_material(question_text), own_name)
     return Situation(
         question=question,
         author=author,
@@ -141,7 +141,7 @@ def recalled_lines(text: str, own_name: str) -> list[PromptLine]:
     return [replace(line, earlier=True) for line in lines]
 
 
-def held(instructions: str) -> dict[str, Any]:
+def remembered_facts(instructions: str) -> dict[str, Any]:
     """The facts kept in the prompt, those of the thread last."""
     person, thread = (_section(instructions, one) for one in (PERSON_MEMORY, THREAD_MEMORY))
     return {**json.loads(person or "{}"), **json.loads(thread or "{}")}
@@ -174,7 +174,7 @@ def _conversation(
         if message["role"] == "assistant" and text:
             yield PromptLine(text, own=True)
         elif message["role"] == "user":
-            words = without_material(as_written(without_knowledge(text)[1]))
+            words = without_material(original_text(without_knowledge(text)[1]))
             line = _line(words, own_name) or PromptLine(words)
             day = line.when[:10] or day
             yield replace(line, when=line.when or day)
@@ -196,14 +196,14 @@ def _line(text: str, own_name: str) -> PromptLine | None:
     """“[2026-03-02 10:00 · current] Alice: words”, “Alice: words” or the words alone."""
     date_match = _DATED.fullmatch(text)
     when, marks, words = date_match.groups() if date_match else ("", "", text)
-    who, words_said = spoken(words, own_name)
+    who, words_said = label_and_words(words, own_name)
     own = who == _MYSELF or (bool(own_name) and who == own_name)
     return (
         PromptLine(words_said, who, when, own, replaced="earlier" in marks) if words_said else None
     )
 
 
-def spoken(text: str, own_name: str) -> tuple[str, str]:
+def label_and_words(text: str, own_name: str) -> tuple[str, str]:
     """The label in front of what was said, if any, and the words without the bot's own mention."""
     if text.startswith(f"{_MYSELF}: "):
         return _MYSELF, text.removeprefix(f"{_MYSELF}: ")
@@ -214,7 +214,11 @@ def spoken(text: str, own_name: str) -> tuple[str, str]:
 
 def _rows(section: str) -> list[str]:
     """The lines at the margin, each with its further lines."""
-    return as_written(section.replace(f"\n{MARGIN}", "\x00")).replace("\x00", " ").splitlines()
+    return (
+        original_text(section.replace(f"\n{FOREIGN_MARGIN}", "\x00"))
+        .replace("\x00", " ")
+        .splitlines()
+    )
 
 
 def _section(instructions: str, heading: str) -> str:
@@ -229,7 +233,7 @@ def _files(question: str) -> tuple[tuple[str, str], ...]:
 
 def _returned(calls: dict[str, str], message: Message, request: Request) -> Returned:
     id, text = message["tool_call_id"], _text(message)
-    unknown = ToolOutcome(as_written(text), ok=not text.startswith(ERROR))
+    unknown = ToolOutcome(original_text(text), ok=not text.startswith(ERROR))
     tool = calls.get(id, "")
     wording = request.tools[tool].wording if tool in request.tools else COMMON
     return Returned(tool, request.outcomes.get(id) or unknown, wording)

@@ -1,23 +1,24 @@
-"""What earlier tool calls did, as a model is given it. Pure.
+"""Shows a model what earlier tool calls did, and which notes an answer listed. Pure.
 
 Those of recent answers are real pairs of call and result, which no model imitates; those of older
 ones are a block under the message they belong to. The stored message stays the text of the card.
-"""
+
+Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from bot.agents.tool_types.tool import as_error
-from memory.context import Exchange
-from memory.foreign_text import continued
+from bot.agents.tool_types import as_error
+from memory.context import ToolExchange, estimate_tokens
 from memory.tables.notes import RegisteredNote
-from memory.tokens import estimate_tokens
+from memory.text import indented_text
 
 HEADING = "[Tool context: what the tools did for this reply. Not part of the reply.]"
 NOTE_COLUMNS = "| no. | title | ID | tags | last action | recency (1 = used last) |"
@@ -27,7 +28,6 @@ MOST_USED = (
     " in the list that a card showed last; list_notes gives all):"
 )
 SHOWN_LAST = "The list of notes that a card showed last, in its order:"
-
 _LONGEST_ARGUMENTS = 600
 _LONGEST_RESULT = 800
 _LONGEST_PAIRED = 2000
@@ -38,6 +38,11 @@ _LONGEST_TITLE = 40
 _REFERENCE = re.compile(r"\(ID:\s*([^()\s]{1,120})\)|\"id\"\s*:\s*\"([^\"\s]{1,120})\"")
 _MARK = HEADING.split(":", 1)[0]
 _BLOCK = re.compile(r"(?:^|\n)[^\S\n]*" + re.escape(_MARK) + r":.*", re.DOTALL)
+
+_LISTING = frozenset({"list_notes", "search_notes"})
+_ON_NOTES = _LISTING | {"create_note", "get_note", "update_note", "delete_note", "share_note"}
+NAMED = re.compile(r"\"([^\n]{1,200}?)\" \(ID: (note_[a-z2-7]+)\)")
+Call = Mapping[str, Any]
 
 
 def enrich(content: str, tool_calls: Sequence[Mapping[str, Any]]) -> str:
@@ -58,7 +63,7 @@ def enrich(content: str, tool_calls: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def exchanges(message_id: int, tool_calls: Sequence[Mapping[str, Any]]) -> tuple[Exchange, ...]:
+def exchanges(message_id: int, tool_calls: Sequence[Mapping[str, Any]]) -> tuple[ToolExchange, ...]:
     """The calls of the stored message as pairs, always the same for the same message.
 
     Long arguments and results are cut; below each result stand the ids that were picked out of it.
@@ -117,13 +122,13 @@ def _short(note: RegisteredNote) -> str:
     return f'{place} "{_line(note.title, _LONGEST_TITLE)}" (ID: {note.id})'
 
 
-def _paired(key: str, call: Mapping[str, Any]) -> Exchange:
+def _paired(key: str, call: Mapping[str, Any]) -> ToolExchange:
     result = call.get("result")
     text = result if isinstance(result, str) else _json(result)
     cut = text if len(text) <= _LONGEST_PAIRED else f"{text[:_LONGEST_PAIRED]} … (cut)"
-    result_text = continued(cut if call.get("ok") else as_error(cut))
+    result_text = indented_text(cut if call.get("ok") else as_error(cut))
     ids = _referenced(references(result))
-    return Exchange(
+    return ToolExchange(
         # Nine letters and digits is what every endpoint takes as an id (Mistral, no other form).
         id=hashlib.blake2b(key.encode(), digest_size=5).hexdigest()[:9],
         name=str(call.get("name") or ""),
@@ -175,3 +180,39 @@ def _line(text: str, longest: int) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def named_notes(result: str) -> list[tuple[str, str]]:
+    """Title and id of each note that a tool's result names as `"title" (ID: …)`, in its order."""
+    return NAMED.findall(result)
+
+
+def with_shown(calls: Sequence[Call], answer: str) -> tuple[Call, ...]:
+    """`calls` as they are stored with `answer`: when it tells what a list or search of notes found,
+    that call has `note_ids`, the ids in the order in which their titles stand in the answer.
+
+    A note that was looked for to do something with it is no list.
+    """
+    on_notes = [place for place, call in enumerate(calls) if call.get("name") in _ON_NOTES]
+    if not on_notes:
+        return tuple(calls)
+    place = on_notes[-1]
+    call = calls[place]
+    if call["name"] not in _LISTING or not call.get("ok"):
+        return tuple(calls)
+    note_ids = _in_order(named_notes(str(call.get("result") or "")), answer)
+    new_call = {**call, "shown": note_ids} if note_ids else call
+    return (*calls[:place], new_call, *calls[place + 1 :])
+
+
+def _in_order(notes: Iterable[tuple[str, str]], answer: str) -> list[str]:
+    """The ids of the notes whose titles `answer` holds; of equal titles each stands for one."""
+    waiting: dict[str, deque[str]] = defaultdict(deque)
+    for title, id in notes:
+        waiting[title.casefold()].append(id)
+    if not waiting:
+        return []
+    # the longer title first: “Pasta” is no mention of itself inside “Pasta sauce”
+    titles = sorted(waiting, key=len, reverse=True)
+    title_matches = re.finditer("|".join(map(re.escape, titles)), answer.casefold())
+    return [waiting[one[0]].popleft() for one in title_matches if waiting[one[0]]]

@@ -9,21 +9,22 @@ from typing import Any, Literal
 
 from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.authority.rules import AskerExchange
-from bot.agents.llm.limits import Spent
-from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
-from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
+from bot.agents.running_turns import OnProgress, Spent
+from bot.agents.tool_types import NO_TOOLS, Toolbox
 from bot.documents.turn_documents import TurnDocuments
-from memory.models import Likeness
+from memory.models import QuestionEmbedding
 from memory.recall.passages import Passage
-from memory.recall.reading import Recalled
+from memory.recall.rendering import RenderedPassages
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from memory.tables.timers import TimerStore
 
 RecallScope = Literal["thread", "chat", "everywhere"]
-Recall = Callable[[AgentMemoryContext, str, RecallScope, int, str, datetime], Awaitable[Recalled]]
+Recall = Callable[
+    [AgentMemoryContext, str, RecallScope, int, str, datetime], Awaitable[RenderedPassages]
+]
 """Finds earlier messages of the turn's person: context, query, scope, how many, the turn that asks,
 which does not count as earlier, and when it was asked: the query's days count from then.
 
@@ -31,10 +32,10 @@ Raises `StoreError`.
 """
 
 MayBeTold = Callable[[Collection[str]], Awaitable[bool]]
-"""Whether what comes from these ids (`bot.agents.prompts.drawn_on`) may be told to its readers.
+"""Whether what comes from these ids (`bot.agents.running_turns`) may be told to its readers.
 Raises `StoreError`."""
 
-Liken = Callable[[str], Awaitable[Likeness | None]]
+Liken = Callable[[str], Awaitable[QuestionEmbedding | None]]
 """What finds by meaning: that of a query; None when it cannot be had in time."""
 
 

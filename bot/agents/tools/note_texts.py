@@ -1,13 +1,135 @@
-"""What people are told of the outcomes of the tools for notes. Pure."""
+"""Builds the outcomes of the tools for notes and their texts for people. Pure."""
 
 from __future__ import annotations
 
-from bot.agents.tool_types.outcomes import Fields, Wording
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from bot.agents.tool_types import Fields, ToolOutcome, Wording
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
+from memory.tables.notes import Note, NoteChange
 
 _CATALOGUE = Catalogue(__file__)
 say = _CATALOGUE.say
+
+
+def note_created(note: Note) -> ToolOutcome:
+    tag_note = f" with tags: {', '.join(note.tags)}" if note.tags else ""
+    return ToolOutcome(
+        f"Successfully created note {_named(note)}{tag_note}. "
+        "Remember this note ID for future reference in this conversation.",
+        "note-created",
+        _fields(note),
+    )
+
+
+def note_read(note: Note, changed_at: datetime) -> ToolOutcome:
+    body = f"Text:\n{note.body}" if note.body else "It has no text."
+    return ToolOutcome(
+        f"Note {_described(note)}; last changed {changed_at:%Y-%m-%d}. {body}",
+        "note-read",
+        {**_fields(note), "body": note.body},
+    )
+
+
+def notes_listed(notes: Sequence[Note], user_id: str) -> ToolOutcome:
+    """What a list of notes tells the model that `user_id` talks with."""
+    return _outcome_list(f"{_count(notes)}, oldest first:", "notes-listed", notes, user_id)
+
+
+def notes_found(notes: Sequence[Note], user_id: str) -> ToolOutcome:
+    return _outcome_list(f"{_count(notes)} found, best first:", "notes-found", notes, user_id)
+
+
+def note_updated(change: NoteChange) -> ToolOutcome:
+    note, changes = change.note, _changes(change)
+    if not changes:
+        sentence = f"Note {_described(note)}; it is as asked already, nothing changed."
+        return ToolOutcome(sentence, "note-unchanged", _fields(note))
+    return ToolOutcome(
+        f"Successfully updated note {_named(note)}. Changes: {'; '.join(changes)}.",
+        "note-updated",
+        {
+            **_fields(note),
+            "added": change.added,
+            "removed": change.removed,
+            "old_title": change.old_title,
+            "body_changed": change.body_changed,
+        },
+    )
+
+
+def note_deleted(title: str, note_id: str) -> ToolOutcome:
+    return ToolOutcome(
+        f'Successfully deleted note "{title}" (ID: {note_id}). Its ID is no longer valid.',
+        "note-deleted",
+        {"title": title},
+    )
+
+
+def note_shared(note: Note) -> ToolOutcome:
+    """Once its owner has confirmed it."""
+    return ToolOutcome(
+        f'everyone in this chat can read "{note.title}".', "note-shared", _fields(note)
+    )
+
+
+def note_not_shared(note: Note) -> ToolOutcome:
+    return ToolOutcome(
+        f"Note {_named(note)} is no longer shared: it is read only where it was written.",
+        "note-not-shared",
+        _fields(note),
+    )
+
+
+def _outcome_list(intro: str, kind: str, notes: Sequence[Note], user_id: str) -> ToolOutcome:
+    lines = (_outcome_line(number, note, user_id) for number, note in enumerate(notes, start=1))
+    fields = [
+        {**_fields(note), "by_another": note.user_id != user_id, "by_meaning": note.by_meaning}
+        for note in notes
+    ]
+    return ToolOutcome("\n".join((intro, *lines)), kind, {"notes": fields})
+
+
+def _outcome_line(number: int, note: Note, user_id: str) -> str:
+    others = "" if note.user_id == user_id else ", by another person"
+    alike = ", has none of the words but may be alike in meaning" if note.by_meaning else ""
+    return f"{number}. {_described(note)}{others}{alike}"
+
+
+def _changes(change: NoteChange) -> list[str]:
+    changes = []
+    if change.added:
+        changes.append(f"added tags: {', '.join(change.added)}")
+    if change.removed:
+        changes.append(f"removed tags: {', '.join(change.removed)}")
+    if change.note.title != change.old_title:
+        changes.append(f'title changed to "{change.note.title}"')
+    if change.body_changed:
+        changes.append("text replaced")
+    return changes
+
+
+def _fields(note: Note) -> dict[str, Any]:
+    return {"id": note.id, "title": note.title, "tags": note.tags}
+
+
+def _named(note: Note) -> str:
+    return f'"{note.title}" (ID: {note.id})'
+
+
+def _described(note: Note) -> str:
+    return f"{_named(note)}, tags: {', '.join(note.tags) or 'none'}"
+
+
+def _count(notes: Sequence[Note]) -> str:
+    return "1 note" if len(notes) == 1 else f"{len(notes)} notes"
+
+
+def closed_document_outcome() -> ToolOutcome:
+    return ToolOutcome("Not everybody here can open its document.", "closed-document", ok=False)
 
 
 def _created(note: Fields, language: Language) -> str:

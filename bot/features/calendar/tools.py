@@ -1,6 +1,6 @@
 """The tools that read a calendar and tasks as the person who asks, and that offer to write.
 
-They write nothing: a button of the asker's does (`bot.features.calendar.writing`).
+They write nothing: a button of the asker's does (`bot.features.calendar.feature`).
 """
 
 from __future__ import annotations
@@ -10,35 +10,44 @@ from datetime import date, datetime
 from functools import wraps
 from typing import Any
 
-from bot.agenda.people import known_people, meant
 from bot.agenda.plans import (
     Attendee,
     MeetingPlan,
     TaskPlan,
-    due_of,
+    known_people,
     length_s,
+    named_attendees,
     other_people,
+    task_due,
     title_of,
 )
 from bot.agenda.refusals import AgendaRefused
-from bot.agenda.times import first_free, meets, moment_s, whole_days, working_hours
+from bot.agenda.times import (
+    ParsedTime,
+    first_free,
+    moment_s,
+    overlaps,
+    parse_days,
+    parse_end,
+    parse_time,
+    whole_days,
+    working_hours,
+)
 from bot.agenda.turn_agenda import TurnAgenda
-from bot.agenda.words import SaidTime, said_days, said_end, said_time
-from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import Tool, ToolFailed, tool
-from bot.agents.tools.confirming import propose
+from bot.agents.tool_types import Tool, ToolFailed, ToolOutcome, tool
+from bot.agents.tools.confirming import propose_action
 from bot.agents.tools.deps import ToolDeps
-from bot.features.calendar import texts
-from bot.features.calendar.outcome_texts import WORDING
-from bot.features.calendar.outcomes import (
+from bot.features.calendar import wording
+from bot.features.calendar.wording import (
+    WORDING,
     PersonAgenda,
-    agenda_told,
-    tasks_told,
+    agenda_outcome,
+    tasks_outcome,
     times_of_events,
 )
 from bot.feishu.calendars import BusySpan
 from bot.feishu.user_scopes import READ_CALENDAR, WRITE_CALENDAR, WRITE_TASKS
-from bot.text.addressee_words import means_asker
+from bot.text.roster import means_asker
 
 BOOK, MAKE_TASK = "calendar.book", "calendar.task"
 _MOST_LOOKED_AT = 10
@@ -83,10 +92,10 @@ async def look_at_calendar(
         raise AgendaRefused("too_many", most=_MOST_LOOKED_AT)
     now = await agenda.now()
     asked_at = deps.prompt.asked_at.astimezone(now.tzinfo)
-    days = said_days(when, asked_at.date())
+    days = parse_days(when, asked_at.date())
     span = whole_days(*days, await agenda.zone())
     times = [await _times(agenda, one, span) for one in people]
-    return agenda_told(times, days, now, is_alone=agenda.is_alone)
+    return agenda_outcome(times, days, now, is_alone=agenda.is_alone)
 
 
 async def list_due_tasks(deps: ToolDeps, when: str = "this week") -> ToolOutcome:
@@ -99,7 +108,7 @@ async def list_due_tasks(deps: ToolDeps, when: str = "this week") -> ToolOutcome
     tasks = await agenda.open_tasks()
     zone = await agenda.clock_zone()
     now, asked_at = deps.prompt.now.astimezone(zone), deps.prompt.asked_at.astimezone(zone)
-    return tasks_told(tasks, _until(when, asked_at.date()), now, is_alone=agenda.is_alone)
+    return tasks_outcome(tasks, _until(when, asked_at.date()), now, is_alone=agenda.is_alone)
 
 
 async def book_meeting(
@@ -119,19 +128,19 @@ async def book_meeting(
     meeting_title = title_of(title)
     others = other_people(await _meant(deps, agenda, with_whom or []), agenda.asker)
     # what is unclear is said before anything is asked for; the zone may change with the permission
-    said_time(at, deps.prompt.asked_at.astimezone(await agenda.clock_zone()))
+    parse_time(at, deps.prompt.asked_at.astimezone(await agenda.clock_zone()))
     await agenda.may(READ_CALENDAR, WRITE_CALENDAR)
     now = await agenda.now()
-    meeting_time = said_time(at, deps.prompt.asked_at.astimezone(now.tzinfo))
+    meeting_time = parse_time(at, deps.prompt.asked_at.astimezone(now.tzinfo))
     span, busy = await _place(agenda, meeting_time, length_s(minutes), others, now)
     plan = MeetingPlan(meeting_title, span.start_s, span.end_s, str(await agenda.zone()), others)
     language = deps.prompt.spoken
-    return propose(
+    return propose_action(
         BOOK,
         plan.row(),
         deps,
-        text=texts.meeting_offered(plan, busy, language, now),
-        summary=texts.meeting_in_one_line(plan, language, now),
+        text=wording.meeting_offer(plan, busy, language, now),
+        summary=wording.meeting_in_one_line(plan, language, now),
     )
 
 
@@ -147,24 +156,24 @@ async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str =
     zone = await agenda.clock_zone()
     now = deps.prompt.now.astimezone(zone)
     (assignee,) = await _meant(deps, agenda, [for_whom or "me"])
-    due_s, is_all_day = due_of(said_end(due, deps.prompt.asked_at.astimezone(zone)), zone)
+    due_s, is_all_day = task_due(parse_end(due, deps.prompt.asked_at.astimezone(zone)), zone)
     plan = TaskPlan(title_of(title), assignee, due_s, is_all_day, str(zone))
     language = deps.prompt.spoken
     if plan.is_over(now):
-        raise AgendaRefused("past", at=texts.due_time(plan, "en", now))
+        raise AgendaRefused("past", at=wording.due_time(plan, "en", now))
     await agenda.may(WRITE_TASKS)
-    return propose(
+    return propose_action(
         MAKE_TASK,
         plan.row(),
         deps,
-        text=texts.task_offered(plan, language, now),
-        summary=texts.task_in_one_line(plan, language, now),
+        text=wording.task_offer(plan, language, now),
+        summary=wording.task_in_one_line(plan, language, now),
     )
 
 
 async def _place(
     agenda: TurnAgenda,
-    meeting_time: SaidTime,
+    meeting_time: ParsedTime,
     length: int,
     others: Sequence[Attendee],
     now: datetime,
@@ -196,7 +205,7 @@ async def busy_people(agenda: TurnAgenda, people: Sequence[Attendee], span: Busy
 
 async def _is_busy(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> bool:
     try:
-        return meets(span, await agenda.busy(person, span))
+        return overlaps(span, await agenda.busy(person, span))
     except AgendaRefused as refusal:
         if refusal.reason != "private_calendar":
             raise
@@ -214,11 +223,13 @@ async def _times(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> Person
 
 async def _meant(deps: ToolDeps, agenda: TurnAgenda, names: Sequence[str]) -> list[Attendee]:
     members = () if all(map(means_asker, names)) else await agenda.members()
-    return meant(names, known_people(members, deps.prompt.people, agenda.asker), agenda.asker)
+    return named_attendees(
+        names, known_people(members, deps.prompt.people, agenda.asker), agenda.asker
+    )
 
 
 def _until(when: str, today: date) -> tuple[date, date]:
-    return today, said_days(when, today)[1]
+    return today, parse_days(when, today)[1]
 
 
 def _agenda(deps: ToolDeps) -> TurnAgenda:

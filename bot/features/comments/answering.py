@@ -1,9 +1,8 @@
-"""A comment that mentions the bot is answered in its thread.
+"""Answers a comment that mentions the bot, in the comment's thread.
 
-The readers of the document read the answer. So it is made of the document, its thread and what was
-kept in this thread; nothing of a group, a private chat or another document is reached. The thread
-is a place of its own in the memory, so the database says so too (`agent_chats_place`).
-"""
+The readers of the document read the answer, so it is made only of the document, the thread and
+what was kept in this thread. The thread is a place of its own in the memory, which the database
+enforces too (`agent_chats_place`)."""
 
 from __future__ import annotations
 
@@ -13,41 +12,44 @@ from dataclasses import dataclass, replace
 import structlog
 
 from bot.agents.manager import AgentAnswer, ModelUnavailable
-from bot.agents.prompts.drawn_on import note_sources, noting_sources
-from bot.agents.prompts.shown_notes import with_shown
-from bot.answering.apologies import apology
+from bot.agents.prompts.tool_context import with_shown
+from bot.agents.running_turns import note_sources, noting_sources
 from bot.answering.prompt_history import Scene, build_prompt
-from bot.answering.request_rate import too_many, within_rate
+from bot.answering.request_rate import rate_notice, within_rate
+from bot.answering.texts import apology
 from bot.answering.texts import say as say_of_answers
 from bot.conversation import ResponseDecider
 from bot.documents.comment_text import mentioned_in, replies_of, reply_text
-from bot.features.comments.reading import NotRead, document_of, lines_of, material_of, thread_of
-from bot.features.comments.texts import say
-from bot.feishu.comment_events import CommentNotice, CommentReply, CommentThread, message_key
-from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
+from bot.features.comments.reading import (
+    ThreadNotRead,
+    document_of,
+    lines_of,
+    material_of,
+    thread_of,
+)
+from bot.feishu.other_events import CommentNotice, CommentReply, CommentThread, comment_message_key
+from bot.listening.chat_rules import NOTHING_SPENT, BotBudget
 from bot.listening.conversation_store import ChatConversations, decision_args
 from bot.listening.decisions import Decision, IncomingMessage, Reason
-from bot.listening.turn_request import TurnRequest, Written
+from bot.listening.turn_request import TurnRequest, WrittenQuestion
 from bot.outbox.delivery import InComment
 from bot.outbox.sending import After, Outgoing, send
-from bot.process import metrics, timing
-from bot.process.timing import stage
-from bot.process.turn_records import TurnRecord
-from bot.process.working_places import room_to_begin, room_to_go_on
+from bot.process import metrics
+from bot.process.concurrency import room_to_begin, room_to_go_on
+from bot.process.metrics import timed_stage
+from bot.process.usage import TurnRecord
 from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
 from bot.queue.person_rates import Asker
 from bot.services import Services
-from bot.text.languages import Language, last_language
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language, last_own_language
 from bot.text.roster import Person
 from memory.errors import StoreUnavailable
-from memory.models import OpenTurn, WorkingMemory
-from memory.origins import MESSAGE
-from memory.outcomes import apologised, refused
+from memory.models import MESSAGE_ORIGIN, OpenTurn, WorkingMemory, apology_outcome, refusal_outcome
 from memory.scope import MAIN_ROOT, AgentMemoryContext, document_chat, memory_context
 
 log = structlog.get_logger()
-
 TOOLS = frozenset({"read_working_memory", "update_working_memory", "forget_fact", "read_document"})
 _OVER = ("sent", "failed", "cancelled")
 _OWNER = (
@@ -55,6 +57,8 @@ _OWNER = (
     " your answer. Answer in a few sentences of plain text without Markdown. Use the document"
     " and the comments; of people, chats and other documents you know nothing here."
 )
+
+say = Catalogue(__file__).say
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +78,20 @@ class Commented:
     @property
     def id(self) -> str:
         """The turn's, and the comment's where messages have theirs."""
-        return message_key(self.notice.place.file_type, self.notice.reply_id)
+        return comment_message_key(self.notice.place.file_type, self.notice.reply_id)
 
     @property
     def language(self) -> Language:
         """The question's, else that of the thread."""
         replies = [reply_text(one, self.names) for one in self.thread.replies]
-        return last_language([*replies, self.question]) or "en"
+        return last_own_language([*replies, self.question]) or "en"
 
 
 async def handle_comment(
     services: Services, notice: CommentNotice, received_ms: int, lease: Lease
 ) -> None:
     """Answers one comment, or keeps silent. Raises the errors that are worth another attempt."""
-    timing.begin()
+    metrics.begin_turn_timing()
     bot = await services.own_person.look_up()
     if not _may_concern(notice, bot):
         log.info("comment.ignored", comment_id=notice.place.comment_id)
@@ -115,7 +119,7 @@ async def _take(
     try:
         thread = await thread_of(services, notice)
         comment = await _comment(services, notice, thread, context, bot, received_ms)
-    except NotRead as exc:
+    except ThreadNotRead as exc:
         metrics.TURNS.labels(outcome="undelivered").inc()
         log.warning("comment.given_up", reason=exc.reason, attempt=lease.job.attempt)
         return
@@ -160,7 +164,7 @@ async def _comment(
     """Raises `NotRead` where the comment was deleted meanwhile."""
     asking_reply = next((one for one in thread.replies if one.reply_id == notice.reply_id), None)
     if asking_reply is None:
-        raise NotRead("deleted")
+        raise ThreadNotRead("deleted")
     names = services.people.of(notice.tenant_key)
     said_by = {one.author_open_id for one in thread.replies}
     met_ids = {*said_by, *(id for one in thread.replies for id in mentioned_in(one))}
@@ -221,7 +225,7 @@ def _request(comment: Commented) -> TurnRequest:
     notice, context = comment.notice, comment.context
     return TurnRequest(
         id=comment.id,
-        origin=MESSAGE,
+        origin=MESSAGE_ORIGIN,
         sender_open_id=notice.author_open_id,
         tenant_key=notice.tenant_key,
         chat_id=context.chat_id,
@@ -229,7 +233,7 @@ def _request(comment: Commented) -> TurnRequest:
         text=comment.question,
         create_time_ms=notice.create_time_ms,
         sender_type="bot" if notice.by_bot else "user",
-        written=Written(comment.id, "text", ""),
+        written=WrittenQuestion(comment.id, "text", ""),
     )
 
 
@@ -257,7 +261,7 @@ async def _answer(
         answer, source_ids = await _made(services, comment, open_turn, decision)
         await room_to_go_on()
         means = answer.means
-        with stage("memory_save"):
+        with timed_stage("memory_save"):
             state, reply = await services.store.record_reply(
                 comment.context,
                 turn_id=comment.id,
@@ -285,10 +289,10 @@ async def _answer(
     metrics.TURNS.labels(outcome=kind).inc()
     log.info(
         "turn", turn_id=comment.id, outcome=kind, reason=reason, attempt=open_turn.attempts,
-        seconds=seconds, **timing.fields(),
+        seconds=seconds, **metrics.turn_log_fields(),
     )  # fmt: skip
     took = {"outcome": kind, "attempt": open_turn.attempts, "seconds": seconds}
-    record = {**took, **timing.fields(), **timing.kept()}
+    record = {**took, **metrics.turn_log_fields(), **metrics.kept_for_record()}
     services.records.add(TurnRecord(comment.id, services.now(), record))
 
 
@@ -297,10 +301,12 @@ async def _made(
 ) -> tuple[AgentAnswer, tuple[str, ...]]:
     """The answer, and the ids of what it was made with beside the question."""
     if decision.reason is Reason.RATE_LIMITED:
-        refusal = too_many(services, comment.language)
-        return AgentAnswer(refusal, means=refused("rate_limited")), ()
+        refusal = rate_notice(services, comment.language)
+        return AgentAnswer(refusal, means=refusal_outcome("rate_limited")), ()
     if not comment.question.strip():
-        return AgentAnswer(say("no-question", comment.language), means=refused("unreadable")), ()
+        return AgentAnswer(
+            say("no-question", comment.language), means=refusal_outcome("unreadable")
+        ), ()
     document = document_of(services, comment.notice)
     with noting_sources() as sources:
         note_sources(one.message_id for one in open_turn.told)
@@ -320,7 +326,7 @@ async def _made(
             material=await material_of(document, comment.notice.place, comment.thread),
         )
         try:
-            with stage("model"):
+            with timed_stage("model"):
                 answer = await services.manager.answer(
                     prompt,
                     timeout_s=services.settings.model_timeout_seconds,
@@ -378,4 +384,4 @@ def _replies(comment: Commented, answer: AgentAnswer, decision: Decision) -> lis
 def _sorry(comment: Commented, reason: str) -> AgentAnswer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=comment.id, reason=reason)
-    return AgentAnswer(apology(reason, comment.language), means=apologised(reason))
+    return AgentAnswer(apology(reason, comment.language), means=apology_outcome(reason))

@@ -6,21 +6,24 @@ from collections.abc import Mapping
 
 import structlog
 
-from bot.agents.prompts.prompt import short_name
-from bot.agents.prompts.quotation import quotation, remark
+from bot.agents.prompts.prompt import quotation, remark, short_name
 from bot.answering.documents import token_of
 from bot.documents.comment_text import reply_text
-from bot.documents.commented_document import CommentedDocument
-from bot.documents.contents import ReadDocument, Section, outline
-from bot.documents.links import DocumentLink, LinkKind
-from bot.documents.person_documents import PersonDocuments
-from bot.documents.reading import DocumentReader
-from bot.documents.refusals import UnreadDocument
-from bot.feishu.comment_events import CommentNotice, CommentPlace, CommentReply, CommentThread
+from bot.documents.document import (
+    DocumentLink,
+    LinkKind,
+    ReadDocument,
+    Section,
+    UnreadDocument,
+    outline,
+)
+from bot.documents.reading import DocumentReader, PersonDocuments
+from bot.documents.turn_documents import CommentedDocument
 from bot.feishu.errors import FeishuError
+from bot.feishu.other_events import CommentNotice, CommentPlace, CommentReply, CommentThread
 from bot.services import Services
-from memory.foreign_text import speaker, spoken
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
+from memory.text import labelled_text, speaker_label
 
 log = structlog.get_logger()
 
@@ -31,7 +34,7 @@ _MOST_LINES = 60
 _LONGEST_LINE = 1000
 
 
-class NotRead(Exception):
+class ThreadNotRead(Exception):
     """Neither the app nor the commenter can read the thread; `reason` is a code."""
 
     def __init__(self, reason: str) -> None:
@@ -48,10 +51,10 @@ async def thread_of(services: Services, notice: CommentNotice) -> CommentThread:
             raise
         token = await _token(services, notice)
         if not token:
-            raise NotRead(f"feishu {error.code}") from error
+            raise ThreadNotRead(f"feishu {error.code}") from error
         comment_thread = await _as_commenter(services, notice, token)
     if comment_thread is None:
-        raise NotRead("deleted")
+        raise ThreadNotRead("deleted")
     return comment_thread
 
 
@@ -63,7 +66,7 @@ async def _as_commenter(
     except FeishuError as error:
         if error.action.may_pass:
             raise
-        raise NotRead(f"feishu {error.code}") from error
+        raise ThreadNotRead(f"feishu {error.code}") from error
 
 
 async def _token(services: Services, notice: CommentNotice) -> str | None:
@@ -143,7 +146,7 @@ def lines_of(
     """What was said in the thread before the question, the newest lines, with their authors."""
     before = thread.replies[: thread.replies.index(asking_reply)]
     return [
-        spoken(
+        labelled_text(
             "You" if one.author_open_id == bot_open_id else _label(names, one.author_open_id),
             reply_text(one, names)[:_LONGEST_LINE],
         )
@@ -152,4 +155,4 @@ def lines_of(
 
 
 def _label(names: Mapping[str, str], open_id: str) -> str:
-    return speaker(names.get(open_id, "someone"))
+    return speaker_label(names.get(open_id, "someone"))

@@ -14,19 +14,19 @@ from typing import Literal
 import structlog
 
 from bot.features.connect import texts
-from bot.features.connect.asking import queue_step
+from bot.features.connect.feature import queue_step
 from bot.features.private_answers.ephemeral_answer import take_away
 from bot.feishu import cards
 from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.outbox.delivery import Aside, Undeliverable
-from bot.outbox.notices import say
+from bot.outbox.sending import send_notice
 from bot.people.personal_access import PersonalAccess
 from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.languages import Language
-from memory.identity import FeishuPerson
-from memory.tables.handles import Touch
+from memory.scope import FeishuPerson
+from memory.tables.cards import HandleTouch
 from memory.tables.user_tokens import Ask, Connection, Outcome, RefreshTurn, TokenPair
 
 log = structlog.get_logger()
@@ -36,7 +36,7 @@ _TRIES = 3
 
 
 # Asks the question of an answer again for the person of the touch. Doing it twice asks it once.
-AskAgain = Callable[[Services, Touch, int, Lease], Awaitable[None]]
+AskAgain = Callable[[Services, HandleTouch, int, Lease], Awaitable[None]]
 
 
 async def handle_connect(services: Services, lease: Lease, ask_again: AskAgain) -> None:
@@ -56,9 +56,9 @@ async def handle_connect(services: Services, lease: Lease, ask_again: AskAgain) 
     if connection.ask and not connection.ask.outcome:
         outcome = await _look(services, access, person, connection.ask)
         if outcome is not None:
-            await _answered(services, access, person, connection.ask, outcome, lease, ask_again)
+            await _tell_outcome(services, access, person, connection.ask, outcome, lease, ask_again)
     elif connection.ask and connection.ask.outcome:
-        await _answered(
+        await _tell_outcome(
             services, access, person, connection.ask, connection.ask.outcome, lease, ask_again
         )
     elif connection.granted_ms and args.get("why") == "key":
@@ -139,7 +139,7 @@ async def _refuse(
     return outcome if await access.store.answer(person, ask.id, outcome) else None
 
 
-async def _answered(
+async def _tell_outcome(
     services: Services,
     access: PersonalAccess,
     person: FeishuPerson,
@@ -156,11 +156,13 @@ async def _answered(
         ask = connection.ask  # another question may have joined while Feishu was asked
     all_allowed = outcome == "connected" and texts.allows_all(ask.scopes, scopes)
     waiting = ask.place.waiting if all_allowed else ()
-    text = texts.answered(outcome, scopes, ask.place.language, ask.scopes, goes_on=bool(waiting))
+    text = texts.outcome_text(
+        outcome, scopes, ask.place.language, ask.scopes, goes_on=bool(waiting)
+    )
     await _tell_answer(services, person, ask, text, lease)
     for answer in waiting:
         card = (answer.chat_id, answer.message_id)
-        touch = Touch("again", *card, person.open_id, person.tenant_key)
+        touch = HandleTouch("again", *card, person.open_id, person.tenant_key)
         await ask_again(services, touch, int(services.clock() * 1000), lease)
     await access.store.close_ask(person, ask.id)
 
@@ -196,7 +198,7 @@ async def _tell_ending(
     lease: Lease,
 ) -> None:
     language = await _language(services, connection)
-    text = texts.ended(connection.ended, language)
+    text = texts.ending_text(connection.ended, language)
     await _say(
         services, person, text, key=f"ended:{person.open_id}:{connection.ended_ms}", lease=lease
     )
@@ -219,7 +221,7 @@ async def _say(
 ) -> None:
     """To them alone. Whoever does not take messages of ours finds it in `/connect`."""
     try:
-        await say(services, Aside(person.open_id, beside), text, key=key, lease=lease)
+        await send_notice(services, Aside(person.open_id, beside), text, key=key, lease=lease)
     except Undeliverable as exc:
         log.warning("connect.not_told", reason=exc.reason)
     except FeishuError as exc:

@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import Literal
 
 from bot.feishu.user_scopes import WRITING, missing_scopes, purposes_of
+from bot.text import times
 from bot.text.catalogues import Catalogue
-from bot.text.dates import spoken
 from bot.text.languages import Language, join_list
-from memory.tables.user_tokens import Ended, Outcome
+from memory.tables.user_tokens import GrantEnd, Outcome
 
 say = Catalogue(__file__).say
 
 
-def asked(scopes: Collection[str], link: str, minutes: int, language: Language) -> str:
+def access_request(scopes: Collection[str], link: str, minutes: int, language: Language) -> str:
     """What is asked for, with the link to grant it."""
     purposes = set(purposes_of(scopes))
     of_documents = "read-documents" in purposes
@@ -30,15 +30,17 @@ def asked(scopes: Collection[str], link: str, minutes: int, language: Language) 
     )
 
 
-def granted(scopes: Collection[str], since: datetime, now: datetime, language: Language) -> str:
+def granted_text(
+    scopes: Collection[str], since: datetime, now: datetime, language: Language
+) -> str:
     """What is granted, and since when."""
-    when = spoken.day(since, language, now=now)
+    when = times.day_text(since, language, now=now)
     return "\n\n".join(
         (say("granted-since", language, day=when), _listed(scopes, language), say("use", language))
     )
 
 
-def answered(
+def outcome_text(
     outcome: Outcome,
     scopes: Collection[str],
     language: Language,
@@ -69,7 +71,7 @@ def allows_all(asked_scopes: Collection[str], granted_scopes: Collection[str]) -
     return not _refused(asked_scopes, granted_scopes)
 
 
-def ended(why: Ended | Literal[""], language: Language) -> str:
+def ending_text(why: GrantEnd | Literal[""], language: Language) -> str:
     """Why the bot may no longer act as the person."""
     return say(f"ended-{why}", language) if why else say("not-connected", language)
 

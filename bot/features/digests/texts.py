@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from bot.text import times
 from bot.text.catalogues import Catalogue
-from bot.text.dates import spoken
-from bot.text.dates.spoken import often
-from bot.text.dates.time_of_day import time_alone
 from bot.text.languages import Language, join_list
-from memory.dates.words import WEEK_ZH, WEEKDAYS, weekday
+from bot.text.times import read_time_alone, repetition_text
+from memory.dates import WEEK_ZH, WEEKDAY_STEMS, read_weekday
 from memory.tables.timers import Repeats, Timer
 
 _OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
@@ -21,7 +20,7 @@ _THREAD = frozenset({"thread", "this thread", "话题", "本话题", "这个话�
 _TODAY = frozenset({"today", "now", "今天", "今日", "现在"})
 _SCHEDULE = re.compile(
     r"(?:(?P<daily>daily|every ?day|每天|每日)|(?P<weekdays>weekdays|每?个?工作日)"
-    rf"|(?:weekly|every|每)\s*(?P<day>{'|'.join(WEEKDAYS)})[a-z]*"
+    rf"|(?:weekly|every|每)\s*(?P<day>{'|'.join(WEEKDAY_STEMS)})[a-z]*"
     rf"|每?{WEEK_ZH}(?P<zh>[一二三四五六日天]))"
     r"[\s,，]*(?:at\s*)?(?P<time>.+)"
 )
@@ -32,7 +31,7 @@ _MOST_FILES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DigestRequest:
     """What `/digest …` asks for. `repeats` and `at` (hour, minute) of a schedule; `weekday` counts
     from Monday, None: any day."""
 
@@ -42,25 +41,25 @@ class Wanted:
     at: tuple[int, int] = (0, 0)
 
 
-def wanted(argument: str) -> Wanted:
+def parse_argument(argument: str) -> DigestRequest:
     """From the command's argument, in lower case."""
     if argument in _OFF:
-        return Wanted("off")
+        return DigestRequest("off")
     if argument in _THREAD:
-        return Wanted("thread")
+        return DigestRequest("thread")
     if not argument or argument in _TODAY:
-        return Wanted("today" if argument else "here")
+        return DigestRequest("today" if argument else "here")
     match = _SCHEDULE.fullmatch(argument)
-    clock = time_alone(match["time"]) if match else None
+    clock = read_time_alone(match["time"]) if match else None
     if not match or not clock:
-        return Wanted("unclear")
+        return DigestRequest("unclear")
     at = (clock.hour, clock.minute)
     if match["daily"] or match["weekdays"]:
-        return Wanted("schedule", "daily" if match["daily"] else "weekdays", None, at)
-    return Wanted("schedule", "weekly", weekday(match["day"] or match["zh"]), at)
+        return DigestRequest("schedule", "daily" if match["daily"] else "weekdays", None, at)
+    return DigestRequest("schedule", "weekly", read_weekday(match["day"] or match["zh"]), at)
 
 
-def first(request: Wanted, now: datetime) -> datetime:
+def first_time(request: DigestRequest, now: datetime) -> datetime:
     """The wall clock time, naive, from which a schedule counts: today, or that day of this week."""
     hour, minute = request.at
     today = now.replace(tzinfo=None, hour=hour, minute=minute, second=0, microsecond=0)
@@ -69,20 +68,24 @@ def first(request: Wanted, now: datetime) -> datetime:
     return today + timedelta(days=request.weekday - today.weekday())
 
 
-def scheduled(timer: Timer, language: Language) -> str:
+def schedule_line(timer: Timer, language: Language) -> str:
     """“Scheduled: every day at 18:00”."""
-    return say("scheduled", language, when=often(timer.plan.repeats, timer.plan.local_at, language))
+    return say(
+        "scheduled",
+        language,
+        when=repetition_text(timer.plan.repeats, timer.plan.local_at, language),
+    )
 
 
-def was_set(repeats: Repeats, local_at: datetime, language: Language) -> str:
-    return say("was-set", language, when=often(repeats, local_at, language))
+def schedule_set_text(repeats: Repeats, local_at: datetime, language: Language) -> str:
+    return say("was-set", language, when=repetition_text(repeats, local_at, language))
 
 
-def when_wanted(argument: str, language: Language) -> str:
+def schedule_words(argument: str, language: Language) -> str:
     """When a schedule comes, as the command's argument names it: “every day at 18:00”."""
-    request = wanted(argument)
+    request = parse_argument(argument)
     monday = datetime(2024, 1, 1, tzinfo=UTC)
-    return often(request.repeats, first(request, monday), language)
+    return repetition_text(request.repeats, first_time(request, monday), language)
 
 
 def heading(
@@ -95,20 +98,20 @@ def heading(
 def _span(since: datetime, until: datetime, language: Language) -> str:
     """“23 Nov, 09:00–18:00”."""
     if since.date() == until.date():
-        day = spoken.day(since, language, now=until)
+        day = times.day_text(since, language, now=until)
         return say("span-of-day", language, day=day, since=f"{since:%H:%M}", until=f"{until:%H:%M}")
-    since_said, until_said = (spoken.moment(at, language, now=until) for at in (since, until))
+    since_said, until_said = (times.moment_text(at, language, now=until) for at in (since, until))
     return say("span", language, since=since_said, until=until_said)
 
 
-def notes(seen_part: str, wordless: int, language: Language, *, follows: bool) -> list[str]:
+def limit_notes(seen_part: str, wordless: int, language: Language, *, follows: bool) -> list[str]:
     """What the digest does not know. `follows`: the bot follows the talk of groups at all."""
     keys = {"heard": "only-heard" if follows else "only-to-me", "newest": "only-newest"}
     lines = [say(keys[seen_part], language)] if seen_part in keys else []
     return lines + ([say("without-words", language, n=wordless)] if wordless else [])
 
 
-def attached(lines: Iterable[tuple[str, str]], language: Language) -> str:
+def attachment_line(lines: Iterable[tuple[str, str]], language: Language) -> str:
     """“📎 plan.pdf (Bob), 2 pictures”, of what people wrote as (name, text); "" where there is
     nothing of the kind."""
     files, pictures = dict[str, str](), 0

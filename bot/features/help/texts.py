@@ -1,8 +1,284 @@
-"""What people read in the help, of unknown commands, and of why the bot spoke or did not. Pure."""
+"""Lists what the bot can do and words the help, unknown commands and the reasons for its
+decisions. Pure.
+
+The quoted examples in a capability's text work as written, one after the other; a test sends each
+of them to the bot."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from bot.feishu import markup
+from bot.listening.chat_rules import PER_PAIR_AND_HOUR, PER_REQUEST, Mode, rules_of
+from bot.listening.conversation_store import PastDecision
+from bot.listening.decisions import AddressedBy, Reason
+from bot.settings import Settings
+from bot.text import times
 from bot.text.catalogues import Catalogue
+from bot.text.languages import LANGUAGES, Language, Sentence
+from bot.text.slash_commands import COMMAND_WORDS
+from memory.scope import ChatType
+from memory.text import one_line
 
 CATALOGUE = Catalogue(__file__)
 say = CATALOGUE.say
+
+Part = Literal["saying", "command"]
+_WORD = re.compile(r"`(/[^`\s]+)`")
+
+_LETTERS = "a-z\u4e00-\u9fff"
+_ONE_WORD = re.compile(rf"[/／]([{_LETTERS}]{{2,20}})(?![/\\\w.~-])\s*(\S?)", re.IGNORECASE)
+_SHORT = 4  # a word up to so long is near with one slip, a longer one with two
+_LEAST_SHARED = 3
+
+_NO_HINT = frozenset(
+    {
+        Reason.OWN_MESSAGE,
+        Reason.BOT_WITHOUT_MENTION,
+        Reason.BOT_LOOP_LIMIT,
+        Reason.RATE_LIMITED,
+    }
+)
+_A_MINUTE_S = 90
+_WORDS_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """What makes a difference to what the bot can do. `shares`: what is said in a group is for all
+    of its members (MEMORY_SHARING=chat). `hears`: what is said in a group reaches the bot without a
+    mention."""
+
+    chat_type: ChatType
+    mode: Mode = "follow"
+    shares: bool = True
+    proactive: bool = False
+    offline: bool = False
+    hears: bool = True
+    connects: bool = False
+
+    @property
+    def in_group(self) -> bool:
+        return self.chat_type != "p2p"
+
+    @property
+    def imports(self) -> bool:
+        """Whether the history of the chat can be imported."""
+        return self.shares and self.hears
+
+    @property
+    def follows(self) -> bool:
+        """Whether it speaks without being addressed."""
+        listens = self.shares and self.mode != "mention"
+        return self.in_group and self.hears and (listens or self.mode == "all")
+
+
+def set_up(
+    settings: Settings, chat_type: ChatType, rules: Mapping[str, Any], *, hears: bool = True
+) -> SetUp:
+    """What it is here; `rules` is a row of `get_chat_rules`."""
+    return SetUp(
+        chat_type,
+        rules_of(rules, settings).mode,
+        shares=settings.sharing == "chat",
+        proactive=settings.proactive,
+        offline=not settings.openai_api_key,
+        hears=hears,
+        connects=bool(settings.user_token_key),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One line of the help, the text of `key` that begins with its part, and whether the bot can do
+    that."""
+
+    key: str
+    is_there: Callable[[SetUp], bool] = lambda _: True
+
+
+CAPABILITIES: tuple[Capability, ...] = (
+    Capability("saying-ask-in-group", lambda here: here.in_group),
+    Capability("saying-ask-in-p2p", lambda here: not here.in_group and here.shares),
+    Capability("saying-ask-in-p2p-alone", lambda here: not here.in_group and not here.shares),
+    Capability("saying-ask-for-others", lambda here: here.in_group and here.shares),
+    Capability("saying-facts"),
+    Capability("saying-notes"),
+    Capability("saying-reminders"),
+    Capability("saying-documents", lambda here: here.connects),
+    Capability("saying-calendar", lambda here: here.connects),
+    Capability("saying-go-on", lambda here: here.follows and here.mode == "follow"),
+    Capability("saying-go-on-in-threads", lambda here: here.follows and here.mode == "threads"),
+    Capability("saying-answer-everything", lambda here: here.follows and here.mode == "all"),
+    Capability("saying-offline", lambda here: here.offline),
+    Capability("command-new"),
+    Capability("command-memory"),
+    Capability("command-notes"),
+    Capability("command-reminders"),
+    Capability("command-digest"),
+    Capability("command-forget"),
+    Capability("command-quiet", lambda here: here.follows),
+    Capability("command-resume", lambda here: here.follows),
+    Capability("command-stop"),
+    Capability("command-why", lambda here: here.in_group),
+    Capability("command-settings", lambda here: here.in_group),
+    Capability("command-proactive", lambda here: here.in_group and here.proactive and here.hears),
+    Capability("command-settings-in-p2p", lambda here: not here.in_group),
+    Capability("command-import", lambda here: here.in_group and here.imports),
+    Capability("command-import-in-p2p", lambda here: not here.in_group and here.imports),
+    Capability("command-connect", lambda here: here.connects),
+)
+
+
+def available_commands(here: SetUp) -> list[tuple[Sentence, Sentence]]:
+    """The commands that work here, each as the word that is written and what it does."""
+    keys = [one.key for one in _there("command", here)]
+    capabilities = []
+    for line in map(CATALOGUE.both, (*keys, "command-help")):
+        (words, about), (words_zh, about_zh) = line.en.split(": ", 1), line.zh.split("：", 1)
+        description = Sentence(_plain(about), _plain(about_zh))
+        pairs = zip(_WORD.findall(words), _WORD.findall(words_zh), strict=True)
+        capabilities += [(Sentence(*pair), description) for pair in pairs]
+    return capabilities
+
+
+def _plain(markdown: str) -> str:
+    return re.sub(r"[`*]", "", markdown)
+
+
+def help_text(here: SetUp, language: Language) -> str:
+    """All that works here, and nothing else."""
+    sections = []
+    for part in get_args(Part):
+        lines = [f"- {say(one.key, language)}" for one in _there(part, here)]
+        sections.append("\n".join((say(f"heading-{part}", language), "", *lines)))
+    if here.in_group and not here.hears:
+        sections.append(say("mentions-only", language))
+    return "\n\n".join(sections)
+
+
+def _there(part: Part, here: SetUp) -> list[Capability]:
+    return [one for one in CAPABILITIES if one.key.startswith(part) and one.is_there(here)]
+
+
+def answer_unknown(text: str, language: Language) -> str:
+    """What is said to a text that begins with a slash word that is no command; "" for any other
+    text: a path, a number, and a word unlike any command that more is said about."""
+    match = _ONE_WORD.match(unicodedata.normalize("NFKC", text.strip()))
+    if not match:
+        return ""
+    word = match[1].lower()
+    nearest_name = nearest_command(word)
+    if word in COMMAND_WORDS or (match[2] and not nearest_name):
+        return ""
+    key = "did-you-mean" if nearest_name else "no-such-command"
+    return say(key, language, word=word, meant=nearest_name)
+
+
+def nearest_command(word: str) -> str:
+    """The command's word that `word` was meant to be: by the fewest slips, or begun alike."""
+    slips = {known: _slips(word, known) for known in COMMAND_WORDS}
+    best = min(slips, key=lambda known: slips[known])
+    if slips[best] <= min(1 if len(word) <= _SHORT else 2, len(word) // 2):
+        return best
+    least = 2 if word[0] >= "\u4e00" else _LEAST_SHARED
+    alike = (one for one in COMMAND_WORDS if len(one) >= least and _begins(one, word, least))
+    return next(alike, "")
+
+
+def _begins(command: str, word: str, least: int) -> bool:
+    return word.startswith(command) or (len(word) >= least and command.startswith(word))
+
+
+def _slips(one: str, other: str) -> int:
+    """How many letters are added, left out, changed, or swapped with the next one."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        two_before, before, row = before, row, [i]
+        for j, against in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                cost = min(cost, two_before[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
+def short_explanation(respond: bool, reason: str, cue: str = "") -> Sentence | None:
+    """What was decided and why, where no more than the reason and the cue is known; None for a
+    reason that is not known any more."""
+    if reason not in set(Reason):
+        return None
+    if reason == Reason.LLM_JUDGE:
+        why = "judged-yes" if respond else "judged-no"
+    elif reason == Reason.EXPLICIT_TRIGGER and cue in set(AddressedBy):
+        why = f"address-{cue}"
+    else:
+        why = "why-unknown" if reason == Reason.NO_TRIGGER else f"why-{reason}"
+    key = "answered-in-short" if respond else "silent-in-short"
+    en, zh = (say(key, one, why=_reason(why, None, 0, one)) for one in LANGUAGES)
+    return Sentence(en, zh)
+
+
+def decision_explanation(
+    decision: PastDecision, name: str, at: datetime, window_s: int, language: Language
+) -> str:
+    """What was decided on which message, and why. `name` is "" when nobody knows whose it is."""
+    why = _reason(_why(decision), decision.since_bot_ms, window_s, language)
+    key = "answered" if decision.respond else "silent"
+    explanation = say(key, language, what=_message(decision, name, at, language), why=why)
+    silent = not decision.respond and decision.reason not in _NO_HINT
+    return explanation + (say("hint", language) if silent else "")
+
+
+def _message(decision: PastDecision, name: str, at: datetime, language: Language) -> str:
+    """The message by its words, or by its time where they are gone."""
+    who = one_line(name).replace("*", "＊").replace("`", "'")
+    words = markup.verbatim_words(message_beginning(decision.words))
+    if words:
+        return say("their-words" if who else "words", language, name=who, words=words)
+    when = times.moment_text(at, language, now=at)
+    return say("their-message" if who else "message", language, name=who, at=when)
+
+
+def message_beginning(words: str) -> str:
+    """The beginning of a message on one line."""
+    line = one_line(words)
+    return line if len(line) <= _WORDS_CHARS else f"{line[: _WORDS_CHARS - 1]}…"
+
+
+def _why(decision: PastDecision) -> str:
+    """The key of the reason."""
+    reason = Reason(decision.reason)
+    if reason is Reason.LLM_JUDGE:
+        return f"judged-{decision.verdict or 'error'}"
+    if reason is Reason.NO_TRIGGER:
+        return f"cue-{decision.cue or 'none'}"
+    if reason is Reason.EXPLICIT_TRIGGER and decision.cue:
+        return f"address-{decision.cue}"
+    return f"why-{reason}"
+
+
+def _reason(key: str, since_bot_ms: int | None, window_s: int, language: Language) -> str:
+    return say(
+        key,
+        language,
+        since=_since(since_bot_ms, language),
+        window_s=window_s,
+        in_a_row=PER_REQUEST,
+        an_hour=PER_PAIR_AND_HOUR,
+    )
+
+
+def _since(since_bot_ms: int | None, language: Language) -> str:
+    if since_bot_ms is None:
+        return say("since-unknown", language)
+    seconds = max(1, since_bot_ms // 1000)
+    if seconds > _A_MINUTE_S:
+        return say("since-minutes", language, n=seconds // 60)
+    return say("since-seconds", language, n=seconds)

@@ -1,41 +1,50 @@
-"""One step of an import: a page is read and kept, and the next step is queued.
+"""Estimates an import of a chat's history and runs it, one page a job.
 
-A step is a job that may be killed at any moment. What it kept says where it has got to, in the same
-transaction, so whoever does the step again finds it done or does it once.
-"""
+A job may be killed at any moment. It stores what it read and its position in one transaction, so a
+repeated step finds it done or does it once. The estimate samples one page at each of ten dates and
+keeps nothing."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.features.history_import.places import Astray, PagePlace, place_of
-from bot.features.history_import.reading import Source, forwards, named, people, read_page
-from bot.features.history_import.refusals import (
+from bot.features.history_import.reading import (
+    PagePlace,
+    PagesLeadNowhere,
+    Source,
+    author_ids,
+    forward_ids,
+    names_in,
+    place_of,
+    read_page,
+)
+from bot.features.history_import.reporting import remove_step, report_import, send_removal_receipt
+from bot.features.history_import.standing import (
     Refusal,
+    import_refusal,
     is_hidden_thread,
     reason_against,
-    refusal_of,
+    seconds_a_page,
 )
-from bot.features.history_import.removing import remove_step, say_receipt
-from bot.features.history_import.reporting import report
+from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unintelligible
-from bot.feishu.models import HistoryPage, RawMessage
-from bot.feishu.received import forwarded_text
+from bot.feishu.models import HistoryPage, RawMessage, forward_text
 from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.services import Services
-from memory.tables.chats import ChatStore
-from memory.tables.imports import HistoryImport, ImportStore, Page, Phase
-from memory.tables.people import PeopleStore
+from memory.tables.directory import ChatStore, PeopleStore
+from memory.tables.imports import Chat, HistoryImport, ImportStore, Page, Phase
 
 log = structlog.get_logger()
-
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 300.0
 _MOST_UNINTELLIGIBLE = 3
+
+DATES = 10
+_PER_PAGE = 50
 
 
 async def handle_import(services: Services, lease: Lease) -> None:
@@ -45,13 +54,13 @@ async def handle_import(services: Services, lease: Lease) -> None:
     structlog.contextvars.bind_contextvars(import_id=import_id)
     chat_import = await ImportStore(services.rpc).get(import_id)
     if chat_import is None:
-        await say_receipt(services, lease)
+        await send_removal_receipt(services, lease)
     elif chat_import.state == "removing":
         await remove_step(services, chat_import, lease)
     elif chat_import.state == "running":
         await _go_on(services, chat_import, lease)
     else:
-        await report(services, chat_import, lease)
+        await report_import(services, chat_import, lease)
 
 
 async def give_up_import(services: Services, import_id: int) -> None:
@@ -69,14 +78,14 @@ async def _go_on(services: Services, chat_import: HistoryImport, lease: Lease) -
             await _pause(services, chat_import, failure, tries)
             return
         after = await _fail(services, chat_import, refusal, failure)
-    except Astray:
+    except PagesLeadNowhere:
         after = await _fail(services, chat_import, "unintelligible", None)
     if after is None:
         return
     if after.state in ("running", "removing"):
         await queue_step(services, chat_import.id)
     elif after.state in ("done", "failed"):
-        await report(services, after, lease)
+        await report_import(services, after, lease)
 
 
 async def queue_step(services: Services, import_id: int, **note: object) -> None:
@@ -88,7 +97,7 @@ async def queue_step(services: Services, import_id: int, **note: object) -> None
 def _refusal(failure: FeishuFailure, tries: int) -> Refusal | None:
     """Why the import cannot go on; None where trying again later may help."""
     if isinstance(failure, FeishuError):
-        return refusal_of(failure)
+        return import_refusal(failure)
     if isinstance(failure, Unintelligible) and tries + 1 >= _MOST_UNINTELLIGIBLE:
         return "unintelligible"
     return None
@@ -136,7 +145,7 @@ async def _read_chat(services: Services, chat_import: HistoryImport) -> HistoryI
     )
     source = await _source(services, chat_import)
     place, page = await _page(services, chat_import, source, place, chat_import.chat_id)
-    kept_page = await _kept(services, chat_import, source, place, page)
+    kept_page = await _page_to_store(services, chat_import, source, place, page)
     return await _store(services, chat_import, "chat", chat_import.position, kept_page)
 
 
@@ -151,8 +160,8 @@ async def _read_thread(services: Services, chat_import: HistoryImport) -> Histor
         place, page = await _page(
             services, chat_import, source, place_of(position, None), thread_id
         )
-        kept_page = await _kept(services, chat_import, source, place, page)
-    except Astray:
+        kept_page = await _page_to_store(services, chat_import, source, place, page)
+    except PagesLeadNowhere:
         kept_page = Page(counts={"broken_threads": 1})
     except FeishuError as error:
         if not is_hidden_thread(error):
@@ -185,16 +194,16 @@ async def _page(
     """The page, and the place where it was found: one whose token Feishu does not know any more is
     looked for anew. Raises `FeishuFailure` and `Astray`."""
     try:
-        return place, await _asked(services, chat_import, source, place, container)
+        return place, await _requested_page(services, chat_import, source, place, container)
     except FeishuError as error:
         if not place.token or error.action is not Action.REJECTED:
             raise
         log.info("import.token_expired", code=error.code)
         anew = place.again(by_time=not source.in_thread)
-        return anew, await _asked(services, chat_import, source, anew, container)
+        return anew, await _requested_page(services, chat_import, source, anew, container)
 
 
-async def _asked(
+async def _requested_page(
     services: Services, chat_import: HistoryImport, source: Source, place: PagePlace, container: str
 ) -> HistoryPage:
     return await services.feishu.history_page(
@@ -206,7 +215,7 @@ async def _asked(
     )
 
 
-async def _kept(
+async def _page_to_store(
     services: Services,
     chat_import: HistoryImport,
     source: Source,
@@ -216,10 +225,10 @@ async def _kept(
     following = place.after(page, by_time=not source.in_thread)
     if source.in_thread and _is_past(page.messages, chat_import.until_ms):
         following = None
-    forwarded_messages = await _forwarded(services, forwards(page.messages, source))
+    forwarded_messages = await _forwarded_messages(services, forward_ids(page.messages, source))
     inner = [one for messages in forwarded_messages.values() for one in messages]
     names = await _names(services, chat_import, [*page.messages, *inner])
-    texts = {key: forwarded_text(messages, names) for key, messages in forwarded_messages.items()}
+    texts = {key: forward_text(messages, names) for key, messages in forwarded_messages.items()}
     position = following.text if following else ""
     return read_page(page.messages, source, names, texts, position)
 
@@ -234,7 +243,7 @@ async def _source(services: Services, chat_import: HistoryImport) -> Source:
     return Source(chat_import.chat_id, services.settings.feishu_app_id, topics)
 
 
-async def _forwarded(
+async def _forwarded_messages(
     services: Services, message_ids: Sequence[str]
 ) -> Mapping[str, Sequence[RawMessage]]:
     """The messages of merged forwards, each list led by the forward. What Feishu does not show is
@@ -256,7 +265,7 @@ async def _names(
 ) -> dict[str, str]:
     """Of those who wrote the messages and of those whom they mention. Asked for are those alone
     that are not told with the messages and that nobody here knows."""
-    told_names, wanted_ids = named(messages), people(messages)
+    told_names, wanted_ids = names_in(messages), author_ids(messages)
     known_names = services.people.of(chat_import.tenant_key).known
     here = {one: known_names[one] for one in wanted_ids if one in known_names}
     missing = [one for one in wanted_ids if one not in told_names and one not in here]
@@ -297,3 +306,101 @@ async def _members(services: Services, chat_import: HistoryImport) -> dict[str, 
         named_so = (name, table.get(person.open_id), known_names.get(person.open_id))
         members[person.open_id] = list(dict.fromkeys(filter(None, named_so)))
     return members
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How many messages an import would read, in how many minutes and pages; `oldest_ms` is when
+    the first was sent, ms since epoch, None where there is none."""
+
+    messages: int
+    minutes: int
+    oldest_ms: int | None
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The page of one date: when its messages were sent, ms since epoch, oldest first; `at_ms` is
+    the date; `is_last`: nothing was said after it; `threads`: how many messages begin one;
+    `position`: the number of the first in the chat, 0 where Feishu does not tell it."""
+
+    at_ms: int
+    sent_ms: tuple[int, ...]
+    is_last: bool
+    threads: int = 0
+    position: int = 0
+
+
+async def estimate_import(
+    services: Services, chat: Chat, since_ms: int | None, until_ms: int
+) -> Estimate:
+    """What an import of `chat` would bring. Raises `FeishuFailure`; see `refusals`."""
+    samples = await look_at_dates(services.feishu, chat[1], since_ms, until_ms)
+    return extrapolate(samples, until_ms, seconds_a_page(services.settings))
+
+
+async def look_at_dates(
+    feishu: FeishuClient, chat_id: str, since_ms: int | None, until_ms: int
+) -> list[Sample]:
+    """A page at each date that has to be looked at. Raises `FeishuFailure`."""
+    at_ms, samples = since_ms or 0, list[Sample]()
+    for number in range(DATES):
+        page = await feishu.history_page(
+            "chat",
+            chat_id,
+            start_s=at_ms // 1000 if at_ms else None,
+            end_s=math.ceil(until_ms / 1000),
+        )
+        sample = _sample(page, at_ms, until_ms)
+        if number == 0 and sample.sent_ms:
+            at_ms = sample.sent_ms[0]
+            sample = _sample(page, at_ms, until_ms)
+        samples.append(sample)
+        following = next_date(samples, until_ms)
+        if following is None:
+            break
+        at_ms = following
+    return samples
+
+
+def next_date(samples: Sequence[Sample], until_ms: int) -> int | None:
+    """The next date to look at, ms since epoch; None: all is known, or enough. Dates that a page
+    reaches beyond need not be looked at."""
+    first, last = samples[0], samples[-1]
+    if last.is_last or not last.sent_ms:
+        return None
+    step = max((until_ms - first.at_ms) / DATES, 1)
+    number = math.floor((max(last.sent_ms[-1], last.at_ms) - first.at_ms) / step) + 1
+    return first.at_ms + math.ceil(number * step) if number < DATES else None
+
+
+def extrapolate(samples: Sequence[Sample], until_ms: int, page_s: float) -> Estimate:
+    """What the pages say of all. The numbers of two messages tell how many lie between them.
+    Without them a page is exact as far as it reaches, and goes on so until the next date.
+    `page_s`: how long a page takes, in seconds."""
+    messages = threads = 0.0
+    for sample, following in zip(samples, [*samples[1:], None], strict=True):
+        message_count = _until(sample, following.at_ms if following else until_ms)
+        if following and 0 < sample.position <= following.position:
+            message_count = following.position - sample.position
+        messages += message_count
+        threads += message_count * sample.threads / max(len(sample.sent_ms), 1)
+    pages = math.ceil(messages / _PER_PAGE) + round(threads)
+    oldest = samples[0].sent_ms[0] if samples and samples[0].sent_ms else None
+    return Estimate(round(messages), math.ceil(pages * page_s / 60), oldest, pages)
+
+
+def _until(sample: Sample, end_ms: int) -> float:
+    if sample.is_last or not sample.sent_ms or sample.sent_ms[-1] >= end_ms:
+        return sum(sent < end_ms for sent in sample.sent_ms)
+    covered_ms = max(sample.sent_ms[-1] - sample.at_ms, 1)
+    return len(sample.sent_ms) * max((end_ms - sample.at_ms) / covered_ms, 1)
+
+
+def _sample(page: HistoryPage, at_ms: int, until_ms: int) -> Sample:
+    inside = [one for one in page.messages if at_ms <= one.create_time_ms < until_ms]
+    sent_times = tuple(sorted(one.create_time_ms for one in inside))
+    threads = sum(bool(one.thread_id) for one in inside)
+    position = inside[0].position if inside else 0
+    return Sample(at_ms, sent_times, not page.next_token, threads, position)

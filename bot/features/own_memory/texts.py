@@ -1,27 +1,35 @@
-"""How facts and notes are shown to whom they are of: whence, since when, who sees them. Pure."""
+"""Words facts and notes for the person they belong to: name, value, origin, age and readers.
+Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
-from bot.features.own_memory.item_names import line_of, name_of, short, value_of
-from bot.feishu.applink import chat_link
+from bot.feishu.markup import chat_link
+from bot.text import times
 from bot.text.catalogues import Catalogue
-from bot.text.dates import spoken
 from bot.text.languages import Language, join_list
-from memory.models import Former
-from memory.tables.items import Changed, Item, Kind
-from memory.tables.said import Gone
+from memory.models import FormerValue
+from memory.tables.items import ChangedItem, ForgottenCounts, Item, ItemKind
+from memory.text import has_han, one_line
 
 PAGE_SIZE = 5
-
 say = Catalogue(__file__).say
-
 _KINDS = {"user": "lasting-fact", "chat": "fact-of-thread"}
 _CHATS = {"group": "a-group", "p2p": "private-chat"}
+
+_VALUE_CHARS: Mapping[ItemKind, int] = {"fact": 300, "note": 160, "summary": 300}
+_NAME_CHARS = 60
+_LONG_KEY = 30
+_PLAIN = str.maketrans("`[]", "'()")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_JOINTS = re.compile(r"[\s_.\-]+")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class Viewer:
     applink: str
 
 
-def listed(items: Sequence[Item], total: int, offset: int, viewer: Viewer) -> str:
+def item_list(items: Sequence[Item], total: int, offset: int, viewer: Viewer) -> str:
     """A page of items, numbered from `offset` + 1: a paragraph each and, where there are more
     pages, one that says which this is."""
     if not items:
@@ -50,20 +58,20 @@ def listed(items: Sequence[Item], total: int, offset: int, viewer: Viewer) -> st
     return "\n\n".join((intro, *entries))
 
 
-def ask_delete(kind: Kind, key: str, language: Language) -> str:
+def ask_delete(kind: ItemKind, key: str, language: Language) -> str:
     return say("ask-delete", language, name=name_of(kind, key, language))
 
 
 def ask_correct(item: Item, language: Language) -> str:
-    return say("ask-correct", language, item=line_of(item.kind, item.key, item.value, language))
+    return say("ask-correct", language, item=item_line(item.kind, item.key, item.value, language))
 
 
-def deleted(counts: Changed, language: Language) -> str:
+def deletion_receipt(counts: ChangedItem, language: Language) -> str:
     """The receipt: what was deleted."""
-    return say("deleted", language, item=line_of(counts.kind, counts.key, counts.value, language))
+    return say("deleted", language, item=item_line(counts.kind, counts.key, counts.value, language))
 
 
-def corrected(old: Changed, new: object, language: Language) -> str:
+def correction_receipt(old: ChangedItem, new: object, language: Language) -> str:
     return say(
         "corrected",
         language,
@@ -73,7 +81,7 @@ def corrected(old: Changed, new: object, language: Language) -> str:
     )
 
 
-def gone(counts: Gone, language: Language) -> str:
+def deletion_counts(counts: ForgottenCounts, language: Language) -> str:
     """What was deleted: “Deleted: 1 fact, 2 messages, 1 answer”."""
     each = [
         say(f"count-{name}", language, n=count) for name, count in asdict(counts).items() if count
@@ -93,12 +101,12 @@ def _entry(number: int, item: Item, viewer: Viewer) -> str:
     parts = (_kind(item, viewer), since, _place(item, viewer), _seen_by(item, viewer.language))
     before = f"\n{_before(item.before, viewer)}" if item.before else ""
     return (
-        f"**{number}.** {line_of(item.kind, item.key, item.value, viewer.language)}\n"
+        f"**{number}.** {item_line(item.kind, item.key, item.value, viewer.language)}\n"
         f"{' · '.join(part for part in parts if part)}{before}"
     )
 
 
-def _before(former: Former, viewer: Viewer) -> str:
+def _before(former: FormerValue, viewer: Viewer) -> str:
     language, until = viewer.language, _when(former.until, viewer)
     if former.since:
         span = f"{_when(former.since, viewer)} – {until}"
@@ -109,7 +117,7 @@ def _before(former: Former, viewer: Viewer) -> str:
 
 def _kind(item: Item, viewer: Viewer) -> str:
     def name(open_id: str) -> str:
-        return short(viewer.name(open_id))
+        return short_text(viewer.name(open_id))
 
     language = viewer.language
     if item.kind == "note":
@@ -123,19 +131,19 @@ def _kind(item: Item, viewer: Viewer) -> str:
 
 def _when(at: str, viewer: Viewer) -> str:
     then = datetime.fromisoformat(at).astimezone(viewer.now.tzinfo)
-    return spoken.moment(then, viewer.language, now=viewer.now)
+    return times.moment_text(then, viewer.language, now=viewer.now)
 
 
 def _place(item: Item, viewer: Viewer) -> str:
     """A link to the chat in which it was told: Feishu has none that can be made for a message."""
     fallback_name = say(_CHATS.get(item.chat_type or "", "that-chat"), viewer.language)
-    name = short(item.chat_name or fallback_name)
+    name = short_text(item.chat_name or fallback_name)
     return f"[{name}]({chat_link(viewer.applink, item.chat_id)})" if item.chat_id else name
 
 
 def _seen_by(item: Item, language: Language) -> str:
     def chat(name: str | None) -> str:
-        return short(name or say("that-chat", language))
+        return short_text(name or say("that-chat", language))
 
     if item.chat_type == "p2p":
         readers = say("only-you", language)
@@ -144,3 +152,63 @@ def _seen_by(item: Item, language: Language) -> str:
     if not item.shared_chat_id:
         return readers
     return f"{readers} · {say('shared-with', language, chat=chat(item.shared_chat_name))}"
+
+
+def short_text(text: str, limit: int = _NAME_CHARS) -> str:
+    """`text` on one line, without marks that would open code or a link in the card."""
+    line = one_line(text).translate(_PLAIN)
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def name_of(kind: ItemKind, key: str, language: Language) -> str:
+    """A fact by the words of its key, a note by its title."""
+    name = key if kind == "note" else _words_of(key)
+    return short_text(name) or say(f"unnamed-{kind}", language)
+
+
+def item_line(kind: ItemKind, key: str, value: Any, language: Language) -> str:
+    """An item in one line: its name and what is kept; only the latter where it says the name."""
+    name, text = name_of(kind, key, language), value_of(kind, value, language)
+    if not text:
+        return name
+    if not key or _says(text, name, whole=kind == "note"):
+        return text
+    return say("item", language, name=name, value=text)
+
+
+def value_of(kind: ItemKind, value: Any, language: Language) -> str:
+    """What is kept, or its first words."""
+    return short_text(_spelled(value, language), _VALUE_CHARS[kind])
+
+
+def _spelled(value: Any, language: Language) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return say("yes" if value else "no", language)
+    if isinstance(value, list):
+        return join_list([_spelled(one, language) for one in value], language)
+    if isinstance(value, Mapping):
+        pairs = ((_words_of(key), _spelled(one, language)) for key, one in value.items())
+        return join_list([say("item", language, name=k, value=v) for k, v in pairs], language)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _words_of(key: str) -> str:
+    """`favourite_colour`, `favouriteColour` → “favourite colour”."""
+    apart = _CAMEL.split(key)
+    text = " ".join([apart[0], *map(str.lower, apart[1:])])
+    return _JOINTS.sub(" ", text).strip()
+
+
+def _says(text: str, name: str, *, whole: bool) -> bool:
+    """Whether the text begins with the name or, unless that is asked for as a `whole`, has all its
+    words. A long key may end within a word."""
+    text_words, name_words = _WORD.findall(text.lower()), _WORD.findall(name.lower())
+    begins = " ".join(text_words).startswith(" ".join(name_words))
+    if begins and (text_words[: len(name_words)] == name_words or len(name) > _LONG_KEY):
+        return True
+    if has_han(name):
+        at = "".join(text_words).find("".join(name_words))
+        return at == 0 if whole else at >= 0
+    return not whole and set(name_words) <= set(text_words)

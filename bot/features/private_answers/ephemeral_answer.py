@@ -13,26 +13,24 @@ from functools import partial
 import structlog
 
 from bot.answering.answering import Answering
-from bot.answering.composing import compose
 from bot.answering.hearing import listen
-from bot.answering.question import Turn, begin, knowing, language
+from bot.answering.question import Turn, turn_language, turn_of_request, with_opened
+from bot.answering.reply import compose
 from bot.answering.texts import say
 from bot.features.feature import CommandTurn, FeatureTurn
-from bot.features.private_answers import texts
+from bot.features.private_answers import offering
 from bot.feishu.errors import FeishuFailure
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Aside
-from bot.outbox.foot import Foot
+from bot.outbox.foot import AnswerFooter
+from bot.outbox.retractions import withdraw_cards
 from bot.outbox.sending import Outcome, Outgoing, send
-from bot.outbox.withdrawing import withdraw_cards
-from bot.process import metrics, timing
+from bot.process import metrics
 from bot.queue.jobs import Later
 from bot.services import Services
 from memory.errors import StoreUnavailable
-from memory.models import OpenTurn, StoredCard
-from memory.origins import Origin
-from memory.outcomes import BY_COMMAND, ELSEWHERE
+from memory.models import ANSWERED_BY_COMMAND, ANSWERED_ELSEWHERE, OpenTurn, Origin, StoredCard
 from memory.scope import private_context
 from memory.tables.private import PrivateStore
 
@@ -75,10 +73,10 @@ async def answer_alone(
 ) -> ShownOutcome:
     """Answers a question where only the person reads. Raises what is worth another attempt: then a
     card that was shown before may be shown again."""
-    timing.begin()
+    metrics.begin_turn_timing()
     bot = await services.own_person.look_up()
     hearing = await listen(services, request, bot)
-    turn = replace(begin(services, request, hearing, bot, received_ms), private=True)
+    turn = replace(turn_of_request(services, request, hearing, bot, received_ms), private=True)
     with metrics.IN_FLIGHT.track_inprogress():
         open_turn = await services.store.begin_turn(
             turn.context,
@@ -88,9 +86,9 @@ async def answer_alone(
             history_limit=services.settings.history_messages,
             origin=turn.origin,
         )
-        turn = knowing(turn, open_turn)
+        turn = with_opened(turn, open_turn)
         reply = open_turn.reply
-        answer = Reply("", foot=Foot.of_row(open_turn.shown), means=open_turn.means)
+        answer = Reply("", foot=AnswerFooter.of_row(open_turn.shown), means=open_turn.means)
         if open_turn.state == "open":
             reply, answer = await _answered(services, turn, open_turn, answering)
         delivery = await _show(services, replace(turn, foot=answer.foot), reply, aside)
@@ -139,16 +137,16 @@ async def tell_asker(
         here = FeatureTurn(
             command_turn.context, command_turn.chat_type, command_turn.language, turn.id, beside
         )
-        return replace(await show(here), means=BY_COMMAND)
+        return replace(await show(here), means=ANSWERED_BY_COMMAND)
 
     outcome = await show_alone(
         services, command_turn.turn, lambda beside: partial(answering, beside=beside)
     )
     if outcome.outcome == "failed":
-        return Reply(texts.say("not-sent-privately", command_turn.language))
+        return Reply(offering.say("not-sent-privately", command_turn.language))
     if outcome.in_p2p:
-        return Reply(texts.say("sent-privately", command_turn.language))
-    return Reply("", unsaid=True, means=ELSEWHERE)
+        return Reply(offering.say("sent-privately", command_turn.language))
+    return Reply("", unsaid=True, means=ANSWERED_ELSEWHERE)
 
 
 async def take_away(services: Services, card_id: str) -> None:
@@ -165,7 +163,7 @@ async def _answered(
     """Makes the answer and stores it as pending. Raises `Later` when something it was given was
     taken back meanwhile."""
     answer = await answering(services, turn, open_turn)
-    nothing = say("nothing-to-say", language(services, turn, open_turn))
+    nothing = say("nothing-to-say", turn_language(services, turn, open_turn))
     state, stored_cards = await services.store.record_reply(
         turn.context,
         turn_id=turn.id,

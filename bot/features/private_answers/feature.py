@@ -1,12 +1,178 @@
-"""What private answers bring."""
+"""Answers a group's question privately, publishes that answer in the group at a press, and shows
+an answer in p2p that Feishu did not take in the group.
+
+A private answer is a turn of the person's p2p conversation, begun by their press: only then does
+the model see what they may read elsewhere. Only the text of the shown cards is shared."""
 
 from __future__ import annotations
 
-from bot.features.feature import Feature
-from bot.features.private_answers.answering import SHARE, publish
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+import structlog
+
+from bot.agents.running_turns import noting_sources
+from bot.answering.answering import answer as answer_question
+from bot.answering.documents import audience_of, note_document
+from bot.answering.question import Turn, turn_language
+from bot.documents.document import DocumentLink, LinkKind
+from bot.features.feature import Feature, PressTurn
+from bot.features.private_answers import offering
+from bot.features.private_answers.ephemeral_answer import answer_alone, as_private, take_away
+from bot.feishu.errors import FeishuFailure
+from bot.listening.turn_request import TurnRequest
+from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
+from bot.outbox.delivery import Aside
+from bot.services import Services
+from bot.text.languages import Language
+from memory.errors import StoreError
+from memory.models import OpenTurn, Origin, StoredCard
+from memory.scope import memory_context, private_context
+from memory.tables.cards import ButtonStore, NewButton
+from memory.tables.private import PrivateStore
+from memory.tables.sources import SourceDocumentStore
+
+SHARE = "private.share"
+
+log = structlog.get_logger()
+_CAUSE = "undelivered"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPlace:
+    """Where a private answer is shown. `where` says where the question was asked: chat_id, root_id,
+    turn_id. `beside`: the card that was pressed stood in that group, else in p2p."""
+
+    where: Mapping[str, str]
+    beside: bool
+    card_id: str
+
+    def target(self, person: str) -> Aside:
+        return Aside(person, self.where["chat_id"] if self.beside else "")
+
+
+async def answer_privately(
+    services: Services, request: TurnRequest, received_ms: int, answer_place: AnswerPlace
+) -> None:
+    """Answers a question where only the person reads. Raises what is worth another attempt: then a
+    card that was shown before may be shown again."""
+    target = answer_place.target(request.sender_open_id)
+    await answer_alone(
+        services, request, received_ms, target, partial(_private_reply, answer_place=answer_place)
+    )
+    if answer_place.beside:  # in p2p the offer stays
+        await take_away(services, answer_place.card_id)
+
+
+async def publish_answer(services: Services, press_turn: PressTurn) -> Reply:
+    """The cards of the private answer that has the button, as they were shown to who shares them
+    now. Where a document behind it is closed it can be pressed again."""
+    context, press = press_turn.context, press_turn.press
+    person = context.actor_id
+    place = memory_context(
+        chat_id=press.chat_id,
+        root=press.root_id,
+        subject=person,
+        actor=person,
+        tenant_key=context.tenant_key,
+        chat_type="p2p",
+        actor_tenant=context.actor_tenant,
+    )
+    answer = await PrivateStore(services.rpc).shown(place, press.payload["answer_id"])
+    if not answer:
+        return Reply(offering.say("gone", press_turn.language))
+    with noting_sources() as sources:
+        text = "\n".join(answer)
+        document_store = SourceDocumentStore(services.rpc)
+        documents = await document_store.behind(place, press.payload["answer_id"], text)
+        if not await _may_tell(services, press_turn, documents, text):
+            await ButtonStore(services.rpc).release_share(press_turn.turn_id)
+            return Reply(offering.say("closed-document", press_turn.language))
+    return Reply("", cards=answer, given=tuple(sources))
+
+
+async def _may_tell(
+    services: Services, press_turn: PressTurn, documents: Sequence[tuple[str, str]], text: str
+) -> bool:
+    """Whether everybody in the group can open all of the documents (kind and token) now; then what
+    is shared goes with them. Raises `StoreError`."""
+    audience = audience_of(services, press_turn.context)
+    for kind, token in documents:
+        link = DocumentLink(cast(LinkKind, kind), token)
+        if not await audience.is_open(link):
+            return False
+        if not await note_document(services, press_turn.context, press_turn.turn_id, link, text):
+            return False
+    return True
+
+
+async def _private_reply(
+    services: Services, turn: Turn, open_turn: OpenTurn, *, answer_place: AnswerPlace
+) -> Reply:
+    """The model's answer, with what it draws on noted; of its buttons only the one that shares
+    it."""
+    with noting_sources() as sources:
+        answer = await answer_question(services, turn, open_turn)
+    with_notes = any("note" in call["name"] for call in answer.tool_calls)
+    await PrivateStore(services.rpc).draw_on(
+        turn.context, turn.id, sorted(sources), with_notes=with_notes
+    )
+    share = _share(turn, answer_place, turn_language(services, turn, open_turn))
+    foot = replace(answer.foot, bare=True) if answer.foot and answer.foot.ended else None
+    return replace(
+        Reply(answer.text, (share,), answer.tool_calls, foot=foot, given=answer.given),
+        means=answer.means,
+    )
+
+
+def _share(turn: Turn, answer_place: AnswerPlace, tongue: Language) -> NewButton:
+    label = offering.say("share-here" if answer_place.beside else "share-there", tongue)
+    payload = {**answer_place.where, "answer_id": turn.id}
+    return NewButton(label, "share", payload, "p2p", FOLLOW_UP_LIVES_S)
+
+
+async def show_to_asker(services: Services, turn: Turn, reply: Sequence[StoredCard]) -> str:
+    """What came of it, for the log. Never raises: the answer stays in the queue as given up."""
+    unsent = tuple(card.content for card in reply if card.status != "sent" and not card.file)
+    if not turn.in_group or turn.unasked or not unsent:
+        return "nobody"
+    try:
+        if not await _may_read(services, turn):
+            return "not_readable"
+        outcome = await answer_alone(
+            services,
+            await as_private(services, turn.request, Origin("private_answer", turn.id, _CAUSE)),
+            turn.received_ms,
+            Aside(turn.request.sender_open_id),
+            partial(_undelivered_reply, of=turn.id, cards=unsent),
+        )
+    except (FeishuFailure, StoreError) as exc:
+        log.warning("undelivered.not_shown", turn_id=turn.id, error=type(exc).__name__)
+        return type(exc).__name__
+    finally:
+        structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
+    log.info("undelivered.shown", turn_id=turn.id, outcome=outcome.outcome)
+    return outcome.outcome
+
+
+async def _may_read(services: Services, turn: Turn) -> bool:
+    here = turn.context
+    own = private_context(here.actor_id, here.tenant_key, here.actor_tenant)
+    return await PrivateStore(services.rpc).may_read(own, turn.id, here.chat_id)
+
+
+async def _undelivered_reply(
+    services: Services, turn: Turn, open_turn: OpenTurn, *, of: str, cards: Sequence[str]
+) -> Reply:
+    """The answer below a line that says where it belongs."""
+    above = offering.undelivered_text(turn.question, turn_language(services, turn, open_turn))
+    return Reply("", cards=(f"{above}\n\n{cards[0]}", *cards[1:]), given=(of,))
+
 
 PRIVATE_ANSWERS = Feature(
     name="private_answers",
-    presses={SHARE: publish},
+    presses={SHARE: publish_answer},
     settings=frozenset({"private_answers"}),
 )

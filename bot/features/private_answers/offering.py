@@ -1,52 +1,61 @@
-"""After an answer in a group: who asked told the bot elsewhere what may help, and is offered it.
+"""Looks up, while a group is answered, whether the asker told the bot elsewhere what may help, and
+offers it to them alone afterwards.
 
-The group's answer knows nothing of it: a job of its own looks, under a token of that person, and
-compares what they told with that answer. Where that says more they alone are offered to see it:
-beside a question in the main chat; in p2p for one in a thread, where no card for one person can
-stand. The job is queued in the transaction that ends the turn, unless
-`bot.features.private_answers.looking` saw that nothing is about the question. An offer is stored
-before it is shown and is shown at most once, and one an hour in each thread: Feishu would show a
-repeated one twice, and nobody waits for it. It quotes the question, so which card it is is kept,
-and it goes with that.
-"""
+The group's answer knows nothing of it. A job compares what the person said with that answer, under
+their own token; it is queued in the transaction that ends the turn, unless the look-up found
+nothing. An offer is stored before it is shown, is shown at most once, and once an hour in each
+thread. It quotes the question, so it is withdrawn with it."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import structlog
 
 from bot.answering.between_turns import TRIES
 from bot.answering.question import Turn
-from bot.features.private_answers import texts
-from bot.features.private_answers.asking import asks
-from bot.features.private_answers.comparing import helps, recalled_in_group
+from bot.features.private_answers.comparing import helps_more, recalled_in_group
+from bot.features.private_answers.questions import asks_for_information
+from bot.feishu import markup
 from bot.feishu.errors import FeishuFailure
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, card_buttons
 from bot.outbox.delivery import Aside, Delivered, Undeliverable
-from bot.outbox.notices import say
-from bot.outbox.withdrawing import withdraw_card, withdraw_cards
+from bot.outbox.retractions import withdraw_card, withdraw_cards
+from bot.outbox.sending import send_notice
 from bot.process import metrics
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later
-from bot.queue.table import private_look_up
+from bot.queue.table import private_lookup_statement
 from bot.services import Services
+from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, language_of
 from memory.errors import StoreError, StoreUnavailable
-from memory.models import CardButton, OpenTurn
+from memory.models import ANSWERED, CardButton, OpenTurn, TurnOutcome
 from memory.rpc import Statement
-from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, place_of, private_context
-from memory.tables.buttons import NewButton
-from memory.tables.private import PrivateStore, offer_of
+from memory.scope import (
+    MAIN_ROOT,
+    AgentMemoryContext,
+    memory_context,
+    private_context,
+    split_conversation_id,
+)
+from memory.tables.cards import NewButton
+from memory.tables.private import PrivateStore, offer_origin
+from memory.text import one_line
 
 log = structlog.get_logger()
 
+_QUESTION_CHARS = 60
+say = Catalogue(__file__).say
+
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OfferJob:
     """A question of `actor_id` that was answered in a group: the arguments of the job. `document`:
     they can open one that not everybody there can. `asked_ms`: when it was written, since epoch; 0
     is now."""
@@ -61,14 +70,14 @@ class Asked:
     asked_ms: int = 0
 
     @classmethod
-    def of_job(cls, args: Mapping[str, Any]) -> Asked:
+    def of_job(cls, args: Mapping[str, Any]) -> OfferJob:
         """From a job's arguments, among which the queue keeps notes of its own."""
         return cls(**{field.name: args[field.name] for field in fields(cls) if field.name in args})
 
     @property
     def group(self) -> AgentMemoryContext:
         """The turn's own context."""
-        chat_id, root = place_of(self.conversation_id)
+        chat_id, root = split_conversation_id(self.conversation_id)
         return memory_context(
             chat_id=chat_id,
             root=root,
@@ -100,7 +109,7 @@ class Asked:
 
 def is_offered(services: Services, turn: Turn) -> bool:
     """Whether the turn is one that anything may be offered after."""
-    return _by_person(services, turn) and asks(turn.question)
+    return _by_person(services, turn) and asks_for_information(turn.question)
 
 
 def _by_person(services: Services, turn: Turn) -> bool:
@@ -109,17 +118,17 @@ def _by_person(services: Services, turn: Turn) -> bool:
     return turn.request.sender_type == "user" and not turn.by_click
 
 
-def asked_of(
+def offer_job_of(
     services: Services, turn: Turn, open_turn: OpenTurn, *, document: bool = False
-) -> Asked | None:
+) -> OfferJob | None:
     """The question of a turn that an offer may follow; None where there is nothing to look for.
     `document`: it was about a document that may be offered."""
     if open_turn.degraded or not _by_person(services, turn):
         return None
-    if not document and (open_turn.elsewhere is False or not asks(turn.question)):
+    if not document and (open_turn.elsewhere is False or not asks_for_information(turn.question)):
         return None
     context = turn.context
-    return Asked(
+    return OfferJob(
         turn_id=turn.id,
         conversation_id=context.conversation_id,
         user_id=context.user_id,
@@ -131,9 +140,9 @@ def asked_of(
     )
 
 
-def queued(lookup: Asked) -> Statement:
+def look_up_statement(lookup: OfferJob) -> Statement:
     """What queues the job."""
-    return private_look_up(lookup.turn_id, asdict(lookup))
+    return private_lookup_statement(lookup.turn_id, asdict(lookup))
 
 
 async def queue_look_up(services: Services, look_up: Statement | None) -> None:
@@ -146,7 +155,7 @@ async def queue_look_up(services: Services, look_up: Statement | None) -> None:
         log.warning("private.not_queued", error=str(exc))
 
 
-async def handle_look_up(services: Services, lookup: Asked, attempt: int) -> None:
+async def handle_look_up(services: Services, lookup: OfferJob, attempt: int) -> None:
     """One job. Raises what is worth another attempt; an offer that comes late is not."""
     structlog.contextvars.bind_contextvars(conversation_id=lookup.conversation_id)
     try:
@@ -159,7 +168,7 @@ async def handle_look_up(services: Services, lookup: Asked, attempt: int) -> Non
     log.info("private.looked_up", turn_id=lookup.turn_id, outcome=outcome)
 
 
-async def look_up(services: Services, lookup: Asked) -> str:
+async def look_up(services: Services, lookup: OfferJob) -> str:
     """Looks, and offers what there is, once. Returns what came of it, for metrics."""
     question_message = await services.store.said(lookup.group, lookup.turn_id)
     if question_message is None or question_message.role != "user":
@@ -172,24 +181,24 @@ async def look_up(services: Services, lookup: Asked) -> str:
         return "nothing"
     place = await private.place(lookup.own_place)
     language = language_of([question_message.content])
-    button = _show(lookup, language)
+    button = _show_button(lookup, language)
     if not await private.offer(place, lookup.turn_id, button, thread=lookup.thread):
         return "again"
     aside = not (lookup.in_thread or await _is_topic_group(services, chat_id))
-    text = texts.offer(
+    text = offer_text(
         question_message.content, language, in_p2p=not aside, document=lookup.document
     )
     target = Aside(lookup.actor_id, chat_id if aside else "")
-    delivery = await _send(services, lookup, target, text, button)
-    return await _keep(services, private, lookup, place, delivery) if delivery else "refused"
+    delivery = await _send_offer(services, lookup, target, text, button)
+    return await _keep_offer(services, private, lookup, place, delivery) if delivery else "refused"
 
 
 async def _says_more(
-    services: Services, private: PrivateStore, lookup: Asked, question: str
+    services: Services, private: PrivateStore, lookup: OfferJob, question: str
 ) -> bool:
     """Whether what the person told elsewhere says more than the group's answer."""
     group = lookup.group
-    return await helps(
+    return await helps_more(
         private,
         lookup.own_place,
         question,
@@ -205,10 +214,10 @@ async def _says_more(
     )
 
 
-def _show(lookup: Asked, language: Language) -> NewButton:
+def _show_button(lookup: OfferJob, language: Language) -> NewButton:
     context = lookup.group
     where = {"chat_id": context.chat_id, "root_id": context.root_id, "turn_id": lookup.turn_id}
-    return NewButton(texts.say("show", language), "show", where, "p2p", FOLLOW_UP_LIVES_S)
+    return NewButton(say("show", language), "show", where, "p2p", FOLLOW_UP_LIVES_S)
 
 
 async def _is_topic_group(services: Services, chat_id: str) -> bool:
@@ -217,16 +226,16 @@ async def _is_topic_group(services: Services, chat_id: str) -> bool:
     return membership is not None and await membership.is_topic_group(chat_id)
 
 
-async def _send(
-    services: Services, lookup: Asked, target: Aside, text: str, button: NewButton
+async def _send_offer(
+    services: Services, lookup: OfferJob, target: Aside, text: str, button: NewButton
 ) -> Delivered | None:
     """None: Feishu does not show it."""
     try:
-        return await say(
+        return await send_notice(
             services,
             target,
             text,
-            key=offer_of(lookup.turn_id).turn_id,
+            key=offer_origin(lookup.turn_id).turn_id,
             buttons=card_buttons([CardButton(button.id, button.label)]),
         )
     except (Undeliverable, FeishuFailure) as exc:
@@ -234,10 +243,10 @@ async def _send(
         return None
 
 
-async def _keep(
+async def _keep_offer(
     services: Services,
     private: PrivateStore,
-    lookup: Asked,
+    lookup: OfferJob,
     place: AgentMemoryContext,
     delivery: Delivered,
 ) -> str:
@@ -253,3 +262,82 @@ async def _keep(
     else:
         await withdraw_cards(services)
     return "withdrawn"
+
+
+class PrivateLookup:
+    """One turn's look; it ends with the `with` block."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._asked: OfferJob | None = None
+        self._task: asyncio.Task[bool] | None = None
+        self._means = ANSWERED
+        self._withheld = False
+        self._asking: OfferJob | None = None  # where a document is offered
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if self._task:
+            self._task.cancel()
+
+    def begin(self, turn: Turn, open_turn: OpenTurn) -> None:
+        """Looks in the background, if the turn is one that anything is offered after. What was
+        answered before and is only sent now is left to the job."""
+        self._asking = offer_job_of(self._services, turn, open_turn, document=True)
+        self._asked = offer_job_of(self._services, turn, open_turn)
+        if self._asked and open_turn.state == "open":
+            self._task = asyncio.create_task(self._helps(self._asked, turn.question))
+
+    def ends(self, means: TurnOutcome) -> None:
+        """How the turn ends: nothing is offered beside an apology, a refusal or a command."""
+        self._means = means
+
+    def found(self, *, withheld: bool) -> None:
+        """What the answer was not told of: a document that the person alone may be told of."""
+        self._withheld = withheld
+
+    def after(self) -> Statement | None:
+        """What queues the job; None where there is nothing to offer."""
+        if self._means != ANSWERED:
+            return None
+        if self._withheld and self._asking:
+            return look_up_statement(self._asking)
+        if self._asked is None:
+            return None
+        is_known = self._task is not None and self._task.done() and not self._task.cancelled()
+        nothing = is_known and self._task is not None and not self._task.result()
+        return None if nothing else look_up_statement(self._asked)
+
+    async def _helps(self, lookup: OfferJob, question: str) -> bool:
+        private, chat_id = PrivateStore(self._services.rpc), lookup.group.chat_id
+        try:
+            return await helps_more(private, lookup.own_place, question, asked_in=chat_id)
+        except StoreError as exc:
+            log.info("private.not_looked", turn_id=lookup.turn_id, error=type(exc).__name__)
+            return True  # as far as anybody knows: the job looks again
+
+
+def offer_text(
+    question: str, language: Language, *, in_p2p: bool = False, document: bool = False
+) -> str:
+    """The card that offers a private answer, as Markdown; in p2p it says where the question was.
+    `document`: it is one that not everybody there can open."""
+    if document:
+        key = "offer-document-in-p2p" if in_p2p else "offer-document"
+    else:
+        key = "offer-in-p2p" if in_p2p else "offer"
+    return markup.card_markdown(say(key, language, question=_short_question(question)))
+
+
+def undelivered_text(question: str, language: Language) -> str:
+    """What stands before an answer that could not be posted in its group, as Markdown."""
+    return markup.card_markdown(say("undelivered", language, question=_short_question(question)))
+
+
+def _short_question(question: str) -> str:
+    line = one_line(question)
+    return line if len(line) <= _QUESTION_CHARS else line[: _QUESTION_CHARS - 1] + "…"

@@ -1,12 +1,146 @@
-"""What reminders bring."""
+"""Answers `/reminders`, cancels a reminder at a press, and posts one when it is due."""
 
 from __future__ import annotations
 
-from bot.features.feature import Feature
-from bot.features.reminders.firing import fire_reminder
-from bot.features.reminders.listing import CANCEL_REMINDER, press_reminder, show_reminders
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from bot.answering.documents import SourceDocumentCheck
+from bot.features import timers
+from bot.features.commands import learn_managers
+from bot.features.feature import Feature, FeatureTurn, Firing, PressTurn
+from bot.features.reminders import texts
 from bot.features.reminders.tools import reminder_tools
+from bot.features.timers import post_timer_card
+from bot.outbox.buttons import Reply, decision_button
+from bot.outbox.delivery import Target
+from bot.services import Services
 from bot.text.slash_commands import CommandName
+from bot.text.times import next_occurrence
+from memory.errors import AccessDenied
+from memory.scope import MAIN_ROOT
+from memory.tables.cards import NewButton, new_button_id
+from memory.tables.timers import DueTimer, Timer, TimerStore
+
+CANCEL_REMINDER = "reminder.cancel"
+_SHOWN = 20
+
+LATE_S = 300.0
+
+
+async def show_reminders(services: Services, here: FeatureTurn) -> Reply:
+    """The reminders of the chat, the next one first. Raises `StoreUnavailable`."""
+    timers = await TimerStore(services.rpc).list(here.context)
+    names = services.people.of(here.context.tenant_key)
+    await names.look_up({one for timer in timers for one in texts.named_in(timer)})
+    list_text = texts.reminder_list(
+        timers[:_SHOWN], len(timers), names.name, services.now(), here.language
+    )
+    entries = range(min(len(timers), _SHOWN), 0, -1)  # counted from the last
+    buttons = (_button(entry, one, here) for entry, one in zip(entries, timers, strict=False))
+    return Reply(list_text, tuple(buttons))
+
+
+async def press_reminder(services: Services, here: PressTurn) -> Reply:
+    """Cancels the reminder of the pressed button, if who pressed may. Cancelling again after a
+    crash finds nothing to cancel, and says so."""
+    language, id = here.language, here.press.payload["arguments"]["reminder_id"]
+    try:
+        cancelled_timer = await _cancel(services, here, id)
+    except AccessDenied:
+        return Reply(texts.say("not-yours", language))
+    receipt = (
+        texts.cancelled_text(cancelled_timer, language)
+        if cancelled_timer
+        else texts.say("gone-already", language)
+    )
+    left = await show_reminders(services, here)
+    return replace(left, text=f"{receipt}\n\n{left.text}")
+
+
+async def _cancel(services: Services, here: FeatureTurn, id: str) -> Timer | None:
+    """Whether somebody manages the chat is asked of Feishu only where it matters."""
+    timers = TimerStore(services.rpc)
+    try:
+        return await timers.cancel(here.context, id)
+    except AccessDenied:
+        await learn_managers(services, here.context, here.chat_type)
+        return await timers.cancel(here.context, id)
+
+
+def _button(entry: int, timer: Timer, here: FeatureTurn) -> NewButton:
+    payload = {
+        "tool": CANCEL_REMINDER,
+        "arguments": {"reminder_id": timer.id},
+        "description": timer.plan.content,
+        "entry": entry,
+    }
+    return decision_button(
+        texts.say("cancel", here.language),
+        payload,
+        "confirm",
+        group_id=new_button_id(),
+        chat_type=here.chat_type,
+        language=here.language,
+    )
+
+
+async def fire_reminder(services: Services, firing: Firing) -> str:
+    """Shows it, unless it tells of a document that is closed now, and goes with it."""
+    timer = firing.due.timer
+    if services.access is not None:
+        behind = SourceDocumentCheck(services, timer.context)
+        if await behind.untellable([timer.turn_id]) and not await _is_due(services, timer):
+            return "taken_back"
+
+    async def written(turn_id: str) -> list[str]:
+        return [_due_card(services, firing.due)]
+
+    return await post_timer_card(services, firing, _reminder_target(firing.due), written)
+
+
+async def _is_due(services: Services, timer: Timer) -> bool:
+    return await TimerStore(services.rpc).due(timer.id, timer.plan.due_ms) is not None
+
+
+def missed_count(timer: Timer, now: datetime) -> int:
+    """How many of its times have passed, the one that is due not counted."""
+    plan, count = timer.plan, 0
+    moment = datetime.fromtimestamp(plan.due_ms / 1000, UTC)
+    if plan.repeats == "once" or now - moment > timedelta(days=400):
+        return 0
+    while True:
+        following = next_occurrence(plan.local_at, plan.repeats, ZoneInfo(plan.zone), moment)
+        if following is None or following > now:
+            return count
+        moment, count = following, count + 1
+
+
+def _due_card(services: Services, due: DueTimer) -> str:
+    timer = due.timer
+    now = datetime.fromtimestamp(due.now_ms / 1000, services.settings.zone)
+    moment = datetime.fromtimestamp(timer.plan.due_ms / 1000, UTC)
+    late = (now - moment).total_seconds() > LATE_S
+    people = services.people.of(timer.context.tenant_key)
+    return timers.reminder_card(
+        timer,
+        [people.person(one) for one in timer.plan.for_people],
+        author=people.name(timer.context.actor_id),
+        now=now,
+        mentions_all=services.settings.allow_mention_all,
+        late_since=moment if late else None,
+        missed_count=missed_count(timer, now) if late else 0,
+    )
+
+
+def _reminder_target(due: DueTimer) -> Target:
+    """The message that asked for it, or the first of its thread where a button did."""
+    context = due.timer.context
+    in_thread = context.chat_type != "p2p" and context.root_id != MAIN_ROOT
+    root = context.root_id if context.root_id != MAIN_ROOT else ""
+    return Target(due.asked_in or root, context.chat_id, in_thread)
+
 
 REMINDERS = Feature(
     name="reminders",

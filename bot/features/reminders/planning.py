@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from bot.agents.tool_types.tool import ToolFailed
-from bot.text.addressee_words import bare_name, means_asker, means_everybody
-from bot.text.dates.recurrence import is_skipped, next_after
-from bot.text.roster import Person, Roster
-from memory.tables.timers import LONGEST, MOST_PEOPLE, Repeats
+from bot.agents.tool_types import ToolFailed
+from bot.text.roster import Person, Roster, bare_name, means_asker, means_everybody
+from bot.text.times import is_skipped, next_occurrence
+from memory.tables.timers import LONGEST_CONTENT, MOST_PEOPLE, Repeats
 from memory.text import one_line, storable
 
 _FARTHEST = timedelta(days=3660)
@@ -33,7 +32,7 @@ _UNCLEAR = {  # by problem: what a model is told, and the kind of the outcome
 }
 
 
-def moment(
+def due_moment(
     at: str, repeats: Repeats, now: datetime, asked_at: datetime | None = None
 ) -> tuple[datetime, int, Repeats]:
     """The wall clock time `at` (ISO 8601, with an offset turned into the zone of `now`; or words
@@ -41,7 +40,7 @@ def moment(
     often it is, as the words may say. Words count from when they were `asked_at`, which is now
     unless it is given. Raises `ToolFailed`."""
     local, repeats = _read(at, repeats, asked_at or now)
-    first = next_after(local, repeats, _zone(now), now)
+    first = next_occurrence(local, repeats, _zone(now), now)
     if first is None:
         raise ToolFailed(
             f"{local:%Y-%m-%d %H:%M} is in the past: now it is {now:%Y-%m-%d %H:%M %A}. Nothing "
@@ -74,12 +73,12 @@ def content_of(text: str) -> str:
             "It does not say what to remind of. Ask the person. Nothing was set.",
             "nothing-to-remind",
         )
-    if len(content) > LONGEST:
+    if len(content) > LONGEST_CONTENT:
         raise ToolFailed(
-            f"The text has {len(content)} characters, at most {LONGEST} are kept. Nothing was set. "
-            "Shorten it.",
+            f"The text has {len(content)} characters, at most {LONGEST_CONTENT} are kept. "
+            "Nothing was set. Shorten it.",
             "reminder-too-long",
-            most=LONGEST,
+            most=LONGEST_CONTENT,
         )
     return content
 
@@ -156,9 +155,9 @@ def _read(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
 
 
 def _in_words(text: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
-    from bot.text.dates.moments import when  # for models that hand over words
+    from bot.text.moments import read_moment  # for models that hand over words
 
-    moment_read = when(text[:_LONGEST_WORDS], now)
+    moment_read = read_moment(text[:_LONGEST_WORDS], now)
     if moment_read.problem in _UNCLEAR:
         unclear, kind = _UNCLEAR[moment_read.problem]
         raise ToolFailed(f"{text[:40]!r} {unclear}", kind)

@@ -1,33 +1,39 @@
-"""Tools for reminders. They are posted in the conversation in which they are set."""
+"""Offers the tools that set, list, change and cancel reminders, and words their outcomes for the
+model.
+
+A reminder is posted in the conversation in which it was set."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from bot.agents.prompts.drawn_on import note_sources
-from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import Tool, ToolFailed, tool
+from bot.agents.running_turns import note_sources
+from bot.agents.tool_types import Tool, ToolFailed, ToolOutcome, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.features.reminders import outcomes
-from bot.features.reminders.outcome_texts import WORDING
-from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
+from bot.features.reminders.planning import addressees, content_of, due_moment, skipped_remark
+from bot.features.reminders.texts import WORDING
 from bot.text.languages import language_of
 from memory.errors import AccessDenied
 from memory.tables.timers import (
     MOST_OF_A_CHAT,
     MOST_OF_A_PERSON,
-    Plan,
     Repeats,
     Timer,
+    TimerPlan,
     TimerStore,
-    TooMany,
+    TooManyTimers,
 )
 
 _TOO_MANY = {
     "person": ("The person has {most} reminders here", "too-many-of-person", MOST_OF_A_PERSON),
     "chat": ("This chat has {most} reminders", "too-many-of-chat", MOST_OF_A_CHAT),
 }
+
+Names = Mapping[str, str]
 
 
 def reminder_tools() -> list[Tool]:
@@ -60,11 +66,11 @@ async def set_reminder(
         for_whom: "me" (also when left out), "us" for the whole chat, or names.
     """
     now, context = deps.prompt.now, deps.context
-    local, due_ms, repeats = moment(at, repeats, now, deps.prompt.asked_at)
+    local, due_ms, repeats = due_moment(at, repeats, now, deps.prompt.asked_at)
     people, for_all = addressees(
         for_whom, deps.prompt.people, context.actor_id, in_p2p=context.chat_type == "p2p"
     )
-    plan = Plan(
+    plan = TimerPlan(
         content=content_of(text),
         local_at=local,
         zone=str(now.tzinfo),
@@ -76,7 +82,7 @@ async def set_reminder(
     )
     try:
         timer = await _timers(deps).set(context, deps.prompt.turn_id, plan)
-    except TooMany as exc:
+    except TooManyTimers as exc:
         limit, kind, most = _TOO_MANY[exc.whose]
         raise ToolFailed(
             f"{limit.format(most=most)} already, as many as may be. Nothing was set. One has to "
@@ -85,14 +91,14 @@ async def set_reminder(
             most=most,
         ) from exc
     names = deps.prompt.people.names()
-    return outcomes.was_set(timer, names, now, skipped_remark(local, now))
+    return set_outcome(timer, names, now, skipped_remark(local, now))
 
 
 async def list_reminders(deps: ToolDeps) -> ToolOutcome:
     """List the reminders of this chat that are to come."""
     timers = await _timers(deps).list(deps.context)
     note_sources(timer.turn_id for timer in timers)
-    return outcomes.listed(timers, deps.prompt.people.names(), deps.prompt.now)
+    return listed_outcome(timers, deps.prompt.people.names(), deps.prompt.now)
 
 
 async def change_reminder(
@@ -112,7 +118,7 @@ async def change_reminder(
         repeats: How often.
         for_whom: "me", "us", or names.
     """
-    timer = await _found(deps, reminder_id)
+    timer = await _find_reminder(deps, reminder_id)
     now, old = deps.prompt.now, timer.plan
     often = repeats or old.repeats
     when = at or f"{old.local_at:%Y-%m-%dT%H:%M}"
@@ -121,7 +127,7 @@ async def change_reminder(
             "Only who set a reminder can change it. Nothing was changed. Say so.",
             "not-yours-to-change",
         )
-    local, due_ms, often = moment(when, often, now, deps.prompt.asked_at)
+    local, due_ms, often = due_moment(when, often, now, deps.prompt.asked_at)
     plan = replace(
         old,
         content=old.content if text is None else content_of(text),
@@ -142,7 +148,7 @@ async def change_reminder(
     if changed_timer is None:
         raise _no_such(reminder_id)
     names = deps.prompt.people.names()
-    return outcomes.changed(changed_timer, names, now, skipped_remark(local, now))
+    return changed_outcome(changed_timer, names, now, skipped_remark(local, now))
 
 
 async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
@@ -161,10 +167,10 @@ async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
         ) from exc
     if timer is None:
         raise _no_such(reminder_id)
-    return outcomes.cancelled(timer, deps.prompt.people.names(), deps.prompt.now)
+    return cancelled_outcome(timer, deps.prompt.people.names(), deps.prompt.now)
 
 
-async def _found(deps: ToolDeps, reminder_id: str) -> Timer:
+async def _find_reminder(deps: ToolDeps, reminder_id: str) -> Timer:
     for timer in await _timers(deps).list(deps.context):
         if timer.id == reminder_id:
             note_sources([timer.turn_id])
@@ -186,3 +192,68 @@ def _no_such(reminder_id: str) -> ToolFailed:
         "list_reminders to find the right ID.",
         "no-such-reminder",
     )
+
+
+"""open_id → name, of who is known here."""
+
+
+def set_outcome(timer: Timer, names: Names, now: datetime, skips: str) -> ToolOutcome:
+    """`skips`: what to say when the clock leaves the time out; "" otherwise."""
+    fields = {**_fields(timer, names, now), "skips": bool(skips)}
+    result = f"Successfully set reminder {_described(timer, names)}{skips}"
+    return ToolOutcome(result, "reminder-set", fields)
+
+
+def changed_outcome(timer: Timer, names: Names, now: datetime, skips: str) -> ToolOutcome:
+    """`skips`: as in `was_set`."""
+    fields = {**_fields(timer, names, now), "skips": bool(skips)}
+    result = f"Successfully changed reminder {_described(timer, names)}{skips}"
+    return ToolOutcome(result, "reminder-changed", fields)
+
+
+def cancelled_outcome(timer: Timer, names: Names, now: datetime) -> ToolOutcome:
+    result = f"Successfully cancelled reminder {_described(timer, names)}"
+    return ToolOutcome(result, "reminder-cancelled", _fields(timer, names, now))
+
+
+def listed_outcome(timers: Sequence[Timer], names: Names, now: datetime) -> ToolOutcome:
+    if not timers:
+        return ToolOutcome("There are no reminders here.", "no-reminders")
+    lines = [f"{number}. {_described(one, names)}" for number, one in enumerate(timers, 1)]
+    return ToolOutcome(
+        "\n".join((f"{len(lines)} to come:", *lines)),
+        "reminders-listed",
+        {"reminders": [_fields(one, names, now) for one in timers]},
+    )
+
+
+def _described(timer: Timer, names: Names) -> str:
+    """“(ID: tm_…) on 2026-11-23 15:00 Monday, daily, for Alice: text”."""
+    plan = timer.plan
+    people = ", ".join(name or "another person" for name in _people(plan, names))
+    whom = "everybody here" if plan.for_all else people
+    often = "" if plan.repeats == "once" else f", {plan.repeats}"
+    return f"(ID: {timer.id}) on {_due(plan):%Y-%m-%d %H:%M %A}{often}, for {whom}: {plan.content}"
+
+
+def _fields(timer: Timer, names: Names, now: datetime) -> dict[str, Any]:
+    """`people` are names, "" for who is not known here; `for_author`: it is for nobody else."""
+    plan = timer.plan
+    return {
+        "id": timer.id,
+        "at": f"{_due(plan):%Y-%m-%dT%H:%M}",
+        "repeats": plan.repeats,
+        "now": f"{now:%Y-%m-%dT%H:%M}",
+        "for_all": plan.for_all,
+        "for_author": plan.for_people == (timer.context.actor_id,),
+        "people": _people(plan, names),
+        "text": plan.content,
+    }
+
+
+def _people(plan: TimerPlan, names: Names) -> list[str]:
+    return [names.get(one, "") for one in plan.for_people]
+
+
+def _due(plan: TimerPlan) -> datetime:
+    return datetime.fromtimestamp(plan.due_ms / 1000, ZoneInfo(plan.zone))

@@ -1,10 +1,15 @@
-"""The console as an application of its own: who may in, the rules of every answer, its pages."""
+"""Builds the console: who may enter, the rules of every answer, and its pages.
+
+It is reached over loopback, from elsewhere through a tunnel. A page of another site must not
+use it, neither by a name of its own that leads here (the Host is wrong) nor across origins."""
 
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import re
 from collections.abc import Callable, Sequence
+from ipaddress import IPv4Network, IPv6Network
 
 import psycopg
 import structlog
@@ -18,27 +23,19 @@ from flask import (
     request,
     send_from_directory,
 )
+from werkzeug.datastructures import Headers
 from werkzeug.exceptions import BadRequest, HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.operations.console import (
-    audit,
-    doctor,
-    feedback,
-    imports,
-    memory_pages,
-    overview,
-    people,
-    queue,
-    receipts,
-    turns,
-    usage,
+from bot.operations.console import list_pages, memory_pages, overview, turns
+from bot.operations.console.database import (
+    LONGEST_S,
+    SESSION_COOKIE,
+    ConsoleDatabase,
+    Sessions,
+    csrf_token,
 )
-from bot.operations.console.database import ConsoleDatabase
-from bot.operations.console.origins import refusal
-from bot.operations.console.page_context import Desk, draw
-from bot.operations.console.sessions import COOKIE, LONGEST_S, Sessions, csrf_token
-from bot.operations.console.texts import CATALOGUE
+from bot.operations.console.page_context import CATALOGUE, ConsoleContext, draw_page
 from bot.operations.doctor.result import Check
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueOperations
@@ -85,6 +82,10 @@ _MOST_BYTES = 256 * 1024
 _LANGUAGES, _THEMES = ("en", "zh"), ("light", "dark", "auto")
 _YEAR_S = 365 * 24 * 3600
 
+_HOST_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_OWN_SITE = frozenset({"", "same-origin", "none"})
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+
 
 def create_console(
     settings: Settings, url: str, ready: Callable[[], Sequence[Check]] = list
@@ -94,7 +95,7 @@ def create_console(
     app.config["MAX_CONTENT_LENGTH"] = _MOST_BYTES
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     jobs = QueueOperations(url)
-    desk = Desk(settings, url, ConsoleDatabase(url), Sessions(url), jobs, ready)
+    desk = ConsoleContext(settings, url, ConsoleDatabase(url), Sessions(url), jobs, ready)
     app.jinja_env.globals.update(
         moment=desk.moment, clock=desk.clock, pages=_PAGES, known=CATALOGUE.has
     )
@@ -104,26 +105,26 @@ def create_console(
     _preferences(app)
     _cards(app)
     _failures(app)
-    for page in (
-        overview,
-        turns,
-        people,
-        memory_pages,
-        feedback,
-        imports,
-        queue,
-        usage,
-        doctor,
-        receipts,
-        audit,
+    for add_pages in (
+        overview.add_overview_pages,
+        turns.add_turn_pages,
+        list_pages.add_people_page,
+        memory_pages.add_memory_pages,
+        list_pages.add_feedback_page,
+        list_pages.add_import_pages,
+        list_pages.add_queue_pages,
+        overview.add_usage_page,
+        overview.add_setup_pages,
+        list_pages.add_receipt_pages,
+        list_pages.add_audit_page,
     ):
-        page.add(app, desk)
+        add_pages(app, desk)
     return app
 
 
-def _guard(app: Flask, desk: Desk) -> None:
+def _guard(app: Flask, desk: ConsoleContext) -> None:
     def check() -> Answer | None:
-        reason = refusal(
+        reason = request_refusal(
             request.headers,
             scheme=request.scheme,
             method=request.method,
@@ -134,7 +135,7 @@ def _guard(app: Flask, desk: Desk) -> None:
             return _plain(reason, 403)
         if request.path.startswith((_STATIC, _CARDS)) or request.path == "/console/enter":
             return None
-        session = request.cookies.get(COOKIE, "")
+        session = request.cookies.get(SESSION_COOKIE, "")
         active = "HX-Request" not in request.headers and not request.path.endswith(".json")
         admin = desk.sessions.admin(session, active=active) if session else None
         if admin not in desk.settings.admins:
@@ -168,23 +169,23 @@ def _plain(reason: Sentence, status: int) -> Answer:
 
 
 def _signed_out() -> Answer:
-    answer = make_response(draw("signed_out.html"), 401)
+    answer = make_response(draw_page("signed_out.html"), 401)
     if request.headers.get("HX-Request"):
         answer.headers["HX-Refresh"] = "true"
     return answer
 
 
-def _sign_in(app: Flask, desk: Desk) -> None:
+def _sign_in(app: Flask, desk: ConsoleContext) -> None:
     def enter() -> Answer:
         if request.method == "HEAD":
             abort(405)  # who only looks where a link leads does not use it up
         session = desk.sessions.enter(request.args.get("key", ""))
         if session is None or session[0] not in desk.settings.admins:
-            return make_response(draw("signed_out.html", used=True), 401)
+            return make_response(draw_page("signed_out.html", used=True), 401)
         log.info("console.signed_in", admin=session[0])
         answer = redirect("/console/", 303)
         answer.set_cookie(
-            COOKIE,
+            SESSION_COOKIE,
             session[1],
             max_age=LONGEST_S,
             path="/console",
@@ -195,10 +196,14 @@ def _sign_in(app: Flask, desk: Desk) -> None:
         return answer
 
     def leave() -> Answer:
-        desk.sessions.leave(request.cookies.get(COOKIE, ""))
+        desk.sessions.leave(request.cookies.get(SESSION_COOKIE, ""))
         answer = redirect("/console/", 303)
         answer.delete_cookie(
-            COOKIE, path="/console", secure=request.is_secure, httponly=True, samesite="Strict"
+            SESSION_COOKIE,
+            path="/console",
+            secure=request.is_secure,
+            httponly=True,
+            samesite="Strict",
         )
         return answer
 
@@ -246,14 +251,50 @@ def _failures(app: Flask) -> None:
     def away(exc: Exception) -> tuple[str, int]:
         cause = exc.__cause__ or exc
         log.warning("console.database", error=type(cause).__name__)
-        return draw("trouble.html", kind="away", detail=type(cause).__name__), 503
+        return draw_page("trouble.html", kind="away", detail=type(cause).__name__), 503
 
     def refused(exc: HTTPException) -> tuple[str, int]:
         kind = "missing" if exc.code == 404 else "refused"
-        return draw("trouble.html", kind=kind, detail=""), exc.code or 500
+        return draw_page("trouble.html", kind=kind, detail=""), exc.code or 500
 
     app.register_error_handler(psycopg.Error, away)
     app.register_error_handler(psycopg.DataError, lambda exc: refused(BadRequest()))
     app.register_error_handler(QueueUnavailable, away)
     app.register_error_handler(StoreUnavailable, away)
     app.register_error_handler(HTTPException, refused)
+
+
+def request_refusal(
+    headers: Headers,
+    *,
+    scheme: str,
+    method: str,
+    address: str,
+    networks: Sequence[IPv4Network | IPv6Network] = (),
+) -> Sentence | None:
+    """Why a request is not for us; None when it is. `address`: who is connected; `networks`: from
+    where the console is used beside this machine, as a published port of a container is."""
+    host = headers.get("Host", "").lower()
+    name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+    if (
+        name not in _HOST_NAMES
+        or any(one in headers for one in _FORWARDED)
+        or not _is_near_address(address, networks)
+    ):
+        return CATALOGUE.both("not_here")
+    if headers.get("Origin", f"{scheme}://{host}").lower() != f"{scheme}://{host}":
+        return CATALOGUE.both("other_page")
+    # a link to a page may stand anywhere; the cookie does not come along with it
+    is_navigation = method == "GET" and headers.get("Sec-Fetch-Mode") == "navigate"
+    if headers.get("Sec-Fetch-Site", "") not in _OWN_SITE and not is_navigation:
+        return CATALOGUE.both("other_page")
+    return None
+
+
+def _is_near_address(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
+    try:
+        parsed_address = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    parsed_address = getattr(parsed_address, "ipv4_mapped", None) or parsed_address
+    return parsed_address.is_loopback or any(parsed_address in network for network in networks)

@@ -1,10 +1,14 @@
-"""What the console reads, with a role of its own that can read no more than it shows.
+"""Reads the console's data with a role of its own, and keeps its sign-in links and sessions.
 
-What people wrote is readable only in a transaction that has noted the look first (`looking`).
-"""
+What people wrote is readable only in a transaction that has noted the look first (`looking`). A
+link works once within ten minutes, then a session in a cookie; the database knows SHA-256
+digests alone."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,89 +17,14 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from bot.operations.console.sessions import connected
-from memory.scope import in_document, place_of
+from memory.backends.connections import prepare_threshold
+from memory.migrations import SCHEMA
+from memory.scope import is_document_chat, split_conversation_id
 
 _ROLE = "set local role bot_console"
 _WITHIN = "set local statement_timeout = '10s'"
 _NOTE = "insert into feishu_bot.console_audit (admin, action, about) values (%s, %s, %s)"
-
-Row = Mapping[str, Any]
-
-
-class View:
-    """One transaction of the console's role."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    def rows(self, query: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
-        """Rows by column. Raises `psycopg.Error`."""
-        with self._connection.cursor(row_factory=dict_row) as cursor:
-            cursor.execute(query.encode(), parameters or {})
-            return list(cursor.fetchall())
-
-    def row(self, query: str, parameters: Mapping[str, object] | None = None) -> Row | None:
-        all_rows = self.rows(query, parameters)
-        return all_rows[0] if all_rows else None
-
-
-class ConsoleDatabase:
-    """The console's way to the memory's tables. All methods raise `psycopg.Error`."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    @contextmanager
-    def looking(self, admin: str, action: str, about: str) -> Iterator[View]:
-        """A view that reads what people wrote too; that `admin` looked at it is kept with it."""
-        with self._acting() as connection:
-            connection.execute(_NOTE, (admin, action, about[:300]))
-            yield View(connection)
-
-    @contextmanager
-    def view(self) -> Iterator[View]:
-        """A view of who, where, when and how; it changes nothing."""
-        with self._acting() as connection:
-            connection.execute("set transaction read only")
-            yield View(connection)
-
-    def note(self, admin: str, action: str, about: str) -> None:
-        """Keeps that `admin` did something."""
-        with self._acting() as connection:
-            connection.execute(_NOTE, (admin, action, about[:300]))
-
-    @contextmanager
-    def _acting(self) -> Iterator[psycopg.Connection[Any]]:
-        with connected(self._url) as connection:
-            connection.execute(_ROLE)
-            connection.execute(_WITHIN)
-            yield connection
-
-
-class DisplayNames:
-    """Names of people and chats, for pages that show no bare ids."""
-
-    def __init__(self, people: Mapping[str, str], chats: Mapping[str, Row]) -> None:
-        self._people = people
-        self._chats = chats
-
-    def person(self, open_id: str | None) -> str:
-        """The name, or "" of somebody whose name nobody has said."""
-        return self._people.get(open_id or "", "")
-
-    def chat(self, chat_id: str | None) -> tuple[str, str]:
-        """Name and kind of a chat: a p2p chat is called after its person."""
-        chat_row = self._chats.get(chat_id or "")
-        if chat_row is None:
-            return "", ""
-        if in_document(chat_id or ""):
-            return "", "document"
-        if chat_row["chat_type"] == "p2p":
-            return self.person(chat_row["person"]), "p2p"
-        return chat_row["name"], "group"
-
-
+ConsoleRow = Mapping[str, Any]
 _PEOPLE = """
 select open_id, max(name) as name from public.people
 where open_id = any (%(ids)s) and name <> '' group by open_id
@@ -110,9 +39,87 @@ left join lateral (select chat_type, user_id from public.agent_chats a
 group by k.chat_id
 """
 
+LINK_LASTS_S = 600
+IDLE_S, LONGEST_S = 3600, 12 * 3600
+SESSION_COOKIE = "console"
+_CONNECT_S = 5
 
-def names(
-    view: View, people: Sequence[str | None], chats: Sequence[str | None] = ()
+
+class ConsoleView:
+    """One transaction of the console's role."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def rows(self, query: str, parameters: Mapping[str, object] | None = None) -> list[ConsoleRow]:
+        """Rows by column. Raises `psycopg.Error`."""
+        with self._connection.cursor(row_factory=dict_row) as cursor:
+            cursor.execute(query.encode(), parameters or {})
+            return list(cursor.fetchall())
+
+    def row(self, query: str, parameters: Mapping[str, object] | None = None) -> ConsoleRow | None:
+        all_rows = self.rows(query, parameters)
+        return all_rows[0] if all_rows else None
+
+
+class ConsoleDatabase:
+    """The console's way to the memory's tables. All methods raise `psycopg.Error`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    @contextmanager
+    def looking(self, admin: str, action: str, about: str) -> Iterator[ConsoleView]:
+        """A view that reads what people wrote too; that `admin` looked at it is kept with it."""
+        with self._acting() as connection:
+            connection.execute(_NOTE, (admin, action, about[:300]))
+            yield ConsoleView(connection)
+
+    @contextmanager
+    def view(self) -> Iterator[ConsoleView]:
+        """A view of who, where, when and how; it changes nothing."""
+        with self._acting() as connection:
+            connection.execute("set transaction read only")
+            yield ConsoleView(connection)
+
+    def note(self, admin: str, action: str, about: str) -> None:
+        """Keeps that `admin` did something."""
+        with self._acting() as connection:
+            connection.execute(_NOTE, (admin, action, about[:300]))
+
+    @contextmanager
+    def _acting(self) -> Iterator[psycopg.Connection[Any]]:
+        with owner_connection(self._url) as connection:
+            connection.execute(_ROLE)
+            connection.execute(_WITHIN)
+            yield connection
+
+
+class DisplayNames:
+    """Names of people and chats, for pages that show no bare ids."""
+
+    def __init__(self, people: Mapping[str, str], chats: Mapping[str, ConsoleRow]) -> None:
+        self._people = people
+        self._chats = chats
+
+    def person(self, open_id: str | None) -> str:
+        """The name, or "" of somebody whose name nobody has said."""
+        return self._people.get(open_id or "", "")
+
+    def chat(self, chat_id: str | None) -> tuple[str, str]:
+        """Name and kind of a chat: a p2p chat is called after its person."""
+        chat_row = self._chats.get(chat_id or "")
+        if chat_row is None:
+            return "", ""
+        if is_document_chat(chat_id or ""):
+            return "", "document"
+        if chat_row["chat_type"] == "p2p":
+            return self.person(chat_row["person"]), "p2p"
+        return chat_row["name"], "group"
+
+
+def display_names(
+    view: ConsoleView, people: Sequence[str | None], chats: Sequence[str | None] = ()
 ) -> DisplayNames:
     """The names of these people and chats, and of the people of p2p chats."""
     chat_rows = view.rows(_CHATS, {"ids": sorted({one for one in chats if one})})
@@ -124,7 +131,7 @@ def names(
     return DisplayNames({row["open_id"]: row["name"] for row in people_rows}, of_chats)
 
 
-def moment_given(text: str | None) -> str | None:
+def moment_of_address(text: str | None) -> str | None:
     """A moment of a page's address, as ISO 8601; None for none and for what is no moment."""
     try:
         return datetime.fromisoformat(text).isoformat() if text else None
@@ -132,8 +139,71 @@ def moment_given(text: str | None) -> str | None:
         return None
 
 
-def chat_of(conversation_id: str | None) -> str:
+def chat_of_conversation(conversation_id: str | None) -> str:
     """The chat of a conversation's id, or of a job's lock; "" when there is none in it."""
     parts = (conversation_id or "").split(":")
     is_one = len(parts) > 2 and parts[0] == "feishu"
-    return place_of(":".join(parts))[0] if is_one else ""
+    return split_conversation_id(":".join(parts))[0] if is_one else ""
+
+
+def new_session_key() -> str:
+    """256 bits that nobody guesses, fit for a URL and a cookie."""
+    return secrets.token_urlsafe(32)
+
+
+def csrf_token(session: str) -> str:
+    """What every form of the session carries; only its own pages know it."""
+    return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
+
+
+class Sessions:
+    """Links and sessions in the database. All methods raise `psycopg.Error`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def invite(self, admin: str) -> str:
+        """The key of a new link for `admin`."""
+        key = new_session_key()
+        self._call("invite_to_console", _digest(key), admin, LINK_LASTS_S)
+        return key
+
+    def enter(self, key: str) -> tuple[str, str] | None:
+        """Uses a link up: who signed in, and the cookie of their session. None when it does not
+        work any more."""
+        session = new_session_key()
+        admin = self._call("enter_console", _digest(key), _digest(session))
+        return (admin, session) if admin else None
+
+    def admin(self, session: str, *, active: bool = True) -> str | None:
+        """Whose session it is; None when it is over. It goes on while somebody is `active`."""
+        lasts = (IDLE_S, LONGEST_S)
+        admin_name: str | None = self._call("console_admin", _digest(session), *lasts, active)
+        return admin_name
+
+    def leave(self, session: str) -> None:
+        self._call("leave_console", _digest(session))
+
+    def _call(self, function: str, *args: object) -> Any:
+        return call_owner_function(self._url, function, *args)
+
+
+def call_owner_function(url: str, function: str, *args: object) -> Any:
+    """What a function of the owner's returns. Raises `psycopg.Error`."""
+    places = ", ".join(["%s"] * len(args))
+    with owner_connection(url) as connection:
+        row = connection.execute(f"select {SCHEMA}.{function}({places})".encode(), args).fetchone()
+    return row[0] if row else None
+
+
+@contextmanager
+def owner_connection(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection for one transaction, as the owner. Raises `psycopg.Error`."""
+    with psycopg.connect(
+        url, connect_timeout=_CONNECT_S, prepare_threshold=prepare_threshold(url)
+    ) as connection:
+        yield connection
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()

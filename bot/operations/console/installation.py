@@ -14,13 +14,13 @@ from bot.settings import Settings
 PREFIX = "/console"
 
 
-def install(app: Flask, settings: Settings, url: str) -> None:
+def install_console(app: Flask, settings: Settings, url: str) -> None:
     """Puts the console on its path, before the other routes of `app`. `url`: the database."""
     ready = app.extensions["readiness"]
-    app.wsgi_app = _Door(app.wsgi_app, settings, url, ready)  # type: ignore[method-assign]
+    app.wsgi_app = _ConsoleDoor(app.wsgi_app, settings, url, ready)  # type: ignore[method-assign]
 
 
-class _Door:
+class _ConsoleDoor:
     def __init__(
         self, below: Any, settings: Settings, url: str, ready: Callable[[], Sequence[Check]]
     ) -> None:

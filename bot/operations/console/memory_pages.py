@@ -1,17 +1,30 @@
-"""Memory: facts, notes and summaries of a person or with some words, whence, and who can read them.
+"""Shows, corrects, forgets and exports what is kept of a person, and notes each in the audit.
 
-Looking at them is kept first.
-"""
+Changes use the same functions as when the person makes them, so what an item was made from and
+what repeats it goes with it."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import tempfile
+from typing import IO, Any, cast
+from urllib.parse import urlencode
 
-from flask import Flask, request
+from flask import Flask, abort, redirect, request, send_file
+from werkzeug.wrappers import Response
 
-from bot.operations.console import memory_changes
-from bot.operations.console.database import DisplayNames, Row, View, names
-from bot.operations.console.page_context import Desk, admin, draw
+from bot.operations.console.database import ConsoleRow, ConsoleView, DisplayNames, display_names
+from bot.operations.console.page_context import (
+    ConsoleContext,
+    draw_page,
+    signed_in_admin,
+    with_memory,
+)
+from memory.errors import BadPatch, NoteInvalid, TextRefused, WorkingMemoryTooLarge
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext, private_context
+from memory.tables.items import ItemKind, ItemStore
+from memory.tables.operations import Operations
 
 _PAGE = 30
 _MOST_NAMED = 20
@@ -60,54 +73,189 @@ select p.*, s.sources from page p left join lateral (
 order by p.at desc, p.kind, p.id, p.key
 """
 
+_IN_MEMORY_BYTES = 1 << 20
+_DONE = frozenset({"corrected", "item_forgotten", "item_gone", "not_storable", "too_large"})
 
-def add(app: Flask, desk: Desk) -> None:
+
+def add_memory_pages(app: Flask, desk: ConsoleContext) -> None:
     def show() -> str:
-        filters = {name: _asked(name) for name in ("person", "words", "kind")}
+        filters = {name: _asked_for(name) for name in ("person", "words", "kind")}
         if filters["kind"] not in _KINDS:
             filters["kind"] = ""
         after = min(max(request.args.get("after", 0, type=int), 0), 10**6)
         with desk.reader.view() as view:
-            matches = _meant(view, _asked("of"), filters["person"])
+            matches = _meant_people(view, _asked_for("of"), filters["person"])
         of = matches[0]["open_id"] if len(matches) == 1 else ""
-        rows: list[Row] = []
+        rows: list[ConsoleRow] = []
         labels = DisplayNames({}, {})
         looks = bool(of or ((filters["words"] or filters["kind"]) and not filters["person"]))
         if looks:
-            rows, labels = _found(desk, of, filters, after)
-        return draw("memory.html", wanted=filters, meant=matches, of=of, looks=looks, names=labels,
+            rows, labels = _found_items(desk, of, filters, after)
+        return draw_page("memory.html", wanted=filters, meant=matches, of=of, looks=looks,
+                    names=labels,
                     rows=rows[:_PAGE], more=after + _PAGE if len(rows) > _PAGE else None,
-                    done=memory_changes.done(request.args.get("done", "")), kinds=_KINDS,
+                    done=done_message(request.args.get("done", "")), kinds=_KINDS,
                     narrowed=desk.settings.sharing == "person")  # fmt: skip
 
     app.add_url_rule("/console/memory", "memory", show)
-    memory_changes.add(app, desk)
+    add_memory_changes(app, desk)
 
 
-def _asked(name: str) -> str:
+def _asked_for(name: str) -> str:
     return request.args.get(name, "").strip()[:100]
 
 
-def _found(
-    desk: Desk, of: str, filters: dict[str, str], after: int
-) -> tuple[list[Row], DisplayNames]:
+def _found_items(
+    desk: ConsoleContext, of: str, filters: dict[str, str], after: int
+) -> tuple[list[ConsoleRow], DisplayNames]:
     """A page of items, one more if there are more; the look is kept."""
     action = "search memory" if filters["words"] else "read memory"
     query_params: dict[str, Any] = {"of": of, "words": filters["words"], "kind": filters["kind"]}
-    with desk.reader.looking(admin(), action, of) as view:
+    with desk.reader.looking(signed_in_admin(), action, of) as view:
         rows = view.rows(_ITEMS, {**query_params, "after": after, "limit": _PAGE + 1})
         return rows, _names(view, rows)
 
 
-def _meant(view: View, of: str, name: str) -> list[Row]:
+def _meant_people(view: ConsoleView, of: str, name: str) -> list[ConsoleRow]:
     """Whom the page is about: by id as its links give it, else all whose name holds `name`."""
     if of and not name:
-        return [{"open_id": of, "name": names(view, [of]).person(of)}]
+        return [{"open_id": of, "name": display_names(view, [of]).person(of)}]
     return view.rows(_NAMED, {"person": name, "limit": _MOST_NAMED}) if name else []
 
 
-def _names(view: View, rows: list[Row]) -> DisplayNames:
+def _names(view: ConsoleView, rows: list[ConsoleRow]) -> DisplayNames:
     people = [one for row in rows for one in (row["actor_id"], row["user_id"])]
     people += [source["by"] for row in rows for source in row["sources"] or ()]
     chats = [one for row in rows for one in (row["chat_id"], row["shared_chat_id"])]
-    return names(view, people, chats)
+    return display_names(view, people, chats)
+
+
+def add_memory_changes(app: Flask, desk: ConsoleContext) -> None:
+    paths = {"forget": _forget, "correct": _correct, "export": _export}
+    for name, act in paths.items():
+        app.add_url_rule(
+            f"/console/memory/{name}",
+            f"memory_{name}",
+            lambda act=act: act(desk),
+            methods=["POST"],
+        )
+
+
+def done_message(key: str) -> str:
+    """What a page says was done, if it is something that can be."""
+    return key if key in _DONE else ""
+
+
+def _forget(desk: ConsoleContext) -> Response:
+    kind, id = _item_of_form()
+    person = _owner_of_item(kind, "user_id")
+    desk.reader.note(signed_in_admin(), f"forget {kind}", person)
+
+    async def work(rpc: Rpc) -> bool:
+        return (
+            await ItemStore(rpc).forget(_own_context(person), kind, id, request.form["key"])
+            is not None
+        )
+
+    return _back_to_memory("item_forgotten" if with_memory(desk, work) else "item_gone")
+
+
+def _correct(desk: ConsoleContext) -> Response:
+    kind, id = _item_of_form()
+    person = _owner_of_item(kind, "actor_id")
+    try:
+        value = _value(request.form.get("value", ""), as_json=request.form.get("json") == "1")
+    except ValueError:
+        return _back_to_memory("not_storable")
+    desk.reader.note(signed_in_admin(), f"correct {kind}", person)
+
+    async def work(rpc: Rpc) -> bool:
+        store, key = ItemStore(rpc), request.form["key"]
+        return await store.correct(_own_context(person), kind, id, key, value=value) is not None
+
+    try:
+        return _back_to_memory("corrected" if with_memory(desk, work) else "item_gone")
+    except WorkingMemoryTooLarge:
+        return _back_to_memory("too_large")
+    except (NoteInvalid, TextRefused, BadPatch):
+        return _back_to_memory("not_storable")
+
+
+def _export(desk: ConsoleContext) -> Response:
+    person = _given_field("of")
+    with desk.reader.view() as view:
+        name = display_names(view, [person]).person(person)
+    desk.reader.note(signed_in_admin(), "export memory", person)
+    out = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115  (the answer closes it)
+
+    async def work(rpc: Rpc) -> None:
+        await _write(out, Operations(rpc), desk, person, name)
+
+    with_memory(desk, work)
+    out.seek(0)
+    return send_file(out, "application/json", as_attachment=True, download_name="memory.json")
+
+
+async def _write(
+    out: IO[bytes], operations: Operations, desk: ConsoleContext, person: str, name: str
+) -> None:
+    """Everything of a person as one JSON object, row by row."""
+    head = json.dumps({"open_id": person, "name": name}, ensure_ascii=False)
+    out.write(f'{{"person": {head}, "rows": ['.encode())
+    between = ""
+
+    def put(table: str, row: Any) -> None:
+        nonlocal between
+        text = json.dumps({"table": table, "row": row}, ensure_ascii=False, default=str)
+        out.write(f"{between}\n{text}".encode())
+        between = ","
+
+    async for table, row in operations.export_person(person):
+        put(table, row)
+    for table, waiting in desk.queue.export(person):
+        put(table, waiting)
+    out.write(b"\n]}\n")
+
+
+def _given_field(field: str) -> str:
+    """A field that the form has to have."""
+    return request.form.get(field, "")[:100] or abort(404)
+
+
+def _owner_of_item(kind: ItemKind, field: str) -> str:
+    """Whose item it is; a summary can be everybody's, which is ""."""
+    return "" if kind == "summary" and not request.form.get(field) else _given_field(field)
+
+
+def _item_of_form() -> tuple[ItemKind, str]:
+    """Which item the form is about: a note's id is a text, the others' are numbers."""
+    kind, id = request.form.get("kind"), request.form.get("id", "")
+    if "key" not in request.form or not id or len(id) > 200:
+        abort(404)
+    is_number = id.isascii() and id.isdecimal() and len(id) <= 18
+    if kind == "note" or (kind in ("fact", "summary") and is_number):
+        return cast(ItemKind, kind), id
+    return abort(404)
+
+
+def _own_context(person: str) -> AgentMemoryContext:
+    """They themselves, in the tenant of the item."""
+    return private_context(person, request.form.get("tenant_key", ""))
+
+
+def _value(text: str, *, as_json: bool) -> Any:
+    """What the form holds. Raises ValueError for nothing and for what is no JSON."""
+    value = text.replace("\r\n", "\n").strip()
+    if not value:
+        raise ValueError("nothing")
+    return json.loads(value, parse_constant=_refuse_constant) if as_json else value
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(constant)  # NaN and Infinity are no JSON
+
+
+def _back_to_memory(done_action: str) -> Response:
+    fields = {name: request.form.get(name, "")[:100] for name in ("of", "words", "only")}
+    fields["kind"] = fields.pop("only")
+    return redirect(f"/console/memory?{urlencode({**fields, 'done': done_action})}", 303)

@@ -1,4 +1,6 @@
-"""What every page works with, and how a page is drawn."""
+"""Holds what every page of the console works with, and draws pages in both languages.
+
+The keys of its texts are those that the templates ask for."""
 
 from __future__ import annotations
 
@@ -11,24 +13,25 @@ from typing import Any, TypeVar, cast
 from flask import g, redirect, render_template, request
 from werkzeug.wrappers import Response
 
-from bot.operations.console.database import ConsoleDatabase
-from bot.operations.console.sessions import Sessions
-from bot.operations.console.texts import say
+from bot.operations.console.database import ConsoleDatabase, Sessions
 from bot.operations.doctor import health
 from bot.operations.doctor.result import Check
 from bot.queue.connections import open_rpc
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
+from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, Sentence
 from memory.rpc import Rpc
 
 Found = TypeVar("Found")
-
 _TIMEOUT_S = 120.0
+
+CATALOGUE = Catalogue(__file__)
+page_text = CATALOGUE.say
 
 
 @dataclass(frozen=True)
-class Desk:
+class ConsoleContext:
     """The adapters of the console."""
 
     settings: Settings
@@ -50,24 +53,24 @@ class Desk:
         return datetime.fromtimestamp(seconds, self.settings.zone).strftime("%H:%M")
 
 
-def admin() -> str:
+def signed_in_admin() -> str:
     """Who is signed in."""
     return cast(str, g.admin)
 
 
-def language() -> Language:
+def page_language() -> Language:
     """That of the page: what was chosen, else what the browser prefers."""
     choice = request.cookies.get("console_lang") or request.args.get("lang")
     best = choice or request.accept_languages.best_match(["en", "zh"]) or "en"
     return "zh" if best == "zh" else "en"
 
 
-def draw(template: str, **values: Any) -> str:
+def draw_page(template: str, **values: Any) -> str:
     """A page in the language of the request."""
-    tongue = language()
+    tongue = page_language()
 
     def words(key: str, **parts: object) -> str:
-        return say(key, tongue, **parts)
+        return page_text(key, tongue, **parts)
 
     def both(sentence: Sentence) -> str:
         return sentence.said(tongue)
@@ -76,7 +79,7 @@ def draw(template: str, **values: Any) -> str:
         template,
         t=words,
         both=both,
-        cause=lambda one: health.cause(one, tongue),
+        cause=lambda one: health.cause_of_failure(one, tongue),
         lang=tongue,
         theme=request.cookies.get("console_theme", ""),
         here=request.path,
@@ -84,7 +87,7 @@ def draw(template: str, **values: Any) -> str:
     )
 
 
-def with_memory(desk: Desk, work: Callable[[Rpc], Awaitable[Found]]) -> Found:
+def with_memory(desk: ConsoleContext, work: Callable[[Rpc], Awaitable[Found]]) -> Found:
     """What `work` returns, done as operators do it. Raises `StoreError`."""
 
     async def connected() -> Found:
@@ -97,7 +100,7 @@ def with_memory(desk: Desk, work: Callable[[Rpc], Awaitable[Found]]) -> Found:
     return asyncio.run(connected())
 
 
-def back_to(path: str, done_key: str, *about: object) -> Response:
+def redirect_to_page(path: str, done_key: str, *about: object) -> Response:
     """To a page, which says what was done: `done_key` is a key of the words."""
     about_text = ",".join(map(str, about))
     return redirect(f"/console/{path}?done={done_key}&about={about_text}", 303)

@@ -13,17 +13,16 @@ from flask import Flask, abort, request
 
 from bot.agents.prompts.prompt import manager_instructions
 from bot.feishu import markup
-from bot.feishu.applink import applink
+from bot.feishu.markup import applink_base
 from bot.listening.decisions import Reason
-from bot.operations.console.database import Row, moment_given, names
-from bot.operations.console.page_context import Desk, admin, draw
-from bot.operations.replay.rerun import rebuilt
-from bot.operations.replay.turn_record import MESSAGES, OF_TURN, RecordedTurn
-from bot.outbox import redrawing
+from bot.operations.console.database import ConsoleRow, display_names, moment_of_address
+from bot.operations.console.page_context import ConsoleContext, draw_page, signed_in_admin
+from bot.operations.replay import TURN_MESSAGES, TURN_ROW, RecordedTurn, prompt_of_turn
+from bot.outbox import live_card
 from bot.queue.operator_actions import Reference
-from bot.text.card_names import from_card
+from bot.text.roster import from_card
 from memory.errors import StoreError
-from memory.outcomes import KINDS
+from memory.models import OUTCOME_KINDS
 
 log = structlog.get_logger()
 
@@ -91,10 +90,10 @@ select b.label from bot_private.first_asked(%(turn)s) f
 join public.agent_buttons b on b.turn_id = f.parent_id and b.id = f.cause
 where f.origin = 'button' and b.kind = 'follow_up'
 """
-OUTCOMES = (*KINDS, "under_way")
+OUTCOMES = (*OUTCOME_KINDS, "under_way")
 
 
-def add(app: Flask, desk: Desk) -> None:
+def add_turn_pages(app: Flask, desk: ConsoleContext) -> None:
     def show() -> str:
         filters = {
             name: request.args.get(name, "").strip()[:100]
@@ -103,38 +102,40 @@ def add(app: Flask, desk: Desk) -> None:
         query_params = {
             **filters,
             "words": filters["words"].split(),
-            "before": moment_given(request.args.get("before") or None),
+            "before": moment_of_address(request.args.get("before") or None),
             "shown": _SHOWN,
             "limit": _PAGE + 1,
         }
         action = "search turns" if filters["words"] else "read turns"
         query = _SILENT if filters["outcome"] == "silent" else _TURNS
-        with desk.reader.looking(admin(), action, "") as view:
+        with desk.reader.looking(signed_in_admin(), action, "") as view:
             rows = view.rows(query, query_params)
-            labels = names(
+            labels = display_names(
                 view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows]
             )
         more = rows[_PAGE - 1]["created_at"] if len(rows) > _PAGE else None
-        return draw("turns.html", rows=rows[:_PAGE], names=labels, reasons=list(Reason),
+        return draw_page("turns.html", rows=rows[:_PAGE], names=labels, reasons=list(Reason),
                     outcomes=OUTCOMES, wanted=filters, more=more)  # fmt: skip
 
     def one(turn: str) -> str:
-        with desk.reader.looking(admin(), "read turn", turn) as view:
-            turn_row = view.row(OF_TURN, {"turn": turn})
+        with desk.reader.looking(signed_in_admin(), "read turn", turn) as view:
+            turn_row = view.row(TURN_ROW, {"turn": turn})
             if turn_row is None:
                 abort(404)
-            messages = view.rows(MESSAGES, {"turn": turn})
+            messages = view.rows(TURN_MESSAGES, {"turn": turn})
             decision = view.row(_DECISION, {"turn": turn})
             buttons = view.rows(_BUTTONS, {"turn": turn})
             question_row = view.row(_ASKED, {"turn": turn})
-            labels = names(view, [turn_row["actor_id"], turn_row["user_id"]], [turn_row["chat_id"]])
+            labels = display_names(
+                view, [turn_row["actor_id"], turn_row["user_id"]], [turn_row["chat_id"]]
+            )
             known_people = view.rows("select open_id, name from public.people where name <> ''")
         given_up = desk.queue.failed(Reference("A", turn), limit=1)
         trace = RecordedTurn.of_rows(turn_row, list(messages))
         people = [(row["open_id"], row["name"]) for row in known_people]
-        now, link = datetime.now(desk.settings.zone), applink(desk.settings.feishu_domain)
+        now, link = datetime.now(desk.settings.zone), applink_base(desk.settings.feishu_domain)
         cards = drawn_cards(turn_row, messages, buttons, question_row, now, link)
-        return draw("turn.html", turn=turn_row, record=trace.record, messages=messages,
+        return draw_page("turn.html", turn=turn_row, record=trace.record, messages=messages,
                     decision=decision, names=labels, visible=_visible(dict(people)), cards=cards,
                     given_up=given_up[0] if given_up else None,
                     addressed=_addressed(messages, dict(people)), stages=_stages(trace.record),
@@ -150,10 +151,10 @@ def _visible(people: Mapping[str, str]) -> Any:
 
 
 def drawn_cards(
-    turn: Row,
-    messages: Sequence[Row],
-    buttons: Sequence[Row],
-    question_row: Row | None,
+    turn: ConsoleRow,
+    messages: Sequence[ConsoleRow],
+    buttons: Sequence[ConsoleRow],
+    question_row: ConsoleRow | None,
     now: datetime,
     link: str,
 ) -> dict[int, dict[str, Any]]:
@@ -161,7 +162,7 @@ def drawn_cards(
     answer = [one for one in messages if one["role"] == "assistant" and not one["file"]]
     last = max((one["chunk"] for one in answer), default=0)
     return {
-        one["chunk"]: redrawing.drawn(
+        one["chunk"]: live_card.redrawn_card(
             {
                 "turn_id": turn["id"],
                 "chunk": one["chunk"],
@@ -179,13 +180,13 @@ def drawn_cards(
     }
 
 
-def _addressed(messages: Sequence[Row], people: Mapping[str, str]) -> dict[str, str]:
+def _addressed(messages: Sequence[ConsoleRow], people: Mapping[str, str]) -> dict[str, str]:
     """The names of those whom the cards address, by open_id."""
     person_ids = {tag[1] for one in messages for tag in markup.AT_TAG.finditer(one["content"])}
     return {open_id: people[open_id] for open_id in person_ids if open_id in people}
 
 
-def _stages(record: Row) -> list[tuple[str, float]]:
+def _stages(record: ConsoleRow) -> list[tuple[str, float]]:
     stages = [
         (name.removesuffix("_ms"), float(value))
         for name, value in record.items()
@@ -194,12 +195,14 @@ def _stages(record: Row) -> list[tuple[str, float]]:
     return sorted(stages, key=lambda one: -one[1])
 
 
-def _prompt(desk: Desk, turn: RecordedTurn, people: list[tuple[str, str]]) -> dict[str, Any]:
+def _prompt(
+    desk: ConsoleContext, turn: RecordedTurn, people: list[tuple[str, str]]
+) -> dict[str, Any]:
     """The prompt as it is built again; nothing where there is no record of it."""
     if not turn.record.get("history_ids"):
         return {"prompt": None, "missing": ()}
     try:
-        again = asyncio.run(rebuilt(desk.settings, desk.url, turn, people))
+        again = asyncio.run(prompt_of_turn(desk.settings, desk.url, turn, people))
     except StoreError as exc:
         log.warning("console.prompt", error=type(exc).__name__)
         return {"prompt": None, "missing": ()}

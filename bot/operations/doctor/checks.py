@@ -1,35 +1,47 @@
-"""All the checks, beside each other, in the order in which they are read."""
+"""Runs all the checks beside each other, among them those of this machine and of MCP servers."""
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
 
-from bot.agents.operator_files import check_files
-from bot.operations.doctor import (
-    accounts,
-    database,
-    feishu,
-    health,
-    machine,
-    model,
-    subscriptions,
-    supabase,
-    webhook,
-)
-from bot.operations.doctor.http_exchange import Silent
-from bot.operations.doctor.outside_tools import outside_tools
+from bot.agents.mcp.config import McpConfigInvalid, McpServer
+from bot.agents.mcp.servers import McpServers, TimeLimits
+from bot.agents.specialists import check_files, load_own_servers
+from bot.operations.doctor import database, deliveries, feishu, health, model, supabase
+from bot.operations.doctor.http_exchange import NoHttpAnswer
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
+from bot.process.metrics import LOOP_BLOCKED_S, blocks_of_today
+from bot.process.plan import RunDirectory
 from bot.settings import Settings, SettingsError, load, misspelt_names, read
+from memory.proxies import ignored_proxies
 
 _AT_ONCE = 6
 
+_MB = 1024 * 1024
+_FULL_BYTES = 200 * _MB
+_NEARLY_FULL_BYTES = 1024 * _MB
+
+# Feishu's signatures carry times, and a token for Supabase lives for five minutes.
+_FAST_S, _WRONG_S = 30, 120
+_PROXY_REASONS = {
+    "SOCKS proxies are not supported": "不支持 SOCKS 代理",
+    "it is no address of a proxy": "它不是代理地址",
+}
+
+_LIMITS = TimeLimits(connect_s=10.0, list_s=3.0)
+_MOST_NAMED = 5
+
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ExaminationWishes:
     """`public_url` instead of PUBLIC_URL; without `probe` nothing is written, not even briefly;
     `running` is false where the bot need not run yet."""
 
@@ -42,16 +54,16 @@ class Wishes:
         return datetime.fromtimestamp(self.now(), UTC)
 
 
-Group = Callable[[Settings, Wishes], Sequence[Check]]
+CheckGroup = Callable[[Settings, ExaminationWishes], Sequence[Check]]
 
 
-def examine(wishes: Wishes | None = None) -> list[Check]:
+def run_checks(wishes: ExaminationWishes | None = None) -> list[Check]:
     """Everything there is to check with the settings as they are."""
-    wishes = wishes or Wishes()
+    wishes = wishes or ExaminationWishes()
     checks, settings = _settings()
     if settings is None:
         return checks
-    groups: list[tuple[str, Group]] = [("machine", _machine), ("database", _database)]
+    groups: list[tuple[str, CheckGroup]] = [("machine", _machine), ("database", _database)]
     groups += [("supabase", _supabase), ("model", _models), ("tools", _tools)]
     if settings.feishu_app_id and not settings.sandbox:
         groups.insert(0, ("feishu", _feishu))
@@ -98,11 +110,13 @@ def _misspelt(name: str, meant_name: str) -> Check:
     )
 
 
-def _guarded(name: str, group: Group, settings: Settings, wishes: Wishes) -> Sequence[Check]:
+def _guarded(
+    name: str, group: CheckGroup, settings: Settings, wishes: ExaminationWishes
+) -> Sequence[Check]:
     """A check that fails itself must not hide the others."""
     try:
         return group(settings, wishes)
-    except Silent as exc:
+    except NoHttpAnswer as exc:
         return [unknown(name, f"Not checked: {exc}.", f"无法检查：{exc.sentence.zh}。")]
     except Exception as exc:  # noqa: BLE001 - its text may quote a secret
         kind = type(exc).__name__
@@ -111,38 +125,38 @@ def _guarded(name: str, group: Group, settings: Settings, wishes: Wishes) -> Seq
         ]
 
 
-def _feishu(settings: Settings, wishes: Wishes) -> Sequence[Check]:
+def _feishu(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
     if not settings.feishu_app_secret:
         return []  # the settings say so
-    credentials, app = feishu.credentials(settings)
+    credentials, app = feishu.credentials_check(settings)
     checks = [credentials]
     if app:
-        checks += [feishu.bot(app), *feishu.scopes(app)]
-        checks += [feishu.connections(app)] if wishes.running else []
-        checks.append(machine.clock(app.clock, wishes.moment()))
+        checks += [feishu.bot_check(app), *feishu.scope_checks(app)]
+        checks += [feishu.connections_check(app)] if wishes.running else []
+        checks.append(clock_check(app.clock, wishes.moment()))
     if wishes.running and not settings.long_connection and settings.feishu_encrypt_key:
-        checks.append(webhook.webhook(settings, wishes.public_url))
+        checks.append(deliveries.webhook_check(settings, wishes.public_url))
     return checks
 
 
-def _tools(settings: Settings, _wishes: Wishes) -> Sequence[Check]:
-    return outside_tools(settings)
+def _tools(settings: Settings, _wishes: ExaminationWishes) -> Sequence[Check]:
+    return mcp_checks(settings)
 
 
-def _database(settings: Settings, wishes: Wishes) -> Sequence[Check]:
-    checks, url = database.database(settings)
+def _database(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
+    checks, url = database.database_checks(settings)
     if not url:
         return checks
     if wishes.probe:
-        checks.append(database.isolation(settings, url))
-    if vector_check := database.without_vectors(settings, url):
+        checks.append(database.isolation_check(settings, url))
+    if vector_check := database.vectors_check(settings, url):
         checks.append(vector_check)
-    checks.append(accounts.accounts(settings, url))
+    checks.append(database.accounts_check(settings, url))
     if wishes.running:
-        checks += map(_elsewhere, health.look(url, settings.zone))
+        checks += map(_elsewhere, health.health_checks(url, settings.zone))
     if settings.feishu_app_id and not settings.sandbox:
-        arrivals = database.arrived(url)
-        checks += subscriptions.subscriptions(settings, arrivals, wishes.moment())
+        arrivals = database.arrivals_by_kind(url)
+        checks += deliveries.subscription_checks(settings, arrivals, wishes.moment())
     return checks
 
 
@@ -151,18 +165,157 @@ def _elsewhere(check: Check) -> Check:
     return replace(check, command="") if check.command == "scripts/doctor" else check
 
 
-def _supabase(settings: Settings, _: Wishes) -> Sequence[Check]:
-    return supabase.supabase(settings)
+def _supabase(settings: Settings, _: ExaminationWishes) -> Sequence[Check]:
+    return supabase.supabase_checks(settings)
 
 
-def _models(settings: Settings, _: Wishes) -> Sequence[Check]:
-    model_checks = model.models(settings)
+def _models(settings: Settings, _: ExaminationWishes) -> Sequence[Check]:
+    model_checks = model.model_checks(settings)
     works = bool(settings.openai_api_key) and model_checks[0].state == "ok"
-    can = [*model.abilities(settings), model.pictures(settings)] if works else []
-    return [*model_checks, *can, model.embeddings(settings)]
+    can = [*model.ability_checks(settings), model.pictures_check(settings)] if works else []
+    return [*model_checks, *can, model.embeddings_check(settings)]
 
 
-def _machine(settings: Settings, wishes: Wishes) -> Sequence[Check]:
+def _machine(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
     now = wishes.moment()
-    local = (machine.time_zone(settings, now), machine.event_loop(settings, now))
-    return [machine.disk(settings), *local, *machine.proxies()]
+    local = (time_zone_check(settings, now), event_loop_check(settings, now))
+    return [disk_check(settings), *local, *proxy_checks()]
+
+
+def disk_check(settings: Settings, *, free: int | None = None) -> Check:
+    """Where DATA_DIR is; `free` in bytes, as it is found unless given."""
+    folder = settings.data_dir.absolute()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    left = shutil.disk_usage(there).free if free is None else free
+    size, path = f"{left / _MB / 1024:,.1f} GB", _short_path(folder)
+    if left < _FULL_BYTES:
+        return fail("disk", f"Only {left / _MB:,.0f} MB are left for {path}: make room.",
+                    f"{path} 只剩 {left / _MB:,.0f} MB：请清理磁盘。")  # fmt: skip
+    if left < _NEARLY_FULL_BYTES:
+        return warn("disk", f"{left / _MB:,.0f} MB are left for {path}.",
+                    f"{path} 剩余 {left / _MB:,.0f} MB。")  # fmt: skip
+    return ok("disk", f"{size} are free for {path}.", f"{path} 可用 {size}。")
+
+
+def proxy_checks() -> list[Check]:
+    """The proxies in the environment that the bot ignores; no line if there are none."""
+    return [
+        warn(
+            "proxy",
+            f"{one.variable} is ignored: {one.reason}. Set HTTPS_PROXY to an HTTP proxy, or unset "
+            "the variable.",
+            f"{one.variable} 被忽略：{_PROXY_REASONS.get(one.reason, one.reason)}。"
+            "请把 HTTPS_PROXY 设为 HTTP 代理，或取消这个变量。",
+        )
+        for one in ignored_proxies()
+    ]
+
+
+def clock_check(header: str, now: datetime) -> Check:
+    """`header`: the Date of an answer of Feishu's that came just now; "" when there was none."""
+    try:
+        theirs = parsedate_to_datetime(header)
+    except ValueError:
+        return unknown("clock", "Feishu didn't say what time it is.", "飞书没有返回时间。")
+    theirs = theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC)
+    off = (now - theirs).total_seconds()
+    seconds = f"{abs(off):,.0f} s"
+    if abs(off) < _FAST_S:
+        return ok("clock", "This machine's clock agrees with Feishu's.", "本机时间与飞书一致。")
+    en = f"This machine is {seconds} {'ahead of' if off > 0 else 'behind'} Feishu: switch NTP on."
+    zh = f"本机时间比飞书{'快' if off > 0 else '慢'} {seconds}：请启用 NTP。"
+    say = fail if abs(off) > _WRONG_S else warn
+    return say("clock", en, zh, command="timedatectl set-ntp true")
+
+
+def event_loop_check(settings: Settings, now: datetime) -> Check:
+    """Whether something made everybody on this machine wait within a day."""
+    blocks = blocks_of_today(RunDirectory(settings.data_dir).folder, now.timestamp())
+    if not blocks:
+        return ok(
+            "event loop",
+            f"Nothing blocked it for over {LOOP_BLOCKED_S:g} s in the last 24 hours.",
+            f"过去 24 小时没有超过 {LOOP_BLOCKED_S:g} 秒的阻塞。",
+        )
+    ours = [one for one in blocks if one.is_ours]
+    longest = max(ours or blocks, key=lambda one: one.seconds)
+    took, where = f"{longest.seconds:.1f} s", longest.where or "?"
+    if ours:
+        return warn(
+            "event loop",
+            f"Code blocked it in the last 24 hours ({len(ours)}×, up to {took}, in {where}): "
+            "report this.",
+            f"过去 24 小时被代码阻塞 {len(ours)} 次，最长 {took}，位置：{where}。请反馈此问题。",
+        )
+    return warn(
+        "event loop",
+        f"It waited for the processor in the last 24 hours ({len(blocks)}×, up to {took}): "
+        "this machine is too busy.",
+        f"过去 24 小时等待处理器 {len(blocks)} 次，最长 {took}：本机负载过高。",
+    )
+
+
+def time_zone_check(settings: Settings, now: datetime) -> Check:
+    """What “today” means. Only a machine that says another place than UTC is asked about."""
+    zone, here = settings.zone, now.astimezone()
+    there = now.astimezone(zone)
+    local_time, name = there.strftime("%Y-%m-%d %H:%M"), zone.key
+    offset = here.utcoffset()
+    if not settings.timezone and offset and offset != there.utcoffset():
+        return warn(
+            "time zone",
+            f"“Today” is counted in {name} ({local_time}), which is not this machine's time zone: "
+            "set TIMEZONE.",
+            f"“今天”按 {name} 计算（{local_time}），与本机时区不同：请设置 TIMEZONE。",
+        )
+    return ok(
+        "time zone", f"{name}, where it is now {local_time}.", f"{name}，当地时间 {local_time}。"
+    )
+
+
+def _short_path(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def mcp_checks(settings: Settings) -> Sequence[Check]:
+    """One line for each server; none if there are no servers, or the settings name the mistake."""
+    try:
+        servers = load_own_servers(settings)
+    except McpConfigInvalid:
+        return []
+    return asyncio.run(_server_checks(servers)) if servers else []
+
+
+async def _server_checks(servers: Sequence[McpServer]) -> list[Check]:
+    running = McpServers(servers, limits=_LIMITS)
+    await running.start()
+    try:
+        connected_servers, left_out = await running.settled(), running.left_out()
+        return [
+            _server_check(name, there, left_out.get(name, {}))
+            for name, there in connected_servers.items()
+        ]
+    finally:
+        await running.close()
+
+
+def _server_check(server: str, there: bool, left_out: Mapping[str, str]) -> Check:
+    if not there:
+        return fail(
+            "tools",
+            f"The MCP server {server} cannot be reached. Check its entry in mcp.json.",
+            f"连不上 MCP 服务器 {server}。请检查 mcp.json 中的配置。",
+        )
+    if left_out:
+        reasons = "; ".join(f"{name}: {why}" for name, why in [*left_out.items()][:_MOST_NAMED])
+        return warn(
+            "tools",
+            f"The MCP server {server} has tools that models cannot be given, {len(left_out)} in "
+            f"all ({reasons}). Its other tools work.",
+            f"MCP 服务器 {server} 有 {len(left_out)} 个工具无法提供给模型（{reasons}），"
+            "其余工具可用。",
+        )
+    return ok("tools", f"The MCP server {server} is connected.", f"已连上 MCP 服务器 {server}。")

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.feishu import manifest
-from bot.operations.doctor.http_exchange import TIMEOUT_S, HttpAnswer, Silent, ask
+from bot.operations.doctor.http_exchange import TIMEOUT_S, HttpAnswer, NoHttpAnswer, http_request
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.settings import Settings
 
@@ -23,7 +23,7 @@ _ACTIVE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class FeishuApp:
     """The app as far as its token opens it; `clock` is the Date header of Feishu's answer."""
 
     settings: Settings
@@ -33,19 +33,21 @@ class App:
     def get(self, path: str) -> HttpAnswer:
         """Raises `Silent`."""
         url = f"{self.settings.domain}{path}"
-        return ask("GET", url, headers={"Authorization": f"Bearer {self.token}"})
+        return http_request("GET", url, headers={"Authorization": f"Bearer {self.token}"})
 
     def page(self, name: str = "") -> str:
         """A page of the app in the developer console."""
         return manifest.console_url(self.settings.domain, self.settings.feishu_app_id, name)
 
 
-def credentials(settings: Settings, *, timeout_s: float = TIMEOUT_S) -> tuple[Check, App | None]:
+def credentials_check(
+    settings: Settings, *, timeout_s: float = TIMEOUT_S
+) -> tuple[Check, FeishuApp | None]:
     """Whether Feishu takes app id and secret, which it says with HTTP 200 or 400; and the app."""
     body = {"app_id": settings.feishu_app_id, "app_secret": settings.feishu_app_secret}
     try:
-        answer = ask("POST", f"{settings.domain}{_TOKEN}", body=body, timeout_s=timeout_s)
-    except Silent as exc:
+        answer = http_request("POST", f"{settings.domain}{_TOKEN}", body=body, timeout_s=timeout_s)
+    except NoHttpAnswer as exc:
         sentence = exc.sentence
         return (
             fail(
@@ -56,7 +58,7 @@ def credentials(settings: Settings, *, timeout_s: float = TIMEOUT_S) -> tuple[Ch
             None,
         )
     if answer.code == 0:
-        app = App(settings, str(answer.body.get("tenant_access_token") or ""),
+        app = FeishuApp(settings, str(answer.body.get("tenant_access_token") or ""),
                   answer.headers.get("Date", ""))  # fmt: skip
         return ok("credentials", "Feishu accepts the App ID and App Secret.",
                   "飞书接受 App ID 和 App Secret。"), app  # fmt: skip
@@ -106,7 +108,7 @@ def _refused(settings: Settings, answer: HttpAnswer) -> Check:
     )
 
 
-def bot(app: App) -> Check:
+def bot_check(app: FeishuApp) -> Check:
     """Whether the app has the bot feature, and the tenant has it switched on."""
     answer = app.get("/open-apis/bot/v3/info")
     bot_fields = answer.body.get("bot")
@@ -143,7 +145,7 @@ _NOT_ACTIVE = {
 }
 
 
-def scopes(app: App) -> list[Check]:
+def scope_checks(app: FeishuApp) -> list[Check]:
     """One line for each missing scope that people would miss, and one for those that are there."""
     answer = app.get("/open-apis/application/v6/scopes")
     scope_rows = (answer.body.get("data") or {}).get("scopes")
@@ -184,7 +186,7 @@ def _granted(granted_scopes: Collection[str], missing: list[manifest.Scope]) -> 
     return ok("scopes", f"{count} of {total} granted{en}.", f"已授权 {count}/{total}{zh}。")
 
 
-def _scopes_unknown(app: App, answer: HttpAnswer) -> Check:
+def _scopes_unknown(app: FeishuApp, answer: HttpAnswer) -> Check:
     if answer.code in _APP_OFF:
         return fail(
             "scopes",
@@ -201,16 +203,16 @@ def _scopes_unknown(app: App, answer: HttpAnswer) -> Check:
     )
 
 
-def online(app: App) -> int | None:
+def connections_online(app: FeishuApp) -> int | None:
     """How many long connections of the app there are; None when Feishu does not say."""
     answer = app.get("/open-apis/event/v1/connection")
     count = (answer.body.get("data") or {}).get("online_instance_cnt")
     return count if answer.code == 0 and isinstance(count, int) else None
 
 
-def connections(app: App) -> Check:
+def connections_check(app: FeishuApp) -> Check:
     """How many long connections are online, against what the transport of the settings expects."""
-    count = online(app)
+    count = connections_online(app)
     if count is None:
         return unknown(
             "connections",
@@ -232,7 +234,7 @@ def connections(app: App) -> Check:
               "没有长连接在线，使用 webhook 时应当如此。")  # fmt: skip
 
 
-def _expected(app: App, count: int) -> Check:
+def _expected(app: FeishuApp, count: int) -> Check:
     if count == 0:
         return fail(
             "connections",

@@ -1,8 +1,7 @@
-"""Whether people get answers, from the turns and the queue: one truth for every screen and script.
+"""Judges from the turns and the queue whether people get answers.
 
 The console, `/readyz`, `scripts/doctor` and `scripts/monitor` show these checks. `fail` is red:
-somebody gets no answer now.
-"""
+somebody gets no answer now."""
 
 from __future__ import annotations
 
@@ -13,16 +12,23 @@ from typing import Any
 
 import psycopg
 
-from bot.operations.doctor.health_texts import CATALOGUE
 from bot.operations.doctor.result import Check, State
 from bot.queue.inbox import QueueUnavailable
+from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Language, Sentence
 
-ANSWERS, DELIVERIES, QUEUE, AWAY, SPEED = "answers", "undelivered", "queue", "memory away", "speed"
+ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
+    "answers",
+    "undelivered",
+    "queue",
+    "memory away",
+    "speed",
+)
 _FIGURES = b"select feishu_bot.health()"
 _MINUTES = "%Y-%m-%d %H:%M"
 _SLOW_DATABASE_S = 2.0
 _SLOW_S, _WAITS_S, _STUCK_S, _UNSTORED_S = 30.0, 60.0, 180.0, 300.0
+
 # What does not pass until an operator mends it.
 _MENDED_BY_HAND = frozenset(
     {
@@ -35,8 +41,10 @@ _MENDED_BY_HAND = frozenset(
     }
 )
 
+CATALOGUE = Catalogue(__file__)
 
-def look(url: str, zone: tzinfo = UTC) -> list[Check]:
+
+def health_checks(url: str, zone: tzinfo = UTC) -> list[Check]:
     """What there is to say now; times are those of `zone`. Raises `QueueUnavailable`."""
     try:
         start_s = time.monotonic()
@@ -44,10 +52,10 @@ def look(url: str, zone: tzinfo = UTC) -> list[Check]:
             row = connection.execute(_FIGURES).fetchone()
     except psycopg.Error as exc:
         raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
-    return judge(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
+    return judge_figures(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
 
 
-def judge(figures: Mapping[str, Any], took_s: float, now: datetime) -> list[Check]:
+def judge_figures(figures: Mapping[str, Any], took_s: float, now: datetime) -> list[Check]:
     """The checks of what `feishu_bot.health` gave at `now` after `took_s` seconds. Pure."""
     zone = now.tzinfo or UTC
     return [
@@ -66,13 +74,15 @@ def _answers(figures: Mapping[str, Any], zone: tzinfo) -> Check:
     reasons: Sequence[Mapping[str, Any]] = figures["reasons"]
     if row:
         lasts = row > 1 or any(one["reason"] in _MENDED_BY_HAND for one in reasons)
-        since = _clock(figures["since"], zone)
+        since = _local_minute(figures["since"], zone)
         sentence = _both("no-answers", reasons, n=row, since=since)
-        return Check(ANSWERS, "fail" if lasts else "warn", sentence, command=_next_step(reasons))
+        return Check(
+            ANSWERS_CHECK, "fail" if lasts else "warn", sentence, command=_next_step(reasons)
+        )
     if failed_turns:
         sentence = _both("some-unanswered", reasons, n=failed_turns, asked=asked_turns)
-        return Check(ANSWERS, "warn", sentence, command="scripts/doctor")
-    return _said(ANSWERS, "ok", "answers")
+        return Check(ANSWERS_CHECK, "warn", sentence, command="scripts/doctor")
+    return _checked(ANSWERS_CHECK, "ok", "answers")
 
 
 def _next_step(reasons: Sequence[Mapping[str, Any]]) -> str:
@@ -83,10 +93,10 @@ def _next_step(reasons: Sequence[Mapping[str, Any]]) -> str:
 
 def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:
     if not (count := figures["undelivered"]):
-        return _said(DELIVERIES, "ok", "deliveries")
-    since = _clock(figures["undelivered_since"], zone)
+        return _checked(DELIVERIES_CHECK, "ok", "deliveries")
+    since = _local_minute(figures["undelivered_since"], zone)
     sentence = CATALOGUE.both("undelivered", n=count, since=since)
-    return Check(DELIVERIES, "warn", sentence, command="scripts/queue retry --all")
+    return Check(DELIVERIES_CHECK, "warn", sentence, command="scripts/queue retry --all")
 
 
 def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
@@ -94,18 +104,18 @@ def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
     if oldest > _WAITS_S:
         since = (now - timedelta(seconds=oldest)).strftime(_MINUTES)
         sentence = CATALOGUE.both(_why_it_waits(figures), n=figures["waiting"], since=since)
-        return Check(QUEUE, "fail", sentence, command="scripts/doctor")
+        return Check(QUEUE_CHECK, "fail", sentence, command="scripts/doctor")
     if given_up := figures["failed"]:
         sentence = CATALOGUE.both("given-up", n=given_up)
-        return Check(QUEUE, "warn", sentence, command="scripts/queue list")
+        return Check(QUEUE_CHECK, "warn", sentence, command="scripts/queue list")
     if stuck_jobs and stuck_jobs["seconds"] > _STUCK_S:
         sentence = CATALOGUE.both(
             "stuck", turn=stuck_jobs["turn"], minutes=round(stuck_jobs["seconds"] / 60)
         )
         return Check(
-            QUEUE, "warn", sentence, command=f"scripts/replay {stuck_jobs['turn']} --prompt"
+            QUEUE_CHECK, "warn", sentence, command=f"scripts/replay {stuck_jobs['turn']} --prompt"
         )
-    return _said(QUEUE, "ok", "queue")
+    return _checked(QUEUE_CHECK, "ok", "queue")
 
 
 def _why_it_waits(figures: Mapping[str, Any]) -> str:
@@ -117,20 +127,24 @@ def _why_it_waits(figures: Mapping[str, Any]) -> str:
 def _memory(figures: Mapping[str, Any]) -> Check:
     oldest_s = figures["oldest_unstored_s"] or 0
     if oldest_s > _UNSTORED_S:
-        return _said(AWAY, "warn", "memory-away", n=figures["unstored"], seconds=f"{oldest_s:.0f}")
-    return _said(AWAY, "ok", "memory")
+        return _checked(
+            MEMORY_CHECK, "warn", "memory-away", n=figures["unstored"], seconds=f"{oldest_s:.0f}"
+        )
+    return _checked(MEMORY_CHECK, "ok", "memory")
 
 
 def _speed(figures: Mapping[str, Any], took_s: float) -> Check:
     slow, took = figures["p95"] or 0, max(took_s, (figures.get("memory_p95_ms") or 0) / 1000)
     if took > _SLOW_DATABASE_S:
-        return _said(SPEED, "warn", "slow-database", took=f"{took:.0f}", seconds=f"{slow:.0f}")
+        return _checked(
+            SPEED_CHECK, "warn", "slow-database", took=f"{took:.0f}", seconds=f"{slow:.0f}"
+        )
     if slow > _SLOW_S:
-        return _said(SPEED, "warn", "slow", seconds=f"{slow:.0f}")
-    return _said(SPEED, "ok", "speed")
+        return _checked(SPEED_CHECK, "warn", "slow", seconds=f"{slow:.0f}")
+    return _checked(SPEED_CHECK, "ok", "speed")
 
 
-def _said(name: str, state: State, key: str, **fields: object) -> Check:
+def _checked(name: str, state: State, key: str, **fields: object) -> Check:
     return Check(name, state, CATALOGUE.both(key, **fields))
 
 
@@ -147,11 +161,12 @@ def _reasons(reasons: Sequence[Mapping[str, Any]], language: Language) -> str:
     """The latest first; how often, where there are several."""
     between = "；" if language == "zh" else "; "
     return between.join(
-        cause(one, language) + (f" × {one['times']}" if reasons[1:] else "") for one in reasons
+        cause_of_failure(one, language) + (f" × {one['times']}" if reasons[1:] else "")
+        for one in reasons
     )
 
 
-def cause(one: Mapping[str, Any], language: Language) -> str:
+def cause_of_failure(one: Mapping[str, Any], language: Language) -> str:
     """Why there was no answer, in words; a kind without words of its own by its code."""
     if one["outcome"] == "undelivered":
         code = one["reason"].removeprefix("feishu ")
@@ -161,5 +176,5 @@ def cause(one: Mapping[str, Any], language: Language) -> str:
     return CATALOGUE.say("cause-other", language, code=one["reason"])
 
 
-def _clock(moment: str, zone: tzinfo) -> str:
+def _local_minute(moment: str, zone: tzinfo) -> str:
     return datetime.fromisoformat(moment).astimezone(zone).strftime(_MINUTES)

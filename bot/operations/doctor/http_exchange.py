@@ -19,7 +19,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from bot.agents.llm.trusted_certificates import trusted
+from bot.agents.llm.model import trusted_certificates
 from bot.text.languages import Sentence
 
 TIMEOUT_S = 5.0
@@ -34,7 +34,7 @@ _WHY = {
 }
 
 
-class Silent(Exception):
+class NoHttpAnswer(Exception):
     """No answer came; `sentence` says of which host and why, without a full stop."""
 
     def __init__(self, url: str, kind: str) -> None:
@@ -67,7 +67,7 @@ class HttpAnswer:
         return f"{message_field or ''} {self.body.get('msg') or ''} {self.body.get('code') or ''}"
 
 
-def ask(
+def http_request(
     method: str,
     url: str,
     *,
@@ -81,7 +81,7 @@ def ask(
         with _answered(_request(method, url, body, headers or {}), timeout_s) as answer:
             raw = answer.read()
     except (OSError, HTTPException, ValueError) as exc:
-        raise Silent(url, _kind(exc)) from exc
+        raise NoHttpAnswer(url, _kind(exc)) from exc
     seconds = time.perf_counter() - start_s
     response_headers = cast("Mapping[str, str]", answer.headers)
     return HttpAnswer(answer.getcode() or 0, _object(raw), response_headers, seconds, raw)
@@ -95,7 +95,7 @@ def _request(method: str, url: str, body: object, headers: Mapping[str, str]) ->
 
 def _answered(request: Request, timeout_s: float) -> HTTPResponse | HTTPError:
     """The answer as it begins, whatever its status."""
-    secure = [HTTPSHandler(context=trusted())] if request.type == "https" else []
+    secure = [HTTPSHandler(context=trusted_certificates())] if request.type == "https" else []
     try:
         opener = build_opener(_Stays, *secure)
         return cast("HTTPResponse", opener.open(request, timeout=timeout_s))

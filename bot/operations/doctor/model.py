@@ -10,11 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 
-from bot.agents.embeddings.embedding_inputs import inputs_of
-from bot.agents.llm.limits import SLOW_EMBEDDING_S
-from bot.agents.llm.refusals import refused_feature
-from bot.agents.llm.vision_probe import MOST_TOKENS, is_right, question
-from bot.operations.doctor.http_exchange import HttpAnswer, Silent, ask
+from bot.agents.llm.model import refused_feature
+from bot.agents.llm.model_traits import (
+    MOST_TOKENS,
+    inputs_of,
+    is_right_vision_answer,
+    vision_question,
+)
+from bot.agents.running_turns import SLOW_EMBEDDING_S
+from bot.operations.doctor.http_exchange import HttpAnswer, NoHttpAnswer, http_request
 from bot.operations.doctor.result import Check, State, fail, ok, unknown, warn
 from bot.settings import LOCAL_EMBEDDINGS, Settings
 from bot.text.languages import Sentence
@@ -34,7 +38,7 @@ _TOOL = {
 }
 
 
-def models(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
+def model_checks(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
     """The model that answers, and the one behind it."""
     if not settings.openai_api_key:
         return [
@@ -45,20 +49,20 @@ def models(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
                 "没有设置 OPENAI_API_KEY，由基于规则的离线模型回答。设置密钥后使用真正的模型。",
             )
         ]
-    model_checks = [model(settings, settings.openai_model, timeout_s=timeout_s)]
+    model_checks = [model_check(settings, settings.openai_model, timeout_s=timeout_s)]
     if settings.openai_fallback_model:
         name = settings.openai_fallback_model
-        model_checks.append(model(settings, name, check="fallback", timeout_s=timeout_s))
+        model_checks.append(model_check(settings, name, check="fallback", timeout_s=timeout_s))
     return model_checks
 
 
-def model(
+def model_check(
     settings: Settings, name: str, *, check: str = "model", timeout_s: float = _TIMEOUT_S
 ) -> Check:
     """`fail` when it gives no answer, passing where nobody has to help; `warn` when it is slow."""
     try:
         answer = _one_token(settings, name, timeout_s)
-    except Silent as exc:
+    except NoHttpAnswer as exc:
         return replace(_silent(check, exc, "OPENAI_BASE_URL"), state="fail", passing=True)
     if _is_answered(answer):
         return _works(check, name, answer)
@@ -71,7 +75,7 @@ def model(
     )
 
 
-def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
+def ability_checks(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
     """What the bot asks of a model that answers, and what does not work without it."""
     name = settings.openai_model
     try:
@@ -80,13 +84,13 @@ def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Chec
             return [_takes_tools(name, both), _streams(name)]
         tools = _one_token(settings, name, timeout_s, tools=[_TOOL])
         stream = _one_token(settings, name, timeout_s, stream=True)
-    except Silent as exc:
+    except NoHttpAnswer as exc:
         sentence = exc.sentence
         return [unknown("tools", f"Not checked: {sentence.en}.", f"无法检查：{sentence.zh}。")]
     return [_takes_tools(name, tools), _streams(name) if _is_streamed(stream) else _whole(name)]
 
 
-def pictures(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
+def pictures_check(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
     """Whether the model that answers is shown pictures, and why."""
     name, set_to = settings.openai_model, settings.openai_vision
     if set_to is not None:
@@ -102,12 +106,12 @@ def pictures(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
             name,
             timeout_s,
             most=MOST_TOKENS,
-            messages=[question()],
+            messages=[vision_question()],
         )
-    except Silent as exc:
+    except NoHttpAnswer as exc:
         sentence = exc.sentence
         return unknown("pictures", f"Not checked: {sentence.en}.", f"无法检查：{sentence.zh}。")
-    if _is_answered(answer) and is_right(_said(answer)):
+    if _is_answered(answer) and is_right_vision_answer(_said(answer)):
         return ok(
             "pictures",
             f"{name} sees pictures: it was asked what is in one.",
@@ -143,11 +147,11 @@ def _one_token(
     headers = {"Authorization": f"Bearer {settings.openai_api_key}"}
     body = {"model": name, "messages": [{"role": "user", "content": "Say ok."}], **more}
     limited_body = {**body, "max_tokens": most}
-    answer = ask("POST", url, body=limited_body, headers=headers, timeout_s=timeout_s)
+    answer = http_request("POST", url, body=limited_body, headers=headers, timeout_s=timeout_s)
     if not _is_about_the_limit(answer):
         return answer
     limited_body = {**body, "max_completion_tokens": max(most, 16)}
-    return ask("POST", url, body=limited_body, headers=headers, timeout_s=timeout_s)
+    return http_request("POST", url, body=limited_body, headers=headers, timeout_s=timeout_s)
 
 
 def _is_about_the_limit(answer: HttpAnswer) -> bool:
@@ -201,7 +205,7 @@ def _whole(name: str) -> Check:
     )
 
 
-def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
+def embeddings_check(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
     """Whether the endpoint gives vectors of the configured model and length."""
     name = settings.embedding_model
     if not name:
@@ -219,10 +223,10 @@ def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
         body["dimensions"] = settings.embedding_dimensions
     url, headers = f"{base}/embeddings", {"Authorization": f"Bearer {key or 'none'}"}
     try:
-        answer = ask("POST", url, body=body, timeout_s=timeout_s, headers=headers)
+        answer = http_request("POST", url, body=body, timeout_s=timeout_s, headers=headers)
         if answer.seconds > SLOW_EMBEDDING_S:  # a model that was not loaded is slow once
-            answer = ask("POST", url, body=body, timeout_s=timeout_s, headers=headers)
-    except Silent as exc:
+            answer = http_request("POST", url, body=body, timeout_s=timeout_s, headers=headers)
+    except NoHttpAnswer as exc:
         if settings.local_embeddings:
             return _not_running(settings.embedding_port)
         return _silent("embeddings", exc, "EMBEDDING_BASE_URL")
@@ -253,7 +257,7 @@ def _slow(name: str, answer: HttpAnswer) -> Check:
     )
 
 
-def _silent(check: str, exc: Silent, variable: str) -> Check:
+def _silent(check: str, exc: NoHttpAnswer, variable: str) -> Check:
     sentence = exc.sentence
     return warn(
         check,

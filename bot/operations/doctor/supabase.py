@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 
-from bot.operations.doctor.http_exchange import Silent, ask
+from bot.operations.doctor.http_exchange import NoHttpAnswer, http_request
 from bot.operations.doctor.result import Check, fail, ok, warn
 from bot.settings import Settings
-from memory.backends.refusals import refusal
+from memory.backends.supabase_answers import refusal_error
 from memory.errors import KeyRefused, NotMigrated, StoreError
-from memory.fallback.breaker import PROBE
+from memory.fallback.breaker import PROBE_CALLS
 
 _DASHBOARD = "https://supabase.com/dashboard/project/_/settings"
 _KEYS, _JWT = f"{_DASHBOARD}/api-keys", f"{_DASHBOARD}/jwt"
@@ -18,17 +18,17 @@ _STATUS = "https://status.supabase.com"
 _TIMEOUT_S = 5.0
 
 
-def supabase(settings: Settings) -> list[Check]:
+def supabase_checks(settings: Settings) -> list[Check]:
     """What the keys look like, then what Supabase says of them; nothing without SUPABASE_URL, or
     without a key to sign with, which the settings miss already."""
     signs = settings.supabase_jwt_private_key or settings.supabase_jwt_secret
     if not settings.supabase_url or not signs:
         return []
-    checks_made = keys(settings)
-    return checks_made or [api(settings)]
+    checks_made = key_checks(settings)
+    return checks_made or [api_check(settings)]
 
 
-def keys(settings: Settings) -> list[Check]:
+def key_checks(settings: Settings) -> list[Check]:
     """Keys that stand in the wrong variable, without asking anybody."""
     key_checks = []
     if _kind(settings.supabase_publishable_key) == "secret":
@@ -49,13 +49,15 @@ def keys(settings: Settings) -> list[Check]:
     return key_checks
 
 
-def asked(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None:
+def probe_supabase(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None:
     """Calls as the service and as a person: each has a key of its own, and turns need both.
 
     Raises `Silent`, or the `StoreError` that Supabase's refusal means.
     """
-    from memory.backends.credentials import Credentials  # signs; only for who uses Supabase
-    from memory.backends.signing import signing_key
+    from memory.backends.supabase_credentials import (
+        Credentials,  # signs; only for who uses Supabase
+        signing_key,
+    )
 
     credentials = Credentials(
         settings.supabase_publishable_key,
@@ -64,19 +66,19 @@ def asked(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None:
             secret=settings.supabase_jwt_secret, private_key=settings.supabase_jwt_private_key
         ),
     )
-    for function, params, context in PROBE:
+    for function, params, context in PROBE_CALLS:
         headers = credentials.headers(context)
         url = f"{settings.supabase_url.rstrip('/')}/rest/v1/rpc/{function}"
-        answer = ask("POST", url, body=params, headers=headers, timeout_s=timeout_s)
+        answer = http_request("POST", url, body=params, headers=headers, timeout_s=timeout_s)
         if not 200 <= answer.status < 300:
-            raise refusal(function, answer.status, answer.raw, credentials.named(headers))
+            raise refusal_error(function, answer.status, answer.raw, credentials.named(headers))
 
 
-def api(settings: Settings) -> Check:
+def api_check(settings: Settings) -> Check:
     """Whether Supabase takes the keys, and keeps people apart with them."""
     try:
-        asked(settings)
-    except Silent as exc:
+        probe_supabase(settings)
+    except NoHttpAnswer as exc:
         sentence = exc.sentence
         return warn(
             "supabase",
@@ -85,12 +87,12 @@ def api(settings: Settings) -> Check:
             link=_STATUS,
         )
     except StoreError as exc:
-        return refused(exc)
+        return refusal_check(exc)
     return ok("supabase", "Supabase accepts the keys, both the service's and a person's.",
               "Supabase 接受密钥（服务身份和个人身份）。")  # fmt: skip
 
 
-def refused(problem: StoreError) -> Check:
+def refusal_check(problem: StoreError) -> Check:
     """What a refusal of Supabase means."""
     if isinstance(problem, NotMigrated):
         return fail(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.features.chat_settings import texts
+from bot.features.chat_settings import display
 from bot.listening.chat_rules import RULES, ChatRule
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job
@@ -102,11 +102,11 @@ def read(card: dict[str, Any]) -> str:
 def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The rule stands in the table, its words in copies of the catalogues."""
     for language, words in WORDS.items():
-        catalogue = Path(texts.__file__).with_suffix(f".{language}.po")
+        catalogue = Path(display.__file__).with_suffix(f".{language}.po")
         more = "".join(f'\nmsgid "{key}"\nmsgstr "{text}"\n' for key, text in words.items())
         (tmp_path / catalogue.name).write_text(catalogue.read_text("utf-8") + more, "utf-8")
     monkeypatch.setitem(RULES, SAMPLE.name, SAMPLE)
-    monkeypatch.setattr(texts, "say", Catalogue(str(tmp_path / "texts.py")).say)
+    monkeypatch.setattr(display, "say", Catalogue(str(tmp_path / "texts.py")).say)
 
 
 @pytest.fixture

@@ -16,25 +16,29 @@ from bot.agents.llm.model import Request
 from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction
-from bot.agents.prompts.shown_notes import named_notes
+from bot.agents.prompts.tool_context import named_notes
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.card_actions.clicks import handle_click
 from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction
 from bot.feishu.models import BotInfo, SentMessage
-from bot.intake.presses import Presses, PressUnavailable
-from bot.people.encounters import People
-from bot.people.own_person import OwnPerson
+from bot.intake.acceptance import Presses, PressUnavailable
+from bot.people.people_directory import BotIdentity, People
 from bot.services import Services
 from bot.settings import Settings
 from memory.errors import IdentityMissing, StoreError, StoreUnavailable
-from memory.models import CardButton
-from memory.origins import Origin
+from memory.models import CardButton, Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.buttons import ButtonStore, Click, NewButton, Press, new_id
-from memory.tables.handles import HandleStore
+from memory.tables.cards import (
+    ButtonStore,
+    Click,
+    HandleStore,
+    NewButton,
+    PressResult,
+    new_button_id,
+)
 from memory.tables.notes import NoteStore
 from tests.support.backends import Backend, PostgresBackend
 from tests.support.models import Acting
@@ -60,7 +64,7 @@ def follow_up(text: str = "and then?") -> NewButton:
 
 def confirm(group_id: str, decision: str = "confirm") -> NewButton:
     payload = {
-        "id": new_id(),
+        "id": new_button_id(),
         "tool": "mail__send",
         "arguments": {"to": "ann"},
         "description": "mail",
@@ -72,7 +76,7 @@ def confirm(group_id: str, decision: str = "confirm") -> NewButton:
 
 async def show(rpc: Rpc, context: AgentMemoryContext, *buttons: NewButton) -> str:
     """A question of `context`, answered by a card with `buttons`; returns the card's id."""
-    memory, question = MemoryStore(rpc), f"om_q_{new_id()}"
+    memory, question = MemoryStore(rpc), f"om_q_{new_button_id()}"
     await memory.open_turn(context, turn_id=question, content="Q")
     await memory.record_reply(context, turn_id=question, cards=["one", "two"], buttons=buttons)
     for chunk in range(2):
@@ -149,7 +153,7 @@ async def test_anyone_in_the_chat_presses_a_follow_up_and_the_first_wins(
     late = await buttons.press(click(button, card, carol, event="c"))
 
     assert looked.verdict == "accepted"
-    assert pressed == Press(
+    assert pressed == PressResult(
         verdict="accepted",
         kind="follow_up",
         label="and then?",
@@ -161,8 +165,8 @@ async def test_anyone_in_the_chat_presses_a_follow_up_and_the_first_wins(
         turn_id=card.removesuffix("_1"),
     )
     assert pressed.root_id == group.message("thread")
-    assert late == Press("used")
-    assert await buttons.look(click(button, card, carol, event="c")) == Press("used")
+    assert late == PressResult("used")
+    assert await buttons.look(click(button, card, carol, event="c")) == PressResult("used")
 
 
 async def test_the_same_click_delivered_again_is_the_same_press(rpc: Rpc, group: Group) -> None:
@@ -194,17 +198,17 @@ async def test_twenty_people_press_at_once_and_one_wins(rpc: Rpc, group: Group) 
 async def test_only_who_asked_confirms_and_only_one_of_the_group_counts(
     rpc: Rpc, group: Group
 ) -> None:
-    together = new_id()
+    together = new_button_id()
     yes, no = confirm(together), confirm(together, "cancel")
     # Bob asked on Alice's memory: Bob decides, not Alice.
     card = await show(rpc, group.turn("alice", sender="bob"), yes, no)
     buttons = ButtonStore(rpc)
     alice, bob = group.turn("alice"), group.turn("bob")
 
-    assert await buttons.press(click(yes, card, alice)) == Press("not_yours")
+    assert await buttons.press(click(yes, card, alice)) == PressResult("not_yours")
     assert (await buttons.press(click(no, card, bob))).verdict == "accepted"
-    assert await buttons.press(click(yes, card, bob)) == Press("used")
-    assert await buttons.press(click(yes, card, alice)) == Press("not_yours")
+    assert await buttons.press(click(yes, card, bob)) == PressResult("used")
+    assert await buttons.press(click(yes, card, alice)) == PressResult("not_yours")
 
 
 async def test_a_card_that_was_sent_while_the_memory_was_away_has_its_buttons(
@@ -224,14 +228,16 @@ async def test_a_card_that_was_sent_while_the_memory_was_away_has_its_buttons(
     assert await rpc.call("restore_turn", restored, alice) == {"state": "sent"}
 
     buttons = ButtonStore(rpc)
-    assert await buttons.press(click(button, group.message("other"), alice)) == Press("unknown")
+    assert await buttons.press(click(button, group.message("other"), alice)) == PressResult(
+        "unknown"
+    )
     assert (await buttons.press(click(button, card, alice))).verdict == "accepted"
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        lambda c: replace(c, button_id=new_id()),
+        lambda c: replace(c, button_id=new_button_id()),
         lambda c: replace(c, chat_id="oc_elsewhere"),
         lambda c: replace(c, message_id="om_another_card"),
         lambda c: replace(c, tenant_key="another tenant"),
@@ -246,7 +252,7 @@ async def test_what_does_not_fit_is_unknown(
     right = click(button, card, group.turn())
     buttons = ButtonStore(rpc)
 
-    assert await buttons.press(changed(right)) == Press("unknown")
+    assert await buttons.press(changed(right)) == PressResult("unknown")
     assert (await buttons.press(right)).verdict == "accepted"
 
 
@@ -264,7 +270,7 @@ async def test_an_expired_button_is_not_pressed_any_more_but_a_press_stays(
     late = replace(follow_up(), lives_s=-1)
     card = await show(rpc, group.turn(), late)
 
-    assert await ButtonStore(rpc).press(click(late, card, group.turn())) == Press("expired")
+    assert await ButtonStore(rpc).press(click(late, card, group.turn())) == PressResult("expired")
 
 
 async def test_a_follow_up_asks_what_stands_on_it_or_is_not_stored(rpc: Rpc, group: Group) -> None:
@@ -287,7 +293,7 @@ async def test_buttons_go_with_their_conversation(rpc: Rpc, backend: Backend, gr
     }
     await rpc.call("forget_conversation", forget, None)
 
-    assert await ButtonStore(rpc).press(click(button, card, alice)) == Press("unknown")
+    assert await ButtonStore(rpc).press(click(button, card, alice)) == PressResult("unknown")
     with psycopg.connect(backend.database_url) as connection:
         left = connection.execute("select 1 from agent_presses where button_id = %s", [button.id])
         assert left.fetchall() == []
@@ -419,7 +425,7 @@ def services(rpc: Rpc, sent: Sent, actions: Actions | None) -> Services:
         settings=Settings(),
         store=MemoryStore(rpc),
         feishu=feishu,
-        own_person=OwnPerson(feishu),
+        own_person=BotIdentity(feishu),
         people=People(feishu),
         manager=Manager(Acting(lambda _: "from the model")),
         rpc=rpc,
@@ -452,7 +458,7 @@ async def direct(database_url: str, postgres_server: Any) -> AsyncIterator[Rpc]:
 async def test_a_confirmed_action_is_done_once_and_its_result_is_kept(
     direct: Rpc, group: Group
 ) -> None:
-    yes, alice = confirm(new_id()), group.turn()
+    yes, alice = confirm(new_button_id()), group.turn()
     card = await show(direct, alice, yes)
     sent, actions = Sent(), Actions([ActionResult(True, "mail 7 was sent")])
     worker = services(direct, sent, actions)
@@ -472,7 +478,7 @@ async def test_a_confirmed_action_is_done_once_and_its_result_is_kept(
 
 
 async def test_nobody_else_and_no_second_button_makes_it_happen(direct: Rpc, group: Group) -> None:
-    together, alice = new_id(), group.turn()
+    together, alice = new_button_id(), group.turn()
     yes, no = confirm(together), confirm(together, "cancel")
     card = await show(direct, alice, yes, no)
     sent, actions = Sent(), Actions([])
@@ -488,7 +494,7 @@ async def test_nobody_else_and_no_second_button_makes_it_happen(direct: Rpc, gro
 
 
 async def test_an_action_interrupted_by_a_crash_is_not_repeated(direct: Rpc, group: Group) -> None:
-    yes, alice = confirm(new_id()), group.turn()
+    yes, alice = confirm(new_button_id()), group.turn()
     card = await show(direct, alice, yes)
     sent, actions = Sent(), Actions([RuntimeError("killed in the middle")])
     worker = services(direct, sent, actions)
@@ -515,7 +521,7 @@ async def test_an_action_interrupted_by_a_crash_is_not_repeated(direct: Rpc, gro
 async def test_what_did_not_work_is_said(
     direct: Rpc, group: Group, outcome: ActionResult | Exception | None, says: str
 ) -> None:
-    yes, alice = confirm(new_id()), group.turn()
+    yes, alice = confirm(new_button_id()), group.turn()
     card = await show(direct, alice, yes)
     sent = Sent()
     actions = Actions([outcome]) if outcome is not None else None
@@ -543,7 +549,7 @@ async def test_a_shared_note_is_told_in_the_language_of_the_button(
     note = await notes.create(alice, title="意面")
     worker = services(direct, sent, None)
     for id in (note.id, "note_aaaaaaaaaa"):
-        yes = confirm(new_id())
+        yes = confirm(new_button_id())
         sharing = {"tool": SHARE_NOTE, "arguments": {"note_id": id}, "language": language}
         yes = replace(yes, payload={**yes.payload, **sharing})
         await handle_click(worker, pressed(yes, await show(direct, alice, yes), alice), 0)

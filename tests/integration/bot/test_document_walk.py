@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 import structlog
 
-from bot.answering import documents_behind
-from bot.answering.documents_behind import DocumentsBehind
+from bot.answering import documents
+from bot.answering.documents import SourceDocumentCheck
 from bot.card_actions import confirmation
-from bot.documents import group_audience
+from bot.documents import audience
 from bot.documents.audience import GroupListener
-from bot.features.private_answers import answering as private_answers
-from memory.identity import FeishuPerson
-from memory.sealing import new_key
+from bot.features.private_answers import feature as private_answers
+from memory.scope import FeishuPerson
+from memory.sealing import new_sealing_key
 from tests.support import depth
 from tests.support.document_walk import Disclosure, walk
 from tests.support.whole_turns import stage
@@ -48,7 +48,7 @@ async def test_nobody_is_told_of_what_they_cannot_open(database_url: str) -> Non
     faulthandler.cancel_dump_traceback_later()
     seen, began, dice = Counter[str](), time.monotonic(), depth.dice()
     for _ in range(1 if SEED else -(-STEPS // _OF_ONE)):
-        async with stage(database_url, user_token_key=new_key()) as on:
+        async with stage(database_url, user_token_key=new_sealing_key()) as on:
             seen += await walk(on, int(SEED or dice.getrandbits(32)), _OF_ONE)
     print(f"\n{STEPS} steps in {time.monotonic() - began:.0f} s: {dict(seen)}")
     if not SEED:
@@ -64,43 +64,43 @@ def _nothing_is_asked_again(on: pytest.MonkeyPatch) -> None:
     async def untellable(*_: object) -> frozenset[str]:
         return frozenset()
 
-    on.setattr(DocumentsBehind, "untellable", untellable)
+    on.setattr(SourceDocumentCheck, "untellable", untellable)
 
 
 def _what_tools_give_is_not_asked_about(on: pytest.MonkeyPatch) -> None:
     async def may_be_told(*_: object) -> bool:
         return True
 
-    on.setattr(DocumentsBehind, "may_be_told", may_be_told)
+    on.setattr(SourceDocumentCheck, "may_be_told", may_be_told)
 
 
 def _second_hand_is_not_known(on: pytest.MonkeyPatch) -> None:
-    on.setattr(DocumentsBehind, "sources", frozenset())
+    on.setattr(SourceDocumentCheck, "sources", frozenset())
 
 
 def _once_open_is_open(on: pytest.MonkeyPatch) -> None:
-    on.setattr(documents_behind, "FRESH_S", 1e9)
+    on.setattr(documents, "FRESH_S", 1e9)
 
 
 def _silence_is_consent(on: pytest.MonkeyPatch) -> None:
-    seen = documents_behind._seen
+    seen = documents._seen
 
     async def consent(*given: Any) -> str:
         told = await seen(*given)
         return "open" if told == "unknown" else told
 
-    on.setattr(documents_behind, "_seen", consent)
+    on.setattr(documents, "_seen", consent)
 
 
 def _who_asks_is_everybody(on: pytest.MonkeyPatch) -> None:
-    on.setattr(group_audience, "everybody_can_open", lambda sharing, *_: sharing.is_open_to_asker)
+    on.setattr(audience, "everybody_can_open", lambda sharing, *_: sharing.is_open_to_asker)
 
 
 def _all_are_of_the_tenant(on: pytest.MonkeyPatch) -> None:
     def listener(_: object, member: FeishuPerson) -> GroupListener:
         return GroupListener(member.open_id, is_of_tenant=True)
 
-    on.setattr(group_audience.GroupAudience, "_listener", listener)
+    on.setattr(audience.GroupAudience, "_listener", listener)
 
 
 def _sharing_asks_nothing(on: pytest.MonkeyPatch) -> None:
@@ -144,5 +144,5 @@ async def test_a_rule_that_is_broken_is_caught(
 
 async def _walked(database_url: str, seeds: Iterable[int]) -> None:
     for seed in seeds:
-        async with stage(database_url, user_token_key=new_key()) as on:
+        async with stage(database_url, user_token_key=new_sealing_key()) as on:
             await walk(on, seed, _OF_ONE)

@@ -11,21 +11,21 @@ import psycopg
 import pytest
 import structlog
 
-from bot.answering.chat_state import store_of, timeout_ms
-from bot.answering.hearing import Heard, listen
+from bot.answering.chat_state import conversation_store_of, timeout_ms
+from bot.answering.hearing import HearingResult, listen
 from bot.conversation import ResponseDecider
 from bot.listening.conversation_store import NO_TOPICS, ChatConversations
 from bot.listening.decisions import Decision, IncomingMessage
-from bot.listening.topics import tell_apart
+from bot.listening.topics import split_by_topic
 from bot.listening.transcript import MessageRecord
-from bot.listening.turn_request import TurnRequest, Written
+from bot.listening.turn_request import TurnRequest, WrittenQuestion
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job
 from bot.services import Services
 from bot.text.roster import Person
 from lab.bench.speech import CHATS, Group, written_discussions
 from memory.errors import StoreUnavailable
-from memory.origins import MESSAGE
+from memory.models import MESSAGE_ORIGIN
 from tests.support.whole_turns import stage
 
 pytestmark = pytest.mark.anyio
@@ -94,10 +94,10 @@ def talk(number: int) -> list[Said]:
 
 def request(said: Said, chat: str) -> TurnRequest:
     root = f"{said.root_id}{chat}" if said.root_id else ""
-    written = Written(f"{said.message_id}{chat}", "text", root, template=said.text)
+    written = WrittenQuestion(f"{said.message_id}{chat}", "text", root, template=said.text)
     return TurnRequest(
         id=written.message_id,
-        origin=MESSAGE,
+        origin=MESSAGE_ORIGIN,
         sender_open_id=said.person,
         tenant_key="tenant",
         chat_id=chat,
@@ -121,13 +121,13 @@ async def answered(store: ChatConversations, said: Said, chat: str) -> None:
 
 async def in_steps(services: Services, asked: TurnRequest, message: IncomingMessage) -> Decision:
     """As each step is meant: record, read the rules, find the topics, decide, store."""
-    store = store_of(services, asked)
+    store = conversation_store_of(services, asked)
     since = message.timestamp - timeout_ms(services)
     known = await store.append(asked.chat_id, message.record(), active_since=since, keep=200)
     rules = await store.rules(services.settings)
     topics = NO_TOPICS
     if known and message.root_id is None:
-        found = tell_apart(known.messages, message.record())
+        found = split_by_topic(known.messages, message.record())
         known, topics = replace(known, messages=found.messages), found.found
     decider = ResponseDecider(BOT.open_id, services.settings.followup_window_seconds)
     decision = await decider.decide(message, known, mode=rules.mode)
@@ -165,8 +165,8 @@ async def test_what_is_heard_is_decided_upon_and_kept_as_step_by_step(
             )
         for said in talk(number):
             if said.by_bot:
-                await answered(store_of(services, request(said, there)), said, there)
-                await answered(store_of(services, request(said, here)), said, here)
+                await answered(conversation_store_of(services, request(said, there)), said, there)
+                await answered(conversation_store_of(services, request(said, here)), said, here)
                 continue
             heard = await listen(services, request(said, here), BOT)
             message = replace(heard.message, message_id=f"{said.message_id}{there}")
@@ -203,7 +203,7 @@ def jobs(database: psycopg.Connection) -> int:
 
 async def overheard(
     services: Services, database: psycopg.Connection, said: Sequence[Said], chat: str
-) -> list[tuple[Heard, Lease]]:
+) -> list[tuple[HearingResult, Lease]]:
     """Those lines, each in a job of its own."""
     found = []
     for one in said:
@@ -219,7 +219,7 @@ async def test_a_silent_decision_and_the_end_of_its_job_are_one_transaction(
     for heard, lease in await overheard(services, connection, [before], "oc_one"):
         assert not heard.decision.respond
         assert lease.is_over
-    await answered(store_of(services, request(answer, "oc_one")), answer, "oc_one")
+    await answered(conversation_store_of(services, request(answer, "oc_one")), answer, "oc_one")
     found = await overheard(services, connection, after, "oc_one")
 
     assert [lease.is_over for _, lease in found] == [not h.decision.respond for h, _ in found]

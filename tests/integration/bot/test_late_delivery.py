@@ -14,7 +14,7 @@ import pytest
 
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job
-from bot.text.dates.spoken import day
+from bot.text.times import day_text
 from bot.worker import handle_event
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
@@ -86,7 +86,7 @@ async def test_a_confirmed_reminder_counts_from_its_question(
     due = (late.then + timedelta(days=days)).replace(hour=hour, minute=0)
 
     shown = await late.say("what else?", ("set_reminder", {"text": "stretch", "at": at}))
-    assert day(due, "en", now=late.services.now()) in shown
+    assert day_text(due, "en", now=late.services.now()) in shown
     await late.press("Confirm")
 
     assert late.row("select local_at from agent_timers") == f"{due:%Y-%m-%dT%H:%M}"
@@ -102,7 +102,7 @@ async def test_a_late_digest_of_today_tells_of_the_day_on_which_it_was_asked(
 
     assert "quince launch" in told
     language = "en" if command.startswith("/d") else "zh"
-    assert day(late.then, language, now=late.services.now()) in told
+    assert day_text(late.then, language, now=late.services.now()) in told
 
 
 async def test_an_import_ends_when_it_was_asked_for(late: Late) -> None:

@@ -17,11 +17,10 @@ from bot.agents.llm.model import Model, Request
 from bot.agents.manager import AgentAnswer, Manager, Prompt, Stores
 from bot.agents.offline.model import OfflineModel
 from bot.agents.prompts.prompt import without_knowledge
-from bot.agents.prompts.shown_notes import with_shown
-from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
+from bot.agents.prompts.tool_context import enrich, exchanges, registry_table, with_shown
 from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.context import Message
+from memory.context import PromptMessage
 from memory.models import StoredMessage, WorkingMemory
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -123,11 +122,11 @@ class Talk:
         self.answers.append(answer)
         return answer.text
 
-    def _told(self, message: StoredMessage) -> Message:
+    def _told(self, message: StoredMessage) -> PromptMessage:
         if self.in_pairs:
             pairs = exchanges(message.id, message.tool_calls)
-            return Message(message.role, message.content, exchanges=pairs)
-        return Message(message.role, enrich(message.content, message.tool_calls))
+            return PromptMessage(message.role, message.content, exchanges=pairs)
+        return PromptMessage(message.role, enrich(message.content, message.tool_calls))
 
     async def tags(self, title: str) -> tuple[str, ...]:
         return (await self.note(title)).tags

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.agents.summaries.summariser import extractive
-from bot.answering.summaries import fold
+from bot.agents.summaries import extractive_summary
+from bot.answering.between_turns import fold_messages
 from bot.conversation import Decision, IncomingMessage, MessageRecord
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.decisions import Reason
@@ -23,9 +23,9 @@ from memory.fallback.store_jobs import MissedTurn, StoreJobs
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.derived import Summaries
 from memory.tables.notes import NoteStore
 from memory.tables.operations import Operations
-from memory.tables.summaries import Summaries
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -361,7 +361,9 @@ async def test_a_folded_word_is_forgotten_with_its_message(
         turn_id = group.message(f"q{number}")
         await MemoryStore(rpc).open_turn(alice, turn_id=turn_id, content=text)
         await MemoryStore(rpc).record_reply(alice, turn_id=turn_id, cards=["Noted."])
-    await fold(Summaries(rpc), extractive, alice, window=2, names=_nobody, zone=UTC)
+    await fold_messages(
+        Summaries(rpc), extractive_summary, alice, window=2, names=_nobody, zone=UTC
+    )
     assert "agent_summaries" in tables_with(connection, WORD)
 
     match how:
@@ -378,7 +380,9 @@ async def test_a_folded_word_is_forgotten_with_its_message(
             )
             await operations.apply_retention(30)
     if how in ("message", "retention"):
-        await fold(Summaries(rpc), extractive, alice, window=2, names=_nobody, zone=UTC)
+        await fold_messages(
+            Summaries(rpc), extractive_summary, alice, window=2, names=_nobody, zone=UTC
+        )
 
     assert tables_with(connection, WORD) == set()
 

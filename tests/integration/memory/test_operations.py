@@ -10,7 +10,7 @@ from psycopg import sql
 
 from bot.conversation import MessageRecord
 from bot.listening.conversation_store import ChatConversations
-from bot.operations.doctor.isolation import probe_isolation
+from bot.operations.doctor.database import probe_isolation
 from bot.queue.inbox import Inbox
 from bot.queue.operator_actions import QueueDepth, QueueOperations
 from lab.doubles.sentinel import tables_with
@@ -18,9 +18,9 @@ from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, WorkingMemoryTooLarge
 from memory.rpc import Rpc
 from memory.store import MemoryStore
+from memory.tables.cards import Withdrawals
 from memory.tables.notes import NoteStore
 from memory.tables.operations import CheckedTurn, Operations
-from memory.tables.withdrawals import Withdrawals
 from scripts.operating import stored_rows
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange

@@ -10,8 +10,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from memory.receipts.reading_back import as_verifier, search_database, search_files
-from memory.receipts.survivors import DeletedWords, Search
+from memory.receipts.survivors import (
+    DeletedWords,
+    SurvivorSearch,
+    as_verifier,
+    search_database,
+    search_files,
+)
 from tests.support.places_of_words import COLUMNS, PLACES, UNREAD
 
 TEXT = "the gym code is Porto 4471"
@@ -24,8 +29,8 @@ def database(database_url: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def searched(database: psycopg.Connection, wanted: DeletedWords | None = None) -> Search:
-    search = Search(wanted or DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
+def searched(database: psycopg.Connection, wanted: DeletedWords | None = None) -> SurvivorSearch:
+    search = SurvivorSearch(wanted or DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
     with as_verifier(database):
         search_database(database, search)
     return search
@@ -89,7 +94,7 @@ def test_words_in_files_and_logs_are_found_and_the_servers_own_are_left_out(
     (data / "postgres" / "1259").write_text(TEXT)
     (data / "kept.json").write_text(f'{{"a": "{TEXT}"}}')
     log.write_text(f"nothing\n{TEXT}\n")
-    search = Search(DeletedWords((TEXT,)))
+    search = SurvivorSearch(DeletedWords((TEXT,)))
 
     search_files(data, [log], search)
 
@@ -128,7 +133,7 @@ def test_who_verifies_can_write_nothing_and_reads_no_key(database: psycopg.Conne
 def test_honest_histories_in_which_colleagues_repeat_each_other_have_no_survivor() -> None:
     """500 histories: what one person retracted others said too, and answers and facts tell it."""
     for seed in range(500):
-        search = Search(DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
+        search = SurvivorSearch(DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
         for table, row in honest_history(random.Random(seed)):
             search.read_row(table, row)
         assert search.survivors == [], seed
@@ -136,7 +141,7 @@ def test_honest_histories_in_which_colleagues_repeat_each_other_have_no_survivor
 
 
 def test_what_stands_under_the_id_of_the_retracted_message_survived_whoever_said_it_too() -> None:
-    search = Search(DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
+    search = SurvivorSearch(DeletedWords((TEXT,), frozenset({ASKED}), is_retraction=True))
     for table, row in honest_history(random.Random(1)):
         search.read_row(table, row)
     note = {"id": "n1", "turn_id": ASKED, "title": "Gym", "body": TEXT}

@@ -12,7 +12,7 @@ import pytest
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import TakenBack
-from memory.origins import MESSAGE, Origin
+from memory.models import MESSAGE_ORIGIN, Origin
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from memory.tables.private import PrivateStore
@@ -225,7 +225,7 @@ async def _ready(rpc: PostgresRpc, how: str) -> tuple[AgentMemoryContext, str]:
     alone = private_context(group.person("alice"), "tenant", chat_id=group.chat("p2palice"))
     answer = alone if how == "draw_on" else group.turn()
     source = group.message("source")
-    origin = Origin("private_answer", "offer") if how == "draw_on" else MESSAGE
+    origin = Origin("private_answer", "offer") if how == "draw_on" else MESSAGE_ORIGIN
     await MemoryStore(rpc).open_turn(
         answer, turn_id="answer", content="What was it?", origin=origin
     )

@@ -186,7 +186,7 @@ def test_vectors_are_left_out_where_the_database_has_none(
     used_url: str, blank_database_url: str, tmp_path: Path
 ) -> None:
     run("backup", str(tmp_path / "kept.dump"), DATABASE_URL=used_url)
-    migrations.apply(blank_database_url)
+    migrations.apply_migrations(blank_database_url)
     with psycopg.connect(blank_database_url, autocommit=True) as connection:
         connection.execute("drop table public.agent_embeddings")
 

@@ -22,12 +22,11 @@ from rich.cells import cell_len
 from bot import webhook
 from bot.feishu import manifest
 from bot.intake.acceptance import Intake
-from bot.operations.doctor import machine
+from bot.operations.doctor import checks
 from bot.operations.doctor import model as doctor_model
-from bot.operations.doctor.checks import Wishes, examine
+from bot.operations.doctor.checks import ExaminationWishes, run_checks
 from bot.operations.doctor.result import Check, findings
-from bot.queue.arrivals import Arrivals
-from bot.queue.inbox import Inbox
+from bot.queue.inbox import Arrivals, Inbox
 from bot.settings import NAMES, Settings
 from lab.doubles.faulty_api import ApiFault, FaultyApi, faulty_api
 from lab.doubles.processes import ROOT, eventually, free_port
@@ -74,7 +73,7 @@ class Setup:
     folder: Path
     stack: contextlib.ExitStack
     environment: dict[str, str] = field(default_factory=dict)
-    wishes: Wishes = field(default_factory=Wishes)
+    wishes: ExaminationWishes = field(default_factory=ExaminationWishes)
 
     def __post_init__(self) -> None:
         self.environment = {
@@ -113,7 +112,7 @@ class Setup:
             "SUPABASE_SECRET_KEY": "sb_secret_1",
             "SUPABASE_JWT_SECRET": "a-signing-key-of-these-tests-only-0123456789",
         }
-        self.wishes = Wishes(probe=False)
+        self.wishes = ExaminationWishes(probe=False)
         return api
 
     def examined(self, monkeypatch: pytest.MonkeyPatch) -> list[Check]:
@@ -122,7 +121,7 @@ class Setup:
         for name, value in self.environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.chdir(self.folder)  # no .env there
-        return examine(self.wishes)
+        return run_checks(self.wishes)
 
 
 @pytest.fixture
@@ -313,7 +312,7 @@ def no_such_time_zone(setup: Setup) -> None:
 
 def clock_ahead(setup: Setup) -> None:
     ahead = (datetime.now(UTC) + timedelta(minutes=10)).timestamp()
-    setup.wishes = Wishes(now=lambda: ahead)
+    setup.wishes = ExaminationWishes(now=lambda: ahead)
 
 
 WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
@@ -533,24 +532,24 @@ def _deliver(setup: Setup, key: str) -> None:
 def test_little_room_on_the_disk_is_found(setup: Setup) -> None:
     settings = Settings(data_dir=setup.folder)
 
-    assert machine.disk(settings, free=10**8).state == "fail"
-    assert machine.disk(settings, free=5 * 10**8).state == "warn"
-    assert machine.disk(settings, free=10**11).state == "ok"
+    assert checks.disk_check(settings, free=10**8).state == "fail"
+    assert checks.disk_check(settings, free=5 * 10**8).state == "warn"
+    assert checks.disk_check(settings, free=10**11).state == "ok"
 
 
 def test_what_blocked_a_loop_is_reported(setup: Setup) -> None:
     settings, now = Settings(data_dir=setup.folder), datetime.now(UTC)
-    assert machine.event_loop(settings, now).state == "ok"
+    assert checks.event_loop_check(settings, now).state == "ok"
 
     found = {"seconds": 2.5, "cpu_s": 2.4, "where": "bot.some.function"}
     note = setup.folder / "run" / "blocked-1"
     note.parent.mkdir(exist_ok=True)
     note.write_text(json.dumps({"at": now.timestamp(), **found}))
-    check = machine.event_loop(settings, now)
+    check = checks.event_loop_check(settings, now)
     assert (check.state, "2.5 s, in bot.some.function" in check.sentence.en) == ("warn", True)
 
     note.write_text(json.dumps({"at": now.timestamp(), **found, "cpu_s": 0.1}))
-    assert "too busy" in machine.event_loop(settings, now).sentence.en
+    assert "too busy" in checks.event_loop_check(settings, now).sentence.en
 
 
 def _run(environment: Mapping[str, str], folder: Path, *options: str) -> Any:

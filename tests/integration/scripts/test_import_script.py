@@ -19,7 +19,7 @@ import pytest
 from bot.queue.table import JobTable
 from lab.doubles.processes import ROOT
 from memory.backends.postgres import connection_pool
-from memory.tables.chats import ChatStore
+from memory.tables.directory import ChatStore
 from tests.support.importing import ImportScene, import_scene
 from tests.support.scripts import run_script
 from tests.support.whole_turns import stage

@@ -31,7 +31,7 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.fallback.store_jobs import MissedTurn, StoreJobs
 from memory.scope import memory_context
 from memory.store import MemoryStore
-from memory.tables.people import PeopleStore, Sighting
+from memory.tables.directory import PeopleStore, Sighting
 from tests.support.exchanges import exchange
 from tests.support.people import Group
 from tests.support.scripts import run_script

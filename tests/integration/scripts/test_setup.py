@@ -195,8 +195,8 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
 
     assert status == 0, shown.output
     assert console["granted"] == sorted(manifest.scope_names())
-    assert console["events"] == sorted(manifest.names("event"))
-    assert console["callbacks"] == manifest.names("callback")
+    assert console["events"] == sorted(manifest.subscription_names("event"))
+    assert console["callbacks"] == manifest.subscription_names("callback")
     assert asked["code"] == 500  # asked for again, so that the bot answers it
     assert clicked["code"] == 200
     assert clicked["data"]

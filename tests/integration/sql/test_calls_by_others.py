@@ -39,7 +39,7 @@ BY_TYPE = {
 @pytest.fixture(scope="module")
 def world(module_database_url: str, database: psycopg.Connection) -> psycopg.Connection:
     """What Alice and Bob said in HERE, and Alice in p2p, written by the functions themselves."""
-    assert migrations.pending(module_database_url) == []
+    assert migrations.pending_steps(module_database_url) == []
     database.execute(
         "insert into chat_members (tenant_key, chat_id, open_id, joined_at)"
         " select %s, %s, p, j::timestamptz from (values (%s, null), (%s, null),"

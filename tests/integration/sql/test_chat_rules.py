@@ -12,7 +12,7 @@ from bot.listening.conversation_store import ChatConversations
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, StoreError
 from memory.scope import AgentMemoryContext
-from memory.tables.chats import ChatStore
+from memory.tables.directory import ChatStore
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from memory import migrations
 from tests.support.schema import definitions
 from tests.support.sql_files import access, functions_of
 
-SCHEMA = migrations.FOLDER / migrations.WHOLE
+SCHEMA = migrations.FOLDER / migrations.WHOLE_SCHEMA
 FILES = sorted((migrations.FOLDER / "functions").glob("*.sql"))
 NAME = migrations.read_functions().name
 # Policies call these for each statement; they are inlined, or cheap enough to be compiled.
@@ -144,11 +144,11 @@ def test_a_changed_function_is_applied_and_nothing_else(database_url: str, folde
     rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 20000 $$")
     changed = migrations.read_functions(folder).name
 
-    assert migrations.pending(database_url, folder=folder) == [changed]
-    assert migrations.apply(database_url, folder=folder) == [changed]
+    assert migrations.pending_steps(database_url, folder=folder) == [changed]
+    assert migrations.apply_migrations(database_url, folder=folder) == [changed]
 
     assert card_block(database_url) == 20000
-    assert migrations.pending(database_url, folder=folder) == []
+    assert migrations.pending_steps(database_url, folder=folder) == []
 
 
 def test_unchanged_functions_are_not_applied_again(database_url: str) -> None:
@@ -158,15 +158,15 @@ def test_unchanged_functions_are_not_applied_again(database_url: str) -> None:
             " language sql immutable set search_path = '' as 'select 1'"
         )
 
-    assert migrations.apply(database_url) == []
+    assert migrations.apply_migrations(database_url) == []
     assert card_block(database_url) == 1
 
 
 def test_functions_go_back_with_the_code(database_url: str, folder: Path) -> None:
     rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 20000 $$")
-    migrations.apply(database_url, folder=folder)
+    migrations.apply_migrations(database_url, folder=folder)
 
-    assert migrations.apply(database_url) == [NAME]
+    assert migrations.apply_migrations(database_url) == [NAME]
     assert card_block(database_url) == 10000
 
 
@@ -175,7 +175,7 @@ def test_a_function_that_moves_to_a_narrower_list_loses_what_it_had(
 ) -> None:
     rewrite(folder / "access.sql", "recall_message, replace_message", "replace_message")
     rewrite(folder / "access.sql", "public.enable_vectors", "public.recall_message")
-    migrations.apply(database_url, folder=folder)
+    migrations.apply_migrations(database_url, folder=folder)
 
     with psycopg.connect(database_url) as connection:
         assert callers(connection)["public.recall_message"] == set()
@@ -200,11 +200,11 @@ def test_a_broken_function_is_named_and_leaves_everything_as_it_was(
         before = definitions(connection)
 
     with pytest.raises(migrations.MigrationFailed, match=rf"(?s)functions/cards\.sql.*{found}"):
-        migrations.apply(database_url, folder=folder)
+        migrations.apply_migrations(database_url, folder=folder)
 
     with psycopg.connect(database_url) as connection:
         assert definitions(connection) == before
-    assert migrations.pending(database_url) == []
+    assert migrations.pending_steps(database_url) == []
 
 
 def test_a_signature_changes_in_one_step_and_old_callers_are_answered(
@@ -218,7 +218,7 @@ def test_a_signature_changes_in_one_step_and_old_callers_are_answered(
         "  p_unlinked boolean, p_named boolean default false\n) returns bigint",
     )
 
-    migrations.apply(database_url, folder=folder)
+    migrations.apply_migrations(database_url, folder=folder)
 
     with psycopg.connect(database_url) as connection:
         assert functions_in(connection).count("public.count_people") == 1
@@ -235,7 +235,7 @@ def test_a_second_function_of_one_name_is_refused(database_url: str, folder: Pat
     )
 
     with pytest.raises(migrations.MigrationFailed, match=r"count_people.*not unique"):
-        migrations.apply(database_url, folder=folder)
+        migrations.apply_migrations(database_url, folder=folder)
 
 
 def test_functions_are_replaced_while_a_turn_is_being_written(
@@ -250,7 +250,7 @@ def test_functions_are_replaced_while_a_turn_is_being_written(
         turn.execute("delete from agent_messages where id = 0")
         turn.execute("delete from agent_working_memory where id = 0")
         lines: list[str] = []
-        migrations.apply(database_url, folder=folder, report=lines.append)
+        migrations.apply_migrations(database_url, folder=folder, report=lines.append)
 
     assert lines == [f"applying {migrations.read_functions(folder).name}"]
 
@@ -286,7 +286,7 @@ def test_functions_of_somebody_else_stay_as_they_are(database_url: str, folder: 
             "create function public.stray() returns integer"
             " language sql set search_path = '' return 1"
         )
-        migrations.apply(database_url, folder=folder)
+        migrations.apply_migrations(database_url, folder=folder)
         settings = connection.execute("select proconfig from pg_proc where proname = 'stray'")
 
         assert settings.fetchone() == (['search_path=""'],)

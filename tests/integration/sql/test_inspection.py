@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from bot.operations.sandbox import inspect
+from bot.operations.sandbox import inspect_chat
 from bot.queue.operator_actions import QueueOperations
 from memory.backends.postgres import PostgresRpc
 from memory.store import MemoryStore
@@ -26,7 +26,7 @@ async def test_the_panel_shows_what_is_kept_of_a_chat_newest_first(
 
     shown = {
         part["title"]["en"]: part["rows"]
-        for part in inspect(database_url, alice.chat_id)["sections"]
+        for part in inspect_chat(database_url, alice.chat_id)["sections"]
     }
 
     assert shown == {
@@ -45,7 +45,7 @@ async def test_the_panel_shows_nothing_of_another_chat(rpc: PostgresRpc, databas
     group = Group()
     await exchange(MemoryStore(rpc), group.turn(), "noodles?", "in the canteen")
 
-    sections = inspect(database_url, group.chat("there"))["sections"]
+    sections = inspect_chat(database_url, group.chat("there"))["sections"]
 
     assert [part["rows"] for part in sections] == [[], [], [], [], []]
 

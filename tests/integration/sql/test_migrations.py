@@ -34,19 +34,21 @@ print(json.dumps(migrations.apply(sys.argv[1])))
 
 def test_an_empty_database_gets_the_whole_schema_in_one_step(blank_database_url: str) -> None:
     lines: list[str] = []
-    assert migrations.pending(blank_database_url) == [migrations.WHOLE]
+    assert migrations.pending_steps(blank_database_url) == [migrations.WHOLE_SCHEMA]
 
-    assert migrations.apply(blank_database_url, report=lines.append) == [migrations.WHOLE]
+    assert migrations.apply_migrations(blank_database_url, report=lines.append) == [
+        migrations.WHOLE_SCHEMA
+    ]
 
     assert lines == ["applying schema.sql"]
-    assert migrations.pending(blank_database_url) == []
+    assert migrations.pending_steps(blank_database_url) == []
 
 
 def test_the_second_time_nothing_is_applied_and_nothing_changes(blank_database_url: str) -> None:
-    migrations.apply(blank_database_url)
+    migrations.apply_migrations(blank_database_url)
     before = described(blank_database_url)
 
-    assert migrations.apply(blank_database_url) == []
+    assert migrations.apply_migrations(blank_database_url) == []
     assert described(blank_database_url) == before
 
 
@@ -71,7 +73,7 @@ def test_two_processes_at_once_apply_every_step_once(blank_database_url: str) ->
     assert [process.returncode for process in processes] == [0, 0], outputs
     first, second = sorted((json.loads(out) for out, _ in outputs), key=len)
     assert first == []
-    assert second == [migrations.WHOLE]
+    assert second == [migrations.WHOLE_SCHEMA]
 
 
 def both_wait(connection: psycopg.Connection, database: str) -> None:
@@ -104,15 +106,15 @@ def test_a_wrong_file_is_named_and_leaves_nothing_of_itself(
     before = described(database_url).keys()
 
     with pytest.raises(migrations.MigrationFailed, match=r"0003_wrong\.sql.*nowhere"):
-        migrations.apply(database_url, folder=folder)
+        migrations.apply_migrations(database_url, folder=folder)
 
     missing = ["0003_wrong.sql", "0004_later.sql"]
-    assert migrations.pending(database_url, folder=folder) == missing
+    assert migrations.pending_steps(database_url, folder=folder) == missing
     came = described(database_url).keys() - before
     assert {name.split(".")[1] for name in came if name.startswith("table ")} == {"good"}
 
     (folder / "0003_wrong.sql").write_text("create table public.corrected (id int);")
-    assert migrations.apply(database_url, folder=folder) == missing
+    assert migrations.apply_migrations(database_url, folder=folder) == missing
 
 
 def test_a_numbered_file_may_include_functions_that_it_needs(
@@ -127,7 +129,7 @@ def test_a_numbered_file_may_include_functions_that_it_needs(
         "create trigger mood before insert on public.chats for each row execute function mood();"
     )
 
-    migrations.apply(database_url, folder=folder)
+    migrations.apply_migrations(database_url, folder=folder)
 
     assert "trigger public.chats.mood" in described(database_url)
 
@@ -151,7 +153,9 @@ def test_a_step_gives_way_and_tries_again_while_a_transaction_holds_its_table(
         ThreadPoolExecutor() as pool,
     ):
         reader.execute("select from public.chats")
-        step = pool.submit(migrations.apply, database_url, folder=folder, report=lines.append)
+        step = pool.submit(
+            migrations.apply_migrations, database_url, folder=folder, report=lines.append
+        )
         eventually(lambda: len(lines) > 1, what="the step waits")
         waited = max(_seconds(other, "select from public.chats") for _ in range(40))
         reader.rollback()
@@ -171,9 +175,9 @@ def test_a_step_gives_up_when_its_time_is_over(
     with psycopg.connect(database_url) as reader:
         reader.execute("select from public.chats")
         with pytest.raises(migrations.MigrationFailed, match=r"waits for chats, held .*: end that"):
-            migrations.apply(database_url, folder=folder)
+            migrations.apply_migrations(database_url, folder=folder)
 
-    assert "0002_column.sql" in migrations.pending(database_url, folder=folder)
+    assert "0002_column.sql" in migrations.pending_steps(database_url, folder=folder)
 
 
 def _seconds(connection: psycopg.Connection, statement: str) -> float:
@@ -191,9 +195,9 @@ def test_the_database_of_a_trial_is_refused_and_left_as_it_is(database_url: str)
     before = described(database_url)
 
     with pytest.raises(migrations.TrialDatabase, match=r"start afresh .* scripts/restore there"):
-        migrations.apply(database_url)
+        migrations.apply_migrations(database_url)
     with pytest.raises(migrations.TrialDatabase):
-        migrations.pending(database_url)
+        migrations.pending_steps(database_url)
 
     assert described(database_url) == before
 
@@ -222,14 +226,14 @@ def hosted_url(postgres_server: Server, migrated_template: str) -> Iterator[str]
 
 
 def test_hosted_supabase_accepts_the_files_without_a_superuser(hosted_url: str) -> None:
-    migrations.apply(hosted_url)
+    migrations.apply_migrations(hosted_url)
 
-    assert migrations.pending(hosted_url) == []
+    assert migrations.pending_steps(hosted_url) == []
     assert acts_as(hosted_url) == list(ROLES[1:])
 
 
 def test_what_hosted_supabase_grants_to_anon_by_default_is_taken_back(hosted_url: str) -> None:
-    migrations.apply(hosted_url)
+    migrations.apply_migrations(hosted_url)
 
     with psycopg.connect(hosted_url) as connection:
         tables = connection.execute("""
@@ -249,7 +253,7 @@ def test_a_server_without_the_roles_gets_them_from_an_owner_who_is_no_superuser(
     server = start_server()
     server.execute(_create_owner("owner"))
     with server.fresh_database(owner="owner") as url:
-        migrations.apply(url)
+        migrations.apply_migrations(url)
 
         assert acts_as(url) == list(ROLES[1:])
 
@@ -279,22 +283,22 @@ def test_a_service_role_that_policies_hold_for_is_refused_and_the_statement_name
         server.execute(statement)
     with server.fresh_database(owner="plain") as url:
         with pytest.raises(migrations.MigrationFailed) as refused:
-            migrations.apply(url)
+            migrations.apply_migrations(url)
         sentence = str(refused.value)
         assert sentence.startswith("service_role may not step over row-level security")
 
         server.execute(sentence.rsplit(": ", 1)[1])
-        migrations.apply(url)
-        assert migrations.pending(url) == []
+        migrations.apply_migrations(url)
+        assert migrations.pending_steps(url) == []
 
 
 def test_what_a_newer_version_has_applied_is_named(database_url: str) -> None:
-    assert migrations.ahead(database_url) == []
+    assert migrations.newer_steps(database_url) == []
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("insert into feishu_bot.migrations (name) values ('9990_new.sql')")
         connection.execute("insert into feishu_bot.migrations (name) values ('functions fed0')")
 
-    assert migrations.ahead(database_url) == ["9990_new.sql"]
+    assert migrations.newer_steps(database_url) == ["9990_new.sql"]
 
 
 def acts_as(url: str) -> list[str]:

@@ -71,7 +71,7 @@ def world(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.C
         psycopg.connect(url, autocommit=True) as connection,
     ):
         connection.execute(HOSTED_DEFAULTS)
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         seed(connection)
         yield connection
 

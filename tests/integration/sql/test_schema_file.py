@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from memory import migrations
-from memory.backends.server_account import installed_program
+from memory.backends.embedded_host import installed_program
 from tests.support.postgres import Server
 from tests.support.schema import KINDS, definitions, differences
 
@@ -54,7 +54,7 @@ def described(url: str) -> dict[str, str]:
 def migrated(postgres_server: Server) -> Iterator[dict[str, str]]:
     """What a migration makes of an empty database; a copy of one lacks the grants on it."""
     with postgres_server.fresh_database() as url:
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         yield described(url)
 
 
@@ -62,7 +62,7 @@ def test_psql_makes_of_the_file_what_the_migration_makes(
     blank_database_url: str, migrated: dict[str, str]
 ) -> None:
     psql = installed_program() / "bin" / "psql"
-    file, vectors = migrations.FOLDER / migrations.WHOLE, "select public.enable_vectors()"
+    file, vectors = migrations.FOLDER / migrations.WHOLE_SCHEMA, "select public.enable_vectors()"
     subprocess.run(
         [
             psql,
@@ -97,8 +97,8 @@ def test_a_database_of_the_first_release_becomes_what_the_file_describes(
 ) -> None:
     assert _FIRST_RELEASE.exists() or migrations.read_numbered() == []
     released = _FIRST_RELEASE if _FIRST_RELEASE.exists() else migrations.FOLDER
-    migrations.apply(blank_database_url, folder=released)
-    migrations.apply(blank_database_url)
+    migrations.apply_migrations(blank_database_url, folder=released)
+    migrations.apply_migrations(blank_database_url)
 
     assert differences(described(blank_database_url), migrated) == []
 
@@ -109,17 +109,19 @@ def test_a_change_goes_into_the_schema_and_into_a_numbered_file(
 ) -> None:
     released = shutil.copytree(migrations.FOLDER, tmp_path / "released")
     following = shutil.copytree(released, tmp_path / "following")
-    schema = following / migrations.WHOLE
+    schema = following / migrations.WHOLE_SCHEMA
     line = "  topics boolean,  -- null: not learned yet\n"
     schema.write_text(schema.read_text().replace(line, f"{line}  mood text,\n"))
     if not is_forgotten:
         (following / "0002_moods.sql").write_text("alter table public.chats add column mood text;")
 
     with postgres_server.fresh_database() as old, postgres_server.fresh_database() as new:
-        migrations.apply(old, folder=released)
-        assert migrations.apply(old, folder=following) == ["0002_moods.sql"][is_forgotten:]
-        assert migrations.apply(new, folder=following) == [migrations.WHOLE]
-        assert migrations.pending(new, folder=following) == []
+        migrations.apply_migrations(old, folder=released)
+        assert (
+            migrations.apply_migrations(old, folder=following) == ["0002_moods.sql"][is_forgotten:]
+        )
+        assert migrations.apply_migrations(new, folder=following) == [migrations.WHOLE_SCHEMA]
+        assert migrations.pending_steps(new, folder=following) == []
         differing = differences(described(old), described(new))
 
     assert differing == (["column public.chats.mood"] if is_forgotten else [])

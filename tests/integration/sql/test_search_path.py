@@ -105,7 +105,7 @@ def test_with_an_empty_search_path_it_would_be(token: psycopg.Connection) -> Non
 
 
 def test_a_token_makes_no_temporary_objects(blank_database_url: str) -> None:
-    migrations.apply(blank_database_url)
+    migrations.apply_migrations(blank_database_url)
 
     with psycopg.connect(blank_database_url) as connection:
         connection.execute("create temporary table of_the_owner ()")

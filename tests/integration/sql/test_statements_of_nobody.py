@@ -33,7 +33,7 @@ def crowd(
         postgres_server.fresh_database(template=migrated_template) as url,
         psycopg.connect(url, autocommit=True) as connection,
     ):
-        assert migrations.pending(url) == []
+        assert migrations.pending_steps(url) == []
         seed(connection)
         for table in TABLES:
             copy_rows(connection, table, request.param)

@@ -59,7 +59,7 @@ def world(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.C
         psycopg.connect(url, autocommit=True) as connection,
     ):
         connection.execute(HOSTED_DEFAULTS)
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         for chat, person, turn in ((HERE, ALICE, "om_read"), (THERE, BOB, "om_there")):
             [number] = connection.execute(
                 "insert into bot_private.told_documents"

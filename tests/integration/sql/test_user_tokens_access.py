@@ -51,7 +51,7 @@ def world(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.C
         psycopg.connect(url, autocommit=True) as connection,
     ):
         connection.execute(HOSTED_DEFAULTS)
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         seed(connection)
         connection.execute(
             "update user_tokens set granted_at = now(), access_until = now() + interval '1 hour',"

@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from bot.agents.prompts.prompt import circumstances
-from bot.answering.summaries import told
-from bot.process.environment import machine_zone
+from bot.answering.between_turns import summary_line
+from bot.process.settings_values import machine_zone
 from bot.services import Services
 from bot.settings import SettingsError, load
 from memory.recall.dates import date_range
-from memory.tables.summaries import FoldedMessage
+from memory.tables.derived import FoldedMessage
 from scripts.operating.desk import OperatorDesk, since
 
 AFTER_MIDNIGHT = datetime(2026, 11, 20, 16, 30, tzinfo=UTC)
@@ -125,7 +125,7 @@ def test_prompt_recall_and_summaries_agree_on_what_day_it_is(
     assert f"Now:\n{today} " in rules
     assert meant
     assert meant.spans[0].since.date().isoformat() == yesterday
-    assert told(said, {}, one.settings.zone).day == today
+    assert summary_line(said, {}, one.settings.zone).day == today
 
 
 def test_operators_read_and_give_times_in_the_zone(tmp_path: Path) -> None:

@@ -22,25 +22,24 @@ from hypothesis import strategies as st
 
 from bot.agents.llm.model import Request
 from bot.agents.manager import AgentAnswer, Manager, ModelUnavailable, Prompt, Stores
-from bot.agents.progress import Progress
-from bot.agents.prompts.quotation import quotation, with_material
+from bot.agents.prompts.prompt import quotation, with_material
 from bot.agents.prompts.tool_context import enrich, exchanges
-from bot.agents.specialists import FOLDER, load_specialists
-from bot.agents.tools.names import TOOL_NAMES
-from bot.answering.told_passages import told_passages
+from bot.agents.running_turns import Progress
+from bot.agents.specialists import FOLDER, TOOL_NAMES, load_specialists
+from bot.answering.recall import rendered_earlier
 from bot.features.registry import TOOLS
-from bot.feishu import cards, degrading, markup, splitting
+from bot.feishu import cards, drawable_markdown, markup
 from bot.feishu.errors import FeishuError
-from bot.feishu.received import forwarded_text
+from bot.feishu.models import forward_text
 from bot.listening.transcript import MessageRecord, transcript
 from bot.mentions import ALL_NAMES, Person, Roster, address_reply, from_card, to_card
 from bot.outbox.buttons import card_buttons, reply_of
-from bot.outbox.partial_answer import showable
-from memory.context import Message
+from bot.outbox.streaming import showable_text
+from memory.context import PromptMessage
 from memory.errors import AccessDenied, NoteNotFound
 from memory.models import CardButton, WorkingMemory
 from memory.recall.passages import Passage
-from memory.recall.reading import Recalled
+from memory.recall.rendering import RenderedPassages
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
@@ -191,12 +190,12 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
     said = MessageRecord("Mallory", ATTACKER, text, 1, is_bot=False, message_id="om_said")
     match where:
         case "history":
-            return replace(prompt, history=(Message("user", f"Mallory: {text}"),))
+            return replace(prompt, history=(PromptMessage("user", f"Mallory: {text}"),))
         case "tool_context":
             call = {"name": "recall", "arguments": {}, "result": text, "ok": True}
-            asked = Message("user", "Bob: find it")
-            old = Message("assistant", enrich("Found.", [call]))
-            recent = Message("assistant", "Found.", exchanges=exchanges(1, [call]))
+            asked = PromptMessage("user", "Bob: find it")
+            old = PromptMessage("assistant", enrich("Found.", [call]))
+            recent = PromptMessage("assistant", "Found.", exchanges=exchanges(1, [call]))
             return replace(prompt, history=(asked, old, asked, recent))
         case "transcript":
             return replace(
@@ -206,7 +205,7 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
             quoted = quotation("Quoted message of Mallory", text)
             return replace(prompt, question=with_material(quoted, prompt.question))
         case "forwarded":
-            quoted = quotation("Forwarded messages", forwarded_text([], {}) + f"Mallory: {text}")
+            quoted = quotation("Forwarded messages", forward_text([], {}) + f"Mallory: {text}")
             return replace(prompt, question=with_material(quoted, prompt.question))
         case "working_memory":
             return replace(prompt, working_memory=WorkingMemory(chat={"habit": text}))
@@ -216,7 +215,7 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
             context = turn_of("ou_b", "ou_b")
             return replace(
                 prompt,
-                recalled=told_passages([passage], context, NOW, {}, lambda _, name: name).text,
+                recalled=rendered_earlier([passage], context, NOW, {}, lambda _, name: name).text,
             )
         case "note":
             return replace(prompt, question=f"Bob: open {LURE}")
@@ -229,11 +228,11 @@ async def answered(attack: Attack, scene: Scene) -> tuple[AgentAnswer, Vault]:
     """The obedient model's answer, and the memory as its tools left it."""
     vault = Vault(attack.aimed(AIMS) if attack.where in ("note", "tool_result") else "a lure")
 
-    async def recall(context: AgentMemoryContext, *_: object) -> Recalled:
+    async def recall(context: AgentMemoryContext, *_: object) -> RenderedPassages:
         """Finds the secret for the victim speaking for themselves, nothing for anybody else."""
         vault.calls.append(("recall", _identity(context), context))
         may_read = context.user_id == context.actor_id == VICTIM
-        return Recalled(SECRET if may_read else "")
+        return RenderedPassages(SECRET if may_read else "")
 
     manager = Manager(
         Acting(obey),
@@ -260,7 +259,7 @@ def composed(text: str, scene: Scene) -> list[str]:
     sender = Person(scene.asker, scene.names[scene.asker])
     spoken = address_reply(text, sender=sender, agent=BOT, roster=scene.roster)
     markdown = to_card(spoken, scene.roster, escape=markup.card_markdown, preferred=sender.open_id)
-    return splitting.split_markdown(markdown)
+    return drawable_markdown.split_markdown(markdown)
 
 
 def notified(
@@ -278,7 +277,7 @@ def notified(
 def every_form(pieces: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
     """What is sent in place of a card that Feishu refuses."""
     for piece in pieces:
-        yield degrading.degrade(piece, NOT_IN_CHAT, names) or ""
+        yield drawable_markdown.simpler_markdown(piece, NOT_IN_CHAT, names) or ""
         yield markup.plain_text(piece, names)
 
 
@@ -329,7 +328,7 @@ def test_no_frame_of_a_streamed_attack_notifies_anybody_else(attack: Attack) -> 
     waiting = [*scene.names.values(), *ALL_NAMES]
 
     for end in range(len(text) + 1):
-        frame = showable(Progress(text=text[:end]), waiting, attack.lang)
+        frame = showable_text(Progress(text=text[:end]), waiting, attack.lang)
         pieces = composed(frame, scene)[:1]
         assert notified(pieces, known=[scene.asker]) <= {scene.asker}, text[:end]
 
@@ -363,7 +362,7 @@ def test_pieces_of_attacks_glued_together_notify_nobody_else(
     spoken = address_reply("".join(pieces), sender=sender, agent=BOT, roster=scene.roster)
     markdown = to_card(spoken, scene.roster, escape=markup.card_markdown)
 
-    for piece in splitting.split_markdown(markdown, max_bytes=max_bytes):
+    for piece in drawable_markdown.split_markdown(markdown, max_bytes=max_bytes):
         assert set(notified_by(cards.answer_card(piece))) <= {scene.asker}
         assert not PING.search(markup.plain_text(piece, scene.names))
 
@@ -377,6 +376,8 @@ def test_an_attack_across_the_border_of_two_cards_notifies_nobody_else(attack: A
     for _ in range(20):
         text = "word " * dice.randrange(60, 90) + words + " word" * 20
         spoken = composed(text, scene)
-        small = [cut for one in spoken for cut in splitting.split_markdown(one, max_bytes=400)]
+        small = [
+            cut for one in spoken for cut in drawable_markdown.split_markdown(one, max_bytes=400)
+        ]
         assert len(small) > 1
         assert notified(small, known=[scene.asker]) == {scene.asker}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.process.settings_rules import SettingsError, hours_of
+from bot.process.settings_values import SettingsError, hours_of
 from tests.support.rows import every_row
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bot.listening.traits import traits
-from bot.listening.weights import ADDRESSEE, AddresseeWeights
+from bot.listening.cues import traits
+from bot.listening.reply_links import ADDRESSEE, AddresseeWeights
 from lab.corpora.talk import rows_of_talk
 from lab.evaluate.listening import exchange_of
 

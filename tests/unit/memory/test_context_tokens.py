@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.tokens import Calibration, estimate_tokens, token_cost
+from memory.context import Calibration, estimate_tokens, token_cost
 from tests.support.rows import every_row
 
 SAMPLES = json.loads((Path(__file__).parents[2] / "data/tokens/reference.json").read_text("utf-8"))[

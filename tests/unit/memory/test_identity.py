@@ -7,7 +7,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 
 # Ids with separators, quotes and escapes in them, so that careless joins would meet.
 ids = st.text(st.sampled_from('ou_1:,"\\[] /@é陈\ud800'), max_size=6) | st.text(max_size=12)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.backends.credentials import TokenMinter
-from memory.backends.signing import of_secret
+from memory.backends.supabase_credentials import TokenMinter, key_of_secret
 from memory.scope import AgentMemoryContext, memory_context
 
 SECRET = "a-signing-key-that-only-these-tests-know-0123456789"
@@ -46,7 +45,7 @@ def claims(token: str, secret: str = SECRET) -> dict[str, object]:
 
 
 def test_a_token_carries_the_identity_of_its_turn_for_five_minutes() -> None:
-    token = TokenMinter(of_secret(SECRET), clock=Clock()).token(context(actor="ou_bob"))
+    token = TokenMinter(key_of_secret(SECRET), clock=Clock()).token(context(actor="ou_bob"))
 
     assert claims(token) == {
         "sub": "ou_alice",
@@ -61,7 +60,7 @@ def test_a_token_carries_the_identity_of_its_turn_for_five_minutes() -> None:
 
 
 def test_a_token_is_signed_with_the_projects_secret() -> None:
-    token = TokenMinter(of_secret(SECRET), clock=Clock()).token(context())
+    token = TokenMinter(key_of_secret(SECRET), clock=Clock()).token(context())
 
     with pytest.raises(jwt.InvalidSignatureError):
         claims(token, secret="another-key-that-is-long-enough-0123456789ab")
@@ -69,7 +68,7 @@ def test_a_token_is_signed_with_the_projects_secret() -> None:
 
 def test_a_token_is_used_again_until_half_of_its_life_is_over() -> None:
     clock = Clock()
-    minter = TokenMinter(of_secret(SECRET), clock=clock)
+    minter = TokenMinter(key_of_secret(SECRET), clock=clock)
     first = minter.token(context())
 
     clock.now += 149
@@ -98,7 +97,7 @@ def test_whatever_was_asked_before_everyone_gets_a_live_token_of_their_own(
     asked: list[AgentMemoryContext], pauses: list[int]
 ) -> None:
     clock = Clock()
-    minter = TokenMinter(of_secret(SECRET), clock=clock)
+    minter = TokenMinter(key_of_secret(SECRET), clock=clock)
     for each, pause in zip(asked, pauses, strict=False):
         clock.now += pause
         found = claims(minter.token(each))
@@ -108,7 +107,7 @@ def test_whatever_was_asked_before_everyone_gets_a_live_token_of_their_own(
 
 
 def test_a_crowd_does_not_fill_the_process_with_tokens() -> None:
-    minter = TokenMinter(of_secret(SECRET), clock=Clock())
+    minter = TokenMinter(key_of_secret(SECRET), clock=Clock())
 
     for number in range(2500):
         minter.token(context(subject=f"ou_{number}"))

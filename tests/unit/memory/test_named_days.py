@@ -8,12 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.dates.days import next_date, past_dates
-from memory.dates.expressions import COMING_DAYS, DATES, PAST_DAYS, TODAY, WEEKDAYS, named_days
-from memory.dates.words import number
+from memory.dates import (
+    COMING_DAY_EXPRESSIONS,
+    DATE_EXPRESSIONS,
+    PAST_DAY_EXPRESSIONS,
+    TODAY_EXPRESSION,
+    WEEKDAY_EXPRESSIONS,
+    named_days,
+    next_date,
+    past_dates,
+    read_number,
+)
 from tests.support.rows import every_row
 
-ALL = (*DATES, *PAST_DAYS, TODAY, *COMING_DAYS, *WEEKDAYS)
+ALL = (
+    *DATE_EXPRESSIONS,
+    *PAST_DAY_EXPRESSIONS,
+    TODAY_EXPRESSION,
+    *COMING_DAY_EXPRESSIONS,
+    *WEEKDAY_EXPRESSIONS,
+)
 TODAY_IS = date(2026, 11, 25)  # a Wednesday
 DAYS = st.dates(date(1950, 1, 1), date(2080, 12, 31))
 FORMS = (
@@ -82,10 +96,10 @@ def test_chinese_numbers_up_to_99_are_read(value: int) -> None:
     digits = "零一二三四五六七八九"
     written = (digits[tens] if tens > 1 else "") + ("十" if tens else "")
     written += digits[ones] if ones or not tens else ""
-    assert number(written) == value
-    assert number(str(value)) == value
+    assert read_number(written) == value
+    assert read_number(str(value)) == value
 
 
 @every_row("written", ["十二三", "二三", "十十", "", "many"])
 def test_what_is_no_number_is_none(written: str) -> None:
-    assert number(written) is None
+    assert read_number(written) is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
+from memory.backends.supabase_credentials import key_of_secret
 from memory.proxies import IgnoredProxy, ignored_proxies, proxy_for
 from tests.support.rows import every_row
 
@@ -85,14 +85,14 @@ async def test_the_client_of_supabase_is_made_whatever_the_environment_says(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     for url in (URL, "http://localhost:1"):
-        rpc = SupabaseRpc(url, publishable_key="p", secret_key="s", signing=of_secret("x" * 32))
+        rpc = SupabaseRpc(url, publishable_key="p", secret_key="s", signing=key_of_secret("x" * 32))
         await rpc.close()
 
 
 @pytest.mark.anyio
 async def test_a_proxy_that_can_be_used_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    rpc = SupabaseRpc(URL, publishable_key="p", secret_key="s", signing=of_secret("x" * 32))
+    rpc = SupabaseRpc(URL, publishable_key="p", secret_key="s", signing=key_of_secret("x" * 32))
     transport = rpc._http._transport_for_url(httpx.URL(URL))
     assert type(transport._pool).__name__ == "AsyncHTTPProxy"  # type: ignore[attr-defined]
     await rpc.close()

@@ -11,7 +11,7 @@ from memory.scope import (
     conversation_id,
     document_chat,
     memory_context,
-    place_of,
+    split_conversation_id,
     thread_root,
 )
 
@@ -139,5 +139,5 @@ def test_the_claims_of_a_guest_name_their_own_tenant_too() -> None:
 
 def test_a_thread_of_comments_is_one_conversation() -> None:
     chat = document_chat("doxx", "7")
-    assert place_of(conversation_id(chat, MAIN_ROOT)) == (chat, MAIN_ROOT)
-    assert place_of("feishu:oc_1:om_1") == ("oc_1", "om_1")
+    assert split_conversation_id(conversation_id(chat, MAIN_ROOT)) == (chat, MAIN_ROOT)
+    assert split_conversation_id("feishu:oc_1:om_1") == ("oc_1", "om_1")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.embeddings.embedder import build_embedder
+from bot.agents.embeddings import build_embedder
 from bot.settings import SettingsError, load
-from memory.tables.embeddings import as_text, bare
+from memory.tables.derived import text_to_embed, vector_text
 from sandbox.model.model_embeddings import BadEmbeddingRequest, embedding, embeddings
 from tests.support.rows import every_row
 
@@ -30,27 +30,27 @@ from tests.support.rows import every_row
     ],
 )
 def test_names_in_front_and_at_tags_are_not_embedded(text: str, embedded: str) -> None:
-    assert bare(text) == embedded
+    assert text_to_embed(text) == embedded
 
 
 @given(st.text())
 def test_something_is_always_left_of_a_text_that_says_something(text: str) -> None:
-    assert bool(bare(text)) == bool(text.strip())
+    assert bool(text_to_embed(text)) == bool(text.strip())
 
 
 def test_hostile_texts_take_no_time() -> None:
     for text in ("<at " * 50_000, "@a " * 50_000, "<at id=x>" * 20_000, "@" * 100_000):
-        assert len(bare(text)) <= 4000
+        assert len(text_to_embed(text)) <= 4000
 
 
 def test_a_vector_travels_as_a_list_of_numbers() -> None:
-    assert json.loads(as_text([0.25, -1, 3e-9])) == [0.25, -1, 3e-9]
+    assert json.loads(vector_text([0.25, -1, 3e-9])) == [0.25, -1, 3e-9]
 
 
 @every_row("vector", [[], [0.0, 0.0], [1.0, math.nan], [math.inf]])
 def test_a_vector_that_points_nowhere_does_not_travel(vector: list[float]) -> None:
     with pytest.raises(ValueError, match="finite"):
-        as_text(vector)
+        vector_text(vector)
 
 
 def test_the_stand_in_finds_texts_alike_that_share_spelling() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import McpServers, TimeLimits
-from bot.agents.tool_types.tool import ToolFailed
+from bot.agents.tool_types import ToolFailed
 
 pytestmark = pytest.mark.anyio
 

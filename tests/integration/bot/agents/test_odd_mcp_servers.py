@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import McpServers
 from bot.agents.prompts.prompt import PendingAction
-from bot.operations.doctor.outside_tools import outside_tools
+from bot.operations.doctor.checks import mcp_checks
 from bot.settings import Settings
 from tests.integration.bot.agents.test_mcp_servers import _calling, _manager, _prompt, _running
 from tests.support.forgetful_mcp import forgetful_server
@@ -137,7 +137,7 @@ def test_the_doctor_names_the_tools_that_cannot_be_offered(tmp_path: Path) -> No
     servers = {"desk": entry, "gone": {"command": "/no/such/program"}}
     file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
 
-    desk, gone = outside_tools(Settings(mcp_config=file))
+    desk, gone = mcp_checks(Settings(mcp_config=file))
 
     assert (desk.state, gone.state) == ("warn", "fail")
     assert "bad: its input is no object" in desk.sentence.en

@@ -14,16 +14,16 @@ from psycopg import sql
 
 from bot.agents.manager import own_tools
 from bot.agents.prompts.prompt import Prompt
-from bot.agents.tool_types.tool import Tool, ToolFailed, tool
+from bot.agents.tool_types import Tool, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import WorkingMemory
-from memory.recall.reading import Recalled
+from memory.recall.rendering import RenderedPassages
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
-from memory.tables.timers import Plan, TimerStore
+from memory.tables.timers import TimerPlan, TimerStore
 
 pytestmark = pytest.mark.anyio
 
@@ -99,13 +99,13 @@ async def desk(database_url: str) -> AsyncIterator[Desk]:
         rpc = PostgresRpc(pool)
         store, notes, timers = MemoryStore(rpc), NoteStore(rpc), TimerStore(rpc)
 
-        async def recall(context: AgentMemoryContext, query: str, *_: object) -> Recalled:
-            return Recalled(found=await store.find(context, query, now=NOW))
+        async def recall(context: AgentMemoryContext, query: str, *_: object) -> RenderedPassages:
+            return RenderedPassages(found=await store.find(context, query, now=NOW))
 
         note = await notes.create(CONTEXT, title="Pasta")
         due = NOW + timedelta(days=300)
         due_ms = int(due.timestamp() * 1000)
-        plan = Plan("Eat pasta", due.replace(tzinfo=None), "UTC", due_ms)
+        plan = TimerPlan("Eat pasta", due.replace(tzinfo=None), "UTC", due_ms)
         await timers.set(CONTEXT, "om_set", plan)
         with psycopg.connect(database_url, autocommit=True) as database:
             deps = ToolDeps(CONTEXT, notes, store, PROMPT, recall, timers=timers)

@@ -18,7 +18,7 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context
 from memory.store import MemoryStore
-from memory.tables.buttons import ButtonStore, Click, NewButton, new_id
+from memory.tables.cards import ButtonStore, Click, NewButton, new_button_id
 from tests.support import depth
 from tests.support.agendas import TENANT, AgendaScene, Killed, offered_payload
 
@@ -63,7 +63,7 @@ class AgendaSequence:
 
     async def card(self, *buttons: NewButton) -> str:
         """An answer to Alice with these buttons; returns the card's id."""
-        memory, turn, alice = MemoryStore(self.rpc), f"om_{new_id()}", self.context("Alice")
+        memory, turn, alice = MemoryStore(self.rpc), f"om_{new_button_id()}", self.context("Alice")
         await memory.open_turn(alice, turn_id=turn, content="Q")
         await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=buttons)
         await memory.mark_sent(alice, turn_id=turn, chunk=0, content="A", message_id=f"{turn}_0")
@@ -71,7 +71,7 @@ class AgendaSequence:
 
     async def ask(self) -> None:
         """Alice asks for a meeting or a task, and is offered it."""
-        title, deps = f"t{new_id()}", self.scene.deps()
+        title, deps = f"t{new_button_id()}", self.scene.deps()
         kind = self.chance.choice(["events", "tasks"])
         if kind == "events":
             hours = f"{self.chance.randrange(9, 17):02}:00"
@@ -79,7 +79,7 @@ class AgendaSequence:
             await self.scene.call(deps, "book_meeting", title=title, at=at, with_whom=["Bob"])
         else:
             await self.scene.call(deps, "make_task", title=title, for_whom="Bob")
-        payload, group = offered_payload(deps), new_id()
+        payload, group = offered_payload(deps), new_button_id()
         confirm = NewButton("Confirm", "confirm", payload, "group", 3600, group)
         cancel = NewButton(
             "Cancel", "confirm", {**payload, "decision": "cancel"}, "group", 3600, group
@@ -90,7 +90,7 @@ class AgendaSequence:
     async def press(self, who: str, one: OfferedButton, button: NewButton, event: str = "") -> None:
         """Somebody presses; what counts is done, over deaths of the worker."""
         click = Click(
-            button.id, "oc_here", one.card, self.scene.people[who], TENANT, event or new_id()
+            button.id, "oc_here", one.card, self.scene.people[who], TENANT, event or new_button_id()
         )
         press = await ButtonStore(self.rpc).press(click)
         self.seen[press.verdict] += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.operations.maintenance.history_imports import queue_idle
+from bot.operations.maintenance.upkeep import queue_idle_imports
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job
 from bot.queue.table import JobTable
@@ -100,7 +100,7 @@ async def test_a_worker_that_is_killed_at_any_call_leaves_what_an_undisturbed_on
         await scene.begin()
         while await scene.work_until_death(rng.randrange(1, 120), after=rng.random() < 0.5):
             deaths += 1
-            await queue_idle(scene.services, scene.table)
+            await queue_idle_imports(scene.services, scene.table)
         assert scene.dump() == wanted
         scene.clear()
 
@@ -181,7 +181,7 @@ async def test_what_feishu_does_not_show_is_said_and_not_guessed(
     assert ("secret mode" if error == "secret_mode" else "im:message.group_msg") in card
     turn(platform, {name: not on for name, on in switch.items()})
     await scene.store.resume(scene.chat, None)
-    await queue_idle(scene.services, scene.table)
+    await queue_idle_imports(scene.services, scene.table)
     await scene.work()
     assert row(scene) == ("done", "")
 
@@ -256,7 +256,7 @@ async def test_what_is_removed_is_gone_with_a_receipt(scene: ImportScene) -> Non
     await scene.work()
     [count] = scene.column("select messages from public.chat_imports")
     await scene.store.remove(scene.chat, None)
-    await queue_idle(scene.services, scene.table)
+    await queue_idle_imports(scene.services, scene.table)
     for dies_at in range(1, 25):
         await scene.work_until_death(dies_at, after=dies_at % 2 == 0)
     await scene.work()
@@ -274,7 +274,7 @@ async def test_a_quiet_removal_leaves_no_word(scene: ImportScene) -> None:
     await scene.store.remove(scene.chat, None)
     [number] = scene.column("select id from public.chat_imports")
     await scene.table.queue_import(number, {"quiet": True})
-    await queue_idle(scene.services, scene.table)
+    await queue_idle_imports(scene.services, scene.table)
     await scene.work()
     assert {name: rows for name, rows in scene.dump().items() if rows} == {}
     assert len(scene.cards()) == said
@@ -288,9 +288,9 @@ async def test_a_paused_import_stops_and_goes_on_where_it_was(scene: ImportScene
     await scene.work()
     [pages] = scene.column("select pages from public.chat_imports")
     assert pages <= 5
-    assert await queue_idle(scene.services, scene.table) == 0
+    assert await queue_idle_imports(scene.services, scene.table) == 0
     await scene.store.resume(scene.chat, None)
-    assert await queue_idle(scene.services, scene.table) == 1
+    assert await queue_idle_imports(scene.services, scene.table) == 1
     await scene.work()
     assert scene.dump() == wanted
 

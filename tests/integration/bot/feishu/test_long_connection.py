@@ -21,9 +21,8 @@ from flask import Flask
 from structlog.testing import capture_logs
 
 from bot import webhook
-from bot.feishu.connection import open_connection
-from bot.feishu.connection.long_connection import LongConnection
-from bot.feishu.connection.open_connection import Ack
+from bot.feishu import long_connection
+from bot.feishu.long_connection import Ack, LongConnection
 from bot.feishu.transport import Timeouts, Transport
 from bot.intake.acceptance import Intake
 from bot.intake.long_connection import Listener
@@ -244,7 +243,7 @@ Wait = Callable[[float], Any]
 @contextlib.asynccontextmanager
 async def connecting(
     gateway: Gateway,
-    handler: open_connection.Handler = lambda _: Ack(),
+    handler: long_connection.MessageHandler = lambda _: Ack(),
     *,
     pause: Wait = asyncio.sleep,
     timeouts: Timeouts | None = None,
@@ -300,7 +299,7 @@ async def test_a_slow_message_does_not_hold_up_the_others(gateway: Gateway) -> N
 async def test_what_takes_too_long_or_breaks_is_pushed_again(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_connection, "ACK_LIMIT_S", 0.05)
+    monkeypatch.setattr(long_connection, "ACK_LIMIT_S", 0.05)
     go_on = threading.Event()
 
     def handler(message: bytes) -> Ack:
@@ -322,7 +321,7 @@ async def test_what_takes_too_long_or_breaks_is_pushed_again(
 async def test_a_connection_that_went_silent_counts_as_lost(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_connection, "_SILENCE_S", -0.9)
+    monkeypatch.setattr(long_connection, "_SILENCE_S", -0.9)
     gateway.config["PingInterval"] = 1
     gateway.answers_pings = False
     pauses = Pauses()

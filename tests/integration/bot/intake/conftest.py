@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.intake.refusals import REFUSALS
+from bot.intake.framing import REFUSALS
 
 
 @pytest.fixture(autouse=True)

@@ -11,15 +11,13 @@ import psycopg
 import pytest
 
 from bot.feishu.events import CARD_ACTION
-from bot.intake.acceptance import Intake
-from bot.intake.presses import Presses
+from bot.intake.acceptance import Intake, Presses
 from bot.outbox.buttons import toast
 from bot.queue.inbox import Inbox, QueueUnavailable
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.rpc import Rpc
 from memory.store import MemoryStore
-from memory.tables.buttons import new_id
-from memory.tables.cards import CardStore
+from memory.tables.cards import CardStore, new_button_id
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -47,8 +45,8 @@ class Written:
     url: str
     presses: Presses
     group: Group = field(default_factory=Group)
-    turn: str = field(default_factory=lambda: f"om_{new_id()}")
-    stop_id: str = field(default_factory=new_id)
+    turn: str = field(default_factory=lambda: f"om_{new_button_id()}")
+    stop_id: str = field(default_factory=new_button_id)
 
     async def begin(self, rpc: Rpc) -> None:
         alice = self.group.turn("alice")
@@ -60,7 +58,7 @@ class Written:
 
     async def pressed(self, *, told: bool = True) -> dict[str, Any]:
         """What Alice is shown; not `told`: the workers cannot be."""
-        alice, event_id = self.group.turn("alice"), new_id()
+        alice, event_id = self.group.turn("alice"), new_button_id()
         payload = {
             "schema": "2.0",
             "header": {

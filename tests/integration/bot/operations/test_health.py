@@ -43,13 +43,13 @@ def ends(database: psycopg.Connection, *outcomes: tuple[str, str], ago_s: int = 
 
 
 def answers(url: str) -> Check:
-    return next(check for check in health.look(url) if check.name == health.ANSWERS)
+    return next(check for check in health.health_checks(url) if check.name == health.ANSWERS_CHECK)
 
 
 def test_without_questions_everything_is_well(
     database: psycopg.Connection, database_url: str
 ) -> None:
-    assert {check.state for check in health.look(database_url)} == {"ok"}
+    assert {check.state for check in health.health_checks(database_url)} == {"ok"}
 
 
 def test_questions_without_an_answer_are_red_with_since_when_how_many_and_why(
@@ -91,13 +91,13 @@ def test_turns_that_wait_for_the_memory_are_counted_and_are_no_jobs_that_stand_s
         " select 'feishu.store', 'store oc_1', jsonb_build_object(what, '{}'::jsonb),"
         " now() - interval '10 minutes' from unnest('{turn,turn,writes}'::text[]) what"
     )
-    found = {check.name: check for check in health.look(database_url)}
+    found = {check.name: check for check in health.health_checks(database_url)}
 
-    assert found[health.AWAY].state == "warn"
+    assert found[health.MEMORY_CHECK].state == "warn"
     assert "2 turns have been waiting to be stored, for up to 600 s" in (
-        found[health.AWAY].sentence.en
+        found[health.MEMORY_CHECK].sentence.en
     )
-    assert found[health.QUEUE].state == "ok"
+    assert found[health.QUEUE_CHECK].state == "ok"
 
 
 def test_a_command_that_is_answered_does_not_hide_it(
@@ -151,7 +151,9 @@ def test_a_card_that_was_to_show_an_undelivered_answer_is_no_second_one(
     )
     for turn in ("om_0", "om_1"):
         is_refused(database, turn)
-    found = {check.name: check for check in health.look(database_url)}[health.DELIVERIES]
+    found = {check.name: check for check in health.health_checks(database_url)}[
+        health.DELIVERIES_CHECK
+    ]
 
     assert "1 answer could not be delivered" in found.sentence.en
     assert [one.id for one in QueueOperations(database_url).failed()] == ["om_0"]
@@ -190,7 +192,7 @@ def test_a_standing_queue_says_how_many_wait_since_when_and_why(
             [attempts, minutes],
         )
     since = f"{datetime.now(UTC) - timedelta(minutes=9):%Y-%m-%d %H:%M}"
-    found = {check.name: check for check in health.look(database_url)}[health.QUEUE]
+    found = {check.name: check for check in health.health_checks(database_url)}[health.QUEUE_CHECK]
 
     assert found.state == "fail"
     assert f"2 jobs have been waiting, the first since {since[:-1]}" in found.sentence.en
@@ -200,9 +202,9 @@ def test_a_standing_queue_says_how_many_wait_since_when_and_why(
 
 def test_a_slow_database_is_named(database: psycopg.Connection) -> None:
     (figures,) = database.execute("select feishu_bot.health()").fetchone() or ({},)
-    found = health.judge(figures, 3.2, datetime.now(UTC))[-1]
+    found = health.judge_figures(figures, 3.2, datetime.now(UTC))[-1]
 
-    assert (found.name, found.state) == (health.SPEED, "warn")
+    assert (found.name, found.state) == (health.SPEED_CHECK, "warn")
     assert "The database is slow: it takes 3 s to read and write" in found.sentence.en
 
 
@@ -214,7 +216,9 @@ def test_what_the_memory_took_of_answers_shows_a_slow_database(
         "insert into agent_turn_records (turn_id, short) values ('om_0', bot_private.short_record("
         '\'{"memory_load_ms": 1500, "memory_save_ms": 4500.5}\'))'
     )
-    found = next(one for one in health.look(database_url) if one.name == health.SPEED)
+    found = next(
+        one for one in health.health_checks(database_url) if one.name == health.SPEED_CHECK
+    )
 
     assert (found.state, "it takes 6 s to read and write" in found.sentence.en) == ("warn", True)
 
@@ -224,7 +228,9 @@ def test_an_undelivered_answer_is_named_until_it_is_sent(
 ) -> None:
     ends(database, ANSWERED)
     is_refused(database, "om_0")
-    found = {check.name: check for check in health.look(database_url)}[health.DELIVERIES]
+    found = {check.name: check for check in health.health_checks(database_url)}[
+        health.DELIVERIES_CHECK
+    ]
 
     assert found.state == "warn"
     assert "1 answer could not be delivered" in found.sentence.en

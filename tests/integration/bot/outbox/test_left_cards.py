@@ -14,9 +14,9 @@ import structlog
 
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
-from bot.outbox.left_cards import finish_left_cards
+from bot.outbox.pending_replies import finish_left_cards
 from bot.outbox.texts import say_both
-from bot.people.encounters import People
+from bot.people.people_directory import People
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AccessDenied, StoreError, StoreUnavailable, TurnUnknown

@@ -15,15 +15,15 @@ import pytest
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.models import RawMessage, SentMessage
-from bot.outbox.pending_replies import sweep
-from bot.people.encounters import People
+from bot.outbox.pending_replies import send_pending_replies
+from bot.people.people_directory import People
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.origins import Origin
+from memory.models import Origin
 from memory.rpc import Rpc
 from memory.store import MemoryStore
-from memory.tables.buttons import NewButton
+from memory.tables.cards import NewButton
 from tests.support.card_platform import CardPlatform
 from tests.support.exchanges import deliver
 from tests.support.people import Group
@@ -87,7 +87,7 @@ class Worker:
     at = Services.at
 
     async def sweep(self) -> int:
-        return await sweep(cast(Services, self), self.table, older_s=600)
+        return await send_pending_replies(cast(Services, self), self.table, older_s=600)
 
     async def pending(self, *, minutes: int, text: str = "Answer", turn: str = "q") -> str:
         """A reply that was stored so long ago."""

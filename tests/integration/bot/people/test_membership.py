@@ -15,20 +15,20 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
+from bot.feishu.caller import RetryPolicy
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
-from bot.feishu.retry import RetryPolicy
 from bot.mentions import Person
-from bot.operations.maintenance.membership_refresh import learn_members
-from bot.people.encounters import People
+from bot.operations.maintenance.upkeep import tend_members
 from bot.people.membership import Membership
+from bot.people.people_directory import People
 from bot.people.write_behind import ChatKeeper
 from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.worker import handle_event
 from memory.backends.postgres import PostgresRpc
 from memory.errors import StoreUnavailable
-from memory.tables.chats import ChatStore
+from memory.tables.directory import ChatStore
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 from sandbox.faults import PreparedFault
@@ -473,7 +473,7 @@ async def test_the_background_learns_a_new_group_soon_and_outlives_a_memory_that
 
     monkeypatch.setattr(bot.store, "find", found)
     services = cast(Services, SimpleNamespace(membership=bot.membership))
-    loop = asyncio.create_task(learn_members(services, every_s=0.1))
+    loop = asyncio.create_task(tend_members(services, every_s=0.1))
     try:
         chat = town.group("Alice")
         await bot.hears()

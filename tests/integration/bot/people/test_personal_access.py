@@ -22,13 +22,13 @@ from bot.feishu.errors import Unreachable
 from bot.people.personal_access import NotConnected, PersonalAccess, UserToken
 from lab.doubles.processes import ROOT
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.identity import FeishuPerson
-from memory.sealing import Sealer, new_key
+from memory.scope import FeishuPerson
+from memory.sealing import Sealer, new_sealing_key
 from memory.tables.user_tokens import (
     Access,
     AskPlace,
     DeviceCode,
-    Nothing,
+    NoToken,
     RefreshTurn,
     UserTokenStore,
 )
@@ -41,7 +41,7 @@ from tests.support import depth
 
 pytestmark = pytest.mark.anyio
 
-KEY = new_key()
+KEY = new_sealing_key()
 SCOPES = ("offline_access", "docx:document:readonly")
 WORKERS, KILLS = 4, depth.count("TOKEN_KILLS", short=4, deep=20)
 CALLS = int(os.environ.get("TOKEN_CALLS") or 300)
@@ -343,8 +343,8 @@ async def test_workers_that_race_and_are_killed_use_no_token_twice_and_lose_none
     for person in people:
         found = await store.use(person, "last", stale_s=STALE_S)
         why = [one.why for one in await store.to_tend() if one.person == person]
-        lost += found == Nothing("lost")
-        assert (found == Nothing("lost")) == (why == ["ended"])
+        lost += found == NoToken("lost")
+        assert (found == NoToken("lost")) == (why == ["ended"])
         assert isinstance(found, Access | RefreshTurn) or why
     with capsys.disabled():
         print(

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from bot.process.working_places import room_to_begin, waiting
+from bot.process.concurrency import room_to_begin, without_slot
 from bot.queue import consumer as consuming
 from bot.queue.consumer import ROUND_S, Consumer, Lease
 from bot.queue.inbox import QueueUnavailable
@@ -91,7 +91,7 @@ async def test_jobs_that_wait_for_somebody_keep_none_from_being_done_up_to_all_i
             heard.append(text_of(lease))
             return
         await room_to_begin()
-        with waiting():
+        with without_slot():
             waits += 1
             if waits == 50:
                 full.set()
@@ -121,7 +121,7 @@ async def test_a_worker_that_stops_hands_back_hundreds_that_wait_within_its_time
     async def handle(_: Lease) -> None:
         nonlocal waits
         await room_to_begin()
-        with waiting():
+        with without_slot():
             waits += 1
             if waits == 300:
                 full.set()

@@ -12,7 +12,7 @@ import pytest
 from bot.queue.consumer import Lease
 from bot.queue.inbox import Inbox
 from bot.queue.jobs import Job
-from bot.queue.presence import Hearing, Presence
+from bot.queue.table import Hearing, Presence
 from tests.support.queue import (
     enqueue,
     fetch,

@@ -20,17 +20,17 @@ import structlog
 
 from bot.feishu.pacing import OwnSlots, SharedPace
 from bot.mentions import Person
-from bot.process.task_cancellation import ended
+from bot.process.concurrency import cancel_tasks
 from bot.settings import Settings, SettingsError, load
 from bot.wiring import open_services
 from lab.doubles import lite
 from lab.doubles.lite import SupabaseLite
-from memory.accounts.linking import Linker
+from memory.accounts.linking import AccountLinker
 from memory.accounts.users import AuthUsers
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AuthRefused, AuthUnavailable, NotTheSamePerson
-from memory.identity import FeishuPerson
-from memory.tables.people import PeopleStore, Sighting
+from memory.scope import FeishuPerson
+from memory.tables.directory import PeopleStore, Sighting
 from tests.support.auth_server import LEGACY_KEY, SECRET_KEY, AuthServer, auth_server
 from tests.support.postgres import Server
 from tests.support.scripts import run_script
@@ -221,7 +221,7 @@ class TestLinking:
     ) -> None:
         people = [FeishuPerson("tenant", f"ou_{n:03}") for n in range(120)]
         await meet(table, *people)
-        linker = Linker(table, users)
+        linker = AccountLinker(table, users)
 
         assert (await linker.link_everybody()).people == 120
         assert len(server.requests) == len(server.users) == 120
@@ -235,7 +235,8 @@ class TestLinking:
         server.creations_meet = threading.Barrier(2)
         async with client(server) as one, client(server) as other:
             done = await asyncio.gather(
-                Linker(table, one).link_everybody(), Linker(table, other).link_everybody()
+                AccountLinker(table, one).link_everybody(),
+                AccountLinker(table, other).link_everybody(),
             )
 
         assert [linked.refused for linked in done] == [(), ()]
@@ -247,7 +248,7 @@ class TestLinking:
         self, server: AuthServer, users: AuthUsers, table: Table
     ) -> None:
         await meet(table, ALICE)
-        linker = Linker(table, users)
+        linker = AccountLinker(table, users)
 
         await asyncio.gather(*(linker.link_everybody() for _ in range(5)))
 
@@ -259,7 +260,7 @@ class TestLinking:
         bob = FeishuPerson("tenant", "ou_bob")
         await meet(table, ALICE, bob)
         server.add(id=str(ALICE.auth_user_id), app_metadata=NAMESAKE.app_metadata)
-        linker = Linker(table, users)
+        linker = AccountLinker(table, users)
 
         with structlog.testing.capture_logs() as logs:
             linked = await linker.link_everybody()
@@ -276,11 +277,11 @@ class TestLinking:
     ) -> None:
         await meet(table, ALICE)
         server.trouble += [AWAY] * 4
-        linking = asyncio.create_task(Linker(table, users, retry_first_s=0.01).run())
+        linking = asyncio.create_task(AccountLinker(table, users, retry_first_s=0.01).run())
 
         with structlog.testing.capture_logs() as logs:
             await asyncio.wait_for(table.linked.wait(), 60)
-        await ended([linking])
+        await cancel_tasks([linking])
 
         assert await table.links() == {"ou_alice": ALICE.auth_user_id}
         assert {line["event"] for line in logs} == {"people.linking_postponed"}
@@ -288,12 +289,12 @@ class TestLinking:
     async def test_looks_at_once_when_somebody_new_comes(
         self, users: AuthUsers, table: Table
     ) -> None:
-        linker = Linker(table, users, look_every_s=3600)
+        linker = AccountLinker(table, users, look_every_s=3600)
         linking = asyncio.create_task(linker.run())
         await meet(table, ALICE)
         linker.wake()
         await asyncio.wait_for(table.linked.wait(), 60)
-        await ended([linking])
+        await cancel_tasks([linking])
         assert await table.links() == {"ou_alice": ALICE.auth_user_id}
 
     async def test_of_somebody_forgotten_meanwhile_brings_no_row_back(

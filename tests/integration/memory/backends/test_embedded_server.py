@@ -16,8 +16,8 @@ import psycopg
 import pytest
 
 from lab.doubles.processes import ROOT, eventually
-from memory.backends import embedded, server_account, server_folders
-from memory.backends.server_account import account
+from memory.backends import embedded, embedded_host
+from memory.backends.embedded_host import server_account as account
 from memory.errors import ServerRefused
 
 NOBODY = 65534
@@ -85,7 +85,7 @@ def answers(url: str) -> bool:
 def tried_by_nobody(url: str) -> str:
     """What somebody without any rights is told who tries to become the database's superuser."""
     tried = subprocess.run(
-        [server_account.installed_program() / "bin" / "psql", url, "-c", "select 1"],
+        [embedded_host.installed_program() / "bin" / "psql", url, "-c", "select 1"],
         cwd="/",
         user=NOBODY,
         group=NOBODY,
@@ -100,7 +100,7 @@ def tried_by_nobody(url: str) -> str:
 
 def open_everything(data_dir: Path) -> None:
     folder = data_dir / "postgres"
-    for at in (data_dir.parent, data_dir, folder, folder / server_folders.SOCKET):
+    for at in (data_dir.parent, data_dir, folder, folder / embedded_host.SOCKET):
         at.chmod(0o777)
 
 
@@ -221,7 +221,7 @@ def test_a_link_in_place_of_the_database_is_refused(data_dir: Path, tmp_path: Pa
     data_dir.mkdir()
     (data_dir / "postgres").symlink_to(tmp_path)
     with pytest.raises(ServerRefused, match="is not a folder"):
-        embedded.start(data_dir)
+        embedded.start_embedded(data_dir)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_is_no_whole_database_of_ours_is_refused_and_left_as_it_is(
         (folder / name).write_text(text)
     os.chown(folder, account().uid, account().gid)
     with pytest.raises(ServerRefused, match=says):
-        embedded.start(data_dir)
+        embedded.start_embedded(data_dir)
     assert {file.name: file.read_text() for file in folder.iterdir()} == files
 
 
@@ -256,7 +256,7 @@ def test_a_database_of_another_user_is_refused(data_dir: Path) -> None:
     (data_dir / "postgres").mkdir(parents=True)
     os.chown(data_dir / "postgres", NOBODY, NOBODY)
     with pytest.raises(ServerRefused, match="belongs to user nobody"):
-        embedded.start(data_dir)
+        embedded.start_embedded(data_dir)
 
 
 @as_root
@@ -269,7 +269,7 @@ def test_a_socket_folder_that_somebody_else_made_is_refused(
         squatted.mkdir(parents=True)
         os.chown(squatted, NOBODY, NOBODY)
         with pytest.raises(ServerRefused, match="is not a folder of ours alone"):
-            embedded.start(long_folder(data_dir))
+            embedded.start_embedded(long_folder(data_dir))
     finally:
         shutil.rmtree(short)
 
@@ -279,15 +279,15 @@ def test_a_program_that_its_user_cannot_reach_is_copied_not_opened(
     closed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = closed.with_name(f"{closed.name}-copies")
-    package = server_account.installed_program().parent
+    package = embedded_host.installed_program().parent
     for folder in (package, package.with_name(f"{package.name}.libs")):
         shutil.copytree(folder, closed / folder.name, symlinks=True)
-    program = closed / package.name / server_account.installed_program().name
-    monkeypatch.setattr(server_account, "installed_program", lambda: program)
-    monkeypatch.setattr(server_account, "_COPIES", copies)
-    user = server_account.account()
+    program = closed / package.name / embedded_host.installed_program().name
+    monkeypatch.setattr(embedded_host, "installed_program", lambda: program)
+    monkeypatch.setattr(embedded_host, "_COPIES", copies)
+    user = embedded_host.server_account()
     try:
-        found = server_account.programs(user)
+        found = embedded_host.program_folder(user)
         assert found.is_relative_to(copies)
         for name in ("initdb", "postgres"):
             subprocess.run([found / name, "--version"], check=True, **user.options())

@@ -14,8 +14,8 @@ from lab.doubles import lite
 from lab.doubles.lite import SupabaseLite
 from memory.backends import supabase
 from memory.backends.postgres import connection_pool
-from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
+from memory.backends.supabase_credentials import key_of_secret
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import StoreJobs
@@ -35,7 +35,7 @@ async def store_behind(
         edge.url,
         publishable_key=lite.PUBLISHABLE_KEY,
         secret_key=lite.SECRET_KEY,
-        signing=of_secret(lite.JWT_SECRET),
+        signing=key_of_secret(lite.JWT_SECRET),
     )
     async with connection_pool(database_url, size=2) as pool:
         yield OutageStore(BreakingRpc(rpc, CircuitBreaker()), StoreJobs(pool))

@@ -13,9 +13,9 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from memory.backends import pool as pools
+from memory.backends.connections import NoConnection
 from memory.backends.pool import Pool
 from memory.backends.postgres import connection_pool
-from memory.backends.reconnecting import NoConnection
 from tests.support.queue import until
 
 pytestmark = pytest.mark.anyio

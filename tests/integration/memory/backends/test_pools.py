@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 import psycopg
 import pytest
 
+from memory.backends.connections import NoConnection, ThreadPool
 from memory.backends.exchange import AskingConnection
 from memory.backends.pool import Pool
-from memory.backends.reconnecting import NoConnection
-from memory.backends.thread_pool import ThreadPool
 from memory.deadlines import DeadlineConnection
 
 

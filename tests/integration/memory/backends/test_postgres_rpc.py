@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from bot.operations.maintenance.first_answers import rehearse
+from bot.operations.maintenance.worker_start import rehearse_turns
 from bot.queue.inbox import Inbox
 from bot.settings import Settings
 from memory.backends.postgres import _AS_ROLE, PostgresRpc, connection_pool
@@ -102,7 +102,7 @@ async def test_no_statement_of_a_turn_is_compiled_where_the_server_compiles(
         assert inbox.enqueue("message:om_1", {}, lock=None, received_ms=0)
     async with connection_pool(database_url, size=1) as pool:
         with capture_logs() as logs:
-            await rehearse(Settings(), pool)
+            await rehearse_turns(Settings(), pool)
 
     assert [entry["event"] for entry in logs] == ["rehearsal.done"]
 

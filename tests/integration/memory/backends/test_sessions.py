@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from lab.doubles.processes import eventually, free_port
-from memory.backends.server_account import account
-from memory.backends.sessions import has_sessions, prepare_threshold
+from memory.backends.connections import has_sessions, prepare_threshold
+from memory.backends.embedded_host import server_account
 from tests.support import postgres
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
@@ -50,7 +50,7 @@ def pooled(server: postgres.Server, database: str, mode: str) -> Iterator[str]:
             [PGBOUNCER, config.name],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            **account().options(),  # type: ignore[call-overload]
+            **server_account().options(),  # type: ignore[call-overload]
         )
         try:
             yield _answering(f"postgresql://anybody@127.0.0.1:{port}/memo")

@@ -13,9 +13,9 @@ import pytest
 from lab.doubles import lite
 from lab.doubles.faulty_api import ApiFault, faulty_api
 from lab.doubles.lite import SupabaseLite
-from memory.backends.results import READS
-from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
+from memory.backends.supabase_answers import READ_FUNCTIONS
+from memory.backends.supabase_credentials import key_of_secret
 from memory.errors import KeyRefused, NotMigrated, StoreConnectionLost, StoreUnavailable
 from memory.store import MemoryStore
 from tests.support import postgres
@@ -35,7 +35,7 @@ def _memory(url: str, **keys: Any) -> MemoryStore:
     given = {
         "publishable_key": lite.PUBLISHABLE_KEY,
         "secret_key": lite.SECRET_KEY,
-        "signing": of_secret(lite.JWT_SECRET),
+        "signing": key_of_secret(lite.JWT_SECRET),
     }
     return MemoryStore(SupabaseRpc(url, **{**given, **keys}, timeout_s=2.0))
 
@@ -99,7 +99,7 @@ async def test_every_step_of_a_turn_takes_a_missing_result_for_an_unknown_outcom
     ("given", "named"),
     [
         ({"publishable_key": "sb_publishable_of_another_project"}, "SUPABASE_PUBLISHABLE_KEY"),
-        ({"signing": of_secret(WRONG_SECRET)}, "SUPABASE_JWT_SECRET"),
+        ({"signing": key_of_secret(WRONG_SECRET)}, "SUPABASE_JWT_SECRET"),
     ],
 )
 async def test_a_wrong_key_of_a_person_is_named(
@@ -173,4 +173,4 @@ def test_the_calls_that_are_repeated_change_nothing(database_url: str) -> None:
             "select proname from pg_proc where pronamespace = 'public'::regnamespace"
             " and provolatile in ('s', 'i')"
         )
-        assert {name for (name,) in rows} >= READS
+        assert {name for (name,) in rows} >= READ_FUNCTIONS

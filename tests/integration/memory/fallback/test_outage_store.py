@@ -21,11 +21,10 @@ from memory.fallback import store as outage_store
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker, MemoryWatch
 from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import MissedTurn, StoreJobs
-from memory.models import StoredCard
-from memory.origins import MESSAGE, Origin
+from memory.models import MESSAGE_ORIGIN, Origin, StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.withdrawals import Withdrawals
+from memory.tables.cards import Withdrawals
 from tests.support.people import Group
 from tests.support.queue import fetch, until
 from tests.support.store_jobs import Memory, write_waiting
@@ -205,7 +204,7 @@ async def test_a_second_answer_that_was_made_while_away_goes_with_the_question(
 ) -> None:
     context, question = outage.group.turn(), outage.group.message("q")
     origin = Origin("again", question)
-    for turn_id, came_from in ((question, MESSAGE), (origin.turn_id, origin)):
+    for turn_id, came_from in ((question, MESSAGE_ORIGIN), (origin.turn_id, origin)):
         outage.memory.away = came_from == origin
         await outage.store.open_turn(context, turn_id=turn_id, content="Q", origin=came_from)
         await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])

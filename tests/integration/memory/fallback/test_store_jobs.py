@@ -16,13 +16,12 @@ from bot.queue.table import JobTable
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreQueueAway
-from memory.fallback.late_writes import LateWrite, late_write
-from memory.fallback.store_jobs import MissedTurn, StoreJobs
+from memory.fallback.store_jobs import LateWrite, MissedTurn, StoreJobs, late_write
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.read_messages import read_source
-from memory.tables.withdrawals import Withdrawals
+from memory.tables.cards import Withdrawals
+from memory.tables.sources import read_source_id
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group
 from tests.support.queue import idle_presence
@@ -314,7 +313,7 @@ async def test_an_answer_goes_with_the_message_it_was_made_from(
 ) -> None:
     file = scene.group.message("file")
     cards = (StoredCard(0, f"It is {WORD}", "pending"),)
-    turn = await scene.keep(scene.turn(cards=cards, given=(read_source(file),)))
+    turn = await scene.keep(scene.turn(cards=cards, given=(read_source_id(file),)))
     await scene.sent(turn, content=f"It is {WORD}")
     place = {"p_message_id": file, "p_chat_id": turn.context.chat_id}
     if known:
@@ -322,7 +321,7 @@ async def test_an_answer_goes_with_the_message_it_was_made_from(
     await scene.jobs.take_back(file, turn.context.chat_id, keep=not known)
     assert tables_with(connection, WORD) == set()
 
-    again = await scene.jobs.keep_turn(scene.turn("q2", given=(read_source(file),)), unsent=True)
+    again = await scene.jobs.keep_turn(scene.turn("q2", given=(read_source_id(file),)), unsent=True)
     assert again["state"] == ("pending" if known else "open")
     await scene.write()
 

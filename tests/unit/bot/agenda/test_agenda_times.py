@@ -15,15 +15,17 @@ from bot.agenda.times import (
     STEP_S,
     first_free,
     free_within,
-    meets,
-    merged,
+    merged_spans,
     moment_s,
+    overlaps,
+    parse_days,
+    parse_end,
+    parse_time,
     whole_days,
     working_hours,
     zone_of,
 )
-from bot.agenda.words import said_days, said_end, said_time
-from bot.agents.offline.agendas import wish
+from bot.agents.offline.reminders import agenda_call
 from bot.feishu.calendars import BusySpan, CalendarEvent
 from tests.support.rows import every_row
 
@@ -43,10 +45,10 @@ def test_free_and_busy_make_up_the_window_and_never_meet(busy: list[BusySpan]) -
     free = free_within(window, busy)
     taken = sum(
         max(0, min(one.end_s, window.end_s) - max(one.start_s, window.start_s))
-        for one in merged(busy)
+        for one in merged_spans(busy)
     )
     assert sum(one.end_s - one.start_s for one in free) + taken == window.end_s - window.start_s
-    assert not any(meets(one, busy) for one in free)
+    assert not any(overlaps(one, busy) for one in free)
 
 
 @given(spans, st.integers(300, 7_200), st.integers(0, 35_000))
@@ -58,7 +60,7 @@ def test_the_first_free_time_is_free_on_the_grid_and_not_over(
     fitting = [
         start
         for start in range(window.start_s, window.end_s - length_s + 1, STEP_S)
-        if start >= now_s and not meets(BusySpan(start, start + length_s), merged(busy))
+        if start >= now_s and not overlaps(BusySpan(start, start + length_s), merged_spans(busy))
     ]
     assert (found.start_s if found else None) == (fitting[0] if fitting else None)
 
@@ -103,13 +105,13 @@ def test_the_zone_is_that_of_most_own_events_and_else_the_usual_one() -> None:
     ],
 )
 def test_a_day_or_a_time_is_read_as_it_is_said(words: str, day: int, at: str, part: str) -> None:
-    said = said_time(words, NOW)
+    said = parse_time(words, NOW)
     assert (said.day.day, f"{said.at:%H:%M}" if said.at else "", said.part) == (day, at, part)
 
 
 @every_row("words", ["by Friday", "before Friday", "周五前", "周五之前完成", "Friday"])
 def test_an_end_is_a_day(words: str) -> None:
-    said = said_end(words, NOW)
+    said = parse_end(words, NOW)
     assert said
     assert (said.day, said.at) == (date(2026, 11, 27), None)
 
@@ -122,13 +124,13 @@ def test_an_end_is_a_day(words: str) -> None:
     ],
 )  # fmt: skip
 def test_a_question_is_about_days(words: str, first: int, last: int) -> None:
-    assert tuple(one.day for one in said_days(words, NOW.date())) == (first, last)
+    assert tuple(one.day for one in parse_days(words, NOW.date())) == (first, last)
 
 
 @every_row("words", ["Thursday or Friday", "between 3 and 4", "soon", "yesterday"])
 def test_what_may_mean_several_times_or_none_is_asked(words: str) -> None:
     with pytest.raises(AgendaRefused):
-        said_time(words, NOW)
+        parse_time(words, NOW)
 
 
 def test_plans_come_back_from_a_button_as_they_were() -> None:
@@ -173,7 +175,7 @@ def test_plans_come_back_from_a_button_as_they_were() -> None:
 def test_the_offline_model_knows_the_sentences(
     said: str, tool: str, arguments: dict[str, object]
 ) -> None:
-    call = wish(said, "send the slides")
+    call = agenda_call(said, "send the slides")
     assert call
     assert (call.tool, call.arguments) == (tool, arguments)
 
@@ -184,4 +186,4 @@ def test_the_offline_model_knows_the_sentences(
      "make a note of this", "remember that the launch is due"],
 )  # fmt: skip
 def test_other_sentences_are_not_about_calendars(said: str) -> None:
-    assert wish(said) is None
+    assert agenda_call(said) is None

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.tool_types.tool import ToolFailed
-from bot.features.calendar.outcome_texts import WORDING
+from bot.agents.tool_types import ToolFailed
+from bot.features.calendar.wording import WORDING
 from bot.feishu.calendars import CalendarCalls
 from bot.feishu.pacing import SharedPace
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 from tests.support.agendas import AgendaScene, random_events
 
 pytestmark = pytest.mark.anyio

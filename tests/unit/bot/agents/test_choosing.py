@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.agents.offline.choosing import Listed, choose
-from bot.agents.offline.reminders import wish
+from bot.agents.offline.notes import ListedItem, choose_items
+from bot.agents.offline.reminders import reminder_wish
 
 NOW = datetime(2026, 11, 28, 8, 0, tzinfo=ZoneInfo("Asia/Shanghai"))  # a Saturday
 THERE = (
-    Listed("stand-up", "stand-up", datetime(2026, 11, 30, 9, tzinfo=NOW.tzinfo)),
-    Listed("report", "send the report", datetime(2026, 12, 4, 15, tzinfo=NOW.tzinfo)),
-    Listed("plants", "water the plants 浇花", datetime(2026, 12, 9, 10, tzinfo=NOW.tzinfo)),
+    ListedItem("stand-up", "stand-up", datetime(2026, 11, 30, 9, tzinfo=NOW.tzinfo)),
+    ListedItem("report", "send the report", datetime(2026, 12, 4, 15, tzinfo=NOW.tzinfo)),
+    ListedItem("plants", "water the plants 浇花", datetime(2026, 12, 9, 10, tzinfo=NOW.tzinfo)),
 )
 
 
@@ -43,7 +43,7 @@ THERE = (
     ],
 )
 def test_it_is_the_one_that_is_meant(question: str, meant: str) -> None:
-    wanted = wish(question)
+    wanted = reminder_wish(question)
     assert wanted
     assert wanted.kind == "cancel"
-    assert [one.id for one in choose(wanted.about, THERE, NOW)] == [meant][: bool(meant)]
+    assert [one.id for one in choose_items(wanted.about, THERE, NOW)] == [meant][: bool(meant)]

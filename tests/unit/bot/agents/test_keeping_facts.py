@@ -9,9 +9,9 @@ import pytest
 
 from bot.agents.authority.rules import AskerExchange
 from bot.agents.prompts.prompt import Prompt
-from bot.agents.tool_types.tool import ToolFailed
+from bot.agents.tool_types import ToolFailed
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.memory import update_working_memory
+from bot.agents.tools.own_tools import update_working_memory
 from memory.models import GroupFact, WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from bot.agents.llm.limits import LimitReached, Limits, Spent
 from bot.agents.llm.model import ModelFailed, Response, next_step
-from bot.agents.llm.request_messages import plain_messages
-from bot.agents.loop import AgentWords, run
-from bot.agents.progress import Progress
-from bot.agents.tool_types.tool import Tool, Toolbox, ToolCall, ToolFailed, tool
+from bot.agents.llm.requests import plain_messages
+from bot.agents.loop import AgentWords, run_agent
+from bot.agents.running_turns import LimitReached, Limits, Progress, Spent
+from bot.agents.tool_types import Tool, Toolbox, ToolCall, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool_calls import Hands
-from bot.answering.apologies import apology
+from bot.agents.tools.tool_calls import ToolSession
+from bot.answering.texts import apology
 from bot.text.languages import Language
 from tests.support.models import Scripted, calling
 
@@ -73,10 +72,12 @@ def deps(**fields: Any) -> ToolDeps:
 
 
 async def ran(model: Scripted, kitchen: Kitchen | None = None, **options: Any) -> AgentWords:
-    hands = Hands(kitchen.box(), deps()) if kitchen else None
+    hands = ToolSession(kitchen.box(), deps()) if kitchen else None
     spent = options.pop("spent", Spent())
     async with asyncio.timeout(60):
-        return await run(model, plain_messages("", "cook"), usage=spent, hands=hands, **options)
+        return await run_agent(
+            model, plain_messages("", "cook"), usage=spent, hands=hands, **options
+        )
 
 
 def raw(name: str, arguments: str) -> Response:
@@ -234,8 +235,8 @@ async def test_the_text_beside_calls_is_reported_and_is_no_answer() -> None:
         reports.append(progress)
 
     first = Response("Let me see.", (ToolCall("c", "salt", '{"what": "a"}'),))
-    hands = Hands(Kitchen().box(), deps(on_progress=on_progress))
-    said = await run(
+    hands = ToolSession(Kitchen().box(), deps(on_progress=on_progress))
+    said = await run_agent(
         Scripted(first, "Done."),
         plain_messages("", "cook"),
         usage=Spent(),
@@ -275,7 +276,9 @@ async def test_when_a_call_breaks_those_beside_it_are_cancelled() -> None:
     box = Toolbox([tool(broken), tool(kitchen.boil)])
     calls = [("boil", {"what": "until both"}), ("broken", {})]
     with pytest.raises(RuntimeError, match="a fault of ours"):
-        await run(Scripted(calls), plain_messages("", "x"), usage=Spent(), hands=Hands(box, deps()))
+        await run_agent(
+            Scripted(calls), plain_messages("", "x"), usage=Spent(), hands=ToolSession(box, deps())
+        )
     assert kitchen.log == ["boil until both"]
 
 
@@ -286,7 +289,7 @@ async def test_a_long_result_is_cut_as_it_is_stored() -> None:
 
     working = deps()
     model = Scripted([("long", {})], "Done.")
-    hands = Hands(Toolbox([tool(long)]), working)
-    await run(model, plain_messages("", "x"), usage=Spent(), hands=hands)
+    hands = ToolSession(Toolbox([tool(long)]), working)
+    await run_agent(model, plain_messages("", "x"), usage=Spent(), hands=hands)
     assert model.results() == [working.calls[0]["result"]]
     assert len(model.results()[0]) < 30_000

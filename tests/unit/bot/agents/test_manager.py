@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.agents.llm.limits import Limits
 from bot.agents.llm.model import Declined, ModelFailed, Request, Response
+from bot.agents.loop import say
 from bot.agents.manager import (
     AgentAnswer,
     Manager,
@@ -21,20 +21,19 @@ from bot.agents.manager import (
     Stores,
     own_tools,
 )
-from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import OWNER
-from bot.agents.prompts.sentences import say
 from bot.agents.prompts.tool_context import HEADING
+from bot.agents.running_turns import Limits, Progress
 from bot.agents.specialists import Specialist
-from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types import ToolOutcome
 from bot.agents.tools.note_texts import WORDING
 from bot.features.registry import TOOLS
 from bot.text.languages import LANGUAGES, Language
-from memory.context import Exchange, Message
+from memory.context import PromptMessage, ToolExchange
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.models import WorkingMemory
 from memory.recall.passages import Passage
-from memory.recall.reading import Recalled
+from memory.recall.rendering import RenderedPassages
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
@@ -105,7 +104,7 @@ async def test_without_a_context_there_are_no_tools() -> None:
 async def test_the_model_is_given_everything_known_about_the_turn() -> None:
     script = Scripted("Hello.")
     prompt = _prompt(
-        history=(Message("user", "Alice: Q1"), Message("assistant", "A1")),
+        history=(PromptMessage("user", "Alice: Q1"), PromptMessage("assistant", "A1")),
         working_memory=WorkingMemory({"launch": "3 March"}, {"name": "Alice"}),
         registry="| 1 | Pasta |",
         summary="They planned a launch.",
@@ -217,9 +216,9 @@ async def test_recall_is_a_tool_only_where_something_can_be_searched() -> None:
 
     async def recall(
         context: AgentMemoryContext, query: str, scope: str, k: int, _: str, at: datetime
-    ) -> Recalled:
+    ) -> RenderedPassages:
         asked.append((context, query, scope, k, at))
-        return Recalled()
+        return RenderedPassages()
 
     script = Scripted([("recall", {"query": "tea", "k": 50})], "No.")
     late = datetime(2026, 11, 20, tzinfo=UTC)
@@ -234,8 +233,8 @@ async def test_what_recall_found_goes_with_the_answer() -> None:
         "om_1", 1, "feishu:oc_1:om_1", "oc_1", "2026-11-01", "ou_a", "Alice", "T", "A"
     )
 
-    async def recall(*_: object) -> Recalled:
-        return Recalled("Alice: T", (1.0,), (passage,))
+    async def recall(*_: object) -> RenderedPassages:
+        return RenderedPassages("Alice: T", (1.0,), (passage,))
 
     answer = await _ask(Scripted([("recall", {"query": "tea"})], "Green."), recall=recall)
 
@@ -368,7 +367,10 @@ ASK = ("ask_specialist", {"name": "helper", "task": "make a list"})
 async def test_a_specialist_gets_the_same_context_and_only_its_tools() -> None:
     script = Scripted([ASK], [("list_notes", {})], "The list.")
     prompt = _prompt(
-        "please", history=(Message("user", "Alice: Q1"),), transcript="Bob: hi", registry="| 1 |"
+        "please",
+        history=(PromptMessage("user", "Alice: Q1"),),
+        transcript="Bob: hi",
+        registry="| 1 |",
     )
     answer = await _ask(script, ScriptedRpc(list_notes=[]), prompt, specialists=[HELPER])
 
@@ -543,12 +545,15 @@ async def test_without_instructions_of_an_owner_nothing_is_said_of_one() -> None
     assert OWNER not in script.instructions()
 
 
-EXCHANGE = Exchange("abc123def", "create_note", '{"title": "Pasta"}', "Created (ID: note_a)")
+EXCHANGE = ToolExchange("abc123def", "create_note", '{"title": "Pasta"}', "Created (ID: note_a)")
 
 
 async def test_earlier_calls_stand_before_the_answer_they_led_to() -> None:
     script = Scripted("Hello.")
-    history = (Message("user", "make it"), Message("assistant", "Done.", exchanges=(EXCHANGE,)))
+    history = (
+        PromptMessage("user", "make it"),
+        PromptMessage("assistant", "Done.", exchanges=(EXCHANGE,)),
+    )
     await _ask(script, prompt=_prompt(history=history))
 
     call = {"name": "create_note", "arguments": '{"title": "Pasta"}'}
@@ -569,7 +574,10 @@ async def test_earlier_calls_stand_before_the_answer_they_led_to() -> None:
 async def test_an_agent_without_tools_is_told_of_earlier_calls_in_words() -> None:
     poet = Specialist("helper", "Writes poems.", "Write a poem.")
     script = Scripted([ASK], "Roses.")
-    history = (Message("user", "make it"), Message("assistant", "Done.", exchanges=(EXCHANGE,)))
+    history = (
+        PromptMessage("user", "make it"),
+        PromptMessage("assistant", "Done.", exchanges=(EXCHANGE,)),
+    )
     await _ask(script, prompt=_prompt(history=history), specialists=[poet])
 
     _, answer, _ = said(script.requests[1])

@@ -14,8 +14,8 @@ from bot.agents.mcp.config import (
     refuse_credentials,
     tool_patterns,
 )
-from bot.agents.mcp.connection import ServerConnection, TimeLimits
-from bot.agents.tool_types.tool import Tool, Toolbox
+from bot.agents.mcp.servers import ServerConnection, TimeLimits
+from bot.agents.tool_types import Tool, Toolbox
 from tests.support.rows import every_row
 
 EXAMPLE = Path(__file__).parents[4] / "mcp.json.example"

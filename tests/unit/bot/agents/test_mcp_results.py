@@ -14,8 +14,8 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from bot.agents.mcp.results import value_of
-from bot.agents.tool_types.tool import ToolFailed
+from bot.agents.mcp.translation import result_value
+from bot.agents.tool_types import ToolFailed
 from tests.support.rows import every_row
 
 
@@ -75,7 +75,7 @@ def result(*content: Any, structured: Any = None, is_error: bool = False) -> Cal
     ],
 )
 def test_a_result_is_the_value_that_the_tool_returned(given: CallToolResult, value: Any) -> None:
-    assert value_of(given) == value
+    assert result_value(given) == value
 
 
 @every_row(
@@ -89,4 +89,4 @@ def test_a_result_is_the_value_that_the_tool_returned(given: CallToolResult, val
 )
 def test_an_error_is_told_in_the_servers_words(given: CallToolResult, says: str) -> None:
     with pytest.raises(ToolFailed, match=says):
-        value_of(given)
+        result_value(given)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.agents.mcp.schemas import SchemaUnfit, repaired
+from bot.agents.mcp.translation import SchemaUnfit, repaired_schema
 from tests.support.rows import every_row
 
 TEXT = {"type": "string"}
@@ -39,7 +39,7 @@ EMPTY = {"type": "object", "properties": {}}
     ],
 )
 def test_a_schema_becomes_an_object(schema: Any, expected: dict[str, Any]) -> None:
-    found = repaired(schema)
+    found = repaired_schema(schema)
     assert found["type"] == "object"
     assert found["properties"] == (expected if expected != EMPTY else {})
 
@@ -50,7 +50,7 @@ def test_the_branches_of_a_combination_are_joined(how: str) -> None:
         {"type": "object", "properties": {"id": TEXT, "at": TEXT}, "required": ["id", "at"]},
         {"type": "object", "properties": {"name": TEXT, "at": TEXT}, "required": ["name", "at"]},
     ]
-    found = repaired({how: branches})
+    found = repaired_schema({how: branches})
     assert how not in found
     assert set(found["properties"]) == {"id", "at", "name"}
     assert set(found["required"]) == ({"id", "at", "name"} if how == "allOf" else {"at"})
@@ -61,14 +61,14 @@ def test_a_reference_stays() -> None:
         "type": "object",
         "properties": {"again": {"$ref": "#/$defs/A"}, "l": {"type": "array"}},
     }
-    found = repaired({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": again}})
+    found = repaired_schema({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": again}})
     assert found["properties"] == {"a": {"$ref": "#/$defs/A"}}
     assert found["$defs"]["A"]["properties"]["l"] == {"type": "array", "items": {}}
 
 
 def test_what_a_server_gave_is_not_changed() -> None:
     given = {"anyOf": [{"properties": {"a": {"type": "array"}}}]}
-    repaired(given)
+    repaired_schema(given)
     assert given == {"anyOf": [{"properties": {"a": {"type": "array"}}}]}
 
 
@@ -80,4 +80,4 @@ for _ in range(50):
 @every_row("schema", [{"type": "string"}, {"type": ["array"]}, 7, "object", DEEP])
 def test_what_is_no_object_is_refused(schema: Any) -> None:
     with pytest.raises(SchemaUnfit, match="its input is"):
-        repaired(schema)
+        repaired_schema(schema)

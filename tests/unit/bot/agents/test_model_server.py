@@ -14,12 +14,12 @@ import pytest
 
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
-from bot.agents.llm.limits import Spent
-from bot.agents.llm.request_messages import plain_messages
-from bot.agents.loop import run
-from bot.agents.tool_types.tool import Toolbox, tool
+from bot.agents.llm.requests import plain_messages
+from bot.agents.loop import run_agent
+from bot.agents.running_turns import Spent
+from bot.agents.tool_types import Toolbox, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool_calls import Hands
+from bot.agents.tools.tool_calls import ToolSession
 from sandbox.model.model import ModelServer
 from sandbox.model.model_script import BadScript, Playbook
 from tests.support.patience import limit_s
@@ -154,11 +154,11 @@ def test_an_agent_runs_a_tool_that_only_the_prompt_could_name(streamed):
         async with endpoint() as (server, _):
             server.playbook.load(rules)
             known = Endpoint("key", server.base_url, retries=0)
-            said = await run(
+            said = await run_agent(
                 ChatModel(known, "any-model"),
                 plain_messages('Known notes: "Pasta" (ID: n-42)', "tag that note"),
                 usage=Spent(),
-                hands=Hands(Toolbox([tool(tag)]), ToolDeps(*(None,) * 4)),
+                hands=ToolSession(Toolbox([tool(tag)]), ToolDeps(*(None,) * 4)),
                 on_progress=on_progress if streamed else None,
             )
             await known.close()

@@ -12,21 +12,19 @@ from typing import Any
 
 import pytest
 
-from bot.agents.configured_models import Models
-from bot.agents.llm.fallback import Fallback
+from bot.agents.configured_models import Fallback, Models
 from bot.agents.llm.model import Declined, ModelFailed, Request
-from bot.agents.llm.request_messages import plain_messages
+from bot.agents.llm.requests import plain_messages
 from bot.agents.manager import Manager, ModelUnavailable, Prompt
 from bot.agents.offline.model import OfflineModel
-from bot.agents.progress import OnProgress
-from bot.agents.running_turns import Stop
-from bot.agents.summaries.summariser import build_summariser
-from bot.answering.judge import build_judge
+from bot.agents.running_turns import OnProgress, Stop
+from bot.agents.summaries import build_summariser
+from bot.answering.request_rate import build_judge
 from bot.listening.decisions import IncomingMessage
-from bot.process.tally import Tally
+from bot.process.usage import UsageCounter
 from bot.settings import Settings
 from memory.models import WorkingMemory
-from memory.summary.text import Line
+from memory.summary import SummaryLine
 from tests.support.models import Scripted
 from tests.support.patience import limit_s
 from tests.support.raw_endpoint import RawEndpoint, Wire, as_json, delta, events, serving, whole
@@ -66,7 +64,7 @@ async def test_without_a_key_every_model_is_the_offline_one() -> None:
 
 
 async def test_judge_and_summaries_are_counted_by_kind_and_answers_are_not() -> None:
-    tally = Tally()
+    tally = UsageCounter()
     said = [whole(content="YES"), whole(content="They meet."), whole(content="at three")]
     async with serving(*said) as endpoint:
         given = {"openai_api_key": "k", "openai_base_url": endpoint.base_url, "use_llm_judge": True}
@@ -75,7 +73,9 @@ async def test_judge_and_summaries_are_counted_by_kind_and_answers_are_not() -> 
         judge = build_judge(models.judge())
         assert judge is not None
         assert await judge((), IncomingMessage("om_1", "Alice", "ou_1", "and then?", 1000)) == "YES"
-        await build_summariser(settings, models)("", [Line("Alice", "we meet", "2026-11-20")])
+        await build_summariser(settings, models)(
+            "", [SummaryLine("Alice", "we meet", "2026-11-20")]
+        )
         await models.main().respond(ASKED)
         await models.close()
 

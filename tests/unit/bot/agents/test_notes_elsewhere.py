@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bot.agents.offline.notes import known_notes, meant
+from bot.agents.offline.notes import known_notes, notes_meant_by
 from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.tool_context import MOST_USED, registry_table
+from memory.context import estimate_tokens
 from memory.tables.notes import RegisteredNote
-from memory.tokens import estimate_tokens
 
 
 def _note(letter: str, recency: int, shown: int | None = None, title: str = "") -> RegisteredNote:
@@ -47,9 +47,9 @@ def test_the_offline_model_reads_it_and_knows_no_order_of_creation() -> None:
     told = registry_table([_note("a", 1), _note("c", 3, 1), _note("b", 2, 2)])
     known = known_notes(f"Rules\n\n{REGISTRY}\n{told}\n\nNow", ())
 
-    assert meant("that note", known)[0].id == "note_aaaaaaaaaa"
-    assert [note.id for note in meant("第二条笔记", known)] == ["note_bbbbbbbbbb"]
-    assert [note.id for note in meant("note b", known)] == ["note_bbbbbbbbbb"]
+    assert notes_meant_by("that note", known)[0].id == "note_aaaaaaaaaa"
+    assert [note.id for note in notes_meant_by("第二条笔记", known)] == ["note_bbbbbbbbbb"]
+    assert [note.id for note in notes_meant_by("note b", known)] == ["note_bbbbbbbbbb"]
     unlisted = known_notes(f"{REGISTRY}\n{registry_table([_note('a', 1), _note('b', 2)])}", ())
-    assert meant("the first note", unlisted) == []
-    assert meant("the latest note", unlisted)[0].id == "note_aaaaaaaaaa"
+    assert notes_meant_by("the first note", unlisted) == []
+    assert notes_meant_by("the latest note", unlisted)[0].id == "note_aaaaaaaaaa"

@@ -13,23 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.limits import Spent
 from bot.agents.llm.model import Request
-from bot.agents.llm.request_messages import plain_messages
-from bot.agents.loop import run
+from bot.agents.llm.requests import plain_messages
+from bot.agents.loop import run_agent
 from bot.agents.offline.commands import NoteRequest, command
-from bot.agents.offline.evidence import answering, cited, statements
+from bot.agents.offline.evidence import cited_statement, statements, statements_answering
 from bot.agents.offline.model import OfflineModel, Situation, next_step
-from bot.agents.offline.notes import Call, Returned
-from bot.agents.offline.prompt_reading import PromptLine, recalled_lines, spoken
-from bot.agents.offline.texts import say
-from bot.agents.progress import OnProgress, Progress
+from bot.agents.offline.notes import Call, Returned, say
+from bot.agents.offline.prompt_reading import PromptLine, label_and_words, recalled_lines
 from bot.agents.prompts.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
-from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import Toolbox, tool
+from bot.agents.running_turns import OnProgress, Progress, Spent
+from bot.agents.tool_types import Toolbox, ToolOutcome, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.recording import refused
-from bot.agents.tools.tool_calls import Hands
+from bot.agents.tools.tool_calls import ToolSession, store_failure_outcome
 from memory.errors import NoteNotFound, StoreUnavailable
 from tests.support.rows import every_row
 
@@ -189,7 +185,7 @@ def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
 
 
 def test_a_failed_call_is_told_honestly_in_one_sentence() -> None:
-    failed = Returned("create_note", refused(StoreUnavailable("no answer")))
+    failed = Returned("create_note", store_failure_outcome(StoreUnavailable("no answer")))
     step = _step("create a note about pasta", returned=(failed,))
     assert step == "I couldn't do that: I can't reach my memory right now."
 
@@ -281,9 +277,9 @@ async def test_it_streams_the_same_answer_and_calls_that_it_gives_at_once() -> N
 
     async def asked(on_progress: OnProgress | None) -> tuple[str, list[dict[str, Any]]]:
         deps = ToolDeps(*cast(Any, (None,) * 4))
-        hands = Hands(Toolbox([tool(update_working_memory)]), deps)
+        hands = ToolSession(Toolbox([tool(update_working_memory)]), deps)
         messages = plain_messages("", "remember that tea is at four")
-        said = await run(
+        said = await run_agent(
             OfflineModel(), messages, usage=Spent(), hands=hands, on_progress=on_progress
         )
         return said.text, deps.calls
@@ -459,7 +455,11 @@ WAITS = ToolOutcome("Not done yet: it waits for a button.", "waits-for-press")
 )
 @pytest.mark.parametrize(
     "outcome",
-    [WAITS, refused(NoteNotFound("no note of this person has this id")), ToolOutcome("Nonsense.")],
+    [
+        WAITS,
+        store_failure_outcome(NoteNotFound("no note of this person has this id")),
+        ToolOutcome("Nonsense."),
+    ],
     ids=["waits", "refused", "without a kind"],
 )
 def test_nothing_is_said_to_be_done_that_the_result_does_not_say(
@@ -514,7 +514,9 @@ def told_before(question: str, recalled: str) -> list[str]:
     """What is told of the lines that recall gives."""
     lines = recalled_lines(recalled, "Memo")
     now = datetime(2026, 11, 22, 18, 0)  # noqa: DTZ001
-    return [cited(one, now, "en") for one in answering(question, statements(lines))]
+    return [
+        cited_statement(one, now, "en") for one in statements_answering(question, statements(lines))
+    ]
 
 
 def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() -> None:
@@ -549,10 +551,10 @@ def test_only_what_shares_a_word_with_the_question_is_told(
 
 
 def test_a_name_in_front_is_whom_it_is_about_unless_it_is_the_bots() -> None:
-    assert spoken("Alice: @Memo @Bob owes the vendor a call", "Memo") == (
+    assert label_and_words("Alice: @Memo @Bob owes the vendor a call", "Memo") == (
         "Alice", "@Bob owes the vendor a call",
     )  # fmt: skip
-    assert spoken("@Memo hi", "Memo") == ("", "hi")
+    assert label_and_words("@Memo hi", "Memo") == ("", "hi")
     assert told_before(
         "who owes the vendor a call?",
         "[2026-11-22 13:08] Alice: @Memo remember that @Bob owes the vendor a call",

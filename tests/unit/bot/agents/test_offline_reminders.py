@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.agents.offline.notes import Call
-from bot.agents.offline.reminders import next_step, wish
+from bot.agents.offline.reminders import next_reminder_step, reminder_wish
 from bot.agents.prompts.prompt import circumstances
 from bot.text.languages import language_of
 from tests.support.rows import every_row
@@ -18,9 +18,9 @@ NOW = "Now:\n2026-11-25 10:00 Wednesday (Asia/Shanghai)"
 
 def call(question: str) -> tuple[str, str, str, list[str]] | str:
     """Text, time, repetition and addressees that would be set; else what is answered."""
-    wanted = wish(question)
+    wanted = reminder_wish(question)
     assert wanted, question
-    step = next_step(wanted, [], NOW, language_of([question]))
+    step = next_reminder_step(wanted, [], NOW, language_of([question]))
     if isinstance(step, str):
         return step
     assert isinstance(step, Call)
@@ -35,16 +35,16 @@ def test_days_count_from_when_it_was_asked(question: str) -> None:
         datetime(2026, 11, day, hour, 33, tzinfo=zone) for day, hour in ((28, 1), (27, 20))
     )
     told = circumstances("Alice", now, memory_away=False, asked_at=asked)
-    wanted = wish(question)
+    wanted = reminder_wish(question)
     assert wanted
-    step = next_step(wanted, [], told, language_of([question]))
+    step = next_reminder_step(wanted, [], told, language_of([question]))
     assert isinstance(step, Call)
     assert step.arguments["at"] == "2026-11-28T09:00"
 
 
 @every_row("question", ["remind Friday at 9", "remind people to eat at 3"])
 def test_a_day_is_nobodys_name(question: str) -> None:
-    assert wish(question) is None
+    assert reminder_wish(question) is None
 
 
 @every_row(
@@ -101,7 +101,7 @@ def test_when_what_and_whom(question: str, expected: object) -> None:
     ],
 )
 def test_talk_about_reminding_sets_nothing(question: str) -> None:
-    assert wish(question) is None
+    assert reminder_wish(question) is None
 
 
 @every_row(
@@ -118,6 +118,6 @@ def test_talk_about_reminding_sets_nothing(question: str) -> None:
 def test_what_is_there_is_listed_changed_and_cancelled(
     question: str, kind: str, about: str
 ) -> None:
-    wanted = wish(question)
+    wanted = reminder_wish(question)
     assert wanted
     assert (wanted.kind, wanted.about) == (kind, about)

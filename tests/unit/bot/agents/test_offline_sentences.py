@@ -9,16 +9,13 @@ import pytest
 
 from bot.agents.llm.model import Request
 from bot.agents.offline import reminders
-from bot.agents.offline.commands import command
-from bot.agents.offline.commands_meant import command_meant
+from bot.agents.offline.commands import command, command_meant
 from bot.agents.offline.model import Situation, next_step, situation_of
-from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine
-from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import ASKED, GROUP_FACTS, KNOWN, RECALLED
-from bot.agents.tool_types.outcomes import ToolOutcome
-from bot.agents.tool_types.tool import Toolbox
-from bot.features.reminders.outcome_texts import WORDING
+from bot.agents.tool_types import Toolbox, ToolOutcome
+from bot.features.reminders.texts import WORDING
 from bot.text.languages import Language
 from tests.support.rows import every_row
 
@@ -35,7 +32,7 @@ def kind(text: str) -> str:
     """How the model takes a message."""
     if meant := command_meant(text):
         return {"digest": "digest", "memory": "memory"}[meant.name]
-    if wish := reminders.wish(text):
+    if wish := reminders.reminder_wish(text):
         return {"set": "remind"}.get(wish.kind, wish.kind)
     if asked := command(text):
         return "help" if asked.kind == "help" else "note"
@@ -244,9 +241,9 @@ PLAN = [
 def test_a_reminder_is_chosen_by_number_day_or_words(question: str, id: str) -> None:
     same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
     rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
-    wish = reminders.wish(question)
+    wish = reminders.reminder_wish(question)
     assert wish
-    step = reminders.next_step(wish, [listed(rows)], NOW, "en")
+    step = reminders.next_reminder_step(wish, [listed(rows)], NOW, "en")
     if id:
         assert step == Call("cancel_reminder", {"reminder_id": id})
     else:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from bot.agents.llm.model import Request
 from bot.agents.offline.commands import command
 from bot.agents.offline.model import Situation, next_step, situation_of
-from bot.agents.offline.notes import Call
-from bot.agents.offline.texts import say
-from bot.agents.prompts.prompt import REGISTRY
-from bot.agents.prompts.quotation import quotation, remark, with_material
-from bot.agents.tool_types.tool import Toolbox
+from bot.agents.offline.notes import Call, say
+from bot.agents.prompts.prompt import REGISTRY, quotation, remark, with_material
+from bot.agents.tool_types import Toolbox
 from tests.support.rows import every_row
 
 PRICES = 'Text of the file "prices.csv"'

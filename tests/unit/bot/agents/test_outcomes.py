@@ -11,10 +11,10 @@ from typing import Any, get_args
 import pytest
 
 from bot.agenda.refusals import Reason as AgendaReason
-from bot.agents.tool_types.outcomes import COMMON, Fields, ToolOutcome, Wording
+from bot.agents.tool_types import COMMON, Fields, ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING as NOTES
-from bot.features.calendar.outcome_texts import WORDING as AGENDA
-from bot.features.reminders.outcome_texts import WORDING as REMINDERS
+from bot.features.calendar.wording import WORDING as AGENDA
+from bot.features.reminders.texts import WORDING as REMINDERS
 from bot.text.languages import Language
 from memory.text import has_han
 from tests.support.rows import every_row
@@ -150,7 +150,7 @@ def _sources() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(BOT.rglob("*.py")):
         name = str(path.relative_to(BOT))
         text = path.read_text(encoding="utf-8")
-        makes = "ToolFailed(" in text or "from bot.agents.tool_types.outcomes import" in text
+        makes = "ToolFailed(" in text or "from bot.agents.tool_types import" in text
         if makes and name not in FOR_MODELS:
             yield name, ast.parse(text)
 

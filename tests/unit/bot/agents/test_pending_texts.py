@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.agents.authority.rules import GUARDED
 from bot.agents.prompts.prompt import Prompt
-from bot.agents.tools.pending_texts import question
+from bot.agents.tools.confirming import confirmation_question
 from bot.feishu.markup import card_markdown
 from bot.text.languages import Language
 from memory.models import WorkingMemory
@@ -35,7 +35,7 @@ def as_read(told: str) -> str:
 
 
 def asked(tool: str, language: Language = "en", about: Any = None, **arguments: Any) -> str:
-    return question(tool, arguments, about or {}, replace(PROMPT, language=language))
+    return confirmation_question(tool, arguments, about or {}, replace(PROMPT, language=language))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def asked(tool: str, language: Language = "en", about: Any = None, **arguments: 
 def test_it_asks_in_the_reader_s_language(
     said: str, language: Language, tool: str, about: dict[str, str], arguments: dict[str, Any]
 ) -> None:
-    found = question(tool, arguments, about, replace(PROMPT, language=language))
+    found = confirmation_question(tool, arguments, about, replace(PROMPT, language=language))
     assert as_read(found) == said
 
 
@@ -193,7 +193,7 @@ def test_a_tool_of_others_is_shown_with_every_value_and_no_mark(
     arguments: dict[str, Any], first: str
 ) -> None:
     language: Language = "en" if first == "e" else "zh"
-    said = question("desk__publish", arguments, {}, replace(PROMPT, language=language))
+    said = confirmation_question("desk__publish", arguments, {}, replace(PROMPT, language=language))
     assert not [
         c for c in said if not c.isprintable() and c != "\n" and not 0xF000 < ord(c) < 0xF080
     ]

@@ -18,17 +18,16 @@ import pytest
 
 from bot.agents.llm.model import Request
 from bot.agents.manager import AgentAnswer, Manager, Stores
-from bot.agents.prompts.prompt import Prompt
-from bot.agents.prompts.quotation import quotation
+from bot.agents.prompts.prompt import Prompt, quotation
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.features.registry import TOOLS
 from bot.text.roster import Person, Roster
+from memory.context import Calibration
 from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from memory.tables.timers import TimerStore
-from memory.tokens import Calibration
 from tests.support.injections import ordered_calls
 from tests.support.models import Acting
 

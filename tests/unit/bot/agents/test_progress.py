@@ -13,8 +13,8 @@ from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.manager import Manager, ModelUnavailable
 from bot.agents.offline.model import OfflineModel
-from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt, without_knowledge
+from bot.agents.running_turns import Progress
 from memory.models import WorkingMemory
 from sandbox.model.model import ModelServer
 

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.agents.tool_types.tool import ToolFailed
-from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
+from bot.agents.tool_types import ToolFailed
+from bot.features.reminders.planning import addressees, content_of, due_moment, skipped_remark
 from bot.mentions import Person, Roster
 from tests.support.rows import every_row
 
@@ -29,9 +29,9 @@ def utc(ms: int) -> str:
 
 
 def test_a_local_time_is_the_zones_and_an_offset_is_heeded() -> None:
-    assert utc(moment("2026-11-26T15:00", "once", NOW)[1]) == "2026-11-26T07:00"
-    assert utc(moment("2026-11-26T15:00Z", "once", NOW)[1]) == "2026-11-26T15:00"
-    assert moment("2026-11-26T15:00Z", "once", NOW)[0].hour == 23
+    assert utc(due_moment("2026-11-26T15:00", "once", NOW)[1]) == "2026-11-26T07:00"
+    assert utc(due_moment("2026-11-26T15:00Z", "once", NOW)[1]) == "2026-11-26T15:00"
+    assert due_moment("2026-11-26T15:00Z", "once", NOW)[0].hour == 23
 
 
 @every_row(
@@ -46,31 +46,31 @@ def test_a_local_time_is_the_zones_and_an_offset_is_heeded() -> None:
 def test_words_count_from_when_they_were_asked(words: str, due: str) -> None:
     now = datetime(2026, 11, 25, 1, 33, tzinfo=ZoneInfo("Asia/Shanghai"))
     asked = datetime(2026, 11, 24, 20, 33, tzinfo=ZoneInfo("Asia/Shanghai"))
-    assert utc(moment(words, "once", now, asked)[1]) == due
+    assert utc(due_moment(words, "once", now, asked)[1]) == due
 
 
 def test_a_time_that_has_passed_since_it_was_asked_is_in_the_past() -> None:
     asked = datetime(2026, 11, 25, 5, 0, tzinfo=ZoneInfo("Asia/Shanghai"))
     with pytest.raises(ToolFailed, match="now it is 2026-11-25 10:00"):
-        moment("in 10 minutes", "once", NOW, asked)
+        due_moment("in 10 minutes", "once", NOW, asked)
 
 
 def test_words_are_read_as_they_are_meant_and_may_say_how_often() -> None:
-    assert utc(moment("tomorrow at 3pm", "once", NOW)[1]) == "2026-11-26T07:00"
-    assert moment("每周五下午4点", "once", NOW)[2] == "weekly"
-    assert moment("2026-11-26 3pm", "daily", NOW)[2] == "daily"
+    assert utc(due_moment("tomorrow at 3pm", "once", NOW)[1]) == "2026-11-26T07:00"
+    assert due_moment("每周五下午4点", "once", NOW)[2] == "weekly"
+    assert due_moment("2026-11-26 3pm", "daily", NOW)[2] == "daily"
 
 
 def test_at_night_the_small_hours_may_be_meant() -> None:
     night = NOW.replace(hour=1, minute=30)
     with pytest.raises(ToolFailed, match="morning or evening"):
-        moment("at 3", "once", night)
-    assert utc(moment("at 03:00", "once", night)[1]) == "2026-11-24T19:00"
-    assert utc(moment("at 3", "once", NOW)[1]) == "2026-11-25T07:00"
+        due_moment("at 3", "once", night)
+    assert utc(due_moment("at 03:00", "once", night)[1]) == "2026-11-24T19:00"
+    assert utc(due_moment("at 3", "once", NOW)[1]) == "2026-11-25T07:00"
 
 
 def test_what_repeats_may_begin_in_the_past() -> None:
-    assert utc(moment("2026-11-25T09:00", "daily", NOW)[1]) == "2026-11-26T01:00"
+    assert utc(due_moment("2026-11-25T09:00", "daily", NOW)[1]) == "2026-11-26T01:00"
 
 
 @every_row(
@@ -92,12 +92,12 @@ def test_what_repeats_may_begin_in_the_past() -> None:
 )
 def test_what_cannot_be_is_refused(at: str, why: str) -> None:
     with pytest.raises(ToolFailed, match=why):
-        moment(at, "once", NOW)
+        due_moment(at, "once", NOW)
 
 
 def test_a_skipped_hour_is_said() -> None:
     berlin = datetime(2026, 3, 28, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
-    local, due, _ = moment("2026-03-29T02:30", "once", berlin)
+    local, due, _ = due_moment("2026-03-29T02:30", "once", berlin)
     assert utc(due) == "2026-03-29T01:30"
     assert "02:30" in skipped_remark(local, berlin)
 

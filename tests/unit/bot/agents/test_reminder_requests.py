@@ -17,9 +17,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.agents.offline.notes import Call
-from bot.agents.offline.reminders import next_step, wish
-from bot.agents.tool_types.tool import ToolFailed
-from bot.features.reminders.planning import moment
+from bot.agents.offline.reminders import next_reminder_step, reminder_wish
+from bot.agents.tool_types import ToolFailed
+from bot.features.reminders.planning import due_moment
 from bot.text.languages import language_of
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=ZoneInfo("Asia/Shanghai"))
@@ -30,10 +30,10 @@ REQUESTS: list[dict[str, Any]] = [json.loads(line) for line in LINES]
 
 @pytest.mark.parametrize("asked", REQUESTS, ids=[one["request"] for one in REQUESTS])
 def test_the_offline_model_sets_what_is_meant_or_asks(asked: dict[str, Any]) -> None:
-    wanted = wish(asked["request"])
+    wanted = reminder_wish(asked["request"])
     assert wanted
     assert wanted.kind == "set"
-    step = next_step(wanted, [], TOLD, language_of([asked["request"]]))
+    step = next_reminder_step(wanted, [], TOLD, language_of([asked["request"]]))
     if not isinstance(step, Call):
         assert "ask" in asked["at"], step
         return
@@ -47,7 +47,7 @@ def test_the_offline_model_sets_what_is_meant_or_asks(asked: dict[str, Any]) -> 
 @pytest.mark.parametrize("asked", REQUESTS, ids=[one["request"] for one in REQUESTS])
 def test_the_tool_reads_the_words_that_a_model_hands_over(asked: dict[str, Any]) -> None:
     try:
-        local, _, repeats = moment(asked["request"], "once", NOW)
+        local, _, repeats = due_moment(asked["request"], "once", NOW)
     except ToolFailed:
         found = ("ask", asked["repeats"])
     else:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.prompts.shown_notes import named_notes, with_shown
+from bot.agents.prompts.tool_context import named_notes, with_shown
 from tests.support.rows import every_row
 
 FOUND = """3 notes, oldest first:

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from bot.agents.manager import own_tools
-from bot.agents.specialists import FOLDER, Specialist, SpecialistInvalid, load_specialists
-from bot.agents.tools.names import TOOL_NAMES
+from bot.agents.specialists import (
+    FOLDER,
+    TOOL_NAMES,
+    Specialist,
+    SpecialistInvalid,
+    load_specialists,
+)
 from bot.features.registry import TOOLS
 
 KNOWN = frozenset({"create_note", "recall", "desk__*"})

@@ -11,24 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.choice.tool_choice import choose, groups_for
-from bot.agents.choice.tool_cues import CUES, GROUP_OF, SPECIALISTS
-from bot.agents.delegation import Delegation
-from bot.agents.llm.request_messages import manager_messages
+from bot.agents.choice import CUES, GROUP_OF, SPECIALISTS, choose_tools, groups_for
+from bot.agents.llm.requests import manager_messages
+from bot.agents.loop import Delegation
 from bot.agents.manager import Manager, Stores, own_tools
 from bot.agents.model_text.cleaner import Cleaner
 from bot.agents.prompts.prompt import Prompt, without_knowledge
 from bot.agents.prompts.tool_context import enrich
-from bot.agents.specialists import FOLDER, load_specialists
-from bot.agents.tool_types.tool import Toolbox
-from bot.agents.tools.names import TOOL_NAMES
+from bot.agents.specialists import FOLDER, TOOL_NAMES, load_specialists
+from bot.agents.tool_types import Toolbox
 from bot.features.registry import TOOLS
-from memory.context import Exchange, Message
+from memory.context import PromptMessage, ToolExchange, estimate_tokens
 from memory.models import WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
-from memory.tokens import estimate_tokens
 from tests.support.models import Scripted
 from tests.support.rows import every_row
 
@@ -98,7 +95,7 @@ BOX = Toolbox([*own_tools(with_recall=True), *TOOLS, ASKING.tool()])
 
 
 def sent(question: str, **known: Any) -> Toolbox:
-    return choose(BOX, replace(PROMPT, question=question, **known), NAMES)
+    return choose_tools(BOX, replace(PROMPT, question=question, **known), NAMES)
 
 
 def cost(question: str) -> int:
@@ -143,20 +140,20 @@ FOLLOW_UPS = ["and the second one?", "yes, do that", "它呢？", "好的"]
 @every_row("question", FOLLOW_UPS)
 @every_row("before", ["list what I have noted", "remind me at 3 to call Bob"])
 def test_a_follow_up_has_the_tools_of_what_went_before(question: str, before: str) -> None:
-    history = (Message("user", f"Alice: {before}"), Message("assistant", "Done."))
+    history = (PromptMessage("user", f"Alice: {before}"), PromptMessage("assistant", "Done."))
     assert set(sent(before)) <= set(sent(question, history=history))
 
 
 @every_row("name", sorted(GROUP_OF))
 def test_a_tool_that_was_called_is_sent_again(name: str) -> None:
-    paired = Message("assistant", "Done.", exchanges=(Exchange("abc", name, "{}", "ok"),))
-    told = Message("assistant", enrich("Done.", [{"name": name, "result": "ok", "ok": True}]))
+    paired = PromptMessage("assistant", "Done.", exchanges=(ToolExchange("abc", name, "{}", "ok"),))
+    told = PromptMessage("assistant", enrich("Done.", [{"name": name, "result": "ok", "ok": True}]))
     assert name in sent("hm", history=(paired,))
     assert name in sent("hm", history=(told,))
 
 
 def test_what_the_bot_offered_can_be_accepted() -> None:
-    offer = Message("assistant", "Shall I set a reminder for that?")
+    offer = PromptMessage("assistant", "Shall I set a reminder for that?")
     assert "set_reminder" in sent("yes", history=(offer,))
 
 
@@ -176,12 +173,14 @@ def test_a_specialist_of_a_team_is_always_offered() -> None:
 
 
 texts = st.one_of(st.sampled_from([question for question, _ in REQUESTS]), st.text(max_size=30))
-messages = st.tuples(st.sampled_from(["user", "assistant"]), texts).map(lambda one: Message(*one))
+messages = st.tuples(st.sampled_from(["user", "assistant"]), texts).map(
+    lambda one: PromptMessage(*one)
+)
 
 
 @given(texts, st.lists(messages, max_size=4), st.lists(messages, max_size=3))
 def test_a_longer_conversation_never_loses_a_tool(
-    question: str, history: list[Message], older: list[Message]
+    question: str, history: list[PromptMessage], older: list[PromptMessage]
 ) -> None:
     fewer = sent(question, history=tuple(history))
     more = sent(question, history=(*older, *history))
@@ -209,7 +208,7 @@ async def test_a_tool_that_was_not_sent_is_still_carried_out() -> None:
 
 
 def test_two_turns_of_different_people_share_all_but_what_is_known_for_each() -> None:
-    history = (Message("user", "Alice: when?"), Message("assistant", "On 3 March."))
+    history = (PromptMessage("user", "Alice: when?"), PromptMessage("assistant", "On 3 March."))
     first = manager_messages(replace(PROMPT, question="Alice: when?"), with_tools=True)
     later = replace(PROMPT, question="Bob: why?", subject="Bob", history=history, summary="> x")
     second = manager_messages(later, with_tools=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.agents.llm.model import NEXT_STEPS
-from bot.answering.apologies import apology
+from bot.answering.texts import apology
 from tests.support.rows import every_row
 
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from bot.answering.citations import cited
+from bot.answering.answer_sources import cited_sources
 from bot.answering.question import Turn
 from memory.recall.passages import Passage
 from memory.scope import memory_context
@@ -50,11 +50,11 @@ def passage(number: int, words: str, who: str = "Alice") -> Passage:
 def test_statements_are_sources_and_what_asks_for_something_is_not(
     words: str, is_source: bool
 ) -> None:
-    named = list(cited(cast(Turn, FakeTurn()), [passage(1, words)]))
+    named = list(cited_sources(cast(Turn, FakeTurn()), [passage(1, words)]))
     assert [one.words for one in named] == ([words] if is_source else [])
 
 
 def test_what_was_replaced_stands_with_what_replaced_it() -> None:
     old, new = "the handover is on 3 March", "the handover moved to 10 March"
-    (one,) = cited(cast(Turn, FakeTurn()), [passage(1, old), passage(2, new)])
+    (one,) = cited_sources(cast(Turn, FakeTurn()), [passage(1, old), passage(2, new)])
     assert (one.words, one.replaced_words) == (new, old)

@@ -8,13 +8,13 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.progress import Progress
-from bot.answering.composing import Voice, cards_of
+from bot.agents.running_turns import Progress
+from bot.answering.reply import Voice, cards_of
 from bot.answering.texts import say
 from bot.feishu import cards, markup
-from bot.feishu.splitting import MAX_MARKDOWN_BYTES, encoded_size
+from bot.feishu.drawable_markdown import MAX_MARKDOWN_BYTES, encoded_size
 from bot.mentions import ALL_NAMES, MentionTemplate, Person, Roster, from_card
-from bot.outbox.partial_answer import showable
+from bot.outbox.streaming import showable_text
 from sandbox.cards.card_check import at_ids, check_card, table_count
 from tests.support.cards import card_bytes
 from tests.support.rows import every_row
@@ -152,10 +152,10 @@ def test_no_frame_calls_anybody_whom_the_finished_card_does_not(text: str):
     (final,) = sent(text)
     names = ["Alice", "Bob", "Memo", *ALL_NAMES]
     for end in range(1, len(text) + 1):
-        frame = one(showable(Progress(text[:end]), names, "en"))
+        frame = one(showable_text(Progress(text[:end]), names, "en"))
         assert set(at_ids(frame)) <= set(at_ids(final)), text[:end]
     # A name at the very end waits for its other half until the answer is finished.
-    assert one(showable(Progress(f"{text}\n"), names, "en")) == final
+    assert one(showable_text(Progress(f"{text}\n"), names, "en")) == final
 
 
 # More than a card takes

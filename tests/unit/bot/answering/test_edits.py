@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.answering.edits import to_reread
+from bot.answering.answer_sources import to_reread
 from memory.recall.passages import Passage
 from tests.support.rows import every_row
 

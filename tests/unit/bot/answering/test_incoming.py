@@ -14,31 +14,38 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.vision_probe import VisionProbe
-from bot.agents.prompts.quotation import LONGEST, quotation, remark, with_material, without_material
+from bot.agents.llm.model_traits import VisionProbe
+from bot.agents.prompts.prompt import LONGEST, quotation, remark, with_material, without_material
 from bot.answering.material import (
     MOST_BYTES,
     QUOTING,
     Material,
-    gather,
+    gather_material,
     media_type,
     stored_text,
 )
-from bot.answering.question_source import QuestionSource
+from bot.answering.quoted_messages import QuestionSource
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError, ResourceTooLarge, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
-from bot.feishu.models import RawMessage, raw_message
-from bot.feishu.received import MOST_FORWARDED, NOT_FETCHED, RECALLED, forwarded_text, raw_text
-from bot.feishu.resources import Attachment
+from bot.feishu.fields import Attachment
+from bot.feishu.models import (
+    MOST_FORWARDED,
+    NOT_FETCHED_TEXT,
+    RETRACTED_TEXT,
+    RawMessage,
+    forward_text,
+    message_text,
+    raw_message,
+)
 from bot.files.reading import FileReader
 from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.mentions import Person
-from bot.people.encounters import People
+from bot.people.people_directory import People
 from bot.services import Services
 from bot.settings import Settings
 from memory.errors import AccessDenied, KeyRefused, StoreError, StoreUnavailable
@@ -155,7 +162,9 @@ class World:
         )
 
     async def gather(self, asked: TurnRequest, **known: Any) -> Material:
-        return await gather(cast(Services, self), QuestionSource(asked, ALICE, BOT, **known))
+        return await gather_material(
+            cast(Services, self), QuestionSource(asked, ALICE, BOT, **known)
+        )
 
 
 class TestQuotations:
@@ -244,7 +253,7 @@ class TestQuotedMessages:
     async def test_what_was_taken_back_stays_taken_back(self) -> None:
         gone = raw(deleted=True, body={"content": "This message was recalled"})
 
-        assert RECALLED in (await World({"om_said": [gone]}).gather(quoting())).text
+        assert RETRACTED_TEXT in (await World({"om_said": [gone]}).gather(quoting())).text
 
     @pytest.mark.parametrize("failure", [Unreachable("cut"), FeishuError(230110)])
     async def test_a_message_that_cannot_be_read_is_said_to_be_so(self, failure: Exception) -> None:
@@ -359,7 +368,7 @@ class TestQuotesOfQuotes:
         world = World({"om_said": [raw("see below", parent_id="om_2")], "om_2": [gone]})
         text = (await world.gather(quoting())).text
 
-        assert RECALLED in text
+        assert RETRACTED_TEXT in text
         assert "om_3" not in world.feishu.asked
 
     async def test_one_of_another_chat_or_from_before_new_members_may_read_is_not_told(
@@ -536,7 +545,7 @@ class TestForwards:
 
     async def test_of_a_very_long_forward_the_rest_is_counted(self) -> None:
         children = [raw(f"line {n}", create_time=str(n)) for n in range(MOST_FORWARDED + 7)]
-        text = forwarded_text([raw(msg_type="merge_forward"), *children], {"ou_bob": "Bob"})
+        text = forward_text([raw(msg_type="merge_forward"), *children], {"ou_bob": "Bob"})
 
         assert text.startswith("Bob: line 0\nBob: line 1\n")
         assert text.endswith("\n(7 more)")
@@ -549,9 +558,9 @@ class TestForwards:
         picture = raw(msg_type="image", body={"content": '{"image_key": "img_a"}'})
 
         for child in (post, picture):
-            assert forwarded_text([forward, child], {}).endswith(f"\n{NOT_FETCHED}")
-        assert "[file: 访客.csv]" in forwarded_text([forward, post], {})
-        assert NOT_FETCHED not in forwarded_text([forward, raw("words")], {})
+            assert forward_text([forward, child], {}).endswith(f"\n{NOT_FETCHED_TEXT}")
+        assert "[file: 访客.csv]" in forward_text([forward, post], {})
+        assert NOT_FETCHED_TEXT not in forward_text([forward, raw("words")], {})
 
     async def test_a_forward_that_cannot_be_read_is_said_to_be_so(self) -> None:
         material = await World().gather(event(message_type="merge_forward"))
@@ -708,4 +717,4 @@ async def test_a_card_as_feishu_shows_it_in_history_is_read_too() -> None:
     shown = {"title": "T", "elements": [[{"tag": "text", "text": "<at id=ou_alice></at> hi"}]]}
     card = raw(msg_type="interactive", body={"content": json.dumps(shown)})
 
-    assert raw_text(card, {"ou_alice": "Alice"}) == "T\n@Alice hi"
+    assert message_text(card, {"ou_alice": "Alice"}) == "T\n@Alice hi"

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from bot.answering.earlier_messages import recent_messages, record_of_list
+from bot.answering.chat_state import recent_messages, record_of_list
 from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError
 from bot.feishu.models import raw_message
 from bot.listening.turn_request import TurnRequest
 from bot.mentions import Person
-from bot.people.names import Names, Sources
+from bot.people.people_directory import Names, NameSources
 from bot.services import Services
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ async def test_the_list_is_left_alone_only_where_it_is_refused_for_all_chats(
 
 
 def test_another_app_is_not_called_by_its_app_id() -> None:
-    names = Names("tenant", cast(Sources, None))
+    names = Names("tenant", cast(NameSources, None))
     sender = {"id": "cli_pager", "id_type": "app_id", "sender_type": "app"}
     raw = raw_message({"message_id": "om_1", "sender": sender})
     assert record_of_list(names, "cli_us", raw, Person("ou_bot", "Bot")).author == ""

@@ -5,15 +5,14 @@ from typing import Any, cast
 
 from prometheus_client import REGISTRY
 
-from bot.answering.conversation_metrics import measure
-from bot.answering.hearing import Heard
-from bot.answering.question import Turn
+from bot.answering.hearing import HearingResult
+from bot.answering.question import Turn, count_conversation
 from bot.listening.decisions import Decision, IncomingMessage, Reason
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.mentions import Person
-from bot.people.encounters import People
-from memory.origins import MESSAGE
+from bot.people.people_directory import People
+from memory.models import MESSAGE_ORIGIN
 from memory.scope import memory_context
 from tests.support.rows import every_row
 
@@ -29,16 +28,18 @@ SAID = tuple(
 
 def turn_in(chat_type: str, subject: str) -> Turn:
     request = TurnRequest(
-        id="om_q", origin=MESSAGE, sender_open_id="ou_Ann", tenant_key="t", chat_id="oc_1",
+        id="om_q", origin=MESSAGE_ORIGIN, sender_open_id="ou_Ann", tenant_key="t", chat_id="oc_1",
         chat_type=chat_type, text="which hall?", create_time_ms=1,
     )  # fmt: skip
     asked = IncomingMessage("om_q", "Ann", "ou_Ann", "which hall?", 3_000_000, mentions_bot=True)
-    heard = Heard(asked, Decision(True, Reason.EXPLICIT_TRIGGER))
+    heard = HearingResult(asked, Decision(True, Reason.EXPLICIT_TRIGGER))
     heard = heard.within(ChannelConversation("oc_1", 0, 3_000_000, SAID))
     context = memory_context(chat_id="oc_1", root="om_q", subject=subject, actor="ou_Ann")
     names = People(cast(Any, None)).of("t")
     bot = Person("ou_Memo", "Memo")
-    return Turn("om_q", MESSAGE, request, heard, context, "which hall?", bot, 1, "om_q", names)
+    return Turn(
+        "om_q", MESSAGE_ORIGIN, request, heard, context, "which hall?", bot, 1, "om_q", names
+    )
 
 
 def counted() -> dict[str, float]:
@@ -56,7 +57,7 @@ def counted() -> dict[str, float]:
 @every_row(("subject", "about"), [("ou_Ann", "sender"), ("ou_Bob", "another")])
 def test_an_answer_in_a_group_counts_its_conversation(subject: str, about: str) -> None:
     before = counted()
-    measure(turn_in("group", subject))
+    count_conversation(turn_in("group", subject))
     more = {key: value - before[key] for key, value in counted().items()}
     assert more[about] == 1
     assert (more["messages"], more["people"]) == (4, 2)
@@ -65,7 +66,7 @@ def test_an_answer_in_a_group_counts_its_conversation(subject: str, about: str) 
 
 def test_nothing_of_p2p_is_counted() -> None:
     before = counted()
-    measure(turn_in("p2p", "ou_Ann"))
+    count_conversation(turn_in("p2p", "ou_Ann"))
     assert counted() == before
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.answering.deduplication import QUOTED_BELOW, Quoted, without_quoted
-from memory.context import Message
+from bot.answering.prompt_history import QUOTED_BELOW, Quoted, without_quoted
+from memory.context import PromptMessage
 from memory.models import StoredMessage
 
 ASKED = StoredMessage(1, "user", "when is the launch?", "ou_a", "Alice", "om_1")
@@ -11,8 +11,8 @@ ANSWER = StoredMessage(
     2, "assistant", "<at id=ou_a></at> On 3 March.\n\nIn the &#60;hall>.", message_id="om_2"
 )
 TOLD = [
-    Message("user", "Alice: when is the launch?", author="Alice"),
-    Message("assistant", "@Alice On 3 March.\n\nIn the <hall>."),
+    PromptMessage("user", "Alice: when is the launch?", author="Alice"),
+    PromptMessage("assistant", "@Alice On 3 March.\n\nIn the <hall>."),
 ]
 
 

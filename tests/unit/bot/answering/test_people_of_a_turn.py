@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.answering.question import Turn, notified, people_of
+from bot.answering.question import Turn, notifiable_people, people_of
 from bot.feishu.events import Mention
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from tests.unit.bot.answering.test_showing import scene
@@ -19,8 +19,8 @@ def turn_with(*said: MessageRecord) -> Turn:
 def test_another_bot_that_talks_there_can_be_named_and_is_not_notified() -> None:
     turn = turn_with(MessageRecord("Otto", "ou_otto", "done", 1, is_bot=True))
     assert "ou_otto" in people_of(turn)
-    assert "ou_otto" not in notified(turn)
-    assert "ou_ann" in notified(turn)
+    assert "ou_otto" not in notifiable_people(turn)
+    assert "ou_ann" in notifiable_people(turn)
 
 
 def test_a_mention_without_a_person_is_nobody() -> None:

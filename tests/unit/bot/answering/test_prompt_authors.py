@@ -15,18 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.request_messages import manager_messages
-from bot.agents.prompts.prompt import ASKED, KNOWN, RECALLED, without_knowledge
-from bot.agents.prompts.quotation import quotation
+from bot.agents.llm.requests import manager_messages
+from bot.agents.prompts.prompt import ASKED, KNOWN, RECALLED, quotation, without_knowledge
 from bot.answering.prompt_history import Scene, build_prompt
-from bot.answering.told_passages import told_passages
+from bot.answering.recall import rendered_earlier
 from bot.listening.transcript import MessageRecord, newest_lines
-from bot.people.names import Names, Sources
-from memory.foreign_text import as_written, continued, quoted, speaker, unlabelled
+from bot.people.people_directory import Names, NameSources
+from memory.context import Calibration, estimate_tokens
 from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
 from memory.recall.passages import Passage
 from memory.scope import memory_context
-from memory.tokens import Calibration, estimate_tokens
+from memory.text import indented_text, original_text, quoted_text, speaker_label, unlabelled_text
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 PEOPLE = ("ou_alice_0001", "ou_bob_0002", "ou_mallory_0003")
@@ -76,7 +75,7 @@ class _NoFeishu:
 
 
 def known(three: tuple[str, str, str]) -> Names:
-    people = Names("tenant", Sources(_NoFeishu(), time.time))  # type: ignore[arg-type]
+    people = Names("tenant", NameSources(_NoFeishu(), time.time))  # type: ignore[arg-type]
     people.learn(zip(PEOPLE, three, strict=True), keep=False)
     return people
 
@@ -96,16 +95,16 @@ def test_people_of_whatever_names_have_labels_of_their_own(three: tuple[str, str
 def test_a_shown_text_can_be_read_back(written: str) -> None:
     lines = "\n".join(written.splitlines())
 
-    assert as_written(unlabelled(written)) == lines
-    assert as_written(f"A: {continued(written)}") == f"A: {lines}"
-    assert all(line.startswith("> ") for line in quoted(written).split("\n"))
+    assert original_text(unlabelled_text(written)) == lines
+    assert original_text(f"A: {indented_text(written)}") == f"A: {lines}"
+    assert all(line.startswith("> ") for line in quoted_text(written).split("\n"))
 
 
 @given(st.text(alphabet="abc 中文\n，。!", max_size=60))
 def test_everyday_words_in_a_private_chat_are_shown_as_they_are(written: str) -> None:
     lines = [line for line in written.splitlines() if line.strip() == line != ""]
 
-    assert unlabelled("\n".join(lines)) == "\n".join(lines)
+    assert unlabelled_text("\n".join(lines)) == "\n".join(lines)
 
 
 def test_a_line_of_somebody_else_in_a_question_is_not_theirs() -> None:
@@ -214,7 +213,7 @@ def prompt_of(
                 name=lambda one: one.author if one.ours else people.label(one.author_id),
             )
         ),
-        recalled=told_passages(passages, context, NOW, people.known, people.label).text,
+        recalled=rendered_earlier(passages, context, NOW, people.known, people.label).text,
         budget_tokens=100_000,
         calibration=Calibration(),
         material=quotation("Quoted message of Alice", hostile),
@@ -255,4 +254,4 @@ def section(instructions: str, heading: str) -> str:
     [("Alice: hi", "Alice· hi"), ("[you]", "(you)"), ("\u202ea", "a"), ("\n", "someone")],
 )
 def test_a_name_holds_nothing_that_ends_a_label(written: str, label: str) -> None:
-    assert speaker(written) == label
+    assert speaker_label(written) == label

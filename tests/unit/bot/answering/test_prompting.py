@@ -12,10 +12,9 @@ import pytest
 from bot.agents.prompts.prompt import Prompt, manager_instructions
 from bot.agents.prompts.tool_context import HEADING
 from bot.answering.prompt_history import Scene, build_prompt
-from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
+from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD, Calibration, estimate_tokens
 from memory.models import GroupFact, OpenTurn, StoredMessage, Summary, WorkingMemory
 from memory.scope import memory_context
-from memory.tokens import Calibration, estimate_tokens
 
 WORDS = [
     *"我们下周三讨论预算和人员安排然后决定发布时间",

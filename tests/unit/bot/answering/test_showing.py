@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from bot.agents.progress import Progress
-from bot.answering.composing import cards_of, voice_of
-from bot.answering.hearing import Heard
-from bot.answering.progress_frames import Showing
+from bot.agents.running_turns import Progress
+from bot.answering.hearing import HearingResult
 from bot.answering.question import Turn
+from bot.answering.reply import ProgressFrames, cards_of, voice_of
 from bot.feishu.events import Mention
 from bot.feishu.markup import AT_TAG
 from bot.listening.decisions import Decision, IncomingMessage, Reason
 from bot.listening.turn_request import TurnRequest
 from bot.mentions import Person
-from bot.people.encounters import People
-from bot.people.names import Names
+from bot.people.people_directory import Names, People
 from bot.services import Services
 from bot.settings import Settings, load
-from memory.origins import MESSAGE
+from memory.models import MESSAGE_ORIGIN
 from memory.scope import memory_context
 
 BOT = Person("ou_bot", "Memo", is_bot=True)
@@ -41,31 +39,33 @@ def scene() -> tuple[Services, Turn, Names]:
     names = People(cast(Any, None)).of("t")
     names.learn([("ou_ann", "Ann")], keep=False)
     request = TurnRequest(
-        id="om_question", origin=MESSAGE, sender_open_id="ou_ann", tenant_key="t", chat_id="oc_1",
-        chat_type="group", text="what?", create_time_ms=1, mentions=(ANN_LEE,),
+        id="om_question", origin=MESSAGE_ORIGIN, sender_open_id="ou_ann", tenant_key="t",
+        chat_id="oc_1", chat_type="group", text="what?", create_time_ms=1, mentions=(ANN_LEE,),
     )  # fmt: skip
-    heard = Heard(IncomingMessage("om_question", "Ann", "ou_ann", "what?", 1),
+    heard = HearingResult(IncomingMessage("om_question", "Ann", "ou_ann", "what?", 1),
                   Decision(True, Reason.EXPLICIT_TRIGGER))  # fmt: skip
     context = memory_context(chat_id="oc_1", root="om_q", subject="ou_ann", actor="ou_ann")
-    turn = Turn(request.id, MESSAGE, request, heard, context, "what?", BOT, 1, "om_question", names)
+    turn = Turn(
+        request.id, MESSAGE_ORIGIN, request, heard, context, "what?", BOT, 1, "om_question", names
+    )
     return cast(Services, SettingsAlone(load())), turn, names
 
 
 def test_every_frame_is_composed_like_the_reply_that_says_as_much() -> None:
     services, turn, names = scene()
     names.learn([("ou_lee", "Ann Lee")], keep=False)
-    showing = Showing(services, turn, "en")
+    showing = ProgressFrames(services, turn, "en")
 
     for end in range(len(ANSWER) + 1):
         shown = showing(Progress(ANSWER[:end]))
-        whole = Showing(services, turn, "en")(Progress(ANSWER[:end]))
+        whole = ProgressFrames(services, turn, "en")(Progress(ANSWER[:end]))
         assert shown == whole
     assert shown == cards_of(ANSWER, voice_of(services, turn), nothing="-")[0]
 
 
 def test_a_name_that_becomes_known_meanwhile_counts_from_the_next_frame() -> None:
     services, turn, names = scene()
-    showing = Showing(services, turn, "en")
+    showing = ProgressFrames(services, turn, "en")
     showing(Progress("One.\n\nTwo.\n\nThr"))
     names.learn([("ou_lee", "Ann Lee")], keep=False)
 

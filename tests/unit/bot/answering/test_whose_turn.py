@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from bot.answering.question import begin, subject_of
-from bot.feishu.mention_keys import Mention
+from bot.answering.question import subject_of, turn_of_request
+from bot.feishu.fields import Mention
 from bot.listening.turn_request import TurnRequest
-from bot.people.names import Names
+from bot.people.people_directory import Names
 from bot.text.roster import Person
-from memory.origins import MESSAGE
+from memory.models import MESSAGE_ORIGIN
 from memory.scope import AgentMemoryContext
 
 BOT = Person("ou_bot", "Memo")
 ASKED = TurnRequest(
     id="om_1",
-    origin=MESSAGE,
+    origin=MESSAGE_ORIGIN,
     sender_open_id="ou_alice",
     tenant_key="t",
     chat_id="oc_1",
@@ -44,7 +44,7 @@ def context_of(request: TurnRequest) -> AgentMemoryContext:
         people=SimpleNamespace(of=lambda tenant: Names),
     )
     heard: Any = None
-    return begin(services, request, heard, BOT, 0).context
+    return turn_of_request(services, request, heard, BOT, 0).context
 
 
 ANN, BOB = mention("ou_ann"), mention("ou_bob")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.answering.without_sources import without_sources
+from bot.answering.answer_sources import without_sources
 from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
 
 THREAD = "thread:feishu:oc:om_root:"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.card_actions.consent import consent_of
+from bot.card_actions.confirmation import consent_of
 from tests.support.rows import every_row
 
 

@@ -11,11 +11,11 @@ from bot.documents.comment_text import (
     elements_of,
     is_said,
     mentioned_in,
-    plain,
+    plain_text,
     replies_of,
     reply_text,
 )
-from bot.feishu.comment_events import CommentReply
+from bot.feishu.other_events import CommentReply
 from tests.support.rows import every_row
 
 BOB, MEMO = "ou_b0b", "ou_mem0"
@@ -86,7 +86,7 @@ def test_a_long_answer_is_parted_where_words_end_and_then_shortened_honestly():
     ],
 )
 def test_marks_of_markdown_are_not_shown(markdown, text):
-    assert plain(markdown) == text
+    assert plain_text(markdown) == text
 
 
 @given(st.text(min_size=1, max_size=300))

@@ -7,8 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.documents.cells import base_cell, column_name, row_text, sheet_cell
-from bot.documents.contents import (
+from bot.documents.document import (
     MOST_BYTES,
     MOST_OUTLINED,
     MOST_TABLES,
@@ -19,9 +18,9 @@ from bot.documents.contents import (
     chosen_section,
     comment_lines,
     outline,
-    parted,
+    split_sections,
 )
-from bot.documents.markdown_export import sections_of
+from bot.documents.formats import base_cell, column_name, row_text, sections_of, sheet_cell
 from tests.support.rows import every_row
 
 TABLE = (
@@ -78,12 +77,12 @@ def test_of_six_megabytes_the_first_five_are_read_within_seconds() -> None:
 @given(st.text(alphabet="#<>/tablerd\\`*| \n甲", max_size=300))
 def test_whatever_is_exported_becomes_sections(text: str) -> None:
     sections, _ = sections_of(text)
-    assert all(isinstance(one.text, str) for one in parted(sections))
+    assert all(isinstance(one.text, str) for one in split_sections(sections))
 
 
 def test_a_long_section_is_cut_at_ends_of_lines_and_each_part_repeats_its_head() -> None:
     rows = [f"row {number} | x" for number in range(2000)]
-    parts = parted([Section("Tasks", 1, "\n".join(rows), "Name | N")])
+    parts = split_sections([Section("Tasks", 1, "\n".join(rows), "Name | N")])
     assert [one.title for one in parts[:2]] == ["Tasks", "Tasks (2)"]
     assert all(one.text.startswith("Name | N\nrow ") for one in parts)
     assert all(len(one.text) <= SHORT + 20 for one in parts)
@@ -93,7 +92,7 @@ def test_a_long_section_is_cut_at_ends_of_lines_and_each_part_repeats_its_head()
 
 @given(st.lists(st.text(alphabet="ab\n", max_size=40), max_size=8), st.integers(5, 30))
 def test_parting_loses_nothing_but_line_ends(texts: list[str], longest: int) -> None:
-    parts = parted([Section("", 0, one) for one in texts], longest)
+    parts = split_sections([Section("", 0, one) for one in texts], longest)
     assert "".join(one.text for one in parts).replace("\n", "") == "".join(texts).replace("\n", "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.documents.links import MOST_LINKS, DocumentLink, document_link, links_in, without_links
+from bot.documents.document import MOST_LINKS, DocumentLink, document_link, links_in, without_links
 from tests.support.rows import every_row
 
 TOKEN = "AbCdEfGhIjKlMnOpQrStUvWxYz1"

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from bot.documents.contents import Comment, ReadDocument, Section
-from bot.features.documents.tools import read_document
+from bot.documents.document import Comment, ReadDocument, Section
+from bot.features.documents import read_document
 from bot.text.roster import Person, Roster
 
 pytestmark = pytest.mark.anyio

@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from bot.documents.contents import ReadDocument, Section
-from bot.documents.group_audience import FRESH_S, AskedGroup, GroupAudience
-from bot.documents.links import DocumentLink
-from bot.documents.outcome import DocumentsOutcome
-from bot.documents.refusals import UnreadDocument
+from bot.documents.audience import FRESH_S, AskedGroup, GroupAudience
+from bot.documents.document import (
+    DocumentLink,
+    DocumentsOutcome,
+    ReadDocument,
+    Section,
+    UnreadDocument,
+)
 from bot.documents.turn_documents import NOT_THERE, TurnDocuments
 from bot.feishu.documents import FoundDocument, WikiNode
 from bot.feishu.errors import FeishuError, Unreachable
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 
 pytestmark = pytest.mark.anyio
 

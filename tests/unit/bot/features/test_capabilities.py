@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bot.features.help.capabilities import CAPABILITIES, SetUp, help_text, offered
-from bot.features.help.texts import say
-from bot.features.welcome.texts import welcome_text
+from bot.features.help.texts import CAPABILITIES, SetUp, available_commands, help_text, say
+from bot.features.welcome import welcome_text
 from bot.listening.chat_rules import RULES, languages_of
 from bot.text.languages import Language
-from bot.text.slash_commands import parse
+from bot.text.slash_commands import parse_command
 from memory.scope import ChatType
 from tests.support.rows import every_row
 
@@ -32,7 +31,7 @@ def test_a_line_says_the_same_in_both_languages() -> None:
         english, chinese = say(one.key, "en"), say(one.key, "zh")
         assert english.count("“") == chinese.count("“"), one.key
         commands = [word for word in english.split("`") if word.startswith("/")]
-        assert [parse(c) for c in commands].count(None) == 0
+        assert [parse_command(c) for c in commands].count(None) == 0
 
 
 @every_row("language", ["zh", "en"])
@@ -57,10 +56,10 @@ def test_people_are_met_in_the_language_of_their_chat() -> None:
 def test_what_is_offered_after_a_slash_is_a_command_in_both_languages(
     chat_type: ChatType,
 ) -> None:
-    found = offered(SetUp(chat_type))
+    found = available_commands(SetUp(chat_type))
 
     for word, about in found:
-        english, chinese = parse(word.en), parse(word.zh)
+        english, chinese = parse_command(word.en), parse_command(word.zh)
         assert english
         assert chinese
         assert english.name is chinese.name

@@ -11,20 +11,20 @@ from typing import get_args, get_type_hints
 import polib
 import pytest
 
-from bot.features.chat_settings import form, texts
-from bot.features.chat_settings.settings import find_rule
+from bot.features.chat_settings import display
+from bot.features.chat_settings.feature import find_rule
 from bot.listening.chat_rules import (
     MAX_INSTRUCTIONS,
     RULES,
     ChatRule,
     Mode,
     RuleLanguage,
+    owner_instructions,
     rules_of,
-    told_by_owner,
 )
 from bot.settings import Settings
 from bot.text.languages import Language
-from bot.text.slash_commands import WORDS, parse
+from bot.text.slash_commands import COMMAND_WORDS, parse_command
 
 SETTINGS = Settings()
 SAMPLE = ChatRule("sample", "示例", {"follow": "yes 跟随", "ignore": "no 忽略"}, "follow")
@@ -33,10 +33,10 @@ SAMPLE = ChatRule("sample", "示例", {"follow": "yes 跟随", "ignore": "no 忽
 def forgotten(rules: Mapping[str, ChatRule]) -> list[str]:
     """What a rule lacks in a catalogue, and where it belongs."""
     found = []
-    for key in (key for rule in rules.values() for key in texts.keys_of(rule)):
+    for key in (key for rule in rules.values() for key in display.keys_of(rule)):
         for language in get_args(Language):
             try:
-                texts.say(key, language, most=MAX_INSTRUCTIONS)
+                display.say(key, language, most=MAX_INSTRUCTIONS)
             except KeyError:
                 found.append(f'add msgid "{key}" to chat_settings/texts.{language}.po')
     return found
@@ -47,12 +47,12 @@ def test_every_rule_has_its_words() -> None:
 
 
 def test_no_words_are_left_of_a_rule_that_is_gone() -> None:
-    catalogue = polib.pofile(str(Path(texts.__file__).with_suffix(".en.po")), encoding="utf-8")
+    catalogue = polib.pofile(str(Path(display.__file__).with_suffix(".en.po")), encoding="utf-8")
     kinds = ("rule-", "select-", "choice-", "absent-", "too-long-")
     of_rules = {entry.msgid for entry in catalogue if entry.msgid.startswith(kinds)}
-    needed = {key for rule in RULES.values() for key in texts.keys_of(rule)}
+    needed = {key for rule in RULES.values() for key in display.keys_of(rule)}
 
-    assert of_rules - needed == {f"rule-{texts.DIGEST}"}
+    assert of_rules - needed == {f"rule-{display.DIGEST}"}
 
 
 def test_a_rule_without_words_is_told_which_ones_to_add() -> None:
@@ -68,7 +68,9 @@ def test_a_rule_without_words_is_told_which_ones_to_add() -> None:
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
 def test_a_rule_of_the_table_is_whole(rule: ChatRule) -> None:
     assert re.fullmatch("[a-z][a-z_]*", rule.name), "the database takes no other names"
-    assert WORDS.get(rule.name) == WORDS.get(rule.chinese), "a word of another command"
+    assert COMMAND_WORDS.get(rule.name) == COMMAND_WORDS.get(rule.chinese), (
+        "a word of another command"
+    )
     assert rule.usual(SETTINGS) in rule.choices or not rule.choices
     assert rule.prompts.keys() <= rule.choices.keys()
     written = [word for one, more in rule.choices.items() for word in (one, *more.split())]
@@ -121,7 +123,7 @@ def test_a_value_is_read_in_either_language(name: str, written: str, stored: str
 def test_a_command_names_a_rule_by_its_own_word_or_below_settings(
     text: str, name: str, said: str
 ) -> None:
-    command = parse(text)
+    command = parse_command(text)
     assert command
 
     assert find_rule(command) == (RULES[name], said)
@@ -129,7 +131,7 @@ def test_a_command_names_a_rule_by_its_own_word_or_below_settings(
 
 @pytest.mark.parametrize("text", ["/settings", "/设置", "/settings please", "/settings 42 mode"])
 def test_settings_without_a_rule_are_all_of_them(text: str) -> None:
-    command = parse(text)
+    command = parse_command(text)
     assert command
 
     assert find_rule(command)[0] is None
@@ -149,13 +151,13 @@ def test_a_stored_value_that_the_table_lacks_does_not_count() -> None:
 def test_a_select_of_a_rule_that_is_gone_changes_nothing() -> None:
     rules = rules_of({}, SETTINGS)
 
-    assert form.changes({"gone": "on", "mode": "all"}, rules, None) == {"mode": "all"}
+    assert display.changed_values({"gone": "on", "mode": "all"}, rules, None) == {"mode": "all"}
 
 
 def test_the_model_reads_what_the_choices_ask_for() -> None:
     rules = rules_of({"language": "en", "instructions": "Say Ahoy."}, SETTINGS)
-    told = told_by_owner("Be kind.", rules)
+    told = owner_instructions("Be kind.", rules)
 
     assert told.startswith("Be kind.\n\nAnswer in English")
     assert told.index("The managers of this chat") < told.index("Say Ahoy.")
-    assert told_by_owner("", rules_of({}, SETTINGS)) == ""
+    assert owner_instructions("", rules_of({}, SETTINGS)) == ""

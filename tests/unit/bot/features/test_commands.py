@@ -8,18 +8,18 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.features.commands import texts
+from bot.features import commands
 from bot.text.languages import Language
 from bot.text.slash_commands import (
     Command,
     CommandName,
-    may_stop,
+    asks_for_quiet,
+    may_be_stop_word,
     means_everything,
     means_thread,
-    parse,
-    quietens,
+    parse_command,
 )
-from memory.models import Overview
+from memory.models import MemoryOverview
 from memory.tables.notes import Note
 from tests.support.rows import every_row
 
@@ -53,7 +53,7 @@ from tests.support.rows import every_row
     ],
 )
 def test_a_command_is_known_in_both_languages(text: str, name: CommandName) -> None:
-    command = parse(text)
+    command = parse_command(text)
 
     assert command is not None
     assert command.name is name
@@ -62,16 +62,16 @@ def test_a_command_is_known_in_both_languages(text: str, name: CommandName) -> N
 
 @every_row("text", ["stop", "Stop it!", "please  stop.", "停", "停止", "停一下。", "不用了"])
 def test_a_plain_word_stops_only_what_runs(text: str) -> None:
-    command = parse(text)
+    command = parse_command(text)
 
     assert command is not None
     assert (command.name, command.only_when_running) == (CommandName.STOP, True)
-    assert may_stop(text)
+    assert may_be_stop_word(text)
 
 
 @every_row("text", ["stop by my desk", "停车", "don't stop", "/stop", "停电了"])
 def test_peoples_own_talk_is_no_such_word(text: str) -> None:
-    assert not may_stop(text)
+    assert not may_be_stop_word(text)
 
 
 @every_row(
@@ -99,12 +99,12 @@ def test_peoples_own_talk_is_no_such_word(text: str) -> None:
     ],
 )
 def test_everything_else_is_for_the_model(text: str) -> None:
-    assert parse(text) is None
+    assert parse_command(text) is None
 
 
 @every_row("text", ["继续", "resume", "继续！"])
 def test_the_plain_word_for_going_on_is_a_command_only_in_a_quiet_chat(text: str) -> None:
-    command = parse(text)
+    command = parse_command(text)
 
     assert command is not None
     assert command.only_when_quiet
@@ -124,28 +124,30 @@ def test_the_plain_word_for_going_on_is_a_command_only_in_a_quiet_chat(text: str
     ],
 )
 def test_forget_can_say_what(text: str, everything: bool, thread: bool) -> None:
-    command = parse(text)
+    command = parse_command(text)
 
     assert command is not None
     assert (means_everything(command), means_thread(command)) == (everything, thread)
 
 
 def test_the_language_is_that_of_the_command() -> None:
-    assert parse("/help") == Command(CommandName.HELP, "", "en")
-    assert parse("/帮助") == Command(CommandName.HELP, "", "zh")
-    assert parse("/forget 全部") == Command(CommandName.FORGET, "全部", "zh", words="全部")
+    assert parse_command("/help") == Command(CommandName.HELP, "", "en")
+    assert parse_command("/帮助") == Command(CommandName.HELP, "", "zh")
+    assert parse_command("/forget 全部") == Command(CommandName.FORGET, "全部", "zh", words="全部")
 
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_asked(text: str) -> None:
-    command = parse(text)
+    command = parse_command(text)
 
-    assert quietens(text) == (command is not None and command.name is CommandName.QUIET)
+    assert asks_for_quiet(text) == (command is not None and command.name is CommandName.QUIET)
 
 
 def test_memory_is_told_with_counts_and_the_latest_messages() -> None:
-    told = texts.memory(
-        Overview(messages_here=2, messages=5, conversations=3, notes=1, since="2026-03-02T18:00Z"),
+    told = commands.memory_overview(
+        MemoryOverview(
+            messages_here=2, messages=5, conversations=3, notes=1, since="2026-03-02T18:00Z"
+        ),
         [("user", "one\ntwo"), ("assistant", "`code`")],
         "en",
         datetime(2026, 4, 1, tzinfo=ZoneInfo("Asia/Shanghai")),
@@ -159,15 +161,15 @@ def test_notes_are_numbered_in_order_of_creation() -> None:
     def note(title: str, *tags: str) -> Note:
         return Note("note_x", "ou_a", title, "", tags, None, "", "")
 
-    assert texts.notes([note("Pasta", "italian"), note("Pizza")], "en").endswith(
+    assert commands.note_list([note("Pasta", "italian"), note("Pizza")], "en").endswith(
         "1. Pasta #italian\n2. Pizza"
     )
-    assert "还没有笔记" in texts.notes([], "zh")
+    assert "还没有笔记" in commands.note_list([], "zh")
 
 
 @every_row("language", ["zh", "en"])
 def test_a_group_without_notes_does_not_say_that_the_person_has_none(language: Language) -> None:
-    here = texts.notes([], language, in_group=True)
+    here = commands.note_list([], language, in_group=True)
 
-    assert texts.notes([], language) not in here
+    assert commands.note_list([], language) not in here
     assert ("在这个群里" if language == "zh" else "in this group") in here

@@ -5,7 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.features.digests.texts import Wanted, attached, first, notes, wanted
+from bot.features.digests.texts import (
+    DigestRequest,
+    attachment_line,
+    first_time,
+    limit_notes,
+    parse_argument,
+)
 from tests.support.rows import every_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -14,62 +20,62 @@ BERLIN = ZoneInfo("Europe/Berlin")
 @every_row(
     ("argument", "expected"),
     [
-        ("", Wanted("here")),
-        ("today", Wanted("today")),
-        ("今天", Wanted("today")),
-        ("thread", Wanted("thread")),
-        ("off", Wanted("off")),
-        ("关闭", Wanted("off")),
-        ("daily 18:00", Wanted("schedule", "daily", None, (18, 0))),
-        ("daily at 9", Wanted("schedule", "daily", None, (9, 0))),
-        ("every day 18:30", Wanted("schedule", "daily", None, (18, 30))),
-        ("weekdays 8:05", Wanted("schedule", "weekdays", None, (8, 5))),
-        ("weekly mon 9:00", Wanted("schedule", "weekly", 0, (9, 0))),
-        ("weekly sunday 9:00", Wanted("schedule", "weekly", 6, (9, 0))),
-        ("每天 18:00", Wanted("schedule", "daily", None, (18, 0))),
-        ("每天18点", Wanted("schedule", "daily", None, (18, 0))),
-        ("工作日 18:00", Wanted("schedule", "weekdays", None, (18, 0))),
-        ("每周五 17:30", Wanted("schedule", "weekly", 4, (17, 30))),
-        ("每周日 17:30", Wanted("schedule", "weekly", 6, (17, 30))),
-        ("daily 6pm", Wanted("schedule", "daily", None, (18, 0))),
-        ("every friday at 5:30 pm", Wanted("schedule", "weekly", 4, (17, 30))),
-        ("daily 3", Wanted("schedule", "daily", None, (3, 0))),
-        ("weekdays noon", Wanted("schedule", "weekdays", None, (12, 0))),
-        ("每天下午六点", Wanted("schedule", "daily", None, (18, 0))),
-        ("每礼拜五 晚上8点半", Wanted("schedule", "weekly", 4, (20, 30))),
-        ("周五9点30分", Wanted("schedule", "weekly", 4, (9, 30))),
-        ("daily 18:00 or 19:00", Wanted("unclear")),
-        ("每天晚上12点", Wanted("unclear")),
-        ("daily 25:00", Wanted("unclear")),
-        ("daily 18:75", Wanted("unclear")),
-        ("daily", Wanted("unclear")),
-        ("sometimes", Wanted("unclear")),
+        ("", DigestRequest("here")),
+        ("today", DigestRequest("today")),
+        ("今天", DigestRequest("today")),
+        ("thread", DigestRequest("thread")),
+        ("off", DigestRequest("off")),
+        ("关闭", DigestRequest("off")),
+        ("daily 18:00", DigestRequest("schedule", "daily", None, (18, 0))),
+        ("daily at 9", DigestRequest("schedule", "daily", None, (9, 0))),
+        ("every day 18:30", DigestRequest("schedule", "daily", None, (18, 30))),
+        ("weekdays 8:05", DigestRequest("schedule", "weekdays", None, (8, 5))),
+        ("weekly mon 9:00", DigestRequest("schedule", "weekly", 0, (9, 0))),
+        ("weekly sunday 9:00", DigestRequest("schedule", "weekly", 6, (9, 0))),
+        ("每天 18:00", DigestRequest("schedule", "daily", None, (18, 0))),
+        ("每天18点", DigestRequest("schedule", "daily", None, (18, 0))),
+        ("工作日 18:00", DigestRequest("schedule", "weekdays", None, (18, 0))),
+        ("每周五 17:30", DigestRequest("schedule", "weekly", 4, (17, 30))),
+        ("每周日 17:30", DigestRequest("schedule", "weekly", 6, (17, 30))),
+        ("daily 6pm", DigestRequest("schedule", "daily", None, (18, 0))),
+        ("every friday at 5:30 pm", DigestRequest("schedule", "weekly", 4, (17, 30))),
+        ("daily 3", DigestRequest("schedule", "daily", None, (3, 0))),
+        ("weekdays noon", DigestRequest("schedule", "weekdays", None, (12, 0))),
+        ("每天下午六点", DigestRequest("schedule", "daily", None, (18, 0))),
+        ("每礼拜五 晚上8点半", DigestRequest("schedule", "weekly", 4, (20, 30))),
+        ("周五9点30分", DigestRequest("schedule", "weekly", 4, (9, 30))),
+        ("daily 18:00 or 19:00", DigestRequest("unclear")),
+        ("每天晚上12点", DigestRequest("unclear")),
+        ("daily 25:00", DigestRequest("unclear")),
+        ("daily 18:75", DigestRequest("unclear")),
+        ("daily", DigestRequest("unclear")),
+        ("sometimes", DigestRequest("unclear")),
     ],
 )
-def test_arguments(argument: str, expected: Wanted) -> None:
-    assert wanted(argument) == expected
+def test_arguments(argument: str, expected: DigestRequest) -> None:
+    assert parse_argument(argument) == expected
 
 
 def test_a_week_begins_on_its_day() -> None:
     now = datetime(2026, 11, 25, 10, 0, tzinfo=BERLIN)
-    assert first(wanted("weekly mon 9:00"), now) == datetime(2026, 11, 23, 9)  # noqa: DTZ001
-    assert first(wanted("daily 18:00"), now) == datetime(2026, 11, 25, 18)  # noqa: DTZ001
+    assert first_time(parse_argument("weekly mon 9:00"), now) == datetime(2026, 11, 23, 9)  # noqa: DTZ001
+    assert first_time(parse_argument("daily 18:00"), now) == datetime(2026, 11, 25, 18)  # noqa: DTZ001
 
 
 def test_files_are_named_and_pictures_counted() -> None:
     said = [("Bob", "[file: plan.pdf]"), ("Alice", "see [image] and [image]"), ("Bob", "hello")]
-    assert attached(said, "en") == "📎 plan.pdf (Bob), 2 pictures"
-    assert attached(said[:1], "zh") == "📎 plan.pdf（Bob）"
-    assert attached([("Bob", "[image]")], "zh") == "📎 图片 1 张"
-    assert attached(said[2:], "en") == ""
+    assert attachment_line(said, "en") == "📎 plan.pdf (Bob), 2 pictures"
+    assert attachment_line(said[:1], "zh") == "📎 plan.pdf（Bob）"
+    assert attachment_line([("Bob", "[image]")], "zh") == "📎 图片 1 张"
+    assert attachment_line(said[2:], "en") == ""
     many = [("Bob", f"[file: {n}.pdf]") for n in range(12)]
-    assert attached(many, "en").endswith("9.pdf (Bob), +2")
+    assert attachment_line(many, "en").endswith("9.pdf (Bob), +2")
 
 
 def test_what_is_not_known_is_said() -> None:
-    assert notes("all", 0, "en", follows=True) == []
-    (heard, wordless) = notes("heard", 2, "en", follows=True)
+    assert limit_notes("all", 0, "en", follows=True) == []
+    (heard, wordless) = limit_notes("heard", 2, "en", follows=True)
     assert "im:message.group_msg" in heard
     assert wordless.startswith("2 more messages have no text")
-    assert "not to follow" in notes("heard", 0, "en", follows=False)[0]
-    assert "没有包括" in notes("newest", 0, "zh", follows=True)[0]
+    assert "not to follow" in limit_notes("heard", 0, "en", follows=False)[0]
+    assert "没有包括" in limit_notes("newest", 0, "zh", follows=True)[0]

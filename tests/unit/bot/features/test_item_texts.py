@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.features.own_memory import texts
-from bot.features.own_memory.item_names import line_of
-from bot.features.own_memory.texts import Viewer
-from bot.feishu.applink import applink
+from bot.features.own_memory.texts import Viewer, item_line
+from bot.feishu.markup import applink_base
 from bot.text.languages import Language
-from memory.models import Former
-from memory.tables.items import Changed, Item, Kind
+from memory.models import FormerValue
+from memory.tables.items import ChangedItem, Item, ItemKind
 
 ALICE = "ou_alice"
 FACT = Item(
@@ -31,11 +30,11 @@ FACT = Item(
     chat_type="p2p",
 )
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
-VIEWER = Viewer(ALICE, "en", NOW, lambda open_id: "Bob", applink("https://open.feishu.cn"))
+VIEWER = Viewer(ALICE, "en", NOW, lambda open_id: "Bob", applink_base("https://open.feishu.cn"))
 
 
 def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
-    assert texts.listed([FACT], 6, 5, VIEWER) == (
+    assert texts.item_list([FACT], 6, 5, VIEWER) == (
         "**Facts and notes** (6–6 of 6)\n\n"
         "**6.** city: Hangzhou\n"
         "long-term memory · since 3 Mar at 10:00 · "
@@ -60,9 +59,9 @@ def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
 def test_a_fact_that_changed_says_what_it_was(
     language: Language, since: str | None, line: str
 ) -> None:
-    changed = replace(FACT, before=Former("Ningbo", since, FACT.at))
+    changed = replace(FACT, before=FormerValue("Ningbo", since, FACT.at))
 
-    told = texts.listed([changed], 1, 0, replace(VIEWER, language=language))
+    told = texts.item_list([changed], 1, 0, replace(VIEWER, language=language))
 
     assert told.endswith(f"\n{line}")
 
@@ -71,23 +70,25 @@ def test_what_others_said_names_them_and_a_group_its_members() -> None:
     said = replace(
         FACT, scope="chat", actor_id="ou_bob", chat_type="group", chat_name="Launch [team](x)"
     )
-    told = texts.listed([said], 1, 0, VIEWER)
+    told = texts.item_list([said], 1, 0, VIEWER)
 
     assert "said by Bob about you" in told
     assert "members of Launch (team)(x) can see it" in told
-    assert "said by you about Bob" in texts.listed([replace(FACT, user_id="ou_bob")], 1, 0, VIEWER)
+    assert "said by you about Bob" in texts.item_list(
+        [replace(FACT, user_id="ou_bob")], 1, 0, VIEWER
+    )
 
 
 def test_a_shared_note_says_with_whom() -> None:
     note = replace(FACT, kind="note", shared_chat_id="oc_team", shared_chat_name="Team")
 
-    assert "note · since 3 Mar at 10:00" in texts.listed([note], 1, 0, VIEWER)
-    assert "only you can see it · shared with Team" in texts.listed([note], 1, 0, VIEWER)
+    assert "note · since 3 Mar at 10:00" in texts.item_list([note], 1, 0, VIEWER)
+    assert "only you can see it · shared with Team" in texts.item_list([note], 1, 0, VIEWER)
 
 
 def test_a_receipt_names_what_was_deleted() -> None:
-    assert "city: Hangzhou" in texts.deleted(Changed("fact", "city", "Hangzhou"), "en")
-    assert "city：1、2" in texts.deleted(Changed("fact", "city", [1, 2]), "zh")
+    assert "city: Hangzhou" in texts.deletion_receipt(ChangedItem("fact", "city", "Hangzhou"), "en")
+    assert "city：1、2" in texts.deletion_receipt(ChangedItem("fact", "city", [1, 2]), "zh")
 
 
 @pytest.mark.parametrize(
@@ -121,9 +122,9 @@ def test_a_receipt_names_what_was_deleted() -> None:
     ],
 )
 def test_an_item_reads_as_a_person_would_write_it(
-    kind: Kind, key: str, value: object, line: str
+    kind: ItemKind, key: str, value: object, line: str
 ) -> None:
-    told = line_of(kind, key, value, "en")
+    told = item_line(kind, key, value, "en")
 
     assert told.startswith(line)
     assert len(told) < 250
@@ -136,4 +137,4 @@ def test_a_note_without_a_title_can_be_named_in_a_question() -> None:
 
 
 def test_links_lead_into_the_app_of_the_platform() -> None:
-    assert applink("https://open.larksuite.com").startswith("https://applink.larksuite.com/")
+    assert applink_base("https://open.larksuite.com").startswith("https://applink.larksuite.com/")

@@ -7,14 +7,14 @@ from typing import Any
 
 from bot.features.own_memory import texts as item_texts
 from bot.features.reminders import texts as reminder_texts
-from bot.feishu.applink import applink
 from bot.feishu.cards import Button, answer_card
-from bot.feishu.splitting import split_markdown
-from memory.models import Former
+from bot.feishu.drawable_markdown import split_markdown
+from bot.feishu.markup import applink_base
+from memory.models import FormerValue
 from memory.scope import memory_context
-from memory.tables.buttons import new_id
+from memory.tables.cards import new_button_id
 from memory.tables.items import Item
-from memory.tables.timers import Plan, Timer
+from memory.tables.timers import Timer, TimerPlan
 from tests.support.cards import card_bytes
 
 LONG = "字" * 2000
@@ -25,7 +25,7 @@ OVERVIEW = LONG[:900]
 def card_of(markdown: str, labels: tuple[str, ...], entries: int) -> dict[str, Any]:
     (whole,) = split_markdown(markdown)
     beside = [entry for entry in range(entries, 0, -1) for _ in labels]
-    buttons = [Button(labels[0], {"b": new_id()}, entry=entry) for entry in beside]
+    buttons = [Button(labels[0], {"b": new_button_id()}, entry=entry) for entry in beside]
     return answer_card(whole, buttons=buttons)
 
 
@@ -34,9 +34,9 @@ def test_twenty_reminders_fit() -> None:
         chat_id="oc_1", root="main", subject="ou_1", actor="ou_1", tenant_key="t"
     )
     people = tuple(f"ou_{number}" for number in range(20))
-    plan = Plan(LONG, NOW, "UTC", 4_102_444_800_000, "monthly", people)
-    timers = [Timer(new_id(), context, "om_1", plan)] * 20
-    told = reminder_texts.listed(timers, 20, lambda one: LONG, NOW, "zh")
+    plan = TimerPlan(LONG, NOW, "UTC", 4_102_444_800_000, "monthly", people)
+    timers = [Timer(new_button_id(), context, "om_1", plan)] * 20
+    told = reminder_texts.reminder_list(timers, 20, lambda one: LONG, NOW, "zh")
 
     assert told.count("\n\n") == 20
     assert card_bytes(card_of(told, ("取消",), 20)) < 30_000
@@ -58,10 +58,10 @@ def test_five_items_with_the_latest_messages_fit() -> None:
         chat_type="group",
         chat_name=LONG,
         shared_chat_name=LONG,
-        before=Former(LONG, NOW.isoformat(), NOW.isoformat()),
+        before=FormerValue(LONG, NOW.isoformat(), NOW.isoformat()),
     )
-    link = applink("https://open.feishu.cn")
+    link = applink_base("https://open.feishu.cn")
     viewer = item_texts.Viewer("ou_1", "zh", NOW, lambda one: LONG, link)
-    told = item_texts.listed([item] * 5, 99, 5, viewer)
+    told = item_texts.item_list([item] * 5, 99, 5, viewer)
 
     assert card_bytes(card_of(f"{OVERVIEW}\n\n{told}", ("更正", "删除"), 6)) < 30_000

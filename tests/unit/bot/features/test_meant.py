@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.own_memory.meant import match, names_something
-from bot.text.spelling import folded
+from bot.features.own_memory.matching import match, names_something
+from bot.text.spelling import folded_text
 
 DATA = Path(__file__).parents[3] / "data" / "forget_in_words.jsonl"
 TWINS = DATA.with_name("survivors.jsonl")
@@ -24,7 +24,7 @@ def test_a_description_finds_what_it_means_and_no_bystander(case: dict[str, str]
 
 def test_folding_twice_changes_nothing() -> None:
     for case in CASES:
-        assert folded(folded(case["text"])) == folded(case["text"])
+        assert folded_text(folded_text(case["text"])) == folded_text(case["text"])
 
 
 @pytest.mark.parametrize(

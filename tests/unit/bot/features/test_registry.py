@@ -6,14 +6,14 @@ from typing import get_args
 
 import pytest
 
-from bot.agents.tools.names import TOOL_NAMES
+from bot.agents.specialists import TOOL_NAMES
 from bot.features.feature import CommandTurn, Feature
 from bot.features.registry import DELETING_PRESSES, FEATURES, PRESSES, TIMERS, press_name
 from bot.outbox.buttons import Reply
 from bot.services import Services
 from bot.text.slash_commands import CommandName
-from memory.tables.buttons import Press
-from memory.tables.timers import Kind
+from memory.tables.cards import PressResult
+from memory.tables.timers import TimerKind
 from tests.support.feature_parts import (
     ROOT,
     brought_twice,
@@ -97,20 +97,20 @@ def test_a_new_button_that_nothing_answers_is_named(source: str) -> None:
     assert "bot/features/<room>/feature.py" in finding
 
 
-@every_row("kind", get_args(Kind))
+@every_row("kind", get_args(TimerKind))
 def test_every_kind_of_timer_is_fired(kind: str) -> None:
     assert kind in TIMERS, f"add {kind!r} to `timers` of a Feature (bot/features/<room>/feature.py)"
 
 
 def test_a_button_is_answered_by_its_tool_or_asks_a_question() -> None:
     save = {"text": "x", "tool": "settings.save"}
-    assert press_name(Press("accepted", "follow_up", payload=save)) == "settings.save"
-    assert press_name(Press("accepted", "share", payload={"answer_id": "t"})) in PRESSES
-    assert press_name(Press("accepted", "follow_up", payload={"text": "What else?"})) == ""
+    assert press_name(PressResult("accepted", "follow_up", payload=save)) == "settings.save"
+    assert press_name(PressResult("accepted", "share", payload={"answer_id": "t"})) in PRESSES
+    assert press_name(PressResult("accepted", "follow_up", payload={"text": "What else?"})) == ""
 
 
 def test_what_is_cancelled_has_no_function() -> None:
     payload = {"tool": "memory.delete", "decision": "cancel", "arguments": {}}
-    assert press_name(Press("accepted", "confirm", payload=payload)) == ""
+    assert press_name(PressResult("accepted", "confirm", payload=payload)) == ""
     payload["decision"] = "confirm"
-    assert press_name(Press("accepted", "confirm", payload=payload)) == "memory.delete"
+    assert press_name(PressResult("accepted", "confirm", payload=payload)) == "memory.delete"

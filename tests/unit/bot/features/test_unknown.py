@@ -1,7 +1,7 @@
 """A slash word that is no command is said to be none, with the one that was meant."""
 
-from bot.features.help.unknown import answer_unknown, nearest
-from bot.text.slash_commands import WORDS, CommandName, parse
+from bot.features.help.texts import answer_unknown, nearest_command
+from bot.text.slash_commands import COMMAND_WORDS, CommandName, parse_command
 from tests.support.rows import every_row
 
 
@@ -52,7 +52,7 @@ def test_a_word_like_no_command_is_said_to_be_none() -> None:
         "/a-b",
         "1/2 or /help?",
         "他/她",
-        *(f"/{word}" for word in WORDS),
+        *(f"/{word}" for word in COMMAND_WORDS),
     ],
 )
 def test_paths_numbers_and_commands_are_not_answered_so(text: str) -> None:
@@ -60,10 +60,12 @@ def test_paths_numbers_and_commands_are_not_answered_so(text: str) -> None:
 
 
 def test_full_width_letters_are_letters() -> None:
-    command = parse("／ｈｅｌｐ")
+    command = parse_command("／ｈｅｌｐ")
     assert command is not None
     assert command.name is CommandName.HELP
 
 
 def test_every_command_is_nearest_to_itself() -> None:
-    assert {word: nearest(word) for word in WORDS} == {word: word for word in WORDS}
+    assert {word: nearest_command(word) for word in COMMAND_WORDS} == {
+        word: word for word in COMMAND_WORDS
+    }

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.features.help.why_texts import explained, in_short
+from bot.features.help.texts import decision_explanation, short_explanation
 from bot.listening.conversation_store import PastDecision
 from bot.listening.cues import Cue
 from bot.listening.decisions import AddressedBy, Reason
@@ -29,7 +29,7 @@ def test_each_reason_is_told_in_its_own_words(language: Language) -> None:
         *(decided(Reason.LLM_JUDGE, verdict=verdict) for verdict in VERDICTS),
         *(decided(Reason.NO_TRIGGER, cue=cue, since_bot_ms=300_000) for cue in (None, *Cue)),
     ]
-    told = [explained(case, "Bob", AT, 60, language) for case in cases]
+    told = [decision_explanation(case, "Bob", AT, 60, language) for case in cases]
     assert len(set(told)) == len(told)
     for text in told:
         assert "{" not in text
@@ -42,35 +42,35 @@ def test_the_message_is_quoted_where_its_words_are_kept() -> None:
     asked = decided(
         Reason.EXPLICIT_TRIGGER, respond=True, cue="mention", words="is *it*\nopen? " * 9
     )
-    english = explained(asked, "Bob", AT, 60, "en")
+    english = decision_explanation(asked, "Bob", AT, 60, "en")
     assert english.startswith("I **answered** Bob's “is ")
     assert "…”: it mentioned me." in english
     assert "\n" not in english
     assert "*it*" not in english
     short = decided(Reason.RATE_LIMITED, cue="mention", words="开放吗？")
-    assert explained(short, "", AT, 60, "zh").startswith("“开放吗？”，我**没有回答**：")
+    assert decision_explanation(short, "", AT, 60, "zh").startswith("“开放吗？”，我**没有回答**：")
 
 
 def test_a_rate_limited_question_is_not_told_that_it_mentioned_me() -> None:
-    told = in_short(False, Reason.RATE_LIMITED, AddressedBy.MENTION)
-    assert told == in_short(False, Reason.RATE_LIMITED)
+    told = short_explanation(False, Reason.RATE_LIMITED, AddressedBy.MENTION)
+    assert told == short_explanation(False, Reason.RATE_LIMITED)
     assert "minute" in told.en if told else ""
 
 
 def test_it_says_whether_it_spoke_and_when_it_had_spoken_before() -> None:
     spoke = decided(Reason.RECENT_FOLLOWUP, respond=True, since_bot_ms=12_000)
-    assert "I **answered**" in explained(spoke, "Bob", AT, 60, "en")
-    assert "12 seconds earlier" in explained(spoke, "Bob", AT, 60, "en")
-    assert "12 秒前" in explained(spoke, "", AT, 60, "zh")
+    assert "I **answered**" in decision_explanation(spoke, "Bob", AT, 60, "en")
+    assert "12 seconds earlier" in decision_explanation(spoke, "Bob", AT, 60, "en")
+    assert "12 秒前" in decision_explanation(spoke, "", AT, 60, "zh")
     late = decided(Reason.NO_TRIGGER, cue=Cue.FOLLOW_UP, since_bot_ms=300_000)
-    assert "5 minutes earlier" in explained(late, "Bob", AT, 60, "en")
-    assert "60 seconds" in explained(late, "Bob", AT, 60, "en")
+    assert "5 minutes earlier" in decision_explanation(late, "Bob", AT, 60, "en")
+    assert "60 seconds" in decision_explanation(late, "Bob", AT, 60, "en")
 
 
 @pytest.mark.parametrize("respond", [True, False])
 @pytest.mark.parametrize("reason", list(Reason))
 def test_each_reason_alone_has_words_in_both_languages(reason: Reason, respond: bool) -> None:
-    told = in_short(respond, reason)
+    told = short_explanation(respond, reason)
     assert told
 
     assert told.en.startswith("Answered: " if respond else "Kept silent: ")
@@ -79,7 +79,10 @@ def test_each_reason_alone_has_words_in_both_languages(reason: Reason, respond: 
 
 
 def test_how_the_bot_was_addressed_is_named() -> None:
-    told = {address: in_short(True, Reason.EXPLICIT_TRIGGER, address) for address in AddressedBy}
+    told = {
+        address: short_explanation(True, Reason.EXPLICIT_TRIGGER, address)
+        for address in AddressedBy
+    }
     assert told[AddressedBy.MENTION] == Sentence(
         "Answered: it mentioned me.", "回答了：它 @ 了我。"
     )

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.cards import Button, answer_card, card_content
-from bot.feishu.models import RawMessage
-from bot.feishu.shown import shown_text
+from bot.feishu.models import RawMessage, shown_text
 from sandbox.cards.card_check import check_card
 from tests.support.documented_cards import faults
 from tests.support.rows import every_row

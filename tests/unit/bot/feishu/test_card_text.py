@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
-from bot.feishu.models import raw_message
-from bot.feishu.received import forwarded_text, raw_text
-from bot.feishu.shown import shown_text
+from bot.feishu.models import forward_text, message_text, raw_message, shown_text
 from tests.support.rows import every_row
 
 PLACEHOLDER = "请升级至最新版本客户端，以查看内容"
@@ -39,7 +37,7 @@ def fetched(card: object, mentions: list[dict[str, Any]] | None = None) -> Any:
 
 
 def read(card: object, mentions: list[dict[str, Any]] | None = None, **names: str) -> str:
-    return raw_text(fetched(card, mentions), names)
+    return message_text(fetched(card, mentions), names)
 
 
 def pushed(card: object, mentions: list[dict[str, Any]] | None = None) -> MessageEvent:
@@ -126,7 +124,7 @@ def test_an_alert_of_version_1_is_read_as_people_see_it(wrap: Any) -> None:
     assert read(wrap(ALERT)) == ALERT_TEXT
     assert pushed(wrap(ALERT)).text == ALERT_TEXT
     forward = raw_message({"message_id": "om_f", "msg_type": "merge_forward"})
-    lines = forwarded_text([forward, fetched(wrap(ALERT))], {"ou_alice": "Alice"})
+    lines = forward_text([forward, fetched(wrap(ALERT))], {"ou_alice": "Alice"})
     assert lines == "Alice: " + ALERT_TEXT.replace("\n", "\n    ")
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.feishu import events
-from bot.feishu.comment_events import message_key, parse_comment, place_of_reply
-from memory.scope import conversation_id, document_chat, place_of
+from bot.feishu.other_events import comment_message_key, parse_comment, place_of_comment_key
+from memory.scope import conversation_id, document_chat, split_conversation_id
 
 FIXTURE = Path(__file__).parents[3] / "data/feishu/event_drive_notice_comment_add_v1.json"
 
@@ -65,13 +65,13 @@ def test_a_comment_of_an_app_is_known_as_such(payload):
 def test_a_thread_is_a_place_of_its_own_with_one_name():
     chat = document_chat("Tok", "71")
     assert conversation_id(chat, "main") == "feishu:doc:Tok:71"
-    assert place_of("feishu:doc:Tok:71") == (chat, "main")
-    assert place_of("feishu:oc_1:om_2") == ("oc_1", "om_2")
+    assert split_conversation_id("feishu:doc:Tok:71") == (chat, "main")
+    assert split_conversation_id("feishu:oc_1:om_2") == ("oc_1", "om_2")
 
 
 def test_a_reply_is_named_with_the_kind_of_its_document():
-    place, reply_id = place_of_reply(message_key("sheet", "72"), "doc:Tok:71")
+    place, reply_id = place_of_comment_key(comment_message_key("sheet", "72"), "doc:Tok:71")
     assert (place.file_token, place.file_type, place.comment_id) == ("Tok", "sheet", "71")
     assert reply_id == "72"
     with pytest.raises(ValueError):
-        place_of_reply("om_1", "doc:Tok:71")
+        place_of_comment_key("om_1", "doc:Tok:71")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from bot.feishu.denials import Denials, is_refused, lacks
+from bot.feishu.denials import Denials, is_still_refused, lacks_scope
 from bot.feishu.errors import FeishuError, Unreachable
 
 pytestmark = pytest.mark.anyio
@@ -106,20 +106,20 @@ async def test_a_refusal_is_forgotten_when_feishu_lists_the_scope() -> None:
     denials = Denials(Clock())
     denials.note("list", "group", OF_GROUPS)
 
-    assert not await lacks(Listing(GROUP_MSG), denials, GROUP_MSG)  # type: ignore[arg-type]
+    assert not await lacks_scope(Listing(GROUP_MSG), denials, GROUP_MSG)  # type: ignore[arg-type]
     assert not denials.stands("list", "group")
 
 
 async def test_the_list_is_looked_up_once_a_minute_and_not_relied_on_where_it_is_away() -> None:
     denials = Denials(clock := Clock())
     away, listing = Listing(None), Listing("im:message")
-    assert not await lacks(away, denials, GROUP_MSG)  # type: ignore[arg-type]
+    assert not await lacks_scope(away, denials, GROUP_MSG)  # type: ignore[arg-type]
     clock.now = 60
     for _ in range(3):
-        assert await lacks(listing, denials, GROUP_MSG)  # type: ignore[arg-type]
+        assert await lacks_scope(listing, denials, GROUP_MSG)  # type: ignore[arg-type]
     clock.now = 120
     listing.granted = (GROUP_MSG,)
-    assert not await lacks(listing, denials, GROUP_MSG)  # type: ignore[arg-type]
+    assert not await lacks_scope(listing, denials, GROUP_MSG)  # type: ignore[arg-type]
     assert listing.asked == 2
 
 
@@ -127,14 +127,14 @@ async def test_whoever_waits_for_what_was_refused_gets_it_seconds_after_the_gran
     denials, listing = Denials(clock := Clock()), Listing("im:message")
     denials.note("get", "group", OF_GROUPS)
     for clock.now in (0.0, 1.0, 4.0):
-        assert await is_refused(listing, denials, "get", "group")  # type: ignore[arg-type]
+        assert await is_still_refused(listing, denials, "get", "group")  # type: ignore[arg-type]
     assert listing.asked == 1
     listing.granted = ("im:message", GROUP_MSG)
     clock.now = 5
-    assert not await is_refused(listing, denials, "get", "group")  # type: ignore[arg-type]
+    assert not await is_still_refused(listing, denials, "get", "group")  # type: ignore[arg-type]
 
 
 async def test_what_was_never_refused_needs_no_list() -> None:
     denials, listing = Denials(Clock()), Listing()
-    assert not await is_refused(listing, denials, "get", "group")  # type: ignore[arg-type]
+    assert not await is_still_refused(listing, denials, "get", "group")  # type: ignore[arg-type]
     assert listing.asked == 0

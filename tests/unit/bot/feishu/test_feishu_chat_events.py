@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.feishu.chat_events import HAPPENINGS, ChatNews, parse_chat_news
 from bot.feishu.events import MalformedEvent, parse_delivery, parse_envelope
-from memory.identity import FeishuPerson
+from bot.feishu.other_events import CHAT_EVENTS, ChatNews, parse_chat_news
+from memory.scope import FeishuPerson
 from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
@@ -63,7 +63,7 @@ def test_every_kind_of_news_is_parsed_from_a_stored_payload():
         json.loads(path.read_text())["header"]["event_type"]
         for path in DATA.glob("event_im_chat_*.json")
     }
-    assert set(HAPPENINGS) <= stored
+    assert set(CHAT_EVENTS) <= stored
 
 
 def test_the_same_news_delivered_twice_is_one_delivery():

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import pytest
 from structlog.testing import capture_logs
 
+from bot.feishu.caller import RetryPolicy
 from bot.feishu.cards import answer_card, card_content, closing_actions, streaming_card
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError, ResourceTooLarge, Unintelligible, Unreachable
 from bot.feishu.models import BotInfo, ChatInfo, SentMessage
-from bot.feishu.retry import RetryPolicy
 from bot.feishu.transport import Timeouts
-from memory.identity import FeishuPerson
+from memory.scope import FeishuPerson
 from tests.support.feishu_api import Asked, FeishuApi, feishu_api
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"

@@ -11,7 +11,13 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.feishu.crypto import DecryptError, decrypt, signature, verify_signature, verify_token
+from bot.feishu.crypto import (
+    DecryptError,
+    decrypt,
+    verify_signature,
+    verify_token,
+    webhook_signature,
+)
 from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
@@ -79,7 +85,7 @@ def test_a_push_with_anything_changed_or_missing_is_refused(changed):
 
 
 def test_an_empty_key_never_verifies_even_a_matching_signature():
-    given_signature = signature("1", "2", "", b"{}")
+    given_signature = webhook_signature("1", "2", "", b"{}")
     assert not verify_signature(
         timestamp="1", nonce="2", given=given_signature, encrypt_key="", body=b"{}"
     )

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.feishu.caller import RetryPolicy, retry_delay
 from bot.feishu.errors import ACTIONS, NEXT_STEP, Action, FeishuError, Unreachable, classify
-from bot.feishu.retry import RetryPolicy, retry_delay
 from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"

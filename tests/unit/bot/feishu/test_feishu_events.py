@@ -16,16 +16,16 @@ from bot.feishu.events import (
     CardAction,
     MalformedEvent,
     MessageEvent,
-    Recall,
+    RetractedMessage,
     is_url_verification,
     milliseconds,
     parse_card_action,
     parse_delivery,
     parse_envelope,
     parse_message,
-    parse_recall,
+    parse_retraction,
     question_text,
-    to_keep,
+    storable_push,
 )
 from bot.listening.turn_request import TurnRequest
 from tests.support.rows import every_row
@@ -50,12 +50,12 @@ def message(name: str) -> MessageEvent:
     return parse_message(parse_envelope(payload(name)))
 
 
-def parse_any(pushed: object) -> MessageEvent | CardAction | Recall | None:
+def parse_any(pushed: object) -> MessageEvent | CardAction | RetractedMessage | None:
     envelope = parse_envelope(pushed)
     parse_delivery(pushed)
     parser = {
         MESSAGE_RECEIVED: parse_message,
-        MESSAGE_RECALLED: parse_recall,
+        MESSAGE_RECALLED: parse_retraction,
         CARD_ACTION: parse_card_action,
     }.get(envelope.event_type)
     return parser(envelope) if parser else None
@@ -241,8 +241,10 @@ def test_other_events_are_told_apart_by_event_id():
 
 
 def test_a_recall_names_its_message():
-    recall = parse_recall(parse_envelope(payload("event_im_message_recalled_v1")))
-    assert recall == Recall("om_dc13264520392913993dd051dba21dcf", "oc_5ad11d72b830411d72b836c20")
+    recall = parse_retraction(parse_envelope(payload("event_im_message_recalled_v1")))
+    assert recall == RetractedMessage(
+        "om_dc13264520392913993dd051dba21dcf", "oc_5ad11d72b830411d72b836c20"
+    )
 
 
 @every_row(
@@ -425,7 +427,7 @@ def test_the_edge_sees_a_stop_in_rich_text_too() -> None:
 def test_what_is_kept_of_a_push_is_what_postgres_takes(number: int) -> None:
     header = {"event_id": "e", "token": "secret"}
     said = {"text": "a\x00b\ud800c", "key\x00": ["\x00", "a\\u0000"], "number": number}
-    assert to_keep({"token": "secret", "header": header, "event": said}) == {
+    assert storable_push({"token": "secret", "header": header, "event": said}) == {
         "header": {"event_id": "e"},
         "event": {"text": "ab?c", "key": ["", "a\\u0000"], "number": number},
     }
@@ -433,4 +435,4 @@ def test_what_is_kept_of_a_push_is_what_postgres_takes(number: int) -> None:
 
 def test_what_is_kept_of_an_ordinary_push_is_unchanged() -> None:
     kept = {"header": {"event_id": "e"}, "event": {"text": "好 a\\u0000 😀", "n": [1, None, 1.5]}}
-    assert to_keep(kept) == kept
+    assert storable_push(kept) == kept

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.feishu.growing import Growing
-from bot.feishu.markup import card_markdown
+from bot.feishu.markup import IncrementalMarkdown, card_markdown
 
 PIECES = ["a", " ", "\n", "\n\n", "\n\n", "`", "``", "```", "```\n", "~~~", "\n```\n", "    ", "> "]
 PIECES += ["[x](y)", "[x](https://x.example)", "[x]", "]", ":", "https://x.example"]
@@ -26,7 +25,7 @@ PIECES += ["(", ")", "![", "\x00", "\\", "@Ann", '"', "\r"]
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30))
 def test_every_frame_is_what_the_whole_text_gives(pieces):
-    growing, text = Growing(), ""
+    growing, text = IncrementalMarkdown(), ""
     for piece in pieces:
         text += piece
         assert growing(text) == card_markdown(text)
@@ -34,14 +33,14 @@ def test_every_frame_is_what_the_whole_text_gives(pieces):
 
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=20).map("".join), max_size=5))
 def test_a_text_that_begins_anew_is_another_one(texts):
-    growing = Growing()
+    growing = IncrementalMarkdown()
     assert [growing(text) for text in texts] == [card_markdown(text) for text in texts]
 
 
 def test_paragraphs_that_are_over_are_not_read_again(monkeypatch: pytest.MonkeyPatch):
     read: list[str] = []
-    monkeypatch.setattr("bot.feishu.growing.card_markdown", lambda text: read.append(text) or text)
-    growing = Growing()
+    monkeypatch.setattr("bot.feishu.markup.card_markdown", lambda text: read.append(text) or text)
+    growing = IncrementalMarkdown()
     growing("one\n\ntwo")
     growing("one\n\ntwo `three`\n\nfour")
     growing("one\n\ntwo `three`\n\nfour\n\n```\nfive\n\nsix")

@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.feishu.normalising import normalised
+from bot.feishu.drawable_markdown import normalised_markdown
 from tests.support.rows import every_row
 
 LINES = [
@@ -50,18 +50,18 @@ lines = st.sampled_from(LINES)
     ],
 )
 def test_lists_and_code_are_written_as_feishu_reads_them(written: str, drawn: str):
-    assert normalised(written) == drawn
+    assert normalised_markdown(written) == drawn
 
 
 @every_row("text", OTHER)
 def test_other_text_stays_as_it_is(text: str):
-    assert normalised(text) == text
+    assert normalised_markdown(text) == text
 
 
 @given(st.lists(lines, max_size=14).map("\n".join))
 def test_once_is_enough_and_no_word_is_lost(text: str):
-    once = normalised(text)
-    assert normalised(once) == once
+    once = normalised_markdown(text)
+    assert normalised_markdown(once) == once
     kept = [line.strip() for line in once.split("\n") if line.strip(" \t`~")]
     assert [one.split(maxsplit=1)[-1] for one in kept if "```" not in one and "~~~" not in one] == [
         line.strip().split(maxsplit=1)[-1]
@@ -73,15 +73,15 @@ def test_once_is_enough_and_no_word_is_lost(text: str):
 @every_row("unit", ["- a\n", "  - a\n", "```\n", "\t", " ", "\r", "> ", "1. "])
 def test_hostile_text_takes_linear_time(unit: str):
     start = time.process_time()
-    normalised(unit * (1_000_000 // len(unit)))
+    normalised_markdown(unit * (1_000_000 // len(unit)))
     assert time.process_time() - start < 5
 
 
 @every_row("sign", "\x00\x01\x0b\x0c\x1b\x7f\x85\x9f\ufdd0\ufffe\uffff\U0001fffe\U0010ffff")
 def test_what_is_no_character_goes(sign: str) -> None:
-    assert normalised(f"a{sign}b\n```\nc{sign}\n```") == "ab\n```\nc\n```"
+    assert normalised_markdown(f"a{sign}b\n```\nc{sign}\n```") == "ab\n```\nc\n```"
 
 
 @every_row("text", ["a\tb", "\u200d\u200c", "👨\u200d👩", "\ufffd", "\ue000", "\u00a0é"])
 def test_what_is_a_character_stays(text: str) -> None:
-    assert normalised(text) == text
+    assert normalised_markdown(text) == text

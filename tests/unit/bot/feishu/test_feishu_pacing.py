@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.feishu.caller import TenantToken, Token
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.pacing import (
     OwnSlots,
     Pacer,
     SharedPace,
     SharedSlots,
-    fraction,
+    fractional_pacer,
     next_slot,
-    per_second,
+    per_second_pacer,
     shared_limit,
 )
-from bot.feishu.tokens import TenantToken, Token
 from tests.support.rows import every_row
 
 
@@ -135,7 +135,7 @@ def test_more_senders_than_calls_take_turns_over_longer_times():
 
 def test_fifty_a_second_leave_evenly():
     clock = Clock()
-    pacer = per_second("app", 50, SharedPace(), clock=clock, sleep=clock.sleep)
+    pacer = per_second_pacer("app", 50, SharedPace(), clock=clock, sleep=clock.sleep)
 
     async def burst() -> list[float]:
         left = []
@@ -276,7 +276,7 @@ def test_a_token_does_not_show_itself():
 @every_row("calls", [1, 4, 20, 50, 400])
 def test_a_fraction_of_a_limit_is_never_more_than_that(calls):
     clock = Clock()
-    pacer = fraction("history", calls, 5, SharedPace(), clock=clock, sleep=clock.sleep)
+    pacer = fractional_pacer("history", calls, 5, SharedPace(), clock=clock, sleep=clock.sleep)
 
     async def many() -> None:
         for _ in range(201):

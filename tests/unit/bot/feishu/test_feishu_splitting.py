@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.cards import answer_card
-from bot.feishu.degrading import degrade
+from bot.feishu.drawable_markdown import encoded_size, simpler_markdown, split_markdown
 from bot.feishu.errors import FeishuError
 from bot.feishu.markup import at_tag, card_markdown
-from bot.feishu.splitting import encoded_size, split_markdown
 from tests.support.cards import card_bytes
 from tests.support.rows import every_row
 
@@ -132,22 +131,22 @@ def test_hostile_input_is_split_in_linear_time(unit):
 
 
 def test_too_many_tables_become_code():
-    simpler = degrade(f"intro\n\n{TABLE}\n{AT} end", refused(11310))
+    simpler = simpler_markdown(f"intro\n\n{TABLE}\n{AT} end", refused(11310))
     assert simpler == f"intro\n\n```\n{TABLE}```\n\n{AT} end"
 
 
 def test_people_who_left_become_names():
-    assert degrade(f"{AT} hi", refused(100290), {AT[7:-6]: "Bo<b>"}) == "@Bo&#60;b> hi"
-    assert degrade(f"{AT} hi", refused(100290)) == " hi"
+    assert simpler_markdown(f"{AT} hi", refused(100290), {AT[7:-6]: "Bo<b>"}) == "@Bo&#60;b> hi"
+    assert simpler_markdown(f"{AT} hi", refused(100290)) == " hi"
 
 
 def test_images_that_feishu_refuses_become_links():
-    assert degrade("![a](http://x/y.png)", refused(200570)) == "[a](http://x/y.png)"
+    assert simpler_markdown("![a](http://x/y.png)", refused(200570)) == "[a](http://x/y.png)"
 
 
 @every_row("sub_code", [11310, 100290, 200570, 200621, None])
 def test_text_that_cannot_be_made_simpler_gives_nothing(sub_code):
-    assert degrade("plain **text**", refused(sub_code)) is None
+    assert simpler_markdown("plain **text**", refused(sub_code)) is None
 
 
 def test_tables_that_follow_each_other_without_a_line_between_count_each() -> None:

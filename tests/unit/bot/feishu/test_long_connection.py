@@ -15,12 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.feishu.connection import frames
-from bot.feishu.connection.assembly import FrameAssembly
-from bot.feishu.connection.frames import CONTROL, DATA, Frame, MalformedFrame
-from bot.feishu.connection.long_connection import address_of, reconnect_delay
-from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack, ConnectionTimes, OpenConnection
+from bot.feishu import frames
 from bot.feishu.errors import Unreachable
+from bot.feishu.frames import CONTROL_METHOD, DATA_METHOD, Frame, FrameAssembly, MalformedFrame
+from bot.feishu.long_connection import (
+    PUSH_AGAIN_ACK,
+    Ack,
+    ConnectionTimes,
+    OpenConnection,
+    address_of,
+    reconnect_delay,
+)
 from bot.intake.health import Checks
 from bot.settings import SettingsError, load
 from tests.support.rows import every_row
@@ -42,7 +47,7 @@ FRAMES = st.builds(
     log_id_new=st.none() | TEXT,
 )
 MESSAGE = Frame(
-    DATA, 33554678, 7, 8,
+    DATA_METHOD, 33554678, 7, 8,
     (("type", "event"), ("message_id", "m"), ("trace_id", "t"), ("sum", "1"), ("seq", "0")),
     payload=b"{}", log_id_new="log",
 )  # fmt: skip
@@ -79,8 +84,8 @@ def as_lark(lark_client: Any, frame: Frame) -> Any:
 def test_our_frames_are_the_sdks_byte_for_byte(lark_client: Any, frame: Frame) -> None:
     raw = as_lark(lark_client, frame).SerializeToString()
 
-    assert frames.encode(frame) == raw
-    assert frames.decode(raw) == frame
+    assert frames.encode_frame(frame) == raw
+    assert frames.decode_frame(raw) == frame
 
 
 def test_our_ping_is_the_sdks(lark_client: Any) -> None:
@@ -91,7 +96,7 @@ def test_our_ping_is_the_sdks(lark_client: Any) -> None:
 
 @pytest.mark.parametrize("answer", [{}, {"toast": {"type": "info", "content": "好"}}])
 def test_our_acknowledgement_is_the_sdks(lark_client: Any, answer: dict[str, Any]) -> None:
-    ours = asyncio.run(exchange(Ack(answer=answer), [frames.encode(MESSAGE)]))
+    ours = asyncio.run(exchange(Ack(answer=answer), [frames.encode_frame(MESSAGE)]))
     theirs = asyncio.run(sdk_acknowledges(lark_client, answer))
 
     assert comparable(ours[-1]) == comparable(theirs)
@@ -99,7 +104,7 @@ def test_our_acknowledgement_is_the_sdks(lark_client: Any, answer: dict[str, Any
 
 def comparable(raw: bytes) -> Any:
     """The frame with its JSON parsed and the measured milliseconds left out."""
-    frame = frames.decode(raw)
+    frame = frames.decode_frame(raw)
     headers = [(key, "" if key == "biz_rt" else value) for key, value in frame.headers]
     body = json.loads(frame.payload or b"")
     if "data" in body:
@@ -152,35 +157,37 @@ async def exchange(ack: Ack, incoming: list[bytes], *, pings: int = 0) -> list[b
         await socket.idle.wait()
         serving.cancel()
         await asyncio.wait({serving})
-    return [raw for raw in socket.sent if pings or frames.decode(raw).method == DATA]
+    return [raw for raw in socket.sent if pings or frames.decode_frame(raw).method == DATA_METHOD]
 
 
 @given(raw=st.binary(max_size=60))
 def test_any_bytes_are_a_frame_or_malformed(raw: bytes) -> None:
     try:
-        frame = frames.decode(raw)
+        frame = frames.decode_frame(raw)
     except MalformedFrame:
         return
-    assert frames.decode(frames.encode(frame)) == frame
+    assert frames.decode_frame(frames.encode_frame(frame)) == frame
 
 
 @given(frame=FRAMES, cut=st.integers(1, 40))
 def test_a_frame_cut_short_never_raises_anything_else(frame: Frame, cut: int) -> None:
     try:
-        frames.decode(frames.encode(frame)[:-cut])
+        frames.decode_frame(frames.encode_frame(frame)[:-cut])
     except MalformedFrame:
         return
 
 
 def test_fields_of_a_later_version_are_skipped() -> None:
-    later = frames.encode(MESSAGE) + b"\x50\x05" + b"\x5d1234" + b"\x6112345678" + b"\x6a\x02hi"
+    later = (
+        frames.encode_frame(MESSAGE) + b"\x50\x05" + b"\x5d1234" + b"\x6112345678" + b"\x6a\x02hi"
+    )
 
-    assert frames.decode(later) == MESSAGE
+    assert frames.decode_frame(later) == MESSAGE
 
 
 def part(number: object, total: object, payload: bytes, message_id: str = "m") -> Frame:
     headers = (("message_id", message_id), ("sum", str(total)), ("seq", str(number)))
-    return Frame(DATA, 1, headers=headers, payload=payload)
+    return Frame(DATA_METHOD, 1, headers=headers, payload=payload)
 
 
 class Clock:
@@ -241,7 +248,7 @@ def test_counts_that_make_no_sense_are_malformed(number: object, total: object) 
 
 
 def test_a_frame_without_counts_is_a_whole_message() -> None:
-    assert FrameAssembly(Clock()).whole(Frame(DATA, 1, payload=b"{}")) == b"{}"
+    assert FrameAssembly(Clock()).whole(Frame(DATA_METHOD, 1, payload=b"{}")) == b"{}"
 
 
 def test_the_pace_is_feishus_within_reason() -> None:
@@ -293,7 +300,7 @@ def test_an_address_without_tls_or_sense_is_not_used(url: object) -> None:
 
 def test_only_code_200_takes_a_message_over() -> None:
     assert Ack().payload() == b'{"code": 200}'
-    assert PUSH_AGAIN.payload() == b'{"code": 500}'
+    assert PUSH_AGAIN_ACK.payload() == b'{"code": 500}'
 
 
 APP = {"feishu_app_id": "cli_1", "feishu_app_secret": "s"}
@@ -338,9 +345,9 @@ def test_readiness_says_when_nothing_can_come_in() -> None:
 
 
 def test_control_frames_that_are_no_pong_change_nothing() -> None:
-    ping = Frame(CONTROL, 1, headers=(("type", "ping"),))
-    odd = Frame(CONTROL, 1, headers=(("type", "pong"),), payload=b"{")
-    other = Frame(DATA, 1, headers=(("type", "something"),), payload=b"{}")
-    sent = asyncio.run(exchange(Ack(), [frames.encode(f) for f in (ping, odd, other)]))
+    ping = Frame(CONTROL_METHOD, 1, headers=(("type", "ping"),))
+    odd = Frame(CONTROL_METHOD, 1, headers=(("type", "pong"),), payload=b"{")
+    other = Frame(DATA_METHOD, 1, headers=(("type", "something"),), payload=b"{}")
+    sent = asyncio.run(exchange(Ack(), [frames.encode_frame(f) for f in (ping, odd, other)]))
 
     assert sent == []

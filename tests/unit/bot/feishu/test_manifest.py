@@ -65,7 +65,7 @@ def test_the_guide_to_do_it_by_hand_is_complete(name: str) -> None:
         for one in manifest.SUBSCRIPTIONS
         if one.kind == "event"
     ]
-    assert all(f"`{callback}`" in guide for callback in manifest.names("callback"))
+    assert all(f"`{callback}`" in guide for callback in manifest.subscription_names("callback"))
 
 
 def test_setup_by_hand_says_every_scope_and_event() -> None:
@@ -144,7 +144,7 @@ def test_every_purpose_is_said_in_both_languages() -> None:
 
 
 def test_what_the_bot_acts_on_is_asked_for() -> None:
-    asked = {*manifest.names("event"), *manifest.names("callback")}
+    asked = {*manifest.subscription_names("event"), *manifest.subscription_names("callback")}
 
     assert {*acceptance.HANDLED, events.CARD_ACTION} - asked == set(), (
         "add it to bot/feishu/manifest.py"
@@ -166,7 +166,7 @@ def test_lark_oapi_takes_the_addons_and_the_stand_in_reads_them() -> None:
     from lark_oapi.scene.registration import _encode_addons
 
     for optional in (True, False):
-        asked = manifest.addons(optional=optional)
+        asked = manifest.registration_addons(optional=optional)
         assert decoded(_encode_addons(asked)) == asked
         assert set(asked["scopes"]["tenant"]) <= scopes.SCOPES.keys()
 

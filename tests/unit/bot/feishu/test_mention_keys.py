@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message, question_text
-from bot.feishu.mention_keys import Mention, render_mentions
-from bot.feishu.models import raw_message
-from bot.feishu.received import raw_text
+from bot.feishu.fields import Mention, render_mentions
+from bot.feishu.models import message_text, raw_message
 from tests.support.rows import every_row
 
 BOT = "ou_bot"
@@ -123,7 +122,7 @@ def test_keys_are_read_alike_in_events_history_rich_text_and_cards() -> None:
                 ],
             }
         )
-        assert raw_text(raw, {}) == "@Bob 9:00 standup"
+        assert message_text(raw, {}) == "@Bob 9:00 standup"
         assert received(json.dumps(content), people, kind).text == "@Bob 9:00 standup"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.feishu.events import MalformedEvent, parse_envelope
-from bot.feishu.menu import MenuPress, parse_menu_press
+from bot.feishu.other_events import MenuPress, parse_menu_press
 from tests.support.rows import every_row
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from bot.feishu.content import holds_attachment, render_content
-from bot.feishu.resources import Attachment, Content
+from bot.feishu.fields import Attachment, MessageContent
 from tests.support.rows import every_row
 
 AT = {"tag": "at", "user_id": "@_user_1", "user_name": "Bot"}
@@ -14,11 +14,11 @@ FILE = {"file_key": "file_a", "file_name": "访客.csv", "is_folder": False}
 CSV = Attachment("file", "file_a", "访客.csv")
 
 
-def read(**post: Any) -> Content:
+def read(**post: Any) -> MessageContent:
     return render_content("post", json.dumps(post))
 
 
-def pictures(content: Content) -> list[str]:
+def pictures(content: MessageContent) -> list[str]:
     return [one.key for one in content.attachments if one.kind == "image"]
 
 
@@ -47,7 +47,7 @@ def test_files_of_a_post_are_read_once_wherever_they_stand(post: dict[str, Any])
 
 def test_a_post_of_files_only_looks_like_a_message_with_a_file() -> None:
     found = read(title="", content=[[]], content_v2=[[]], files=[FILE])
-    assert found == Content("[file: 访客.csv]", (CSV,))
+    assert found == MessageContent("[file: 访客.csv]", (CSV,))
     assert holds_attachment(found.template)
 
 

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from bot.files.extracting import extracted
+from bot.files.extracting import extract
 from tests.support import hostile_files as made
 from tests.support.rows import every_row
 
@@ -17,7 +17,7 @@ W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 def read(name: str, data: bytes | None = None) -> dict[str, Any]:
     ending = name.rpartition(".")[2]
-    return extracted(ending, (DATA / name).read_bytes() if data is None else data, 20_000, 30)
+    return extract(ending, (DATA / name).read_bytes() if data is None else data, 20_000, 30)
 
 
 def document(body: str, **parts: str) -> bytes:
@@ -104,7 +104,7 @@ def test_array_formulas_and_links_are_shown() -> None:
 
 
 def test_radicals_and_ligatures_become_the_characters_that_people_type() -> None:
-    from bot.files.radicals import plain_characters
+    from bot.files.extracting import plain_characters
 
     assert "人力月用日" in read("r18_kangxi.pdf")["text"].replace(" ", "")
     assert plain_characters("⼈⼒⻔⺠ oﬃce ﬁle Ⅷ²") == "人力门民 office file Ⅷ²"

@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.files.reading import FileReader, Read, ReadingLimits
-from bot.files.reading_slots import OF_A_CHAT, OF_A_PERSON, PLACES, NoPlace, Places
+from bot.files.reading import (
+    READING_SLOTS,
+    SLOTS_OF_A_CHAT,
+    SLOTS_OF_A_PERSON,
+    FileReader,
+    NoReadingSlot,
+    Read,
+    ReadingLimits,
+    ReadingSlots,
+)
 from tests.support import hostile_files as made
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +29,7 @@ class Readers:
     """People who want places, the order in which they got them, and who holds one now."""
 
     def __init__(self) -> None:
-        self.places = Places()
+        self.places = ReadingSlots()
         self.admitted: list[str] = []
         self.holding: list[tuple[str, str]] = []
         self.done: dict[str, asyncio.Event] = {}
@@ -77,15 +85,15 @@ async def test_a_crowded_chat_leaves_a_place_to_others() -> None:
     async with readers() as all_:
         for number in range(6):
             await all_.want(f"x{number}", f"person {number}", "x")
-        assert len(all_.admitted) == OF_A_CHAT
+        assert len(all_.admitted) == SLOTS_OF_A_CHAT
         await all_.want("y", "somebody", "y")
         assert all_.admitted[-1] == "y"
 
 
 async def test_who_gives_up_waiting_leaves_the_queue() -> None:
-    places = Places()
+    places = ReadingSlots()
     async with places.hold("Alice", "x", within_s=1):
-        with pytest.raises(NoPlace):
+        with pytest.raises(NoReadingSlot):
             async with places.hold("Alice", "x", within_s=0.01):
                 raise AssertionError("Alice holds one already")
         async with places.hold("Bob", "x", within_s=0.01):
@@ -122,9 +130,9 @@ def _new(all_: Readers, running: list[str]) -> int:
 
 def _assert_shares(all_: Readers) -> None:
     people, chats = zip(*all_.holding, strict=True) if all_.holding else ((), ())
-    assert len(all_.holding) <= PLACES
-    assert all(people.count(one) <= OF_A_PERSON for one in people)
-    assert all(chats.count(one) <= OF_A_CHAT for one in chats)
+    assert len(all_.holding) <= READING_SLOTS
+    assert all(people.count(one) <= SLOTS_OF_A_PERSON for one in people)
+    assert all(chats.count(one) <= SLOTS_OF_A_CHAT for one in chats)
 
 
 async def test_a_small_file_does_not_wait_for_eight_bombs() -> None:

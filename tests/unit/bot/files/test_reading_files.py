@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from bot.files import extracting
-from bot.files.extracting import NoText, extracted
+from bot.files.extracting import NoText, extract
 from bot.files.reading import FileReader, Read, ReadingLimits, Unread
 from tests.support import hostile_files as made
 
@@ -93,7 +93,7 @@ WITH_ZEROS = [
 
 def decoded(data: bytes) -> str:
     """The text of a file as the process gives it, without a process."""
-    return str(extracted("csv", data, LIMITS.characters, LIMITS.seconds)["text"])
+    return str(extract("csv", data, LIMITS.characters, LIMITS.seconds)["text"])
 
 
 class TestKinds:
@@ -264,8 +264,8 @@ class TestLimits:
 
     async def test_time_is_up_between_two_lines(self) -> None:
         with pytest.raises(NoText, match="too_complex"):
-            extracted("txt", b"\n\n", 100, -1)
-        assert extracted("txt", b"a\nb", 100, -1) == {"text": "a", "cut": True, "remarks": []}
+            extract("txt", b"\n\n", 100, -1)
+        assert extract("txt", b"a\nb", 100, -1) == {"text": "a", "cut": True, "remarks": []}
 
     async def test_what_is_no_answer_is_a_refusal(
         self, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]

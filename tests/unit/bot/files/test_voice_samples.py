@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from bot.files.voice import Pieces, convert
+from bot.files.reading import VoicePieces, convert_voice
 from bot.files.voice_samples import PIECE_S, RATE, NoVoice, cut, samples
 from sandbox.world.voice import heard, spoken
 from tests.support.rows import every_row
@@ -18,9 +18,9 @@ VOICE, _ = spoken("hello zeppelin 你好")
 
 
 async def test_a_voice_message_is_heard_as_it_was_said_after_the_process() -> None:
-    found = await convert(VOICE)
+    found = await convert_voice(VOICE)
 
-    assert isinstance(found, Pieces)
+    assert isinstance(found, VoicePieces)
     (piece,) = found.pieces
     assert heard(base64.b64decode(piece)) == "hello zeppelin 你好"
 
@@ -66,7 +66,7 @@ def test_more_than_so_many_seconds_are_not_read() -> None:
     ids=["nothing", "no opus", "no pages", "mp3", "wav"],
 )
 async def test_what_is_no_voice_message_is_damaged(data: bytes) -> None:
-    assert await convert(data) == "damaged"
+    assert await convert_voice(data) == "damaged"
 
 
 pytestmark = pytest.mark.anyio

@@ -10,12 +10,12 @@ from docx import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.files.writing import LONGEST, Unwritable, outgoing, told_of, written
+from bot.files.writing import LONGEST, Unwritable, file_bytes, file_to_send, history_text
 from tests.support.rows import every_row
 
 
 def cells(content: str) -> list[list[str]]:
-    data = written(outgoing("a.csv", "table", content))
+    data = file_bytes(file_to_send("a.csv", "table", content))
     return list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
 
 
@@ -53,7 +53,7 @@ def test_a_markdown_table_is_a_table_too() -> None:
 
 def test_a_document_has_headings_lists_and_paragraphs() -> None:
     text = "# 标题\n\nA **bold** word.\n- one\n2. two\x00\x0b"
-    document = Document(io.BytesIO(written(outgoing("a", "document", text))))
+    document = Document(io.BytesIO(file_bytes(file_to_send("a", "document", text))))
     assert [(p.style.name, p.text) for p in document.paragraphs] == [
         ("Heading 1", "标题"),
         ("Normal", "A bold word."),
@@ -66,7 +66,7 @@ def test_a_document_has_headings_lists_and_paragraphs() -> None:
 def test_code_in_a_document_stays_as_it_is_written(mark: str) -> None:
     code = ["# no heading", "- no **item**", "", "  1. no item", "``"]
     text = "\n".join(["before", f"{mark}py", *code, mark, "# After"])
-    document = Document(io.BytesIO(written(outgoing("a", "document", text))))
+    document = Document(io.BytesIO(file_bytes(file_to_send("a", "document", text))))
     assert [(p.style.name, p.text) for p in document.paragraphs] == [
         ("Normal", "before"),
         *(("No Spacing", line) for line in code),
@@ -75,11 +75,11 @@ def test_code_in_a_document_stays_as_it_is_written(mark: str) -> None:
 
 
 def test_the_name_has_the_ending_of_the_kind_and_no_path() -> None:
-    assert outgoing("../x.exe", "table", "a")["name"] == "x.csv"
-    assert outgoing("notes", "text", "a")["name"] == "notes.txt"
-    assert outgoing("notes.md", "text", "a")["name"] == "notes.md"
-    assert told_of(outgoing("a\u202eb.docx", "document", "a")) == "[file: ab.docx]"
-    assert told_of(outgoing("a", "qr_code", "a")) == "[image]"
+    assert file_to_send("../x.exe", "table", "a")["name"] == "x.csv"
+    assert file_to_send("notes", "text", "a")["name"] == "notes.txt"
+    assert file_to_send("notes.md", "text", "a")["name"] == "notes.md"
+    assert history_text(file_to_send("a\u202eb.docx", "document", "a")) == "[file: ab.docx]"
+    assert history_text(file_to_send("a", "qr_code", "a")) == "[image]"
 
 
 @every_row(
@@ -87,4 +87,4 @@ def test_the_name_has_the_ending_of_the_kind_and_no_path() -> None:
 )
 def test_what_is_empty_or_too_long_is_no_file(kind: str, content: str) -> None:
     with pytest.raises(Unwritable):
-        outgoing("a", kind, content)  # type: ignore[arg-type]
+        file_to_send("a", kind, content)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from bot.intake import health
-from bot.intake.readiness import Readiness
+from bot.intake.health import Readiness
 from bot.operations.doctor.result import fail
 from bot.settings import Settings
 from tests.support.rows import every_row

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from bot.intake.readiness import Checks
+from bot.intake.health import Checks
 from bot.operations.doctor.result import Check, State, fail, warn
 from bot.queue.inbox import QueueUnavailable, Unstored
 from bot.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.intake.refusals import RefusalCounts
+from bot.intake.framing import RefusalCounts
 
 
 class Log:

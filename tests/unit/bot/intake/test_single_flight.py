@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bot.intake.single_flight import SingleFlight
+from bot.intake.health import SingleFlight
 
 
 class Slow:

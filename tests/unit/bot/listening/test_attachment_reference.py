@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.listening.attachment_reference import reference
+from bot.listening.replies import reference
 from tests.support.rows import every_row
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.listening.bot_budget import HOUR_MS, PER_PAIR_AND_HOUR, BotBudget
+from bot.listening.chat_rules import HOUR_MS, PER_PAIR_AND_HOUR, BotBudget
 from bot.listening.decisions import IncomingMessage, decide_start
 
 NOW = 1_800_000_000_000

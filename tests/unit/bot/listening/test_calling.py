@@ -1,8 +1,8 @@
 """Who is called by name, as people write names in a hurry."""
 
 from bot.listening.decisions import IncomingMessage, exchange_at
+from bot.listening.replies import ends_with_name, names_a_person, speaks_of
 from bot.listening.transcript import MessageRecord
-from bot.listening.vocatives import ends_with_name, names_a_person, speaks_of
 from tests.support.rows import every_row
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.answering.judge import question_for_judge
+from bot.answering.request_rate import question_for_judge
 from bot.conversation import (
     ChannelConversation,
     ConversationManager,
@@ -20,10 +20,10 @@ from bot.conversation import (
     ResponseDecider,
     transcript,
 )
-from bot.listening.bot_budget import BotBudget
+from bot.listening.chat_rules import BotBudget
 from bot.listening.cues import Cue, cue_of, looks_like_followup
 from bot.listening.decisions import decide
-from bot.listening.exchange import LastExchange
+from bot.listening.transcript import LastExchange
 from lab.corpora.talk import rows_of_talk
 from lab.evaluate.listening import evaluate
 from tests.support.rows import every_row

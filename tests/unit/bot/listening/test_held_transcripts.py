@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.listening.held_transcripts import HeldTranscript, HeldTranscripts
+from bot.listening.transcript import HeldTranscript, HeldTranscripts
 
 
 def row(chat: str, *lines: tuple[str, int], **more: Any) -> Mapping[str, Any]:

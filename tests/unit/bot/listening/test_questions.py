@@ -1,6 +1,6 @@
 """What kind of answer a question of the bot wants: a 👍 is one to what yes or no answers."""
 
-from bot.listening.questions import asks_for_consent, last_question
+from bot.listening.requests import asks_for_consent, last_question
 from tests.support.rows import every_row
 
 # fmt: off

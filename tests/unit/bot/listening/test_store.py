@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bot.listening.conversation_store import heard_args, told_args
+from bot.listening.conversation_store import heard_args, tell_conversation_args
 from bot.listening.transcript import KEPT_CHARACTERS, MAX_MESSAGES, MessageRecord
 from memory.text import as_json
 from tests.support.rows import every_row
@@ -20,7 +20,7 @@ def record(number: int, content: str) -> MessageRecord:
 def test_a_conversation_of_the_longest_messages_is_taken(character: str) -> None:
     said = [record(n, character * 150_000) for n in range(MAX_MESSAGES)]
 
-    for args in (told_args(said, 1, 1), heard_args(said[-1], 1)):
+    for args in (tell_conversation_args(said, 1, 1), heard_args(said[-1], 1)):
         assert len(as_json(args).encode()) <= TAKEN
         sent = json.loads(str(args["p_records"]))
         assert sent[-1]["message_id"] == said[-1].message_id
@@ -30,4 +30,4 @@ def test_a_conversation_of_the_longest_messages_is_taken(character: str) -> None
 def test_an_ordinary_conversation_is_sent_whole() -> None:
     said = [record(n, "see you at nine") for n in range(MAX_MESSAGES)]
 
-    assert len(json.loads(str(told_args(said, 1, 1)["p_records"]))) == MAX_MESSAGES
+    assert len(json.loads(str(tell_conversation_args(said, 1, 1)["p_records"]))) == MAX_MESSAGES

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.listening.decisions import IncomingMessage, Reason, decide
 from bot.listening.reply_links import Speakers
-from bot.listening.topics import Discussion, link, tell_apart
+from bot.listening.topics import Discussion, answer_links, split_by_topic
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from tests.support.rows import every_row
 
@@ -30,7 +30,7 @@ def asked(
     """The chat with one more message by `who`."""
     at = messages[-1].timestamp + 15_000
     newest = MessageRecord(who, f"ou_{who}", text, at, False, "om_newest", **more)  # type: ignore[arg-type]
-    return tell_apart(messages, newest, asks_bot=asks_bot)
+    return split_by_topic(messages, newest, asks_bot=asks_bot)
 
 
 THREE = said(
@@ -89,7 +89,7 @@ def test_who_asks_for_everything_gets_everything(question: str):
 
 
 def test_messages_answer_what_was_asked_in_chinese():
-    assert link(THREE) == (0, 1, 0, 3, 1, 3, 2, 4, 6, 5, 7, 5)
+    assert answer_links(THREE) == (0, 1, 0, 3, 1, 3, 2, 4, 6, 5, 7, 5)
 
 
 def test_messages_answer_what_was_asked_in_english():
@@ -102,7 +102,7 @@ def test_messages_answer_what_was_asked_in_english():
         ("bob", "great, thanks dan"),
         ("cyd", "ann: put it into fstab"),
     )
-    assert link(talk) == (0, 1, 0, 1, 2, 3, 4)
+    assert answer_links(talk) == (0, 1, 0, 1, 2, 3, 4)
 
 
 @every_row("every_s", [3, 40, 110])
@@ -126,17 +126,17 @@ def test_a_quotation_and_a_thread_need_no_guess():
     talk = said(("ann", "the hall is booked"), ("bob", "lunch?"), ("cyd", "pizza"), ("dan", "yes"))
     talk[3] = replace(talk[3], quotes="om_0")
     talk.append(replace(talk[3], message_id="om_t", quotes="", root_id="om_1", content="noodles"))
-    assert link(talk)[3:] == (0, 1)
+    assert answer_links(talk)[3:] == (0, 1)
 
     newest = replace(talk[3], message_id="om_q", quotes="om_0", content="how many fit in?")
-    told = tell_apart(talk[:3], newest)
+    told = split_by_topic(talk[:3], newest)
     assert told.topic == talk[0].timestamp
     assert told.of_topic("how many fit in?")[0].content == "the hall is booked"
 
 
 def test_a_quotation_of_what_is_no_longer_known_is_no_topic():
     newest = replace(THREE[0], message_id="om_q", quotes="om_long_ago", content="and that?")
-    told = tell_apart(THREE, newest)
+    told = split_by_topic(THREE, newest)
     assert told.topic is None
     assert told.of_topic("and that?") == told.messages
 
@@ -158,7 +158,7 @@ def test_what_is_known_already_stays_and_only_the_rest_is_found():
     assert set(first.found) == {one.message_id for one in first.messages}
     known = list(first.messages)
     later = replace(THREE[0], message_id="om_later", timestamp=known[-1].timestamp + 1000)
-    second = tell_apart(known, later)
+    second = split_by_topic(known, later)
     assert set(second.found) == {"om_later"}
     assert second.messages[:-1] == first.messages
 
@@ -190,9 +190,9 @@ def test_every_message_answers_itself_or_an_earlier_one(
         at += gap
         one = MessageRecord(who, f"ou_{who}", text, at, ours, f"om_{number}", root, ours)
         talk.append(one)
-    assert all(0 <= answered <= number for number, answered in enumerate(link(talk)))
+    assert all(0 <= answered <= number for number, answered in enumerate(answer_links(talk)))
 
-    told = tell_apart(talk, talk[-1])
+    told = split_by_topic(talk, talk[-1])
     assert [one.message_id for one in told.messages] == [one.message_id for one in talk]
     assert not told.shares or sum(told.shares.values()) == pytest.approx(1)
     assert {one.message_id for one in told.messages if one.root_id} & set(told.found) == set()
@@ -207,7 +207,7 @@ def test_a_message_is_placed_in_less_than_a_few_milliseconds_however_long():
     newest = replace(talk[0], message_id="om_newest", topic=None)
     started = time.process_time()
     for _ in range(20):
-        tell_apart(talk, newest, asks_bot=True)
+        split_by_topic(talk, newest, asks_bot=True)
     assert (time.process_time() - started) / 20 < 0.01
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bot.feishu.events import parse_envelope, parse_message, question_text
 from bot.listening.turn_request import TurnRequest
-from memory.origins import Origin
+from memory.models import Origin
 
 ROOT = Path(__file__).parents[4]
 MESSAGES = sorted((ROOT / "tests" / "data" / "feishu").glob("receive_*.json"))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from bot.listening.decisions import Decision, IncomingMessage, Reason
-from bot.listening.open_questions import (
-    is_gone_on,
+from bot.listening.decisions import (
+    Decision,
+    IncomingMessage,
+    Reason,
+    is_any_stated,
     is_open_question,
-    is_taken_up,
-    is_told,
+    is_question_taken_up,
+    is_thread_continued,
     may_wait,
     speaks_at,
 )
@@ -93,13 +95,13 @@ QUESTION = said(1, "Bob", "When is the quince launch?")
     ],
 )
 def test_it_is_taken_up(later: MessageRecord) -> None:
-    assert is_taken_up([QUESTION, later], "om_1")
+    assert is_question_taken_up([QUESTION, later], "om_1")
 
 
 def test_it_is_not_taken_up_by_silence_or_by_asking_again() -> None:
-    assert not is_taken_up([QUESTION], "om_1")
+    assert not is_question_taken_up([QUESTION], "om_1")
     again = said(2, "Bob", "does nobody know when the quince launch is?")
-    assert not is_taken_up([QUESTION, again], "om_1")
+    assert not is_question_taken_up([QUESTION, again], "om_1")
 
 
 @every_row(
@@ -115,17 +117,17 @@ def test_whatever_is_said_after_it_in_a_thread_takes_it_up(
     later: list[MessageRecord], gone_on: bool
 ) -> None:
     before = said(0, "Alice", "here is the plan")
-    assert is_gone_on([before, QUESTION, *later], "om_1") is gone_on
-    assert is_gone_on([before, *later], "om_1")
+    assert is_thread_continued([before, QUESTION, *later], "om_1") is gone_on
+    assert is_thread_continued([before, *later], "om_1")
 
 
 def test_a_question_that_is_not_there_any_more_is_left() -> None:
-    assert is_taken_up([said(2, "Alice", "hello")], "om_1")
+    assert is_question_taken_up([said(2, "Alice", "hello")], "om_1")
 
 
 def test_a_question_tells_nothing() -> None:
-    assert not is_told(["When is the quince launch?", "/digest"])
-    assert is_told(["When?", "remember that the quince launch is on 3 March"])
+    assert not is_any_stated(["When is the quince launch?", "/digest"])
+    assert is_any_stated(["When?", "remember that the quince launch is on 3 March"])
 
 
 def test_hours_may_go_over_midnight() -> None:

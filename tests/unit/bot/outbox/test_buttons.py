@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 
 from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu.cards import answer_card
+from bot.feishu.drawable_markdown import MAX_MARKDOWN_BYTES
 from bot.feishu.events import CardAction
-from bot.feishu.splitting import MAX_MARKDOWN_BYTES
 from bot.outbox.buttons import (
     card_buttons,
     click_of,
     follow_ups,
     label,
-    offered,
+    offered_buttons,
     pressed_id,
     reply_of,
     toast,
 )
 from bot.text.follow_ups import MOST_COLUMNS, MOST_FOLLOW_UPS
 from memory.models import CardButton
-from memory.tables.buttons import NewButton, new_id
+from memory.tables.cards import NewButton, new_button_id
 from tests.support.cards import card_bytes
 from tests.support.rows import every_row
 
@@ -82,7 +82,7 @@ def test_what_a_model_writes_on_a_button_is_never_a_command(command: str) -> Non
 
 
 def test_commands_of_ours_stand_on_buttons() -> None:
-    (button,) = offered(["/memory"], "group")
+    (button,) = offered_buttons(["/memory"], "group")
     assert (button.label, button.payload) == ("/memory", {"text": "/memory"})
 
 
@@ -138,7 +138,7 @@ def test_a_label_is_one_short_line(text: str) -> None:
 
 
 def test_a_card_with_the_longest_text_and_all_buttons_is_within_the_limit() -> None:
-    buttons = card_buttons([CardButton(new_id(), "按钮" * 20) for _ in range(9)])
+    buttons = card_buttons([CardButton(new_button_id(), "按钮" * 20) for _ in range(9)])
 
     assert card_bytes(answer_card("字" * (MAX_MARKDOWN_BYTES // 3), buttons=buttons)) < 30_000
 
@@ -160,8 +160,8 @@ def test_what_is_no_button_of_ours_is_no_click(value: Any) -> None:
 
 
 def test_a_click_without_an_operator_is_no_click() -> None:
-    assert click_of(action({"b": new_id()})) is not None
-    assert click_of(action({"b": new_id()}, operator="")) is None
+    assert click_of(action({"b": new_button_id()})) is not None
+    assert click_of(action({"b": new_button_id()}, operator="")) is None
 
 
 def action(value: Any, *, operator: str = "ou_alice") -> CardAction:

@@ -8,7 +8,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from bot.feishu import cards
-from bot.outbox.foot import Foot, RecalledSource, card_foot
+from bot.outbox.foot import AnswerFooter, RecalledSource, card_footer
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=ZoneInfo("Asia/Shanghai"))
 LINK = "https://applink.feishu.cn/client/chat/open"
@@ -22,7 +22,7 @@ HANDOVER = RecalledSource(
     replaced_words="3 March",
     chat_id="oc_group",
 )
-FOOT = Foot(
+FOOT = AnswerFooter(
     "en",
     4.23,
     (
@@ -39,15 +39,15 @@ QUOTES = {
 }
 
 
-def read_again(foot: Foot, quotes: dict[str, dict[str, object]]) -> Foot:
+def read_again(foot: AnswerFooter, quotes: dict[str, dict[str, object]]) -> AnswerFooter:
     """As it is stored, and read again with the words that are still there."""
-    kept = Foot.of_row(json.loads(json.dumps(foot.row())) | {"quotes": quotes})
+    kept = AnswerFooter.of_row(json.loads(json.dumps(foot.row())) | {"quotes": quotes})
     assert kept is not None
     return kept
 
 
 def test_a_source_names_who_said_what_and_when_with_a_link_newest_first() -> None:
-    shown = card_foot(FOOT, NOW, applink=LINK)
+    shown = card_footer(FOOT, NOW, applink=LINK)
 
     assert shown.line == "4 s · 2 sources"
     assert list(shown.details) == ["Took 4.2 s"]
@@ -60,15 +60,15 @@ def test_a_source_names_who_said_what_and_when_with_a_link_newest_first() -> Non
 
 
 def test_below_an_apology_nobody_is_asked_whether_it_helped() -> None:
-    apology = Foot.of_row(replace(FOOT, apology=True).row())
+    apology = AnswerFooter.of_row(replace(FOOT, apology=True).row())
     assert apology
 
-    assert [button.text for button in card_foot(apology, NOW).handles] == ["Again"]
+    assert [button.text for button in card_footer(apology, NOW).handles] == ["Again"]
 
 
 def test_in_chinese_with_a_year_that_is_not_this_one() -> None:
     said = replace(HANDOVER, at="2024-02-29T01:02:00+00:00", words="交接改到3月10号了", author="")
-    shown = card_foot(Foot("zh", 0.2, (said,)), NOW, again=False)
+    shown = card_footer(AnswerFooter("zh", 0.2, (said,)), NOW, again=False)
 
     assert shown.line == "不到 1 秒 · 1 个来源"
     assert list(shown.sources) == [
@@ -80,27 +80,27 @@ def test_no_word_of_a_source_is_stored() -> None:
     stored = json.dumps(FOOT.row())
     for word in ("handover", "March", "noon", "Alice", "Bob", "oc_group"):
         assert word not in stored
-    assert card_foot(read_again(FOOT, QUOTES), NOW) == card_foot(FOOT, NOW)
-    assert Foot.of_row(None) is None
+    assert card_footer(read_again(FOOT, QUOTES), NOW) == card_footer(FOOT, NOW)
+    assert AnswerFooter.of_row(None) is None
 
 
 def test_a_foot_as_the_table_has_it_needs_no_list_of_sources() -> None:
     bare = replace(FOOT, recalled=(), seconds=1.0)
     stored = {key: value for key, value in bare.row().items() if key != "recalled"}
-    assert Foot.of_row(stored) == bare
+    assert AnswerFooter.of_row(stored) == bare
 
 
 def test_a_source_that_is_gone_is_not_named() -> None:
     left = {id: said for id, said in QUOTES.items() if id != "om_old"}
-    assert "replaces" not in str(card_foot(read_again(FOOT, left), NOW).sources)
-    none = card_foot(read_again(FOOT, {}), NOW)
+    assert "replaces" not in str(card_footer(read_again(FOOT, left), NOW).sources)
+    none = card_footer(read_again(FOOT, {}), NOW)
     assert (none.line, list(none.sources)) == ("4 s", [])
 
 
 def test_words_of_people_are_no_markup_in_a_source() -> None:
     hostile = "[x](http://e.il) <at id=all></at> **b** `c`\n# h"
     said = replace(HANDOVER, author=hostile, words=hostile, replaced_words=hostile)
-    (line,) = card_foot(Foot("en", 1, (said,)), NOW, applink=LINK).sources
+    (line,) = card_footer(AnswerFooter("en", 1, (said,)), NOW, applink=LINK).sources
     assert "<" not in line
     assert "\n" not in line
     assert line.count("](") == 1
@@ -111,53 +111,53 @@ def test_words_of_people_are_no_markup_in_a_source() -> None:
 def test_long_and_many_sources_stay_short() -> None:
     long = replace(HANDOVER, words="字" * 5000, author="名" * 500, replaced_words="旧" * 500)
     many = tuple(replace(long, at=f"2026-01-01T00:{n:02}:00+00:00") for n in range(60))
-    foot = Foot("en", 1, many)
+    foot = AnswerFooter("en", 1, many)
     assert len(json.dumps(foot.row())) < 1000
-    sources = card_foot(foot, NOW, applink=LINK).sources
+    sources = card_footer(foot, NOW, applink=LINK).sources
     assert len(sources) == 8
     assert max(map(len, sources)) < 320
 
 
 def test_why_an_answer_came_no_further_stands_in_a_line_of_its_own() -> None:
     for ended in ("time", "connection", "length", "stopped"):
-        kept = Foot.of_row(json.loads(json.dumps(replace(FOOT, ended=ended).row())))
+        kept = AnswerFooter.of_row(json.loads(json.dumps(replace(FOOT, ended=ended).row())))
         assert kept is not None
-        said = [card_foot(replace(kept, language=one), NOW).notice for one in ("en", "zh")]
+        said = [card_footer(replace(kept, language=one), NOW).notice for one in ("en", "zh")]
         assert all(said), ended
-        card = cards.answer_card("As far as", foot=card_foot(kept, NOW))
+        card = cards.answer_card("As far as", foot=card_footer(kept, NOW))
         (line,) = [one for one in card["body"]["elements"] if one.get("element_id") == "notice"]
         assert line["text"]["content"] == said[0]
         assert card["body"]["elements"][0]["content"] == "As far as"
 
 
 def test_where_nothing_can_be_pressed_the_line_stands_alone() -> None:
-    kept = Foot.of_row(json.loads(json.dumps(replace(FOOT, ended="time", bare=True).row())))
+    kept = AnswerFooter.of_row(json.loads(json.dumps(replace(FOOT, ended="time", bare=True).row())))
     assert kept is not None
-    elements = cards.answer_card("As far as", foot=card_foot(kept, NOW))["body"]["elements"]
+    elements = cards.answer_card("As far as", foot=card_footer(kept, NOW))["body"]["elements"]
     assert [one.get("element_id") for one in elements] == ["answer", "notice"]
 
 
 def test_a_complete_answer_has_no_such_line() -> None:
-    assert card_foot(FOOT, NOW).notice == ""
-    assert "notice" not in json.dumps(cards.answer_card("All", foot=card_foot(FOOT, NOW)))
+    assert card_footer(FOOT, NOW).notice == ""
+    assert "notice" not in json.dumps(cards.answer_card("All", foot=card_footer(FOOT, NOW)))
 
 
 def test_what_was_heard_stands_in_the_foot_and_is_kept_with_it() -> None:
-    foot = Foot("en", 2.0, heard="when do we launch?")
-    kept = Foot.of_row(foot.row())
+    foot = AnswerFooter("en", 2.0, heard="when do we launch?")
+    kept = AnswerFooter.of_row(foot.row())
 
     assert kept is not None
-    assert card_foot(kept, NOW).notice == "Heard: “when do we launch?”"
-    assert "heard" not in Foot("en", 2.0).row()
-    assert len(card_foot(Foot("zh", 2.0, heard="长" * 5000), NOW).notice) < 400
+    assert card_footer(kept, NOW).notice == "Heard: “when do we launch?”"
+    assert "heard" not in AnswerFooter("en", 2.0).row()
+    assert len(card_footer(AnswerFooter("zh", 2.0, heard="长" * 5000), NOW).notice) < 400
 
 
 def test_an_answer_made_without_the_memory_says_so_and_offers_nothing_to_press() -> None:
     for language, words in (("en", "doesn't use earlier messages"), ("zh", "没有参考之前的消息")):
-        foot = Foot(language, 1.0, bare=True, without_memory=True)
-        kept = Foot.of_row(json.loads(json.dumps(foot.row())))
+        foot = AnswerFooter(language, 1.0, bare=True, without_memory=True)
+        kept = AnswerFooter.of_row(json.loads(json.dumps(foot.row())))
 
         assert kept == foot
-        shown = card_foot(kept, NOW)
+        shown = card_footer(kept, NOW)
         assert words in shown.notice
         assert (shown.line, shown.handles) == ("", ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from bot.outbox.late_notice import late_note
+from bot.outbox.foot import late_note
 from tests.support.rows import every_row
 
 NOW = datetime(2026, 3, 3, 0, 20, tzinfo=ZoneInfo("Asia/Shanghai"))

@@ -9,14 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from bot.features.timers.texts import card
+from bot.features.timers import reminder_card
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuError, FeishuFailure, classify
 from bot.feishu.models import SentMessage
-from bot.outbox.delivery import Target, Undeliverable, deliver
-from bot.outbox.mentioning_all import AT_ALL
+from bot.outbox.delivery import AT_ALL, Target, Undeliverable, deliver
 from memory.scope import memory_context
-from memory.tables.timers import Plan, Timer
+from memory.tables.timers import Timer, TimerPlan
 
 pytestmark = pytest.mark.anyio
 
@@ -96,12 +95,12 @@ async def test_a_reminder_for_everybody_calls_everybody_where_that_is_wanted(
     for_all: bool, chat_type: Any, mentions_all: bool, calls: bool
 ) -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
-    plan = Plan("stretch", now.replace(tzinfo=None), "UTC", int(now.timestamp() * 1000))
+    plan = TimerPlan("stretch", now.replace(tzinfo=None), "UTC", int(now.timestamp() * 1000))
     context = memory_context(
         chat_id="oc_1", root="main", subject="ou_a", actor="ou_a", chat_type=chat_type
     )
     timer = Timer("tm_1", context, "om_1", replace(plan, for_all=for_all))
 
-    text = card(timer, [], author="Ann", now=now, mentions_all=mentions_all)
+    text = reminder_card(timer, [], author="Ann", now=now, mentions_all=mentions_all)
 
     assert text.startswith(AT_ALL) is calls

@@ -11,15 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.model_text.cleaner import AnswerReader
-from bot.agents.progress import Progress
+from bot.agents.running_turns import Progress
 from bot.feishu import cards, markup
 from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.mentions import ALL_NAMES, Person, Roster, to_card
 from bot.outbox.delivery import Delivered, Target, Undeliverable
 from bot.outbox.live_card import LiveCard
-from bot.outbox.partial_answer import frame_gap_s, line_gap_s, showable, stage_gap_s
-from bot.outbox.streaming import DENIAL, CardStream, Opening, OpeningTimes, Working
+from bot.outbox.streaming import (
+    DENIAL,
+    CardStream,
+    Opening,
+    OpeningTimes,
+    Working,
+    frame_gap_s,
+    line_gap_s,
+    showable_text,
+    stage_gap_s,
+)
 from bot.outbox.texts import say_both
 from memory.scope import memory_context
 from memory.tables.cards import OpenCard
@@ -43,7 +52,7 @@ def left_card(message_id: str | None = "om_card") -> OpenCard:
 
 
 def render(progress: Progress) -> str:
-    return showable(progress, NAMES, "en")
+    return showable_text(progress, NAMES, "en")
 
 
 def refused(code: int, sub_code: int | None = None) -> FeishuError:
@@ -100,7 +109,7 @@ class TestWhatIsShown:
         ],
     )
     async def test_half_a_name_waits_for_its_other_half(self, text: str, shown: str) -> None:
-        assert showable(Progress(text), NAMES, "en") == shown
+        assert showable_text(Progress(text), NAMES, "en") == shown
 
     @given(st.lists(st.sampled_from("@ Ann -Lee Anna Lea ' . , \n 王小明 all x".split(" "))))
     async def test_nobody_is_addressed_on_the_way_who_is_not_addressed_at_the_end(
@@ -109,18 +118,18 @@ class TestWhatIsShown:
         text = " ".join(pieces).replace("@ ", "@").replace("- ", "-")
         final = set(markup.AT_TAG.findall(composed(text)))
         for length in range(len(text)):
-            shown = showable(Progress(text[:length]), NAMES, "en")
+            shown = showable_text(Progress(text[:length]), NAMES, "en")
             assert set(markup.AT_TAG.findall(composed(shown))) <= final
 
     async def test_an_open_code_fence_is_closed_so_that_code_stays_code(self) -> None:
-        shown = showable(Progress("see\n```python\nif a < b"), NAMES, "en")
+        shown = showable_text(Progress("see\n```python\nif a < b"), NAMES, "en")
 
         assert shown == "see\n```python\nif a < b\n```"
         assert "a < b" in markup.card_markdown(shown)
 
     async def test_before_there_is_text_it_says_what_goes_on(self) -> None:
-        assert showable(Progress(), NAMES, "zh") == "正在思考…"
-        assert showable(Progress(tool="recall"), NAMES, "en") == "Using recall…"
+        assert showable_text(Progress(), NAMES, "zh") == "正在思考…"
+        assert showable_text(Progress(tool="recall"), NAMES, "en") == "Using recall…"
 
     async def test_thoughts_are_never_shown_even_when_the_tag_comes_in_pieces(self) -> None:
         written = "<think>secret</think>Hello"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from bot.feishu.errors import Unreachable
-from bot.people.authors import Authors
-from memory.tables.people import KnownName
+from bot.people.people_directory import AuthorNames
+from memory.tables.directory import KnownName
 
 
 class Clock:
@@ -44,12 +44,12 @@ class Feishu:
         return {"ou_bo": "Bo"} if "ou_bo" in self.asked[-1] else {}
 
 
-def found(authors: Authors, feishu: Any, table: Any, *open_ids: str) -> dict[str, str]:
+def found(authors: AuthorNames, feishu: Any, table: Any, *open_ids: str) -> dict[str, str]:
     return asyncio.run(authors.find("t", open_ids, feishu, table))
 
 
 def test_names_come_from_the_table_and_else_of_feishu_and_are_asked_for_once():
-    authors, feishu, table = Authors(Clock()), Feishu(), Table()
+    authors, feishu, table = AuthorNames(Clock()), Feishu(), Table()
     for _ in range(3):
         assert found(authors, feishu, table, "ou_ann", "ou_bo", "ou_x", "") == {
             "ou_ann": "Ann",
@@ -61,7 +61,7 @@ def test_names_come_from_the_table_and_else_of_feishu_and_are_asked_for_once():
 
 def test_whom_nobody_knows_is_asked_for_again_after_a_while():
     clock, feishu, table = Clock(), Feishu(), Table()
-    authors = Authors(clock)
+    authors = AuthorNames(clock)
     found(authors, feishu, table, "ou_x")
     clock.now += 601
     found(authors, feishu, table, "ou_x")
@@ -70,7 +70,7 @@ def test_whom_nobody_knows_is_asked_for_again_after_a_while():
 
 def test_what_feishu_does_not_answer_is_asked_again():
     feishu, table = Feishu(), Table()
-    authors = Authors(Clock())
+    authors = AuthorNames(Clock())
     feishu.away = True
     assert found(authors, feishu, table, "ou_bo") == {}
     feishu.away = False
@@ -78,14 +78,14 @@ def test_what_feishu_does_not_answer_is_asked_again():
 
 
 def test_a_tenant_does_not_learn_what_another_knows():
-    authors, feishu, table = Authors(Clock()), Feishu(), Table()
+    authors, feishu, table = AuthorNames(Clock()), Feishu(), Table()
     found(authors, feishu, table, "ou_bo")
     asyncio.run(authors.find("other", ["ou_bo"], feishu, table))
     assert len(feishu.asked) == 2
 
 
 def test_the_oldest_goes_when_there_are_too_many():
-    authors, feishu, table = Authors(Clock()), Feishu(), Table()
+    authors, feishu, table = AuthorNames(Clock()), Feishu(), Table()
     found(authors, feishu, table, "ou_bo")
     found(authors, feishu, table, *(f"ou_{number}" for number in range(5000)))
     assert len(authors._known) == 5000

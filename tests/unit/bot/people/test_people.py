@@ -14,11 +14,10 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.content import Mention
 from bot.feishu.errors import Unreachable
 from bot.mentions import Person
-from bot.people.encounters import People
-from bot.people.names import Names
+from bot.people.people_directory import Names, People
 from bot.people.write_behind import NameKeeper
 from memory.errors import StoreUnavailable
-from memory.tables.people import KnownName, PeopleStore, Sighting
+from memory.tables.directory import KnownName, PeopleStore, Sighting
 
 pytestmark = pytest.mark.anyio
 

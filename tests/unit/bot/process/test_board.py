@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bot.process.board import Board
+from bot.process.plan import RunDirectory
 from bot.text.languages import Sentence
 
 HOLDS = """
 import sys
 from pathlib import Path
-from bot.process.board import Board
+from bot.process.plan import Board
 held = Board(Path(sys.argv[1])).announce(2)
 print("held", flush=True)
 sys.stdin.read()
@@ -25,7 +25,7 @@ def says(trouble: Sentence | None, en: str, zh: str) -> bool:
 
 
 def test_a_killed_worker_is_seen_at_once(tmp_path: Path) -> None:
-    board = Board(tmp_path)
+    board = RunDirectory(tmp_path)
     board.clear()
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -42,7 +42,7 @@ def test_a_killed_worker_is_seen_at_once(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_does_not_move_is_named(tmp_path: Path) -> None:
-    board = Board(tmp_path)
+    board = RunDirectory(tmp_path)
     board.clear()
     presence = board.announce(1)
     (file,) = tmp_path.glob("run/worker-*")
@@ -55,7 +55,7 @@ def test_a_worker_that_does_not_move_is_named(tmp_path: Path) -> None:
 
 
 def test_what_an_ended_process_left_is_forgotten(tmp_path: Path) -> None:
-    board = Board(tmp_path)
+    board = RunDirectory(tmp_path)
     board.clear()
     (board.metrics / "gauge_livesum_77.db").touch()
     (board.metrics / "counter_77.db").touch()

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from bot.process import environment
+from bot.process import settings_values
 from bot.settings import SettingsError, read
 from tests.support.rows import every_row
 
@@ -34,7 +34,7 @@ from tests.support.rows import every_row
     ],
 )
 def test_a_text_becomes_a_value(said: object, kind: type, value: object) -> None:
-    made = environment.value_of(said, kind)
+    made = settings_values.value_of(said, kind)
     assert (made, type(made)) == (value, type(value))
 
 
@@ -50,16 +50,16 @@ def test_a_text_becomes_a_value(said: object, kind: type, value: object) -> None
 )
 def test_a_number_has_limits(said: str, kind: type, wanted: str) -> None:
     with pytest.raises(ValueError, match=f"^it must be {wanted}$"):
-        environment.value_of(said, kind, ge=1, le=32)
+        settings_values.value_of(said, kind, ge=1, le=32)
 
 
 def test_what_does_not_fit_is_told_in_words() -> None:
     with pytest.raises(ValueError, match=r"^it must be INFO or ERROR$"):
-        environment.value_of("info", Literal["INFO", "ERROR"])
+        settings_values.value_of("info", Literal["INFO", "ERROR"])
     with pytest.raises(ValueError, match=r"^it must be true or false$"):
-        environment.value_of("maybe", bool | None)
+        settings_values.value_of("maybe", bool | None)
     with pytest.raises(ValueError, match=r"^it must be a number, more than 0, at most 55$"):
-        environment.value_of("0", float, gt=0, le=55)
+        settings_values.value_of("0", float, gt=0, le=55)
 
 
 def test_the_environment_wins_over_the_file_and_what_is_empty_says_nothing(

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.process.fewest_first import FewestFirst
+from bot.process.concurrency import FewestTurnsQueue
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +18,7 @@ class Clock:
         return self.now
 
 
-async def call(queue: FewestFirst, whose: str, order: list[str]) -> None:
+async def call(queue: FewestTurnsQueue, whose: str, order: list[str]) -> None:
     await queue.enter(whose)
     order.append(whose)
     await asyncio.sleep(0)
@@ -26,7 +26,7 @@ async def call(queue: FewestFirst, whose: str, order: list[str]) -> None:
 
 
 async def test_somebodys_first_calls_pass_anothers_many() -> None:
-    queue, order = FewestFirst(), list[str]()
+    queue, order = FewestTurnsQueue(), list[str]()
     async with asyncio.TaskGroup() as group:
         for _ in range(60):
             group.create_task(call(queue, "Alice", order))
@@ -41,7 +41,7 @@ async def test_somebodys_first_calls_pass_anothers_many() -> None:
 
 async def test_who_had_turns_long_ago_is_like_anybody_else() -> None:
     clock = Clock()
-    queue, order = FewestFirst(clock), list[str]()
+    queue, order = FewestTurnsQueue(clock), list[str]()
     for _ in range(5):
         await call(queue, "Alice", order)
     clock.now = 31.0
@@ -56,7 +56,7 @@ async def test_who_had_turns_long_ago_is_like_anybody_else() -> None:
 
 
 async def test_who_gives_up_holds_up_nobody() -> None:
-    queue, order = FewestFirst(), list[str]()
+    queue, order = FewestTurnsQueue(), list[str]()
     await queue.enter("Alice")
     waiting = [asyncio.create_task(call(queue, "Bob", order)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -70,7 +70,7 @@ async def test_who_gives_up_holds_up_nobody() -> None:
 
 
 async def test_who_gives_up_together_with_the_one_before_is_passed_over() -> None:
-    queue = FewestFirst(Clock())
+    queue = FewestTurnsQueue(Clock())
     everybody = [asyncio.create_task(hold(queue, "Alice")) for _ in range(5)]
     await asyncio.sleep(0)
     for one in everybody:
@@ -79,7 +79,7 @@ async def test_who_gives_up_together_with_the_one_before_is_passed_over() -> Non
     await asyncio.wait_for(queue.enter("Bob"), 1)
 
 
-async def hold(queue: FewestFirst, whose: str) -> None:
+async def hold(queue: FewestTurnsQueue, whose: str) -> None:
     await queue.enter(whose)
     try:
         await asyncio.Event().wait()

@@ -16,7 +16,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.process.lines import Lines, shortened
+from bot.process.lines import LogLines, shortened_line
 from tests.support.patience import limit_s
 
 WRITES = """
@@ -46,7 +46,7 @@ def test_lines_of_several_processes_are_never_mixed(tmp_path: Path) -> None:
 @given(st.dictionaries(st.text(max_size=9), st.text() | st.integers(), max_size=6), st.text())
 def test_a_shortened_line_is_still_a_line_of_json(fields: dict[str, object], text: str) -> None:
     line = json.dumps({**fields, "stack": text * 900}, ensure_ascii=False) + "\n"
-    short = shortened(line)
+    short = shortened_line(line)
     assert len(short.encode()) <= select.PIPE_BUF
     assert json.loads(short).keys() == {*fields, "stack"}
 
@@ -54,14 +54,14 @@ def test_a_shortened_line_is_still_a_line_of_json(fields: dict[str, object], tex
 def test_a_log_that_nobody_reads_stops_nothing() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    assert Lines(writing).write("lost\n") == 5
+    assert LogLines(writing).write("lost\n") == 5
     os.close(writing)
-    assert Lines(writing).write("lost\n") == 5
+    assert LogLines(writing).write("lost\n") == 5
 
 
 def test_a_reader_that_sleeps_stops_nobody_and_gets_what_comes_after_it_wakes() -> None:
     reading, writing = os.pipe()
-    lines = Lines(writing)
+    lines = LogLines(writing)
     began = time.monotonic()
     for number in range(5000):
         lines.write(json.dumps({"number": number, "more": "x" * 100}) + "\n")
@@ -109,7 +109,7 @@ while not select.select([sys.stdin], [], [], 0)[0]:
 def test_a_socket_that_nobody_reads_stops_nobody() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        lines = Lines(ours.fileno())
+        lines = LogLines(ours.fileno())
         writer = threading.Thread(
             target=lambda: [lines.write("x" * 4000 + "\n") for _ in range(500)], daemon=True
         )
@@ -177,9 +177,9 @@ def test_on_a_terminal_lines_are_for_people_and_elsewhere_for_machines() -> None
     master, terminal = os.openpty()
     reading, writing = os.pipe()
     for descriptor in (terminal, writing):
-        Lines(descriptor).write(line)
-        Lines(descriptor, "json").write(line)
-        Lines(descriptor, "text").write(line)
+        LogLines(descriptor).write(line)
+        LogLines(descriptor, "json").write(line)
+        LogLines(descriptor, "text").write(line)
 
     people, machine = "said  number=1", line.strip()
     assert read_lines(master, 3) == [people, machine, people]

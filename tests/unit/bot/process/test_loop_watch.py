@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.process.loop_watch import LoopBlock, LoopWatch, blocks_of_today, place_of
+from bot.process.metrics import LoopBlock, LoopWatch, blocks_of_today, code_place
 from memory.text import one_line
 
 
@@ -80,8 +80,8 @@ def test_a_note_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
 def test_only_our_functions_are_named() -> None:
     frames: list[Any] = []
     re.sub("a", lambda match: frames.append(sys._getframe()) or one_line(match[0]), "a")
-    assert place_of(frames[0]).startswith("tests.unit.bot.process.test_loop_watch.")
-    assert "re." not in place_of(frames[0]).split(" < ")[0].removeprefix("tests.")
+    assert code_place(frames[0]).startswith("tests.unit.bot.process.test_loop_watch.")
+    assert "re." not in code_place(frames[0]).split(" < ")[0].removeprefix("tests.")
 
 
 def test_a_pattern_that_holds_the_interpreter_is_named_where_it_was_called() -> None:

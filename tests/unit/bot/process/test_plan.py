@@ -15,19 +15,19 @@ def planned() -> plan.ProcessPlan:
 
 
 def test_the_threads_of_a_process_share_one_heap() -> None:
-    [worker] = plan.workers(planned())
+    [worker] = plan.worker_programs(planned())
     assert dict(worker.environment or {})["MALLOC_ARENA_MAX"] == "1"
 
 
 def test_who_chooses_the_number_of_heaps_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    [worker] = plan.workers(planned())
+    [worker] = plan.worker_programs(planned())
     assert dict(worker.environment or {})["MALLOC_ARENA_MAX"] == "4"
 
 
 def test_a_plan_is_handed_over_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(plan.PLAN, planned().dumped())
-    assert plan.found() == planned()
+    monkeypatch.setenv(plan.PLAN_VARIABLE, planned().dumped())
+    assert plan.read_plan() == planned()
 
 
 def test_the_supervisor_loads_no_introspection() -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from bot.process.programs import failures_after, pause_s
+from bot.process.programs import failures_after, restart_pause_s
 
 
 def test_the_first_end_costs_nothing() -> None:
-    assert pause_s(failures_after(0, ran_s=3.0)) == 0.0
+    assert restart_pause_s(failures_after(0, ran_s=3.0)) == 0.0
 
 
 def test_who_ends_again_and_again_is_started_ever_more_slowly_but_always() -> None:
     failures, pauses = 0, []
     for _ in range(20):
         failures = failures_after(failures, ran_s=1.0)
-        pauses.append(pause_s(failures))
+        pauses.append(restart_pause_s(failures))
     assert pauses == sorted(pauses)
     assert pauses[-1] == 30.0
 

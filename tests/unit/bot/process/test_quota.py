@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.process.quota import Quota
-from bot.process.tally import Tally, Used
+from bot.process.usage import MonthlyQuota, UsageCounter, UsedCalls
 from tests.support.rows import every_row
 
 
@@ -17,21 +16,21 @@ from tests.support.rows import every_row
     ],
 )
 def test_each_level_is_told_once_a_month(heard: list[int], told: list[float | None]) -> None:
-    quota = Quota(1000)
+    quota = MonthlyQuota(1000)
 
     assert [quota.hear(used) for used in heard] == told
     assert quota.is_short == (heard[-1] >= 800)
 
 
 def test_without_a_quota_nothing_is_near_it() -> None:
-    quota = Quota(0)
+    quota = MonthlyQuota(0)
 
     assert quota.hear(10**9) is None
     assert not quota.is_short
 
 
 def test_what_could_not_be_written_is_added_to_what_comes_meanwhile() -> None:
-    tally = Tally()
+    tally = UsageCounter()
     tally.called("reply")
     tally.asked("judge", 100, 2)
     taken = tally.take()
@@ -39,5 +38,8 @@ def test_what_could_not_be_written_is_added_to_what_comes_meanwhile() -> None:
     tally.asked("judge", 10, 1)
     tally.put_back(taken)
 
-    assert set(tally.take()) == {Used("feishu", "reply", 2), Used("model", "judge", 2, 110, 3)}
+    assert set(tally.take()) == {
+        UsedCalls("feishu", "reply", 2),
+        UsedCalls("model", "judge", 2, 110, 3),
+    }
     assert tally.take() == []

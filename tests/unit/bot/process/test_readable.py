@@ -8,14 +8,14 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.process.readable import readable
+from bot.process.lines import console_format
 
 AT = "2026-11-23T17:39:58.517220Z"
 CLOCK = f"{datetime.fromisoformat(AT).astimezone():%H:%M:%S}"
 
 
 def line(**fields: object) -> str:
-    return readable(json.dumps(fields, ensure_ascii=False) + "\n")
+    return console_format(json.dumps(fields, ensure_ascii=False) + "\n")
 
 
 def test_a_line_begins_with_the_time_and_what_happened() -> None:
@@ -42,6 +42,6 @@ def test_that_everything_works_is_one_sentence() -> None:
 
 @given(st.dictionaries(st.text(max_size=9), st.text() | st.integers(), max_size=6), st.text())
 def test_no_line_holds_what_a_terminal_obeys(fields: dict[str, object], text: str) -> None:
-    for shown in (line(**{"event": text, "stack": text, **fields}), readable(text)):
+    for shown in (line(**{"event": text, "stack": text, **fields}), console_format(text)):
         assert shown.endswith("\n")
         assert all(one.isprintable() for one in shown.split("\n"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.process.settings_rules import misspelt
+from bot.process.settings_values import misspelt_names as misspelt
 from bot.settings import NAMES, SettingsError, load, misspelt_names
 
 APP = {

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.process.task_cancellation import ended
+from bot.process.concurrency import cancel_tasks
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ async def test_a_task_that_swallows_a_cancellation_is_ended_all_the_same() -> No
 
     task = asyncio.create_task(stubborn())
     await waiting.wait()
-    await asyncio.wait_for(ended([task]), 10)
+    await asyncio.wait_for(cancel_tasks([task]), 10)
 
     assert swallowed == [1]
     assert task.cancelled()
@@ -38,7 +38,7 @@ async def test_what_has_ended_already_is_left_as_it_is() -> None:
 
     task = asyncio.create_task(done())
     await task
-    await ended([task])
+    await cancel_tasks([task])
 
     assert task.result() == 5
-    await ended([])
+    await cancel_tasks([])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.process.turn_capacity import turns_in_hand
+from bot.process.concurrency import turn_capacity
 
 MB = 1024 * 1024
 
@@ -33,4 +33,4 @@ def test_the_limit_follows_what_is_free(
             f"MemTotal: 99999999 kB\nMemAvailable: {free * 1024} kB\n"
         )
 
-    assert turns_in_hand(workers, cgroup=tmp_path, meminfo=tmp_path / "meminfo") == turns
+    assert turn_capacity(workers, cgroup=tmp_path, meminfo=tmp_path / "meminfo") == turns

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from bot.process.working_places import (
-    WorkingPlaces,
-    chat_of_this_job,
+from bot.process.concurrency import (
+    ConcurrencySlots,
+    chat_of_job,
     room_to_begin,
     room_to_go_on,
-    waiting,
+    without_slot,
 )
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ async def turns_of_the_loop() -> None:
 class Jobs:
     """Jobs that work until they are told to end, and in which order they began."""
 
-    def __init__(self, places: WorkingPlaces) -> None:
+    def __init__(self, places: ConcurrencySlots) -> None:
         self.places = places
         self.begun: list[str] = []
         self.ends: dict[str, asyncio.Event] = {}
@@ -57,7 +57,7 @@ class Jobs:
 
 
 async def test_no_more_begin_than_there_are_places_and_the_chats_take_turns() -> None:
-    jobs = Jobs(WorkingPlaces(1))
+    jobs = Jobs(ConcurrencySlots(1))
     await jobs.start("a1", "a2", "a3", "a4", "b1", "c1")
     assert jobs.begun == ["a1"]
     for name in ("a1", "a2", "b1", "c1", "a3"):
@@ -70,13 +70,13 @@ async def test_no_more_begin_than_there_are_places_and_the_chats_take_turns() ->
 
 
 async def test_who_waits_for_somebody_else_takes_no_place_and_goes_on_at_once() -> None:
-    places = WorkingPlaces(1)
+    places = ConcurrencySlots(1)
     answered, went_on = asyncio.Event(), asyncio.Event()
 
     async def ask() -> None:
         with places.hold("a"):
             await room_to_begin()
-            with waiting():
+            with without_slot():
                 await answered.wait()
             went_on.set()
             await asyncio.Event().wait()
@@ -98,13 +98,13 @@ async def test_who_waits_for_somebody_else_takes_no_place_and_goes_on_at_once() 
 
 
 async def test_who_goes_on_to_more_work_waits_for_room_and_takes_turns_with_who_begins() -> None:
-    places, order = WorkingPlaces(1), list[str]()
+    places, order = ConcurrencySlots(1), list[str]()
     answered = asyncio.Event()
 
     async def ask(name: str) -> None:
         with places.hold(name):
             await room_to_begin()
-            with waiting():
+            with without_slot():
                 await answered.wait()
             await room_to_go_on()
             order.append(name)
@@ -129,11 +129,11 @@ async def test_who_goes_on_to_more_work_waits_for_room_and_takes_turns_with_who_
 
 
 async def test_a_job_waits_while_any_of_its_tasks_does_and_works_when_none_does() -> None:
-    places = WorkingPlaces(1)
+    places = ConcurrencySlots(1)
     first, second = asyncio.Event(), asyncio.Event()
 
     async def wait_for(event: asyncio.Event) -> None:
-        with waiting():
+        with without_slot():
             await event.wait()
 
     async def job() -> None:
@@ -141,7 +141,7 @@ async def test_a_job_waits_while_any_of_its_tasks_does_and_works_when_none_does(
             await room_to_begin()
             await asyncio.gather(wait_for(first), wait_for(second))
             assert places.free == 0
-            assert chat_of_this_job() == "a"
+            assert chat_of_job() == "a"
 
     running = asyncio.create_task(job())
     await turns_of_the_loop()
@@ -155,7 +155,7 @@ async def test_a_job_waits_while_any_of_its_tasks_does_and_works_when_none_does(
 
 
 async def test_who_is_cancelled_in_line_or_when_called_leaves_the_place_to_the_next() -> None:
-    jobs = Jobs(WorkingPlaces(1))
+    jobs = Jobs(ConcurrencySlots(1))
     await jobs.start("a1", "b1", "c1", "d1")
     jobs.tasks["b1"].cancel()
     await turns_of_the_loop()
@@ -171,12 +171,12 @@ async def test_who_is_cancelled_in_line_or_when_called_leaves_the_place_to_the_n
 
 
 async def test_what_is_short_needs_no_place_and_counts_until_it_ends() -> None:
-    places = WorkingPlaces(2)
+    places = ConcurrencySlots(2)
     jobs = Jobs(places)
     await jobs.start("a1", "b1")
     with places.hold("c"):
         assert places.to_spare == 1
-        with waiting():
+        with without_slot():
             assert places.free == 0
     assert places.to_spare == 2
     assert places.free == 0
@@ -184,7 +184,7 @@ async def test_what_is_short_needs_no_place_and_counts_until_it_ends() -> None:
 
 
 async def test_outside_of_a_job_nobody_waits() -> None:
-    with waiting():
+    with without_slot():
         await room_to_begin()
         await room_to_go_on()
-    assert chat_of_this_job() == ""
+    assert chat_of_job() == ""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.queue.arrivals import Arrivals
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.inbox import Arrivals, QueueUnavailable
 
 
 @dataclass

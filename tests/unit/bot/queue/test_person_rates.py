@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.process.asker import asker_of_this_task
-from bot.process.working_places import WorkingPlaces, room_to_begin
+from bot.process.concurrency import ConcurrencySlots, asker_of_task, room_to_begin
+from bot.queue.consumer import PerUserSemaphore
 from bot.queue.person_rates import Asker, PersonRates
-from bot.queue.person_shares import PersonShares
 
 ALICE, BOB = Asker("t", "ou_alice"), Asker("t", "ou_bob")
 
@@ -150,8 +149,8 @@ def test_what_could_not_be_shared_is_shared_later() -> None:
 
 @pytest.mark.anyio
 async def test_a_person_fills_their_own_places_and_no_others() -> None:
-    shares, running = PersonShares(2), list[Asker]()
-    places, ends = WorkingPlaces(9), asyncio.Event()
+    shares, running = PerUserSemaphore(2), list[Asker]()
+    places, ends = ConcurrencySlots(9), asyncio.Event()
 
     async def turn(asker: Asker) -> None:
         with places.hold("chat"):
@@ -186,7 +185,7 @@ def test_who_has_been_told_that_it_is_too_much_is_known_until_there_is_room() ->
 
 @pytest.mark.anyio
 async def test_what_is_done_for_somebody_takes_their_share_of_feishus_limits() -> None:
-    shares, seen = PersonShares(2), dict[str, str]()
+    shares, seen = PerUserSemaphore(2), dict[str, str]()
 
     async def work(asker: Asker) -> None:
         async with shares.hold(asker):
@@ -194,8 +193,8 @@ async def test_what_is_done_for_somebody_takes_their_share_of_feishus_limits() -
             seen[asker.open_id] = await asyncio.create_task(told())
 
     async def told() -> str:
-        return asker_of_this_task()
+        return asker_of_task()
 
     await asyncio.gather(work(ALICE), work(BOB))
     assert seen == {one: one for one in (ALICE.open_id, BOB.open_id)}
-    assert asker_of_this_task() == ""
+    assert asker_of_task() == ""

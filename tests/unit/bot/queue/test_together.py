@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from bot.queue.group_commit import Together
+from bot.queue.group_commit import GroupCommit
 from lab.doubles.processes import eventually
 
 LONG_S = 60.0
@@ -30,7 +30,7 @@ class Sent:
 
 
 def sent_with_others(
-    together: Together[int, int], sent: Sent, threads: ThreadPoolExecutor, numbers: Sequence[int]
+    together: GroupCommit[int, int], sent: Sent, threads: ThreadPoolExecutor, numbers: Sequence[int]
 ) -> list[Future[int]]:
     """The calls of `numbers`, one after the other; those after the first wait for it."""
     calls = []
@@ -45,13 +45,13 @@ def test_a_call_that_is_alone_goes_at_once() -> None:
     sent = Sent()
     sent.let_go.set()
 
-    assert [Together(sent).call(n) for n in (1, 2)] == [10, 20]
+    assert [GroupCommit(sent).call(n) for n in (1, 2)] == [10, 20]
     assert sent.groups == [[1], [2]]
 
 
 def test_calls_that_wait_go_together_in_the_order_in_which_they_came() -> None:
     sent = Sent()
-    together = Together(sent, patience_s=LONG_S)
+    together = GroupCommit(sent, patience_s=LONG_S)
     with ThreadPoolExecutor() as threads:
         calls = sent_with_others(together, sent, threads, (1, 2, 3, 4))
         sent.let_go.set()
@@ -62,7 +62,7 @@ def test_calls_that_wait_go_together_in_the_order_in_which_they_came() -> None:
 
 def test_an_error_is_raised_to_whom_it_belongs() -> None:
     sent = Sent()
-    together = Together(sent, patience_s=LONG_S)
+    together = GroupCommit(sent, patience_s=LONG_S)
     with ThreadPoolExecutor() as threads:
         calls = sent_with_others(together, sent, threads, (1, -2, 3))
         sent.let_go.set()
@@ -79,7 +79,7 @@ def test_an_error_of_all_is_raised_to_all_and_the_next_call_goes() -> None:
             raise OSError("away")
         return list(numbers)
 
-    together = Together(send)
+    together = GroupCommit(send)
     with pytest.raises(OSError, match="away"):
         together.call(1)
     assert together.call(2) == 2
@@ -87,7 +87,7 @@ def test_an_error_of_all_is_raised_to_all_and_the_next_call_goes() -> None:
 
 def test_a_call_that_hangs_keeps_nobody_waiting() -> None:
     sent = Sent()
-    together = Together(sent, patience_s=0.01)
+    together = GroupCommit(sent, patience_s=0.01)
     with ThreadPoolExecutor() as threads:
         hanging = threads.submit(together.call, 1)
         assert sent.began.wait(LONG_S)
@@ -105,7 +105,7 @@ def test_whoever_calls_and_however_many_each_has_its_own_outcome() -> None:
         groups.append(len(numbers))
         return [10 * n for n in numbers]
 
-    together = Together[int, int](tenfold, patience_s=0.0001)  # now and then one goes beside
+    together = GroupCommit[int, int](tenfold, patience_s=0.0001)  # now and then one goes beside
     with ThreadPoolExecutor(16) as threads:
         assert list(threads.map(together.call, range(2000))) == [10 * n for n in range(2000)]
     assert sum(groups) == 2000

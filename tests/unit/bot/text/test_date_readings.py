@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bot.text.dates.moments import when
+from bot.text.moments import read_moment
 from memory.recall.dates import date_range
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=ZoneInfo("Asia/Shanghai"))
@@ -22,7 +22,7 @@ READINGS: list[dict[str, Any]] = [json.loads(line) for line in LINES]
 
 
 def reading(text: str) -> dict[str, Any]:
-    said, past = when(text, NOW), date_range(text, NOW)
+    said, past = read_moment(text, NOW), date_range(text, NOW)
     return {
         "text": text,
         "reminder": [said.at, said.repeats, said.problem, " ".join(said.rest.split())],

@@ -5,7 +5,13 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.text.follow_ups import Ending, before_questions, parted, question_of, questions_of
+from bot.text.follow_ups import (
+    FollowUpEnding,
+    question_of,
+    questions_of,
+    split_follow_ups,
+    text_before_questions,
+)
 from tests.support.rows import every_row
 
 ANSWER = "The launch is on 3 March.\n\n- it is ready"
@@ -28,15 +34,15 @@ LISTS = [
 @every_row("listed", LISTS)
 def test_what_stands_on_buttons_is_gone_from_the_text(listed: str):
     if listed == LISTS[5]:  # right after another list this would go on with it
-        assert parted(f"Done.\n\n{listed}", ASKED) == Ending("Done.", ASKED)
+        assert split_follow_ups(f"Done.\n\n{listed}", ASKED) == FollowUpEnding("Done.", ASKED)
     else:
-        assert parted(f"{ANSWER}\n\n{listed}\n", ASKED) == Ending(ANSWER, ASKED)
+        assert split_follow_ups(f"{ANSWER}\n\n{listed}\n", ASKED) == FollowUpEnding(ANSWER, ASKED)
 
 
 def test_a_sentence_that_announces_them_goes_and_the_rest_of_its_paragraph_stays():
     text = "It takes 1.5 days. You might also ask:\n- Who comes?"
-    assert parted(text, ASKED).text == "It takes 1.5 days."
-    assert parted("需要三天。你还可以问我：\n- Who comes?", ASKED).text == "需要三天。"
+    assert split_follow_ups(text, ASKED).text == "It takes 1.5 days."
+    assert split_follow_ups("需要三天。你还可以问我：\n- Who comes?", ASKED).text == "需要三天。"
 
 
 @every_row(
@@ -52,12 +58,14 @@ def test_a_sentence_that_announces_them_goes_and_the_rest_of_its_paragraph_stays
     ],
 )
 def test_other_text_stays_as_it_is(text: str):
-    assert parted(text, ASKED) == Ending(text, ASKED)
+    assert split_follow_ups(text, ASKED) == FollowUpEnding(text, ASKED)
 
 
 def test_a_list_that_was_only_written_becomes_buttons():
     chinese = "三月三日上线。\n\n你还可以问：\n- 谁来参加？\n- 在哪里？"
-    assert parted(chinese, ()) == Ending("三月三日上线。", ("谁来参加？", "在哪里？"))
+    assert split_follow_ups(chinese, ()) == FollowUpEnding(
+        "三月三日上线。", ("谁来参加？", "在哪里？")
+    )
 
 
 @every_row(
@@ -71,12 +79,12 @@ def test_a_list_that_was_only_written_becomes_buttons():
 )
 def test_what_does_not_fit_on_buttons_stays_in_the_text(listed: str):
     text = f"Done.\n\nYou might also ask:\n{listed}"
-    assert parted(text, ()) == Ending(text)
+    assert split_follow_ups(text, ()) == FollowUpEnding(text)
 
 
 def test_questions_without_an_announcement_are_part_of_the_answer():
     text = "Before I start:\n- Who comes?\n- Where is it?"
-    assert parted(text, ()) == Ending(text)
+    assert split_follow_ups(text, ()) == FollowUpEnding(text)
 
 
 def test_the_same_question_stands_on_one_button():
@@ -89,14 +97,14 @@ def test_while_it_is_written_no_part_of_the_list_is_shown(listed: str):
     start = len(ANSWER) + 2
     words = listed.index("ask" if "ask" in listed else "question" if "question" in listed else "问")
     for end in range(start + words + 10, len(whole) + 1):
-        shown = before_questions(whole[:end])
+        shown = text_before_questions(whole[:end])
         assert "comes" not in shown
         assert shown.startswith(ANSWER)
 
 
 def test_an_unfinished_answer_without_an_announcement_is_shown_whole():
     for end in range(len(ANSWER) + 1):
-        assert before_questions(ANSWER[:end]) == ANSWER[:end]
+        assert text_before_questions(ANSWER[:end]) == ANSWER[:end]
 
 
 @given(st.text(max_size=120))
@@ -110,8 +118,8 @@ def test_a_question_on_a_button_is_one_line_that_is_no_command(text: str):
 def test_hostile_endings_cost_linear_time(unit: str):
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
-    parted(text, ("a?",))
-    before_questions(text)
+    split_follow_ups(text, ("a?",))
+    text_before_questions(text)
     assert time.process_time() - start < 3
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from bot.text.forget_requests import asked_to_forget
-from bot.text.slash_commands import CommandName, means_everything, means_thread, parse
+from bot.text.slash_commands import (
+    CommandName,
+    means_everything,
+    means_thread,
+    parse_command,
+    words_to_forget,
+)
 
 REQUESTS = {
     "forget the gym code": "the gym code",
@@ -104,18 +109,18 @@ OTHER_WORDS = (
 
 
 def test_plain_words_that_ask_to_forget_name_what() -> None:
-    given = {text: asked_to_forget(text) for text in REQUESTS}
+    given = {text: words_to_forget(text) for text in REQUESTS}
     wrong = {text: words for text, words in given.items() if words != REQUESTS[text]}
     assert not wrong
 
 
 def test_other_words_are_for_the_model() -> None:
-    assert [text for text in OTHER_WORDS if asked_to_forget(text) or parse(text)] == []
+    assert [text for text in OTHER_WORDS if words_to_forget(text) or parse_command(text)] == []
 
 
 def test_the_command_is_in_the_language_of_the_request() -> None:
     for text, language in (("forget the gym code", "en"), ("把健身房密码忘了", "zh")):
-        command = parse(text)
+        command = parse_command(text)
         assert command is not None
         assert (command.name, command.language) == (CommandName.FORGET, language)
 
@@ -127,10 +132,10 @@ def test_a_thread_and_everything_can_be_named_in_plain_words() -> None:
         "forget everything about me",
         "忘掉关于我的一切",
     ):
-        command = parse(text)
+        command = parse_command(text)
         assert command is not None, text
         assert means_everything(command), text
     for text in ("please forget this thread", "forget this conversation", "忘掉这个话题"):
-        command = parse(text)
+        command = parse_command(text)
         assert command is not None, text
         assert means_thread(command), text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bot.text.languages import Language, language_of, language_said, last_language
+from bot.text.languages import Language, language_of, last_own_language, own_language
 from tests.support.rows import every_row
 
 NAMES = ("Memo", "Bob", "陈晨", "王芳", "Ada Lovelace", "An")
@@ -74,17 +74,17 @@ NOTHING = [
 
 @every_row("text", ENGLISH)
 def test_english_is_what_is_said_in_english(text: str) -> None:
-    assert language_said(text, NAMES) == "en"
+    assert own_language(text, NAMES) == "en"
 
 
 @every_row("text", CHINESE)
 def test_chinese_is_what_is_said_in_chinese(text: str) -> None:
-    assert language_said(text, NAMES) == "zh"
+    assert own_language(text, NAMES) == "zh"
 
 
 @every_row("text", NOTHING)
 def test_names_numbers_links_quotations_and_code_tell_no_language(text: str) -> None:
-    assert language_said(text, NAMES) is None
+    assert own_language(text, NAMES) is None
 
 
 @every_row(
@@ -114,7 +114,7 @@ def test_a_name_that_nobody_knows_does_not_decide(text: str, language: Language)
     ],
 )
 def test_without_words_it_is_the_last_language(texts: list[str], language: Language | None) -> None:
-    assert last_language(texts, NAMES) == language
+    assert last_own_language(texts, NAMES) == language
 
 
 def test_of_several_texts_it_is_that_of_most_words() -> None:
@@ -132,6 +132,6 @@ def test_the_longest_message_holds_nobody_else_up(piece: str) -> None:
     """Feishu takes 150 KB of text."""
     text = piece * (150_000 // len(piece.encode()))
     begun = time.process_time()
-    language_said(text, NAMES)
+    own_language(text, NAMES)
 
     assert time.process_time() - begun < 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bot.text.plain_results import as_lines
+from bot.text.json_text import readable_lines
 from tests.support.rows import every_row
 
 
@@ -27,16 +27,16 @@ from tests.support.rows import every_row
     ],
 )
 def test_of_json_only_what_says_something_to_people_is_shown(value: Any, lines: str) -> None:
-    assert as_lines(json.dumps(value)) == lines
-    assert as_lines(json.dumps(value, indent=1)) == lines
+    assert readable_lines(json.dumps(value)) == lines
+    assert readable_lines(json.dumps(value, indent=1)) == lines
 
 
 @every_row("text", ["Published: hello", "", "[draft] of the plan", "{not json"])
 def test_words_stay_as_they_are(text: str) -> None:
-    assert as_lines(text) == text
+    assert readable_lines(text) == text
 
 
 def test_a_long_result_is_cut() -> None:
-    shown = as_lines(json.dumps({"rows": [f"row {number}" for number in range(50)]}))
+    shown = readable_lines(json.dumps({"rows": [f"row {number}" for number in range(50)]}))
     assert shown.splitlines()[0] == "rows: row 0"
     assert len(shown.splitlines()) == 9

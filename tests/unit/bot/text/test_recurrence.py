@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.text.dates.recurrence import at_wall_clock, is_skipped, last_before, next_after
+from bot.text.times import is_skipped, last_occurrence, moment_at_wall_clock, next_occurrence
 from memory.tables.timers import REPEATS, Repeats
 from tests.support.rows import every_row
 
@@ -22,7 +22,7 @@ def following(local: str, repeats: Repeats, after: str, count: int) -> list[str]
     moment = datetime.fromisoformat(after).replace(tzinfo=BERLIN)
     found = []
     for _ in range(count):
-        moment = next_after(begins, repeats, BERLIN, moment) or moment
+        moment = next_occurrence(begins, repeats, BERLIN, moment) or moment
         found.append(f"{moment.astimezone(BERLIN):%Y-%m-%d %H:%M%z}")
     return found
 
@@ -67,7 +67,7 @@ def test_weekdays_leave_out_the_weekend_and_months_without_the_day_have_it_last(
 def test_once_comes_once() -> None:
     assert following("2026-11-23T08:00", "once", "2026-11-22T08:00", 1) == ["2026-11-23 08:00+0100"]
     late = datetime(2026, 11, 24, tzinfo=UTC)
-    assert next_after(datetime(2026, 11, 23, 8), "once", BERLIN, late) is None  # noqa: DTZ001
+    assert next_occurrence(datetime(2026, 11, 23, 8), "once", BERLIN, late) is None  # noqa: DTZ001
 
 
 @given(
@@ -80,12 +80,12 @@ def test_the_next_is_later_is_on_the_grid_and_nothing_lies_between(
     local: datetime, after: datetime, zone: ZoneInfo, repeats: Repeats
 ) -> None:
     local, now = local.replace(second=0, microsecond=0), after.replace(tzinfo=UTC)
-    found = next_after(local, repeats, zone, now)
+    found = next_occurrence(local, repeats, zone, now)
     assert found is not None
     assert found > now
-    assert found >= at_wall_clock(local, zone)
+    assert found >= moment_at_wall_clock(local, zone)
     longest = {"daily": 1, "weekdays": 3, "weekly": 7, "monthly": 31}[repeats]
-    begins = max(now, at_wall_clock(local, zone))
+    begins = max(now, moment_at_wall_clock(local, zone))
     assert found - begins <= timedelta(days=longest, hours=2)
     wall = found.astimezone(zone).replace(tzinfo=None)
     if not is_skipped(wall.replace(hour=local.hour, minute=local.minute), zone):
@@ -102,25 +102,27 @@ def test_before_each_time_is_the_one_that_it_follows(
     local: datetime, days: int, zone: ZoneInfo, repeats: Repeats
 ) -> None:
     local = local.replace(second=0, microsecond=0)
-    due = next_after(local, repeats, zone, at_wall_clock(local, zone) + timedelta(days=days))
+    due = next_occurrence(
+        local, repeats, zone, moment_at_wall_clock(local, zone) + timedelta(days=days)
+    )
     assert due is not None
-    before = last_before(local, repeats, zone, due)
+    before = last_occurrence(local, repeats, zone, due)
     assert before < due
-    assert next_after(local, repeats, zone, before) == due
+    assert next_occurrence(local, repeats, zone, before) == due
 
 
 def test_the_time_before_is_told_by_the_wall_clock_and_also_before_the_first() -> None:
     summer_ended = datetime(2026, 10, 25, 18, 0, tzinfo=BERLIN)
     began = datetime(2026, 10, 25, 18, 0)  # noqa: DTZ001
-    assert last_before(began, "daily", BERLIN, summer_ended) == datetime(
+    assert last_occurrence(began, "daily", BERLIN, summer_ended) == datetime(
         2026, 10, 24, 18, 0, tzinfo=BERLIN
     )
     monday = datetime(2026, 11, 23, 18, 0, tzinfo=BERLIN)
-    assert last_before(began, "weekdays", BERLIN, monday).astimezone(BERLIN).weekday() == 4
+    assert last_occurrence(began, "weekdays", BERLIN, monday).astimezone(BERLIN).weekday() == 4
     santiago = ZoneInfo("America/Santiago")  # its clock skips the hour after midnight
     due = datetime(2026, 9, 6, 1, 0, tzinfo=santiago)
     midnight = datetime(2026, 9, 1, 0, 0)  # noqa: DTZ001
-    assert last_before(midnight, "daily", santiago, due) == datetime(
+    assert last_occurrence(midnight, "daily", santiago, due) == datetime(
         2026, 9, 5, 0, 0, tzinfo=santiago
     )
 
@@ -129,4 +131,4 @@ def test_the_time_before_is_told_by_the_wall_clock_and_also_before_the_first() -
 def test_ten_years_back_costs_a_few_steps(repeats: Repeats) -> None:
     now = datetime(2036, 5, 5, tzinfo=UTC)
     for _ in range(200):
-        next_after(datetime(2020, 1, 31, 8), repeats, BERLIN, now)  # noqa: DTZ001
+        next_occurrence(datetime(2020, 1, 31, 8), repeats, BERLIN, now)  # noqa: DTZ001

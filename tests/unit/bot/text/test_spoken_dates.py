@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.text.dates import spoken
+from bot.text import times
 from bot.text.languages import Language
 from tests.support.rows import every_row
 
@@ -22,14 +22,16 @@ MONDAY = datetime(2026, 11, 30, 9)  # noqa: DTZ001
 def test_a_day_is_named_without_its_year(
     language: Language, day: str, moment: str, coming: str
 ) -> None:
-    assert spoken.day(MONDAY, language, now=NOW) == day
-    assert spoken.moment(MONDAY, language, now=NOW) == moment
-    assert spoken.coming(MONDAY, language, now=NOW) == coming
+    assert times.day_text(MONDAY, language, now=NOW) == day
+    assert times.moment_text(MONDAY, language, now=NOW) == moment
+    assert times.coming_text(MONDAY, language, now=NOW) == coming
 
 
 def test_another_year_is_named() -> None:
-    assert spoken.coming(MONDAY.replace(year=2027), "en", now=NOW) == "Tue 30 Nov 2027 at 09:00"
-    assert spoken.coming(MONDAY.replace(year=2027), "zh", now=NOW) == "2027年11月30日（周二）09:00"
+    assert times.coming_text(MONDAY.replace(year=2027), "en", now=NOW) == "Tue 30 Nov 2027 at 09:00"
+    assert (
+        times.coming_text(MONDAY.replace(year=2027), "zh", now=NOW) == "2027年11月30日（周二）09:00"
+    )
 
 
 @every_row(
@@ -42,5 +44,5 @@ def test_another_year_is_named() -> None:
     ],
 )
 def test_what_repeats_is_named_by_its_day(repeats: str, en: str, zh: str) -> None:
-    assert spoken.often(repeats, MONDAY, "en") == en
-    assert spoken.often(repeats, MONDAY, "zh") == zh
+    assert times.repetition_text(repeats, MONDAY, "en") == en
+    assert times.repetition_text(repeats, MONDAY, "zh") == zh

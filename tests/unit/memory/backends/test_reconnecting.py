@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from memory.backends.reconnecting import NoConnection, Reconnecting, is_lost, kind_of
+from memory.backends.connections import NoConnection, ReconnectTimer, failure_kind, is_lost
 from memory.deadlines import NoAnswer
 from tests.support.rows import every_row
 
@@ -23,7 +23,7 @@ class Clock:
 
 def test_attempts_come_a_few_times_a_second_however_long_the_server_is_away() -> None:
     clock = Clock()
-    reconnecting = Reconnecting(clock)
+    reconnecting = ReconnectTimer(clock)
     assert reconnecting.wait_s == 0
     with capture_logs() as lines:
         for _ in range(2000):
@@ -42,7 +42,7 @@ def test_attempts_come_a_few_times_a_second_however_long_the_server_is_away() ->
 
 
 def test_a_refused_login_is_tried_seldom() -> None:
-    reconnecting = Reconnecting(Clock())
+    reconnecting = ReconnectTimer(Clock())
 
     reconnecting.failed(psycopg.OperationalError('password authentication failed for user "bot"'))
 
@@ -51,7 +51,7 @@ def test_a_refused_login_is_tried_seldom() -> None:
 
 def test_the_time_of_the_last_loss_is_kept() -> None:
     clock = Clock()
-    reconnecting = Reconnecting(clock)
+    reconnecting = ReconnectTimer(clock)
     assert reconnecting.lost_at < 0
     reconnecting.lost()
     clock.now += 5
@@ -75,7 +75,7 @@ def test_the_time_of_the_last_loss_is_kept() -> None:
     ],
 )
 def test_the_log_names_the_kind_and_quotes_nothing(said: str, kind: str) -> None:
-    assert kind_of(psycopg.OperationalError(said)) == kind
+    assert failure_kind(psycopg.OperationalError(said)) == kind
 
 
 @every_row(

@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 
 from memory import errors
-from memory.backends.refusals import AS_SERVICE, Named, as_person, refusal
+from memory.backends.supabase_answers import (
+    SERVICE_VARIABLES,
+    KeyVariables,
+    person_variables,
+    refusal_error,
+)
 from memory.errors import (
     AccessDenied,
     BadArgument,
@@ -88,28 +93,28 @@ def _json(code: str, message: str) -> str:
     return json.dumps({"code": code, "message": message, "details": None, "hint": None})
 
 
-AS_PERSON = as_person("SUPABASE_JWT_SECRET")
-WITH_KEY = as_person("SUPABASE_JWT_PRIVATE_KEY")
+AS_PERSON = person_variables("SUPABASE_JWT_SECRET")
+WITH_KEY = person_variables("SUPABASE_JWT_PRIVATE_KEY")
 GATEWAY = json.dumps({"message": "Invalid API key", "hint": "Double check your key"})
 
 
 @every_row(
     ("status", "body", "credentials", "sentence"),
     [
-        (401, GATEWAY, AS_SERVICE, "refuses the key (401): check SUPABASE_SECRET_KEY"),
+        (401, GATEWAY, SERVICE_VARIABLES, "refuses the key (401): check SUPABASE_SECRET_KEY"),
         (401, GATEWAY, AS_PERSON, "refuses the key (401): check SUPABASE_PUBLISHABLE_KEY"),
-        (401, "", AS_SERVICE, "refuses the key (401): check SUPABASE_SECRET_KEY"),
+        (401, "", SERVICE_VARIABLES, "refuses the key (401): check SUPABASE_SECRET_KEY"),
         (401, _json("PGRST301", "JWSError"), AS_PERSON, "(PGRST301): check SUPABASE_JWT_SECRET"),
         (401, _json("PGRST301", "JWSError"), WITH_KEY, "check SUPABASE_JWT_PRIVATE_KEY (Project"),
-        (401, _json("PGRST301", "JWSError"), AS_SERVICE, "(PGRST301): check SUPABASE_SECRET_KEY"),
+        (401, _json("PGRST301", "JWSError"), SERVICE_VARIABLES, "check SUPABASE_SECRET_KEY"),
         (401, _json("PGRST303", "JWT expired"), AS_PERSON, "JWT expired): check this machine's"),
-        (401, _json("42501", "permission denied"), AS_SERVICE, "SUPABASE_SECRET_KEY gives the"),
+        (401, _json("42501", "permission denied"), SERVICE_VARIABLES, "SUPABASE_SECRET_KEY gives"),
     ],
 )  # fmt: skip
 def test_a_key_that_is_refused_is_named_by_its_variable(
-    status: int, body: str, credentials: Named, sentence: str
+    status: int, body: str, credentials: KeyVariables, sentence: str
 ) -> None:
-    found = refusal("open_turn", status, body.encode(), credentials)
+    found = refusal_error("open_turn", status, body.encode(), credentials)
 
     assert type(found) is KeyRefused
     assert sentence in str(found)
@@ -126,7 +131,7 @@ def test_a_key_that_is_refused_is_named_by_its_variable(
     ],
 )
 def test_an_api_without_our_functions_is_not_migrated(status: int, body: str) -> None:
-    found = refusal("open_turn", status, body.encode(), AS_PERSON)
+    found = refusal_error("open_turn", status, body.encode(), AS_PERSON)
 
     assert type(found) is NotMigrated
     assert str(found).startswith("open_turn: ")
@@ -140,7 +145,7 @@ def test_an_api_without_our_functions_is_not_migrated(status: int, body: str) ->
      '{"error": {"code": "unexpected_failure"}}', '{"code": "SUP", "message": "PostgresError"}'],
 )  # fmt: skip
 def test_what_no_postgrest_said_means_that_the_memory_is_away(status: int, body: str) -> None:
-    found = refusal("open_turn", status, body.encode(), AS_PERSON)
+    found = refusal_error("open_turn", status, body.encode(), AS_PERSON)
 
     assert type(found) is StoreUnavailable
     assert str(found) == f"open_turn: Supabase answers {status}"
@@ -167,7 +172,7 @@ def test_what_no_postgrest_said_means_that_the_memory_is_away(status: int, body:
 def test_what_the_database_says_goes_by_its_code_whatever_the_status(
     status: int, body: str, kind: type[StoreError]
 ) -> None:
-    assert type(refusal("f", status, body.encode(), AS_PERSON)) is kind
+    assert type(refusal_error("f", status, body.encode(), AS_PERSON)) is kind
 
 
 @every_row(
@@ -185,7 +190,9 @@ def test_what_the_database_says_goes_by_its_code_whatever_the_status(
 def test_trouble_of_the_database_is_named_by_its_code_without_the_servers_words(
     status: int, code: str, said: str
 ) -> None:
-    found = refusal("open_turn", status, _json(code, "row of Alice: hers").encode(), AS_PERSON)
+    found = refusal_error(
+        "open_turn", status, _json(code, "row of Alice: hers").encode(), AS_PERSON
+    )
 
     assert type(found) is StoreUnavailable
     assert (str(found), found.code) == (f"open_turn: Supabase answers {said}", code)

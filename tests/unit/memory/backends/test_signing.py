@@ -10,8 +10,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from memory.backends.credentials import Credentials, TokenMinter
-from memory.backends.signing import MalformedKey, of_jwk, signing_key
+from memory.backends.supabase_credentials import (
+    Credentials,
+    MalformedKey,
+    TokenMinter,
+    key_of_jwk,
+    signing_key,
+)
 from memory.scope import memory_context
 from tests.support.rows import every_row
 
@@ -39,7 +44,7 @@ def public_half(jwk: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("jwk", [es256(), rs256(), without(es256(), "alg")], ids=["ec", "rsa", ""])
 def test_a_token_is_verified_with_the_public_half_of_the_key(jwk: dict[str, Any]) -> None:
-    token = TokenMinter(of_jwk(json.dumps(jwk))).token(ALICE)
+    token = TokenMinter(key_of_jwk(json.dumps(jwk))).token(ALICE)
 
     header = jwt.get_unverified_header(token)
     assert (header["kid"], header["alg"]) == (jwk["kid"], {"EC": "ES256"}.get(jwk["kty"], "RS256"))
@@ -96,5 +101,5 @@ def test_what_is_no_private_key_is_refused_without_being_repeated(given: str, pr
 def test_a_key_is_not_shown() -> None:
     key = es256()
 
-    assert key["d"] not in repr(of_jwk(text(key)))
+    assert key["d"] not in repr(key_of_jwk(text(key)))
     assert "legacy" not in repr(signing_key(secret="legacy"))

@@ -12,8 +12,7 @@ import pytest
 from bot.listening.transcript import MessageRecord
 from memory.errors import AccessDenied, StoreUnavailable
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.late_writes import LateWrite, late_write
-from memory.fallback.rpc import LateRpc
+from memory.fallback.store_jobs import LateRpc, LateWrite, late_write
 from memory.scope import memory_context
 from tests.support.rows import every_row
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.changes import replaced
+from memory.recall.changes import replacement_times
 from memory.recall.passages import Passage
 from tests.support.rows import every_row
 
@@ -47,7 +47,7 @@ def said(number: int, text: str, *, by: str = "ou_a", chat: str = "oc_1") -> Pas
     ],
 )
 def test_a_later_statement_of_a_matter_replaces_the_earlier(earlier: str, later: str) -> None:
-    marks = replaced([said(1, earlier), said(2, later)])
+    marks = replacement_times([said(1, earlier), said(2, later)])
 
     assert marks == {"om_1": said(2, later).asked_at, "om_2": ""}
 
@@ -67,30 +67,30 @@ def test_a_later_statement_of_a_matter_replaces_the_earlier(earlier: str, later:
     ],
 )
 def test_what_is_of_another_matter_or_only_asked_replaces_nothing(earlier: str, later: str) -> None:
-    assert replaced([said(1, earlier), said(2, later)]) == {}
+    assert replacement_times([said(1, earlier), said(2, later)]) == {}
 
 
 @every_row(("earlier", "later"), pairs(mark=True))
 def test_a_change_is_marked(earlier: str, later: str) -> None:
-    assert replaced([said(1, earlier), said(2, later)]).get("om_1")
+    assert replacement_times([said(1, earlier), said(2, later)]).get("om_1")
 
 
 @every_row(("earlier", "later"), pairs(mark=False))
 def test_another_matter_is_not_marked(earlier: str, later: str) -> None:
-    assert replaced([said(1, earlier), said(2, later)]) == {}
+    assert replacement_times([said(1, earlier), said(2, later)]) == {}
 
 
 def test_without_a_word_of_change_both_of_two_peoples_statements_hold() -> None:
     order = said(1, "The order is 300 chairs")
 
-    assert replaced([order, said(2, "The order is 320 chairs", by="ou_b")]) == {}
-    assert "om_1" in replaced([order, said(2, "The order is now 320 chairs", by="ou_b")])
+    assert replacement_times([order, said(2, "The order is 320 chairs", by="ou_b")]) == {}
+    assert "om_1" in replacement_times([order, said(2, "The order is now 320 chairs", by="ou_b")])
 
 
 def test_a_value_that_is_stated_again_holds_again() -> None:
     turns = ["Stand-up is at 9:15", "Stand-up is at 9:45", "Stand-up is back to 9:15"]
 
-    marks = replaced([said(n, text) for n, text in enumerate(turns, 1)])
+    marks = replacement_times([said(n, text) for n, text in enumerate(turns, 1)])
 
     assert marks == {"om_2": said(3, "").asked_at, "om_3": ""}
 
@@ -102,27 +102,29 @@ def test_a_value_that_is_stated_again_holds_again() -> None:
 def test_a_correction_without_a_subject_replaces_what_was_said_just_before(
     earlier: str, correction: str
 ) -> None:
-    assert "om_1" in replaced([said(1, earlier), said(2, correction)])
+    assert "om_1" in replacement_times([said(1, earlier), said(2, correction)])
     others = [said(2, "The venue is Lake Hall"), said(3, "Our caterer is Green Fork")]
-    assert "om_1" not in replaced([said(1, earlier), *others, said(4, correction)])
+    assert "om_1" not in replacement_times([said(1, earlier), *others, said(4, correction)])
 
 
 def test_what_is_ones_own_is_not_replaced_by_another_person() -> None:
     mine, theirs = said(1, "我的工位在四楼"), said(2, "我的工位在二楼", by="ou_b")
 
-    assert replaced([mine, theirs]) == {}
+    assert replacement_times([mine, theirs]) == {}
 
 
 def test_what_is_nobodys_own_is_replaced_by_anybody_there_and_not_elsewhere() -> None:
     was = said(1, "The venue is Harbour House")
     is_now = said(2, "The venue is now Lake Hall", by="ou_b")
 
-    assert set(replaced([was, is_now])) == {"om_1", "om_2"}
-    assert replaced([was, said(2, "The venue is Lake Hall", chat="oc_2")]) == {}
+    assert set(replacement_times([was, is_now])) == {"om_1", "om_2"}
+    assert replacement_times([was, said(2, "The venue is Lake Hall", chat="oc_2")]) == {}
 
 
 def test_of_three_each_ends_with_the_newest_and_only_that_holds() -> None:
-    marks = replaced([said(1, "周会是周一"), said(2, "周会改到周二"), said(3, "周会改到周三")])
+    marks = replacement_times(
+        [said(1, "周会是周一"), said(2, "周会改到周二"), said(3, "周会改到周三")]
+    )
 
     assert [turn for turn, until in marks.items() if not until] == ["om_3"]
     assert set(marks) == {"om_1", "om_2", "om_3"}
@@ -131,9 +133,9 @@ def test_of_three_each_ends_with_the_newest_and_only_that_holds() -> None:
 def test_a_turn_that_also_states_what_still_holds_is_not_marked_as_earlier() -> None:
     both = said(1, "周会是周五。食堂是在三楼。")
 
-    assert replaced([both, said(2, "周会改到周三")]) == {"om_2": ""}
+    assert replacement_times([both, said(2, "周会改到周三")]) == {"om_2": ""}
 
 
 @given(st.lists(st.text(max_size=60), max_size=4))
 def test_any_text_is_read(texts: list[str]) -> None:
-    replaced([said(n, text) for n, text in enumerate(texts, 1)])
+    replacement_times([said(n, text) for n, text in enumerate(texts, 1)])

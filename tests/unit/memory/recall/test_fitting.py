@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from memory.recall.fitting import fitting
 from memory.recall.passages import Passage
+from memory.recall.selection import fitting_hits
 
 QUESTION = "how do we replay messages from the dead letter queue?"
 
@@ -25,14 +25,14 @@ FAR = hit(3, "Redis is a cache for messages", 7.0)
 
 
 def test_only_what_shares_a_word_and_is_near_the_best_is_kept() -> None:
-    assert fitting([BEST, BESIDE, FAR], QUESTION) == [BEST]
+    assert fitting_hits([BEST, BESIDE, FAR], QUESTION) == [BEST]
     near = replace(FAR, score=16.0)
-    assert fitting([BEST, near], QUESTION) == [BEST, near]
+    assert fitting_hits([BEST, near], QUESTION) == [BEST, near]
 
 
 def test_nothing_is_kept_where_the_best_shares_a_common_word_at_most() -> None:
-    assert fitting([replace(BEST, score=3.0), replace(FAR, score=2.0)], QUESTION) == []
-    assert fitting([BESIDE], QUESTION) == []
+    assert fitting_hits([replace(BEST, score=3.0), replace(FAR, score=2.0)], QUESTION) == []
+    assert fitting_hits([BESIDE], QUESTION) == []
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_nothing_is_kept_where_the_best_shares_a_common_word_at_most() -> None:
     ids=["asks", "answers", "two people", "long answer", "Chinese", "few turns", "nothing"],
 )
 def test_talk_is_kept_as_it_was_found(found: list[Passage]) -> None:
-    assert fitting(found, QUESTION) == found
+    assert fitting_hits(found, QUESTION) == found
 
 
 def test_the_words_of_somebody_whom_the_question_names_are_kept() -> None:
     named = [replace(one, actor_name="Alice") for one in (BEST, FAR)]
 
-    assert fitting(named, "what did Alice say about messages?") == named
+    assert fitting_hits(named, "what did Alice say about messages?") == named
 
 
 def test_short_words_and_numbers_count_as_words() -> None:
-    assert fitting([hit(1, "Ben is on QA this week", 6.0)], "who is on QA?")
-    assert fitting([hit(1, "room 12 is taken", 6.0)], "and 12?")
+    assert fitting_hits([hit(1, "Ben is on QA this week", 6.0)], "who is on QA?")
+    assert fitting_hits([hit(1, "room 12 is taken", 6.0)], "and 12?")

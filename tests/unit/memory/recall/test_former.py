@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from memory.models import Former
-from memory.recall.former import asks_for_former, with_former
-from memory.recall.reading import Recalled
+from memory.models import FormerValue
+from memory.recall.rendering import RenderedPassages, asks_for_former, with_former_values
 from tests.support.rows import every_row
 
 NOW = datetime(2026, 3, 5, tzinfo=UTC)
@@ -35,12 +34,12 @@ def test_a_question_about_how_it_is_does_not(question: str) -> None:
 
 def test_a_former_value_says_from_when_until_when_it_held() -> None:
     former = [
-        Former("Berlin", "2026-01-03T09:00:00+00:00", "2026-02-01T10:00:00+00:00", key="city"),
-        Former({"a": 1}, None, "2026-01-02T10:00:00+00:00", key="plan"),
+        FormerValue("Berlin", "2026-01-03T09:00:00+00:00", "2026-02-01T10:00:00+00:00", key="city"),
+        FormerValue({"a": 1}, None, "2026-01-02T10:00:00+00:00", key="plan"),
     ]
-    found = Recalled("[2026-01-01 00:00] Alice: hello", (0.5,))
+    found = RenderedPassages("[2026-01-01 00:00] Alice: hello", (0.5,))
 
-    told = with_former(found, former, question="my city before?", subject="Alice", now=NOW)
+    told = with_former_values(found, former, question="my city before?", subject="Alice", now=NOW)
 
     assert told.text.splitlines() == [
         '[earlier, until 2026-01-02 10:00] kept of Alice: plan: {"a": 1}',
@@ -52,11 +51,11 @@ def test_a_former_value_says_from_when_until_when_it_held() -> None:
 
 def test_of_many_those_are_told_that_the_question_names() -> None:
     untils = [f"2026-02-{day:02}T10:00:00+00:00" for day in range(20, 2, -1)]
-    former = [Former(f"v{n}", None, at, key=f"key{n}") for n, at in enumerate(untils)]
-    asked = [*former, Former("Berlin", None, "2026-01-01T10:00:00+00:00", key="home_city")]
+    former = [FormerValue(f"v{n}", None, at, key=f"key{n}") for n, at in enumerate(untils)]
+    asked = [*former, FormerValue("Berlin", None, "2026-01-01T10:00:00+00:00", key="home_city")]
 
-    told = with_former(
-        Recalled(), asked, question="which city before?", subject="Alice", now=NOW
+    told = with_former_values(
+        RenderedPassages(), asked, question="which city before?", subject="Alice", now=NOW
     ).text.splitlines()
 
     assert len(told) == 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.models import GroupFact, Scope
-from memory.recall.kept_facts import replaced_facts
+from memory.recall.changes import replaced_facts
 from tests.support.rows import every_row
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memory.recall.ordinals import Ordinal, enough_for, in_order, ordinal
 from memory.recall.passages import Passage
+from memory.recall.selection import Ordinal, asked_ordinal, hits_to_request, ordered_hits
 from tests.support.rows import every_row
 
 
@@ -27,7 +27,7 @@ from tests.support.rows import every_row
     ],
 )
 def test_a_question_means_the_first_or_the_last_time(question: str, meant: Ordinal | None) -> None:
-    assert ordinal(question) == meant
+    assert asked_ordinal(question) == meant
 
 
 def _hit(day: int, score: float) -> Passage:
@@ -47,7 +47,7 @@ HITS = tuple(_hit(day, 10 - place) for place, day in enumerate((5, 9, 2, 7, 1, 3
     ],
 )
 def test_the_best_and_what_came_first_or_last_is_told(question: str, days: list[int]) -> None:
-    told = in_order(HITS, question, 5)
+    told = ordered_hits(HITS, question, 5)
 
     assert [passage.message_id for passage in told] == days
 
@@ -55,9 +55,9 @@ def test_the_best_and_what_came_first_or_last_is_told(question: str, days: list[
 def test_what_is_about_something_else_is_not_told_for_its_time() -> None:
     other = (*HITS[:2], _hit(1, 0.1))
 
-    assert [p.message_id for p in in_order(other, "When did we first talk?", 2)] == [5, 9]
-    assert in_order((), "When did we first talk?", 2) == ()
+    assert [p.message_id for p in ordered_hits(other, "When did we first talk?", 2)] == [5, 9]
+    assert ordered_hits((), "When did we first talk?", 2) == ()
 
 
 def test_more_is_asked_for_where_the_time_decides() -> None:
-    assert (enough_for("the first time?", 5), enough_for("the price?", 5)) == (15, 5)
+    assert (hits_to_request("the first time?", 5), hits_to_request("the price?", 5)) == (15, 5)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall.passages import Passage, passages, recall_params
-from memory.recall.reading import Recalled, excerpt, render, snippet
+from memory.recall.rendering import RenderedPassages, excerpt, render_passages, snippet
 from memory.scope import memory_context
 from tests.support.rows import every_row
 
@@ -39,7 +39,7 @@ def shown(*found: Passage, now: datetime = NOW, **names: str) -> list[str]:
     def label(open_id: str, name: str) -> str:
         return name or names.get(open_id, "someone")
 
-    return render(found, here=HERE, now=now, label=label, visible=str).text.splitlines()
+    return render_passages(found, here=HERE, now=now, label=label, visible=str).text.splitlines()
 
 
 def test_an_imported_message_is_a_line_of_its_author_and_marked() -> None:
@@ -170,9 +170,9 @@ def test_the_newest_line_is_worth_most_and_the_others_their_score() -> None:
         for day, score in ((4, 1.0), (2, 3.0), (3, 2.0))
     ]
 
-    read = render(found, here=HERE, now=NOW, label=lambda *_: "Ann", visible=str)
+    read = render_passages(found, here=HERE, now=NOW, label=lambda *_: "Ann", visible=str)
 
-    assert isinstance(read, Recalled)
+    assert isinstance(read, RenderedPassages)
     assert read.worth == (3.0, 3.0, 2.0, 2.0, float("inf"), float("inf"))
 
 
@@ -181,7 +181,7 @@ def test_of_a_long_answer_the_sentences_with_the_questions_words_are_told() -> N
     answer = f"{filler}The landlord allows two cats. {filler}"
     passage = replace(PASSAGE, answer=answer)
 
-    read = render(
+    read = render_passages(
         [passage], here=HERE, now=NOW, label=lambda *_: "Ann", visible=str,
         question="How many cats does the landlord allow?",
     )  # fmt: skip

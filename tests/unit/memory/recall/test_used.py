@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memory.recall.passages import Passage
-from memory.recall.used import sources_of, used_in
+from memory.recall.selection import answer_sources, used_passages
 from tests.support.rows import every_row
 
 TOLD = "our launch is on 3 March, Bob has the keys"
@@ -32,7 +32,7 @@ def passage(question: str, answer: str = "I will remember that.") -> Passage:
     ],
 )
 def test_what_the_answer_says_was_said_there(question: str, answer: str, given: Passage) -> None:
-    assert used_in(answer, [given], question=question) == (given,)
+    assert used_passages(answer, [given], question=question) == (given,)
 
 
 @every_row(
@@ -56,7 +56,7 @@ def test_what_the_answer_says_was_said_there(question: str, answer: str, given: 
 def test_what_it_has_from_elsewhere_is_no_source(
     question: str, answer: str, given: Passage
 ) -> None:
-    assert used_in(answer, [given], question=question) == ()
+    assert used_passages(answer, [given], question=question) == ()
 
 
 def imported(name: str, words: str) -> Passage:
@@ -71,12 +71,12 @@ def test_of_imported_messages_that_were_found_an_answer_names_those_it_uses() ->
     answer = "Maria booked the back room of Trattoria Rosa."
     own = passage("lunch is at noon")
 
-    named = sources_of(answer, (), (ALLERGIES, ROOM, own), question="where do we have dinner?")
+    named = answer_sources(answer, (), (ALLERGIES, ROOM, own), question="where do we have dinner?")
 
     assert named == [ROOM, own] or named == [own, ROOM]
 
 
 def test_an_answer_that_uses_none_of_them_by_its_words_names_all() -> None:
-    named = sources_of("No idea.", (), (ROOM, ALLERGIES), question="where do we have dinner?")
+    named = answer_sources("No idea.", (), (ROOM, ALLERGIES), question="where do we have dinner?")
 
     assert len(named) == 2

@@ -12,20 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.receipts.chain import verify_chain
-from memory.receipts.keys import KEY_FILE, ReceiptKeyInvalid, load_key, public_keys, read_key
-from memory.receipts.receipt import (
+from memory.receipts.receipts import (
     GENESIS,
+    KEY_FILE,
+    ReceiptKeyInvalid,
     ReceiptRefused,
     commitment,
+    load_signing_key,
     public_key,
-    seal,
-    verify,
+    public_keys_by_name,
+    read_signing_key,
+    seal_receipt,
+    verify_chain,
+    verify_receipt,
 )
 from tests.support.rows import every_row
 
-KEY = read_key(base64.b64encode(bytes(range(32))).decode())
-KEYS = public_keys(KEY)
+KEY = read_signing_key(base64.b64encode(bytes(range(32))).decode())
+KEYS = public_keys_by_name(KEY)
 
 
 @cache
@@ -41,14 +45,14 @@ def chain(length: int = 8) -> tuple[str, ...]:
             "unreachable": ["backups", "model provider"],
             "commitments": [commitment("salt", f"the gym code is {number}")],
         }
-        receipt = seal(draft, number=number, previous=previous, key=KEY)
+        receipt = seal_receipt(draft, number=number, previous=previous, key=KEY)
         previous = receipt.hash
         lines.append(receipt.line)
     return tuple(lines)
 
 
 def head() -> str:
-    return verify(chain()[-1], KEYS).hash
+    return verify_receipt(chain()[-1], KEYS).hash
 
 
 def test_an_untouched_chain_holds_and_reaches_its_anchor() -> None:
@@ -66,7 +70,7 @@ def test_any_changed_byte_is_refused(data: st.DataObject) -> None:
     raw[place] = data.draw(st.integers(0, 127).filter(lambda one: one != raw[place]))
     lines[which] = raw.decode()
     with pytest.raises(ReceiptRefused):
-        verify(lines[which], KEYS)
+        verify_receipt(lines[which], KEYS)
     with pytest.raises(ReceiptRefused):
         verify_chain(lines, KEYS)
 
@@ -77,7 +81,7 @@ def test_every_byte_of_a_receipt_counts() -> None:
         for other in ("0", " ", "A", "f"):
             if line[place] != other:
                 with pytest.raises(ReceiptRefused):
-                    verify(line[:place] + other + line[place + 1 :], KEYS)
+                    verify_receipt(line[:place] + other + line[place + 1 :], KEYS)
 
 
 @given(st.permutations(range(8)).filter(lambda order: list(order) != list(range(8))))
@@ -101,20 +105,22 @@ def test_a_cut_tail_is_refused(length: int) -> None:
 
 @given(st.binary(min_size=32, max_size=32).filter(lambda one: one != bytes(range(32))))
 def test_a_receipt_of_another_key_is_refused(seed: bytes) -> None:
-    other = read_key(base64.b64encode(seed).decode())
+    other = read_signing_key(base64.b64encode(seed).decode())
     with pytest.raises(ReceiptRefused, match="key"):
-        verify(chain()[0], public_keys(other))
+        verify_receipt(chain()[0], public_keys_by_name(other))
 
 
 def test_receipts_of_an_earlier_key_verify_with_its_public_key() -> None:
-    other = read_key(base64.b64encode(bytes(32)).decode())
-    assert verify(chain()[0], public_keys(other, [public_key(KEY).hex()])).number == 1
+    other = read_signing_key(base64.b64encode(bytes(32)).decode())
+    assert (
+        verify_receipt(chain()[0], public_keys_by_name(other, [public_key(KEY).hex()])).number == 1
+    )
 
 
 @given(st.text(), st.text())
 def test_a_commitment_names_its_text_and_no_other(text: str, other: str) -> None:
     text, other = (one.encode(errors="ignore").decode() for one in (text, other))
-    receipt = verify(chain()[0], KEYS)
+    receipt = verify_receipt(chain()[0], KEYS)
     assert receipt.names_text("salt", "the gym code is 1")
     assert not receipt.names_text("salt", other)
     assert not receipt.names_text("other salt", "the gym code is 1")
@@ -125,7 +131,7 @@ def test_workers_that_start_together_share_one_key_that_only_the_owner_reads(
     tmp_path: Path,
 ) -> None:
     with ThreadPoolExecutor(8) as pool:
-        keys = {public_key(one) for one in pool.map(load_key, [tmp_path] * 16)}
+        keys = {public_key(one) for one in pool.map(load_signing_key, [tmp_path] * 16)}
     assert len(keys) == 1
     assert [one.name for one in tmp_path.iterdir()] == [KEY_FILE]
     assert stat.S_IMODE((tmp_path / KEY_FILE).stat().st_mode) == 0o600
@@ -134,5 +140,5 @@ def test_workers_that_start_together_share_one_key_that_only_the_owner_reads(
 @every_row("text", ["no base64", "c2hvcnQ=", ""])
 def test_what_is_no_key_is_refused_without_being_quoted(text: str) -> None:
     with pytest.raises(ReceiptKeyInvalid) as refusal:
-        read_key(text)
+        read_signing_key(text)
     assert not text or text not in str(refusal.value)

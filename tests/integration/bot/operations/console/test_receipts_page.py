@@ -8,15 +8,13 @@ import base64
 import pytest
 
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.receipts.chain import verify_chain
-from memory.receipts.keys import public_keys, read_key
-from memory.receipts.receipt import Receipt
+from memory.receipts.receipts import Receipt, public_keys_by_name, read_signing_key, verify_chain
 from memory.store import MemoryStore
 from memory.tables.receipts import ReceiptStore
 from tests.integration.bot.operations.console.conftest import Browser
 from tests.support.people import Group
 
-KEY = read_key(base64.b64encode(bytes(range(32))).decode())
+KEY = read_signing_key(base64.b64encode(bytes(range(32))).decode())
 DELETIONS = 52
 
 
@@ -60,7 +58,7 @@ def test_the_whole_chain_is_downloaded_and_that_is_kept(
 ) -> None:
     answer = ada.post("/console/receipts/export")
     assert "receipts.jsonl" in answer.headers["Content-Disposition"]
-    assert verify_chain(answer.text.splitlines(), public_keys(KEY)) == chain
+    assert verify_chain(answer.text.splitlines(), public_keys_by_name(KEY)) == chain
     assert "downloaded the receipts" in ada.get("/console/audit").text
 
 

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from bot.operations.console.application import create_console
-from bot.operations.console.sessions import Sessions, csrf_token, new_key
+from bot.operations.console.database import Sessions, csrf_token, new_session_key
 from bot.settings import Settings
 from tests.integration.bot.operations.console.conftest import BASE, HOST, Browser
 
@@ -47,7 +47,7 @@ def test_over_https_the_cookie_is_secure(console: Flask, database_url: str) -> N
 @pytest.mark.parametrize("path", PAGES)
 def test_without_a_session_there_is_nothing_to_see(console: Flask, path: str) -> None:
     browser = Browser(console)
-    for cookie in ("", new_key(), "x" * 3000, "' or 1=1 --"):
+    for cookie in ("", new_session_key(), "x" * 3000, "' or 1=1 --"):
         browser.client.set_cookie("console", cookie, domain="127.0.0.1", path="/console")
         answer = browser.get(path)
         assert answer.status_code == 401
@@ -134,7 +134,7 @@ def test_what_does_not_come_from_this_machine_is_refused(
              "/console/setup"],
 )  # fmt: skip
 def test_a_write_needs_the_token_of_the_session(ada: Browser, path: str) -> None:
-    for token in ("", "0" * 64, csrf_token(new_key()), "\u4f60"):
+    for token in ("", "0" * 64, csrf_token(new_session_key()), "\u4f60"):
         answer = ada.post(path, csrf=token)
         assert answer.status_code == 403
     assert ada.get("/console/").status_code == 200
@@ -225,6 +225,6 @@ def test_a_choice_of_language_leads_back_to_the_console(ada: Browser, page: str)
 def test_nobody_is_let_in_while_the_database_is_away(settings: Settings) -> None:
     away = "postgresql://nobody@127.0.0.1:9/none"
     browser = Browser(create_console(settings, away))
-    browser.client.set_cookie("console", new_key(), domain="127.0.0.1", path="/console")
+    browser.client.set_cookie("console", new_session_key(), domain="127.0.0.1", path="/console")
 
     assert browser.get("/console/").status_code == 503

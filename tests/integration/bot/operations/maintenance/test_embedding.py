@@ -21,13 +21,12 @@ from prometheus_client import REGISTRY
 from psycopg import sql
 from structlog.testing import capture_logs
 
-from bot.agents.embeddings import embedder as embedding_model
-from bot.agents.embeddings.embedder import Embedder, EmbeddingFailed, asked_beside, find
-from bot.agents.embeddings.embedding_inputs import EmbeddingInputs
+from bot.agents import embeddings as embedding_model
+from bot.agents.embeddings import Embedder, EmbeddingFailed, find_passages, question_vector_beside
 from bot.agents.llm.endpoint import Endpoint
-from bot.answering.between_turns import tend_later
-from bot.answering.embedding import embed_messages, embed_new
-from bot.operations.doctor.database import without_vectors
+from bot.agents.llm.model_traits import EmbeddingInputs
+from bot.answering.between_turns import embed_messages, embed_new, tend_later
+from bot.operations.doctor.database import vectors_check
 from bot.services import Services
 from bot.settings import read
 from lab.corpora.recall import load_locomo
@@ -151,7 +150,9 @@ async def test_what_has_the_words_stays_before_what_only_means_the_same(
     await tell(rpc, alice, *said, "tea", "coffee")
     await embed_new(rpc, embedder, alice)
     question = "rehearsal at nine"
-    found = await find(MemoryStore(rpc), embedder, alice, question, now=NOW, scope="thread")
+    found = await find_passages(
+        MemoryStore(rpc), embedder, alice, question, now=NOW, scope="thread"
+    )
     by_words = await MemoryStore(rpc).find(alice, question, now=NOW)
 
     assert [one.question for one in found[:2]] == list(said[:2])
@@ -167,7 +168,9 @@ async def test_a_question_finds_what_was_said_in_other_words(
     question = "rehearsing"
 
     assert await MemoryStore(rpc).find(alice, "rehearsable", now=NOW) == ()
-    found = await find(MemoryStore(rpc), embedder, alice, question, now=NOW, scope="thread")
+    found = await find_passages(
+        MemoryStore(rpc), embedder, alice, question, now=NOW, scope="thread"
+    )
 
     assert found[0].question == "The rehearsals begin at nine"
 
@@ -194,7 +197,7 @@ async def test_without_a_vector_in_time_the_words_alone_decide(
 
     with capture_logs() as logs:
         async with asyncio.timeout(60):
-            found = await find(
+            found = await find_passages(
                 MemoryStore(rpc), embedder, alice, "noodles", now=NOW, scope="thread"
             )
 
@@ -323,7 +326,9 @@ async def test_without_pgvector_recall_goes_by_words_until_the_next_migration(
     with capture_logs() as logs:
         assert await embed_new(rpc, embedder, alice) == 0
     assert logs[0]["event"] == "embedding.no_vectors"
-    found = await find(MemoryStore(rpc), embedder, alice, "noodles", now=NOW, scope="thread")
+    found = await find_passages(
+        MemoryStore(rpc), embedder, alice, "noodles", now=NOW, scope="thread"
+    )
     assert found[0].question == "noodles"
     assert "no vectors" in _run(database_url, "memory", "embed", EMBEDDING_MODEL="m").stderr
 
@@ -341,7 +346,7 @@ def test_an_owner_who_may_not_install_it_is_told_what_to_run(
         grant = sql.SQL("grant {} to {} with admin option, set true")
         postgres_server.execute(grant.format(*map(sql.Identifier, (role, owner))))
     with postgres_server.fresh_database(owner=owner) as url:
-        migrations.apply(url)
+        migrations.apply_migrations(url)
         told = _run(url, "migrate").stdout
         assert "only a superuser may run: create schema if not exists extensions" in told
 
@@ -399,7 +404,7 @@ async def test_the_old_model_answers_until_another_has_all_its_vectors(
     await embed_new(rpc, embedder, alice)
     model = {"EMBEDDING_MODEL": "stand-in", "EMBEDDING_BASE_URL": endpoint.base_url}
     settings = read(database_url=database_url, embedding_model="next")
-    before = await asyncio.to_thread(without_vectors, settings, database_url)
+    before = await asyncio.to_thread(vectors_check, settings, database_url)
 
     prepared = await asyncio.to_thread(
         _run, database_url, "memory", "embed", "--model", "next", **model
@@ -411,9 +416,9 @@ async def test_the_old_model_answers_until_another_has_all_its_vectors(
     found = await MemoryStore(rpc).find(alice, "rehearsing", now=NOW, likeness=likeness)
     assert found[0].question == "The rehearsals begin at nine"
     assert embedded(connection) == 6
-    after = await asyncio.to_thread(without_vectors, settings, database_url)
+    after = await asyncio.to_thread(vectors_check, settings, database_url)
     present = read(database_url=database_url, embedding_model="stand-in")
-    beside = await asyncio.to_thread(without_vectors, present, database_url)
+    beside = await asyncio.to_thread(vectors_check, present, database_url)
     assert before is not None
     assert beside is not None
     assert after is not None
@@ -449,7 +454,7 @@ async def test_questions_do_not_wait_for_a_model_that_is_away_and_one_tries_it_a
         assert len(endpoint.embedded) == 3
         assert [await embedder.likeness("launch?") for _ in range(9)] == [None] * 9
         assert len(endpoint.embedded) == 3, "nobody asks what is away"
-        with asked_beside(embedder, "launch?") as vector:
+        with question_vector_beside(embedder, "launch?") as vector:
             assert vector is None
 
         endpoint.embedding_faults = {}
@@ -488,14 +493,14 @@ async def test_a_text_that_is_refused_says_nothing_about_the_model(
 async def test_the_vector_of_a_question_is_on_its_way_while_other_work_is_done(
     endpoint: ModelServer, embedder: Embedder
 ) -> None:
-    with asked_beside(embedder, "launch?") as vector:
+    with question_vector_beside(embedder, "launch?") as vector:
         while not endpoint.embedded:  # noqa: ASYNC110  it is the stand-in's
             await asyncio.sleep(0.01)
         assert vector
         assert await vector.likeness("launch?")
 
     endpoint.embedding_faults = {"delay_s": 60}
-    with asked_beside(embedder, "another?") as vector:
+    with question_vector_beside(embedder, "another?") as vector:
         assert vector
     with pytest.raises(asyncio.CancelledError):
         await vector._asked

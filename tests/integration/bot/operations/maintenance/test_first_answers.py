@@ -12,9 +12,9 @@ import pytest
 
 from bot.feishu.errors import Unreachable
 from bot.feishu.models import BotInfo
-from bot.operations.maintenance.first_answers import prepare, rehearse
+from bot.operations.maintenance.worker_start import prepare_first_answer, rehearse_turns
 from bot.outbox import texts
-from bot.people.own_person import OwnPerson
+from bot.people.people_directory import BotIdentity
 from bot.settings import Settings
 from bot.text import catalogues
 from memory.backends.pool import Pool
@@ -76,7 +76,7 @@ async def test_the_first_turn_after_it_plans_next_to_nothing(database_url: str) 
     for rehearsed in (False, True):
         async with connection_pool(database_url, size=1) as pool:
             if rehearsed:
-                await rehearse(Settings(), pool)
+                await rehearse_turns(Settings(), pool)
             planned[rehearsed] = await plans_of_a_turn(pool)
 
     assert planned[False] > 50
@@ -86,7 +86,7 @@ async def test_the_first_turn_after_it_plans_next_to_nothing(database_url: str) 
 async def test_nothing_of_it_stays(database_url: str, connection: psycopg.Connection) -> None:
     before = rows(connection)
     async with connection_pool(database_url, size=1) as pool:
-        await rehearse(Settings(), pool)
+        await rehearse_turns(Settings(), pool)
         plans = await _plans(pool)
         async with pool.connection() as taken:
             row = await (await taken.execute("select current_user::text")).fetchone()
@@ -101,14 +101,14 @@ async def test_a_database_that_refuses_it_harms_nobody(
 ) -> None:
     connection.execute("alter function public.begin_turn rename to begun_turn")
     async with connection_pool(database_url, size=1) as pool:
-        await rehearse(Settings(), pool)
+        await rehearse_turns(Settings(), pool)
         async with pool.connection() as taken:
             assert await (await taken.execute("select 1")).fetchone() == (1,)
 
 
 async def test_where_the_memory_is_elsewhere_nothing_is_played(database_url: str) -> None:
     async with connection_pool(database_url, size=1) as pool:
-        await rehearse(Settings(supabase_url="http://127.0.0.1:1"), pool)
+        await rehearse_turns(Settings(supabase_url="http://127.0.0.1:1"), pool)
         assert await _plans(pool) == 0
 
 
@@ -126,7 +126,7 @@ class _Platform:
 
 @dataclass
 class _Services:
-    own_person: OwnPerson
+    own_person: BotIdentity
 
 
 @pytest.mark.parametrize("is_away", [False, True])
@@ -134,9 +134,9 @@ async def test_the_first_question_reads_no_texts_and_asks_not_who_the_bot_is(
     monkeypatch: pytest.MonkeyPatch, is_away: bool
 ) -> None:
     platform = _Platform(is_away)
-    services = _Services(OwnPerson(cast(Any, platform)))
+    services = _Services(BotIdentity(cast(Any, platform)))
     catalogues._translations.cache_clear()
-    await prepare(cast(Any, services))
+    await prepare_first_answer(cast(Any, services))
     monkeypatch.setattr(polib, "pofile", None)
 
     assert texts.say("again", "zh") != texts.say("again", "en")

@@ -9,9 +9,8 @@ from typing import cast
 import psycopg
 import pytest
 
-from bot.operations.maintenance.turn_records import record_calls
-from bot.process.quota import Quota
-from bot.process.tally import Tally
+from bot.operations.maintenance.upkeep import write_calls
+from bot.process.usage import MonthlyQuota, UsageCounter
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
@@ -27,8 +26,8 @@ TOTALS = "select service, name, calls, tokens_in, tokens_out from feishu_bot.cal
 class Worker:
     """What counting works with."""
 
-    tally: Tally = field(default_factory=Tally)
-    quota: Quota = field(default_factory=lambda: Quota(100))
+    tally: UsageCounter = field(default_factory=UsageCounter)
+    quota: MonthlyQuota = field(default_factory=lambda: MonthlyQuota(100))
 
     def now(self) -> datetime:
         return TODAY
@@ -51,9 +50,9 @@ async def test_counts_of_all_workers_add_up_and_the_month_is_heard(database_url:
     second.tally.called("reply")
     second.tally.called("stream")
     async with job_table(database_url) as table:
-        await record_calls(table, first.services)
-        await record_calls(table, first.services)
-        await record_calls(table, second.services)
+        await write_calls(table, first.services)
+        await write_calls(table, first.services)
+        await write_calls(table, second.services)
 
     assert first.quota.used == 78  # without the names
     assert second.quota.used == 80
@@ -73,7 +72,7 @@ async def test_while_the_database_is_away_nothing_counted_is_lost() -> None:
 
     worker = Worker()
     worker.tally.called("reply")
-    await record_calls(cast(JobTable, Away()), worker.services)
+    await write_calls(cast(JobTable, Away()), worker.services)
 
     [kept] = worker.tally.take()
     assert (kept.name, kept.calls) == ("reply", 1)

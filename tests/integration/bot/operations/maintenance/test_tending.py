@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from bot.agents.embeddings.embedder import Embedder
-from bot.agents.summaries.summariser import Summarise, extractive
+from bot.agents.embeddings import Embedder
+from bot.agents.summaries import Summarise, extractive_summary
 from bot.answering.between_turns import TRIES, handle_tending, tend_conversation, tend_later
-from bot.people.encounters import People
+from bot.people.people_directory import People
 from bot.queue.consumer import Lease
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.queue.jobs import TENDING_TASK, Later
@@ -204,7 +204,7 @@ class Worker:
     rpc: Rpc
     people: People
     settings: Settings
-    summarise: Summarise = extractive
+    summarise: Summarise = extractive_summary
     embedder: Embedder | None = None
     deferred: list[AgentMemoryContext] = field(default_factory=list)
     failure: Exception | None = None

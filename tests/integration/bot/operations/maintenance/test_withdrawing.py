@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bot.feishu.errors import FeishuError, Unreachable
-from bot.outbox.withdrawing import withdraw_cards
+from bot.outbox.retractions import withdraw_cards
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.rpc import Rpc

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents.embeddings.embedding_inputs import inputs_of
+from bot.agents.llm.model_traits import inputs_of
 from bot.settings import Settings, load
 
 

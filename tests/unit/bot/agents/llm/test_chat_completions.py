@@ -13,8 +13,8 @@ import pytest
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.model import Declined, ModelFailed, Request, Response
-from bot.agents.llm.request_messages import plain_messages
-from bot.agents.tool_types.tool import Toolbox, tool
+from bot.agents.llm.requests import plain_messages
+from bot.agents.tool_types import Toolbox, tool
 from tests.support.raw_endpoint import (
     EVENTS,
     RawEndpoint,

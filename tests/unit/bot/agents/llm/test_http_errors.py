@@ -10,8 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.http_errors import HttpRefusal
-from bot.agents.llm.model import Declined, ModelFailed
+from bot.agents.llm.model import Declined, HttpRefusal, ModelFailed
 from tests.support.rows import every_row
 
 LONGER_THAN_IT_READS = [

@@ -8,14 +8,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.agents.llm import model_request_queue
+from bot.agents.llm import endpoint
 from bot.agents.llm.chat_completions import ChatModel
-from bot.agents.llm.endpoint import Endpoint
+from bot.agents.llm.endpoint import Endpoint, ModelRequestQueue
 from bot.agents.llm.model import ModelFailed, Request
-from bot.agents.llm.model_request_queue import ModelRequestQueue
-from bot.agents.llm.request_messages import plain_messages
-from bot.agents.llm.time_limits import standing_still, time_limit
-from bot.process.working_places import WorkingPlaces
+from bot.agents.llm.requests import plain_messages
+from bot.agents.running_turns import paused_time_limits, time_limit
+from bot.process.concurrency import ConcurrencySlots
 from sandbox.model.model import ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +55,7 @@ async def test_models_of_one_endpoint_have_lines_of_their_own() -> None:
 
 async def test_the_chats_take_turns() -> None:
     line, order = ModelRequestQueue(), list[str]()
-    places = WorkingPlaces(9)
+    places = ConcurrencySlots(9)
 
     async def ask(chat: str) -> None:
         with places.hold(chat):
@@ -87,7 +86,7 @@ async def test_who_waits_too_long_is_told_so_and_leaves_the_line() -> None:
 async def test_a_limit_is_raised_while_nothing_comes_and_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(model_request_queue, "_LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(endpoint, "_LOOK_EVERY_S", 0.02)
     now = 1000.0
     queue = ModelRequestQueue(clock=lambda: now)
     admitted = asyncio.Event()
@@ -144,14 +143,14 @@ async def test_who_was_refused_waits_as_long_as_the_endpoint_says_and_alone() ->
 
 async def test_time_limits_stand_still_in_line_and_run_on_afterwards() -> None:
     async with time_limit(0.2) as outer, time_limit(0.1) as inner:
-        with standing_still():
+        with paused_time_limits():
             assert inner.when() is None
             await asyncio.sleep(0.3)
         assert outer.when() is not None
 
     async def take_too_long() -> None:
         async with time_limit(0.05):
-            with standing_still():
+            with paused_time_limits():
                 pass
             await asyncio.Event().wait()
 
@@ -162,7 +161,7 @@ async def test_time_limits_stand_still_in_line_and_run_on_afterwards() -> None:
 async def test_a_stop_ends_a_request_that_waits_in_line() -> None:
     async def wait_in_line() -> None:
         async with time_limit(60) as limit:
-            with standing_still():
+            with paused_time_limits():
                 limit.reschedule(0)
                 await asyncio.Event().wait()
 

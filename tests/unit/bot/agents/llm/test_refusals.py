@@ -13,25 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.agents.configured_models import Fallback
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
-from bot.agents.llm.fallback import Fallback
 from bot.agents.llm.model import (
     Feature,
     ModelFailed,
     Request,
     ToolsRefused,
-    called,
-    returned,
+    call_entry,
+    refused_feature,
+    result_message,
 )
-from bot.agents.llm.refusals import refused_feature
-from bot.agents.llm.request_adaptation import FORGOTTEN_AFTER_S, Abilities
+from bot.agents.llm.requests import FORGOTTEN_AFTER_S, Abilities
 from bot.agents.manager import Manager, ModelUnavailable, Stores
-from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt
-from bot.agents.tool_types.tool import Toolbox, tool
-from bot.agents.tools.tool_calls import as_message
-from memory.context import Message
+from bot.agents.running_turns import Progress
+from bot.agents.tool_types import Toolbox, tool
+from bot.agents.tools.tool_calls import response_message
+from memory.context import PromptMessage
 from memory.models import WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore
@@ -240,8 +240,12 @@ CALL_REFUSED = {"error": {"message": "The request is invalid."}}
 
 def pair(id: str, extra: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     return [
-        {"role": "assistant", "content": None, "tool_calls": [called(id, "look_up", "{}", extra)]},
-        returned(id, f"found {id}"),
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call_entry(id, "look_up", "{}", extra)],
+        },
+        result_message(id, f"found {id}"),
     ]
 
 
@@ -291,12 +295,12 @@ async def test_signatures_of_another_model_are_left_out() -> None:
 
 
 async def test_who_signs_its_calls_is_given_those_of_earlier_turns_in_words_at_once() -> None:
-    signed = delta(tool_calls=[{"index": 0, **called("c", "look_up", "{}", SIGNATURE)}])
+    signed = delta(tool_calls=[{"index": 0, **call_entry("c", "look_up", "{}", SIGNATURE)}])
     async with serving(Wire([events(signed)]), whole(content="ok")) as endpoint:
         opened = Endpoint("k", endpoint.base_url, retries=0)
         model = ChatModel(opened, "m")
         response = await model.respond(Request(MESSAGES[:2], TOOLS), unread)
-        this_turn = [as_message(response), returned("c", "found"), *pair("unsigned")]
+        this_turn = [response_message(response), result_message("c", "found"), *pair("unsigned")]
         await model.respond(Request([*pair("old"), MESSAGES[1], *this_turn], TOOLS))
         await opened.close()
     told, _, *sent = endpoint.bodies[1]["messages"]
@@ -338,7 +342,7 @@ async def asked(
             server.playbook.load(steps)
         stores = Stores(MemoryStore(rpc), NoteStore(rpc))
         prompt = Prompt(
-            bot_name="Bot", question=question, history=(Message("user", "hello"),),
+            bot_name="Bot", question=question, history=(PromptMessage("user", "hello"),),
             subject="Alice", working_memory=fields.pop("memory", WorkingMemory()), images=images,
             now=datetime(2026, 11, 20, 9, 30, tzinfo=UTC), context=OWN, **fields,
         )  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bot.agents.llm.model_request_queue import RequestLimit
+from bot.agents.llm.endpoint import RequestLimit
 
 
 @dataclass

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.model import Declined, ModelFailed, Response
-from bot.agents.llm.response_assembly import MOST_TEXT, ResponseAssembly
-from bot.agents.tools.tool_calls import as_message
-from bot.text.lenient_json import loads
+from bot.agents.llm.responses import MOST_TEXT, ResponseAssembly
+from bot.agents.tools.tool_calls import response_message
+from bot.text.json_text import load_json
 from tests.support.raw_endpoint import delta
 from tests.support.rows import every_row
 
@@ -108,8 +108,8 @@ def test_thoughts_alone_are_no_answer() -> None:
 
 
 def test_a_character_whose_halves_come_apart_is_whole_again() -> None:
-    halves = [loads('{"choices":[{"delta":{"content":"\\ud83c"}}]}'),
-              loads('{"choices":[{"delta":{"content":"\\udf89"}}]}')]  # fmt: skip
+    halves = [load_json('{"choices":[{"delta":{"content":"\\ud83c"}}]}'),
+              load_json('{"choices":[{"delta":{"content":"\\udf89"}}]}')]  # fmt: skip
     assert gathered(*halves).text == "🎉"
     assert gathered(halves[0]).text == "\ufffd"
 
@@ -398,7 +398,7 @@ def test_fields_of_a_call_are_kept_wherever_its_pieces_carry_them(own: Any, extr
     ):
         response = gathered(*stream)
         assert [call.extra for call in response.calls] == [extra]
-        [sent] = as_message(response)["tool_calls"]
+        [sent] = response_message(response)["tool_calls"]
         told = {"name": "set", "arguments": "{}", **extra.get("function", {})}
         assert sent == {**extra, "id": "c1", "type": "function", "function": told}
 

@@ -7,16 +7,16 @@ from datetime import datetime
 
 import pytest
 
+from bot.agents.configured_models import Meter, MeteredModel
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.model import Request
-from bot.agents.llm.request_messages import plain_messages
-from bot.agents.llm.token_metering import Meter, MeteredModel
-from bot.agents.tool_types.tool import Toolbox, tool
+from bot.agents.llm.requests import plain_messages
+from bot.agents.tool_types import Toolbox, tool
 from bot.answering.prompt_history import Scene, build_prompt
+from memory.context import Calibration, estimate_tokens
 from memory.models import OpenTurn, StoredMessage
 from memory.scope import memory_context
-from memory.tokens import Calibration, estimate_tokens
 from sandbox.model.model import ModelServer
 
 pytestmark = pytest.mark.anyio

@@ -10,13 +10,13 @@ import pytest
 
 from bot.agents.configured_models import Models
 from bot.agents.llm.model import Request
-from bot.agents.llm.vision_probe import (
+from bot.agents.llm.model_traits import (
     AFTER_FAILURE_S,
     AGAIN_S,
     PICTURE,
     VisionProbe,
-    is_right,
-    question,
+    is_right_vision_answer,
+    vision_question,
 )
 from bot.answering.material import media_type
 from bot.operations.doctor import model as doctor
@@ -90,7 +90,7 @@ async def test_who_does_not_name_them_does_not_see(
     await sight.find_out()
 
     assert not sight.sees
-    assert not is_right(answer)
+    assert not is_right_vision_answer(answer)
 
 
 async def test_an_endpoint_that_refuses_pictures_is_remembered_also_later(
@@ -103,7 +103,7 @@ async def test_an_endpoint_that_refuses_pictures_is_remembered_also_later(
     assert sight.sees
 
     endpoint.refusals = type(endpoint.refusals)([REFUSED])
-    await models.main().respond(Request([question()]))  # asked again without, by itself
+    await models.main().respond(Request([vision_question()]))  # asked again without, by itself
 
     assert not sight.sees
 
@@ -142,10 +142,10 @@ async def test_an_endpoint_that_is_away_is_asked_again(endpoint: ModelServer, ma
 
 async def test_the_doctor_says_which_it_is(endpoint: ModelServer) -> None:
     answering(endpoint, "yellow and purple")
-    seen = await asyncio.to_thread(doctor.pictures, settings(endpoint))
+    seen = await asyncio.to_thread(doctor.pictures_check, settings(endpoint))
     endpoint.refusals = type(endpoint.refusals)([REFUSED])
-    refused = await asyncio.to_thread(doctor.pictures, settings(endpoint))
-    fixed = doctor.pictures(settings(endpoint, openai_vision=True))
+    refused = await asyncio.to_thread(doctor.pictures_check, settings(endpoint))
+    fixed = doctor.pictures_check(settings(endpoint, openai_vision=True))
 
     assert (seen.state, "sees pictures" in seen.sentence.en) == ("ok", True)
     assert (refused.state, "doesn't see pictures" in refused.sentence.en) == ("ok", True)

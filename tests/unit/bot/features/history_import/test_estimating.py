@@ -8,13 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.features.history_import.estimating import (
-    DATES,
-    Estimate,
-    Sample,
-    extrapolated,
-    next_date,
-)
+from bot.features.history_import.importing import DATES, Estimate, Sample, extrapolate, next_date
 from tests.support.rows import every_row
 
 DAY = 86_400_000
@@ -33,7 +27,7 @@ def sampled(times: list[int], *, numbered: bool = False) -> tuple[Estimate, int]
         is_last = first + 50 >= len(times)
         samples.append(Sample(at_ms, sent, is_last, 0, first + 1 if numbered else 0))
         at_ms = next_date(samples, UNTIL)
-    return extrapolated(samples, UNTIL, PAGE_S), len(samples)
+    return extrapolate(samples, UNTIL, PAGE_S), len(samples)
 
 
 def moments(rng: random.Random, count: int, of_day: Callable[[float], float]) -> list[int]:
@@ -94,10 +88,10 @@ def test_dates_that_a_page_reaches_beyond_are_not_looked_at():
 
 def test_threads_cost_a_page_each():
     sample = Sample(BEGAN, tuple(BEGAN + n for n in range(50)), is_last=True, threads=10)
-    estimate = extrapolated([sample], UNTIL, PAGE_S)
+    estimate = extrapolate([sample], UNTIL, PAGE_S)
     assert (estimate.messages, estimate.pages, estimate.minutes) == (50, 11, 1)
 
 
 def test_the_minutes_go_by_how_long_a_page_takes():
     sample = Sample(BEGAN, tuple(BEGAN + n for n in range(50)), is_last=True, threads=50)
-    assert extrapolated([sample], UNTIL, 5.0).minutes == 5
+    assert extrapolate([sample], UNTIL, 5.0).minutes == 5

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.features.feature import FeatureTurn
-from bot.features.history_import import card_texts, import_buttons
-from bot.features.history_import.estimating import Estimate
+from bot.features.history_import import cards
+from bot.features.history_import.importing import Estimate
 from bot.features.registry import PRESSES
 from bot.listening.chat_rules import RULES
-from bot.outbox.buttons import chosen
+from bot.outbox.buttons import chosen_values
 from bot.text.languages import Language
 from memory.scope import memory_context
 from memory.tables.imports import HistoryImport
@@ -48,19 +48,19 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 
 def told(found: HistoryImport = IMPORT, language: Language = "en", who: str = "Alice") -> str:
-    return card_texts.progress(found, language, who=who, now=NOW, page_s=0.5)
+    return cards.progress_text(found, language, who=who, now=NOW, page_s=0.5)
 
 
 def labels(found: HistoryImport, language: Language = "en") -> list[str]:
     here = replace(HERE, language=language)
-    return [one.label for one in import_buttons.of_import(here, found, NOW_MS)]
+    return [one.label for one in cards.buttons_of_import(here, found, NOW_MS)]
 
 
 @every_row("language", LANGUAGES)
 @every_row("rule", RULES["history"].choices)
 def test_an_import_is_explained_in_three_sentences(language: Language, rule: str) -> None:
     for in_group in (True, False):
-        said = card_texts.intro(language, in_group=in_group, rule=rule)
+        said = cards.intro_text(language, in_group=in_group, rule=rule)
         body = said.split("\n\n", 1)[1]
         assert body.count("." if language == "en" else "。") == 3
         assert "{" not in said
@@ -73,20 +73,20 @@ def test_the_preview_says_how_much_how_long_and_who_can_ask() -> None:
         ("shown", "Every member can ask about all of it"),
         ("hidden", "only about what was said since they joined"),
     ):
-        said = card_texts.preview(found, "en", now=NOW, in_group=True, rule=rule)
+        said = cards.preview_text(found, "en", now=NOW, in_group=True, rule=rule)
         assert "nothing has been imported yet" in said
         assert "about 12,400 messages, since 26 Nov 2025" in said
         assert "about 25 minutes" in said
         assert reads in said
         assert "tell the group" in said
-    own = card_texts.preview(found, "zh", now=NOW, in_group=False, rule="unstated")
+    own = cards.preview_text(found, "zh", now=NOW, in_group=False, rule="unstated")
     assert "约 12,400 条，最早为 2025年11月26日" in own
     assert "只有你能问到" in own
     assert "群" not in own
     nothing = replace(found, messages=0, oldest_ms=None)
-    assert "no messages" in card_texts.preview(nothing, "en", now=NOW, in_group=True, rule="shown")
+    assert "no messages" in cards.preview_text(nothing, "en", now=NOW, in_group=True, rule="shown")
     long = replace(found, messages=1, minutes=600)
-    said = card_texts.preview(long, "en", now=NOW, in_group=True, rule="shown")
+    said = cards.preview_text(long, "en", now=NOW, in_group=True, rule="shown")
     assert "about 1 message," in said
     assert "about 10 hours" in said
 
@@ -129,13 +129,13 @@ def test_what_can_be_pressed_follows_from_the_state() -> None:
 
 
 def test_only_what_reaches_further_back_is_offered_again() -> None:
-    assert import_buttons.spans(None, NOW_MS) == ("30", "365", "all")
-    assert import_buttons.spans(IMPORT, NOW_MS + DAY_MS) == ("365", "all")
+    assert cards.span_choices(None, NOW_MS) == ("30", "365", "all")
+    assert cards.span_choices(IMPORT, NOW_MS + DAY_MS) == ("365", "all")
     year = replace(IMPORT, since_ms=NOW_MS - 400 * DAY_MS)
-    assert import_buttons.spans(year, NOW_MS) == ("all",)
-    assert import_buttons.spans(replace(IMPORT, since_ms=None), NOW_MS) == ()
-    assert import_buttons.since_ms("30", NOW_MS) == IMPORT.since_ms
-    assert import_buttons.since_ms("all", NOW_MS) is None
+    assert cards.span_choices(year, NOW_MS) == ("all",)
+    assert cards.span_choices(replace(IMPORT, since_ms=None), NOW_MS) == ()
+    assert cards.span_start_ms("30", NOW_MS) == IMPORT.since_ms
+    assert cards.span_start_ms("all", NOW_MS) is None
 
 
 @every_row(
@@ -149,18 +149,18 @@ def test_only_what_reaches_further_back_is_offered_again() -> None:
     ],
 )
 def test_a_choice_counts_only_if_it_was_offered(values: dict[str, Any], span: str | None) -> None:
-    form = import_buttons.preview_form(HERE, ("30", "365", "all"))
-    assert chosen(form.payload["form"], values).get(import_buttons.SPAN) == span
+    form = cards.preview_form(HERE, ("30", "365", "all"))
+    assert chosen_values(form.payload["form"], values).get(cards.SPAN) == span
 
 
 def test_every_button_has_somebody_to_do_it_and_what_decides_counts_once() -> None:
-    assert set(import_buttons.TOOLS) <= PRESSES.keys()
-    start, never = import_buttons.start_or_not(HERE, {"since_ms": None})
+    assert set(cards.TOOLS) <= PRESSES.keys()
+    start, never = cards.start_or_not(HERE, {"since_ms": None})
     assert start.group_id == never.group_id
     assert start.payload["arguments"] == {"since_ms": None}
     assert (start.payload["decision"], never.payload["decision"]) == ("confirm", "cancel")
-    remove, keep = import_buttons.remove_or_not(HERE)
+    remove, keep = cards.remove_or_not(HERE)
     assert remove.danger
     assert not keep.danger
-    again = (*import_buttons.of_import(HERE, IMPORT, NOW_MS),)
+    again = (*cards.buttons_of_import(HERE, IMPORT, NOW_MS),)
     assert all(one.payload["again"] for one in again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.features.history_import.memberships import NAMELESS, memberships
+from bot.features.history_import.reading import NAMELESS, membership_notices
 from memory.tables.imports import MembershipNotice
 from tests.support.rows import every_row
 
@@ -79,7 +79,7 @@ UNKNOWN = [
 
 def said(template: str, **values: object) -> dict[tuple[str, bool], int]:
     content = {"template": template, "from_user": [F], "to_chatters": [T], **values}
-    return {(one.name, one.joined): one.at_ms for one in memberships(content, AT_MS)}
+    return {(one.name, one.joined): one.at_ms for one in membership_notices(content, AT_MS)}
 
 
 @every_row(
@@ -104,7 +104,7 @@ def test_who_joined_without_being_named_is_somebody_whom_nobody_knows(template):
 
 def test_names_are_found_however_they_are_nested():
     content = {"template": "{guests} came", "guests": {"list": [{"name": "Ann"}, "Bo\x00b "]}}
-    assert memberships(content, AT_MS) == (
+    assert membership_notices(content, AT_MS) == (
         MembershipNotice("Ann", AT_MS, joined=True),
         MembershipNotice("Bob", AT_MS, joined=True),
     )
@@ -115,7 +115,7 @@ def test_a_template_that_nobody_knows_never_lets_somebody_read_more(words, name)
     """Whoever is named is said to have joined, to have left, or nothing: an unknown template does
     not say that they left."""
     content = {"template": f"{{from_user}} xq {words}", "from_user": [name]}
-    assert all(one.joined for one in memberships(content, AT_MS))
+    assert all(one.joined for one in membership_notices(content, AT_MS))
 
 
 @given(
@@ -131,5 +131,5 @@ def test_a_template_that_nobody_knows_never_lets_somebody_read_more(words, name)
     )
 )
 def test_no_content_raises(content):
-    for one in memberships(content, AT_MS):
+    for one in membership_notices(content, AT_MS):
         assert one.name

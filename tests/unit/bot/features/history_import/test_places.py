@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.features.history_import.places import Astray, PagePlace, place_of
+from bot.features.history_import.reading import PagePlace, PagesLeadNowhere, place_of
 from bot.feishu.models import HistoryPage, raw_message
 
 
@@ -51,7 +51,7 @@ def test_tokens_that_never_work_lead_nowhere():
         following = place.after(page("t1", START), by_time=False)
         assert following is not None
         place = following
-    with pytest.raises(Astray):
+    with pytest.raises(PagesLeadNowhere):
         place.again(by_time=False)
 
 
@@ -61,14 +61,14 @@ def test_getting_on_makes_up_for_it():
 
 
 def test_a_page_that_names_itself_as_the_next_leads_nowhere():
-    with pytest.raises(Astray):
+    with pytest.raises(PagesLeadNowhere):
         PagePlace("t1", START).after(page("t1", START + 1), by_time=True)
 
 
 def test_a_token_too_long_to_keep_is_replaced_by_time():
     long = page("t" * 2000, START + 7)
     assert PagePlace("", START).after(long, by_time=True) == PagePlace("", START + 7, START + 7)
-    with pytest.raises(Astray):
+    with pytest.raises(PagesLeadNowhere):
         PagePlace("", None).after(long, by_time=False)
 
 

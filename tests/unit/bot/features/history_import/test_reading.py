@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from bot.features.history_import.reading import (
     LONGEST,
     Source,
-    forwards,
-    named,
-    people,
+    author_ids,
+    forward_ids,
+    names_in,
     read_page,
 )
 from bot.feishu.models import RawMessage, raw_message
@@ -149,14 +149,14 @@ def test_names_come_with_the_messages():
     mention = {"key": "@_user_1", "id": "ou_bo", "id_type": "open_id", "name": "Bo"}
     alerts = message("om_2", **app("cli_alerts", sender_name="Alerts"))
     messages = [message("om_1", mentions=[mention]), alerts]
-    assert named(messages) == {"ou_bo": "Bo", "cli_alerts": "Alerts"}
-    assert people(messages) == ("ou_ann",)
+    assert names_in(messages) == {"ou_bo": "Bo", "cli_alerts": "Alerts"}
+    assert author_ids(messages) == ("ou_ann",)
     assert read(alerts, cli_alerts="Alerts").messages[0].author_name == "Alerts"
 
 
 def test_forwards_are_read_for_what_they_hold():
     forward = message("om_1", msg_type="merge_forward", content="Merged and Forwarded Message")
-    assert forwards([forward, message("om_2")], CHAT) == ("om_1",)
+    assert forward_ids([forward, message("om_2")], CHAT) == ("om_1",)
     page = read_page([forward], CHAT, {}, {"om_1": "Bo: the key is 7"}, "next")
     assert texts(page) == ["Bo: the key is 7"]
     assert page.next_position == "next"

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import get_args
 
-from bot.features.history_import import report_texts
-from bot.features.history_import.refusals import Refusal
+from bot.features.history_import import reporting
+from bot.features.history_import.standing import Refusal
 from memory.tables.imports import HistoryImport
 from tests.support.rows import every_row
 
@@ -22,7 +22,7 @@ DONE = HistoryImport(
 
 def finished(found: HistoryImport = DONE, **given: object) -> str:
     told: dict[str, object] = {"who": "Ann", "since": None, "now": NOW, "shown": False, **given}
-    return report_texts.finished(found, "en", **told)  # type: ignore[arg-type]
+    return reporting.finished_text(found, "en", **told)  # type: ignore[arg-type]
 
 
 def test_the_card_says_who_imported_what_and_what_is_missing():
@@ -57,5 +57,5 @@ def test_in_p2p_nobody_else_is_spoken_of():
 @every_row("refusal", get_args(Refusal))
 def test_every_refusal_has_its_sentence(refusal, language):
     found = replace(DONE, state="failed", error=refusal)
-    assert report_texts.say(f"failed-{refusal}", language) in report_texts.failed(found, language)
-    assert "1204" in report_texts.failed(found, language)
+    assert reporting.say(f"failed-{refusal}", language) in reporting.failure_text(found, language)
+    assert "1204" in reporting.failure_text(found, language)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.features.private_answers.asking import asks
+from bot.features.private_answers.questions import asks_for_information
 from tests.support.rows import every_row
 
 ASKED = [
@@ -76,9 +76,9 @@ SAID = [
 
 @every_row("message", ASKED)
 def test_a_question_or_a_request_to_be_told_asks(message: str) -> None:
-    assert asks(message)
+    assert asks_for_information(message)
 
 
 @every_row("message", SAID)
 def test_statements_orders_and_what_is_to_be_kept_do_not(message: str) -> None:
-    assert not asks(message)
+    assert not asks_for_information(message)

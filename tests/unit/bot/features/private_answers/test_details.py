@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.features.private_answers.details import (
-    answers,
-    details,
+from bot.features.private_answers.comparing import (
+    details_in,
+    has_new_detail,
     is_about_bot,
     names_within,
     needs_memory,
     nicknames,
-    wanted,
+    wanted_detail,
 )
 from tests.support.rows import every_row
 
@@ -32,7 +32,7 @@ from tests.support.rows import every_row
     ],
 )
 def test_what_is_the_same_detail_has_one_form(one: str, other: str) -> None:
-    assert details(one) == details(other) != frozenset()
+    assert details_in(one) == details_in(other) != frozenset()
 
 
 @every_row(
@@ -46,20 +46,20 @@ def test_what_is_the_same_detail_has_one_form(one: str, other: str) -> None:
     ],
 )
 def test_other_details_are_others(one: str, other: str) -> None:
-    assert details(one) != details(other)
+    assert details_in(one) != details_in(other)
 
 
 @given(st.text())
 def test_any_text_has_details_without_an_error(text: str) -> None:
-    details(text)
+    details_in(text)
     names_within(text)
     nicknames(text)
 
 
 @every_row("character", ["a", "一", "1", "二", "@", "A", ".", "九百", "1,"])
 def test_the_longest_answer_is_read_in_one_go(character: str) -> None:
-    answers("time", "on Friday", character * 100_000, frozenset())
-    answers("person", character * 4_000, character * 100_000, frozenset({"x"}))
+    has_new_detail("time", "on Friday", character * 100_000, frozenset())
+    has_new_detail("person", character * 4_000, character * 100_000, frozenset({"x"}))
 
 
 @every_row(
@@ -77,19 +77,19 @@ def test_the_longest_answer_is_read_in_one_go(character: str) -> None:
     ],
 )
 def test_a_question_wants_a_kind_of_detail(question: str, kind: str) -> None:
-    assert wanted(question) == kind
+    assert wanted_detail(question) == kind
 
 
 def test_a_time_answers_when_and_a_known_one_does_not() -> None:
-    assert answers("time", "moved to Thursday", "The demo is on Tuesday", frozenset())
-    assert not answers("time", "on Tuesday at 16:00", "周二下午四点", frozenset())
-    assert not answers("time", "I am nervous", "", frozenset({"nervou"}))
+    assert has_new_detail("time", "moved to Thursday", "The demo is on Tuesday", frozenset())
+    assert not has_new_detail("time", "on Tuesday at 16:00", "周二下午四点", frozenset())
+    assert not has_new_detail("time", "I am nervous", "", frozenset({"nervou"}))
 
 
 def test_who_is_answered_by_a_name() -> None:
-    assert answers("person", "Olga does", "who does it?", frozenset({"olga"}))
-    assert answers("person", "由欧阳审批", "谁来批？", frozenset())
-    assert not answers("person", "I do not like it", "who does it?", frozenset({"like"}))
+    assert has_new_detail("person", "Olga does", "who does it?", frozenset({"olga"}))
+    assert has_new_detail("person", "由欧阳审批", "谁来批？", frozenset())
+    assert not has_new_detail("person", "I do not like it", "who does it?", frozenset({"like"}))
 
 
 def test_names_are_told_from_the_beginnings_of_sentences() -> None:
@@ -101,13 +101,15 @@ def test_names_are_told_from_the_beginnings_of_sentences() -> None:
 
 
 def test_how_much_is_answered_by_a_number_that_is_no_time() -> None:
-    assert answers("amount", "12 of them", "how many?", frozenset())
-    assert not answers("amount", "at 17:42 on Friday", "how many?", frozenset())
+    assert has_new_detail("amount", "12 of them", "how many?", frozenset())
+    assert not has_new_detail("amount", "at 17:42 on Friday", "how many?", frozenset())
 
 
 def test_where_is_answered_by_a_place() -> None:
-    assert answers("place", "in the basement", "where?", frozenset({"basement"}))
-    assert not answers("place", "that ladder is dangerous", "where?", frozenset({"dangerou"}))
+    assert has_new_detail("place", "in the basement", "where?", frozenset({"basement"}))
+    assert not has_new_detail(
+        "place", "that ladder is dangerous", "where?", frozenset({"dangerou"})
+    )
 
 
 def test_a_question_may_be_about_the_bot() -> None:

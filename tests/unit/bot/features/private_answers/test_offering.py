@@ -6,8 +6,8 @@ from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any, cast
 
-from bot.features.private_answers import texts
-from bot.features.private_answers.offering import Asked, asked_of
+from bot.features.private_answers import offering
+from bot.features.private_answers.offering import OfferJob, offer_job_of
 from memory.rpc import Statement
 from memory.scope import memory_context
 
@@ -33,7 +33,7 @@ def wanted(**different: Any) -> bool:
     request = SimpleNamespace(sender_type=turn["sender_type"], create_time_ms=0)
     opened = SimpleNamespace(degraded=turn["degraded"], elsewhere=turn["elsewhere"])
     asked = cast(Any, SimpleNamespace(request=request, **turn))
-    return asked_of(cast(Any, services), asked, cast(Any, opened)) is not None
+    return offer_job_of(cast(Any, services), asked, cast(Any, opened)) is not None
 
 
 def test_a_look_up_follows_what_a_person_asked_in_a_group() -> None:
@@ -49,7 +49,7 @@ def test_a_look_up_follows_what_a_person_asked_in_a_group() -> None:
 
 
 def test_the_place_of_a_look_up_is_the_person() -> None:
-    asked = Asked("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
+    asked = OfferJob("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
 
     assert asked.group.claims()["chat_type"] == "group"
     assert (asked.group.user_id, asked.group.actor_id) == ("ou_bob", "ou_alice")
@@ -60,13 +60,13 @@ def test_the_place_of_a_look_up_is_the_person() -> None:
 
 
 def test_a_job_that_failed_once_is_read_without_the_queues_note() -> None:
-    asked = Asked("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
+    asked = OfferJob("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
 
-    assert Asked.of_job({**asdict(asked), "failed_once": True}) == asked
+    assert OfferJob.of_job({**asdict(asked), "failed_once": True}) == asked
 
 
 def test_the_offer_quotes_the_beginning_of_the_question_on_one_line() -> None:
-    shown = texts.offer("What is\nthe wifi password? " + "x" * 100, "en")
+    shown = offering.offer_text("What is\nthe wifi password? " + "x" * 100, "en")
 
     assert "“What is the wifi password? xx" in shown
     assert "…”" in shown
@@ -74,7 +74,7 @@ def test_the_offer_quotes_the_beginning_of_the_question_on_one_line() -> None:
 
 
 def test_what_a_question_holds_is_no_markup_of_the_offer() -> None:
-    shown = texts.offer("<at id=all></at> ![x](img_1) why?", "en")
+    shown = offering.offer_text("<at id=all></at> ![x](img_1) why?", "en")
 
     assert "<at" not in shown
 

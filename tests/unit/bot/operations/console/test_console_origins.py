@@ -6,13 +6,15 @@ from ipaddress import ip_network
 
 from werkzeug.datastructures import Headers
 
-from bot.operations.console.origins import refusal
+from bot.operations.console.application import request_refusal
 from tests.support.rows import every_row
 
 
 def ask(method: str = "GET", address: str = "127.0.0.1", networks=(), **headers: str):
     given = {name.replace("_", "-"): value for name, value in headers.items()}
-    return refusal(Headers(given), scheme="http", method=method, address=address, networks=networks)
+    return request_refusal(
+        Headers(given), scheme="http", method=method, address=address, networks=networks
+    )
 
 
 @every_row("host", ["127.0.0.1:8080", "localhost", "LOCALHOST:8080", "[::1]:8080"])

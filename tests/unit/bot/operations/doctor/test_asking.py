@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from bot.operations.doctor.http_exchange import ask
+from bot.operations.doctor.http_exchange import http_request
 
 KEY = {"Authorization": "Bearer sk-1"}
 
@@ -57,7 +57,7 @@ def stranger() -> Iterator[Web]:
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_redirection_is_the_answer_and_takes_no_key_elsewhere(stranger: Web, method: str) -> None:
     with Web(elsewhere=stranger.url) as named:
-        answer = ask(method, named.url, headers=KEY)
+        answer = http_request(method, named.url, headers=KEY)
         named.shutdown()
 
     assert (answer.status, answer.body) == (302, {"said": 1})

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from bot.operations.maintenance.worker_presence import Standing
+from bot.operations.maintenance.worker_start import WorkerPresence
 from bot.process import plan
-from bot.process.board import Board
+from bot.process.plan import RunDirectory
 from bot.settings import Settings
 
 
 def test_a_worker_that_has_not_said_yet_that_it_lives_has_a_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(plan.SLOT, "1")
-    Board(tmp_path).clear()
-    standing = Standing(Settings(data_dir=tmp_path))
+    monkeypatch.setenv(plan.SLOT_VARIABLE, "1")
+    RunDirectory(tmp_path).clear()
+    standing = WorkerPresence(Settings(data_dir=tmp_path))
 
     standing.share_with(4)
     assert standing.pace.share == 0.25

@@ -1,0 +1,392 @@
+"""Assembles one response from what an endpoint sends, whole or in pieces. Pure.
+
+Endpoints that call themselves compatible leave out indices and ids, repeat names, send arguments
+as objects, think in fields of their own, and report errors inside an answer. Some send everything
+once more at the end, or with each piece, or a placeholder before the real arguments. The fields are
+those of https://platform.openai.com/docs/api-reference/chat-streaming and, for thoughts, of
+DeepSeek, Qwen, vLLM (`reasoning_content`) and OpenRouter (`reasoning`).
+
+Endpoints send server-sent events as JSON, one completion as an event stream, or one value a line.
+So the lines decide. Source of events:
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bot.agents.llm.model import Declined, ModelFailed, Response
+from bot.agents.model_text.cleaner import after_thoughts
+from bot.agents.tool_types import ToolCall
+from bot.text.json_text import dump_json, load_json, mend_characters
+
+# Fields of a message that belong to its calls: thoughts, reasoning_details (OpenRouter),
+# extra_content (Gemini), thinking_blocks (LiteLLM) and their like.
+_BELONGS = re.compile(r"reason|think|thought|signature|extra_content|provider_specific")
+_CALL_FIELDS = ("index", "id", "type", "function")
+_TEXTS = ("text", "output_text")
+_PIECE = "chat.completion.chunk"
+
+# Shorter texts may say the same twice: "no" and "no", "1" and "1".
+_SURE = 16
+
+# Characters; no card shows as much. What follows is not read.
+MOST_TEXT = 100_000
+_numbers = itertools.count(1)
+
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b":", b"event:", b"id:", b"retry:")
+_SPACES = " \t\r\n"
+_DECODER = json.JSONDecoder(strict=False)
+
+
+class _Text:
+    """A text as far as it has come. A last piece that repeats all others, and pieces that each
+    begin with the one before, replace the text."""
+
+    __slots__ = ("_before", "_count", "_grows", "last")
+
+    def __init__(self) -> None:
+        self._before = self.last = ""
+        self._count, self._grows = 0, True
+
+    def __str__(self) -> str:
+        is_sure = self._count > 2 or (self._count == 2 and len(self._before) >= _SURE)
+        if is_sure and self._grows:
+            return self.last
+        return self._before if is_sure and self.last == self._before else self._before + self.last
+
+    @property
+    def is_full(self) -> bool:
+        """True if it is longer than any card shows."""
+        return len(self._before) + len(self.last) > MOST_TEXT
+
+    def add(self, piece: str) -> None:
+        is_longer = len(piece) > len(self.last) or len(piece) >= _SURE
+        self._grows = self._grows and is_longer and piece.startswith(self.last)
+        self._before += self.last
+        self.last = piece
+        self._count += 1
+
+
+@dataclass(slots=True)
+class _PartialCall:
+    """A tool call as far as it has come."""
+
+    index: object
+    id: str = ""
+    name: str = ""
+    arguments: _Text = field(default_factory=_Text)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class ResponseAssembly:
+    """Takes the chunks of a stream, or one whole completion, and gives the response.
+
+    `complete`: its end was told, what comes after it no longer matters. `is_completion`: some of it
+    had the form of one. `pieces` counts what the model has sent, thoughts and calls too.
+    """
+
+    def __init__(self) -> None:
+        self._text, self._late = _Text(), _Text()
+        self._refusal = _Text()
+        self._thoughts: dict[str, _Text] = {}
+        self._extra: dict[str, Any] = {}
+        self._calls: list[_PartialCall] = []
+        self._usage: Mapping[str, Any] = {}
+        self._finish = ""
+        self.is_completion = False
+        self.complete = False
+        self.pieces = 0
+
+    @property
+    def calls(self) -> bool:
+        """True if a call has begun."""
+        return bool(self._calls)
+
+    @property
+    def text(self) -> str:
+        """Returns the text so far. Text after the end counts unless it repeats the beginning."""
+        text, late = str(self._text), str(self._late)
+        return (text if text.startswith(late) else text + late)[:MOST_TEXT]
+
+    def add(self, event: Any) -> None:
+        """A chunk or a completion. Raises `ModelFailed` when it is neither, or an error."""
+        if not isinstance(event, dict):
+            raise ModelFailed("no_completion")
+        if event.get("error"):
+            raise ModelFailed("provider_error")
+        if isinstance(usage := event.get("usage"), dict):
+            self._usage = usage
+        self.is_completion = self.is_completion or isinstance(event.get("choices"), list)
+        for choice in _dicts(event.get("choices"))[:1]:
+            if choice.get("error") or choice.get("finish_reason") == "error":
+                raise ModelFailed("provider_error")
+            finish = _str(choice.get("finish_reason"))
+            is_piece = event.get("object") == _PIECE or not (finish or self.complete)
+            delta, message = choice.get("delta"), choice.get("message")
+            if isinstance(message, dict) and not (is_piece and delta):
+                self._add(message, instead=not is_piece, whole=True)
+            elif isinstance(delta, dict):
+                self._add(delta)
+            self._finish = finish or self._finish
+            self.complete = self.complete or bool(self._finish) or self._text.is_full
+
+    def broken_off(self, why: Literal["time", "connection"]) -> Response:
+        """Returns what was said before it broke off."""
+        return Response(
+            text=mend_characters(self.text),
+            input_tokens=self._tokens("prompt_tokens"),
+            output_tokens=self._tokens("completion_tokens"),
+            broken=why,
+        )
+
+    def response(self) -> Response:
+        """Returns the whole response. Raises `Declined`."""
+        refusal = mend_characters(str(self._refusal)).strip()
+        if refusal or self._finish == "content_filter":
+            raise Declined(refusal)
+        text, calls = self.text, tuple(self._complete_calls())
+        if not (calls or text.strip()):
+            text = next(filter(None, map(after_thoughts, map(str, self._thoughts.values()))), text)
+        return Response(
+            text=mend_characters(text),
+            calls=calls,
+            input_tokens=self._tokens("prompt_tokens"),
+            output_tokens=self._tokens("completion_tokens"),
+            cut_off=self._finish == "length" or len(text) >= MOST_TEXT,
+            thoughts={
+                **self._extra,
+                **{name: mend_characters(str(thought)) for name, thought in self._thoughts.items()},
+            },
+        )
+
+    def _add(
+        self, message: Mapping[str, Any], *, instead: bool = False, whole: bool = False
+    ) -> None:
+        """Adds a piece, or takes what is in `message` `instead` of what came before."""
+        if text := _said(message.get("content")):
+            if instead:
+                self._late = _Text()
+            if self.complete and not instead:
+                self._late = self._said(self._late, text)
+            else:
+                self._text = self._said(self._text, text, instead=instead)
+        if refusal := _str(message.get("refusal")):
+            self._refusal = self._said(self._refusal, refusal, instead=instead)
+        for name, value in message.items():
+            if not _BELONGS.search(name) or not value:
+                continue
+            if not isinstance(value, str):
+                _extend(self._extra, name, value, instead=instead)
+            else:
+                before = self._thoughts.get(name) or _Text()
+                self._thoughts[name] = self._said(before, value, instead=instead)
+        if calls := _dicts(message.get("tool_calls")):
+            self.pieces += 1
+            if instead:
+                self._calls = []
+            apart = whole or len(calls) > 1  # calls that stand beside one another are not one
+            for place, call in enumerate(calls):
+                self._add_call(call, place if apart else None)
+
+    def _said(self, before: _Text, piece: str, *, instead: bool = False) -> _Text:
+        self.pieces += 1
+        if instead:
+            before = _Text()
+        before.add(piece)
+        return before
+
+    def _add_call(self, piece: Mapping[str, Any], place: int | None) -> None:
+        function = piece.get("function")
+        function_fields: Mapping[str, Any] = function if isinstance(function, dict) else {}
+        id, name, index = (
+            _str(piece.get("id")),
+            _str(function_fields.get("name")),
+            piece.get("index", place),
+        )
+        call = self._continued(index, id, name)
+        if call is None:
+            call = _PartialCall(index)
+            self._calls.append(call)
+        call.id = call.id or id
+        for key, value in piece.items():
+            if key not in _CALL_FIELDS and value:
+                call.extra[key] = value
+        if own := {
+            k: v for k, v in function_fields.items() if k not in ("name", "arguments") and v
+        }:
+            call.extra["function"] = {**call.extra.get("function", {}), **own}
+        if not str(call.arguments):  # a name that comes again with the arguments is only repeated
+            call.name = _joined(call.name, name)
+        if arguments := _arguments(function_fields.get("arguments")):
+            call.arguments.add(arguments)
+
+    def _continued(self, index: object, id: str, name: str) -> _PartialCall | None:
+        """The call that a piece goes on with; None begins another.
+
+        The index decides, where there is one and it is not the same for calls of different names
+        and ids. Without an index an id does, and a piece with neither goes on with the last call.
+        """
+        if index is None:
+            if id:
+                return next((call for call in self._calls if call.id == id), None)
+            last = self._calls[-1] if self._calls else None
+            return None if last and name and str(last.arguments) else last
+        open_call = next((one for one in reversed(self._calls) if one.index == index), None)
+        another = open_call and id and open_call.id and id != open_call.id and name
+        return None if another else open_call
+
+    def _complete_calls(self) -> Iterator[ToolCall]:
+        """Each call once: one that comes again without an id of its own is a repetition."""
+        taken_ids: set[str] = set()
+        seen_calls: set[tuple[str, str]] = set()
+        for call in self._calls:
+            name, arguments = mend_characters(call.name), mend_characters(_once(call.arguments))
+            has_own_id = call.id and call.id not in taken_ids
+            if not has_own_id and (name, arguments) in seen_calls:
+                continue
+            seen_calls.add((name, arguments))
+            id = call.id if has_own_id else _new_id()
+            taken_ids.add(id)
+            yield ToolCall(id, name, arguments, call.extra)
+
+    def _tokens(self, name: str) -> int:
+        count = self._usage.get(name)
+        return count if isinstance(count, int) else 0
+
+
+def _extend(fields: dict[str, Any], name: str, value: Any, *, instead: bool) -> None:
+    """Adds a field that may come in several pieces: lists go on, all else is replaced."""
+    before = fields.get(name)
+    if isinstance(before, list) and isinstance(value, list) and not instead and before != value:
+        value = [*before, *value]
+    fields[name] = value
+
+
+def _new_id() -> str:
+    """An id for a call without one: nine letters and digits, which every endpoint takes."""
+    return f"c{next(_numbers) % 10**8:08d}"
+
+
+def _joined(name: str, piece: str) -> str:
+    """A name that comes in pieces, again and again, or growing."""
+    return piece if piece.startswith(name) else name if name == piece else name + piece
+
+
+def _once(arguments: _Text) -> str:
+    """The arguments without placeholders and repetitions around them."""
+    arguments_text = str(arguments)
+    try:
+        values = json_values(arguments_text)
+    except ValueError:
+        parts = (arguments.last, arguments_text[arguments_text.find("{") :])
+        return next((part for part in parts if _object(part)), arguments_text)
+    if len(values) == 1:
+        return arguments_text
+    objects = [one for one in map(_object, values) if one]
+    fullest = max(objects, key=len, default={})
+    is_all = all(fullest.get(key) == value for one in objects for key, value in one.items())
+    return dump_json(fullest).decode() if is_all else arguments_text
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """The object that `value` is, or has as its JSON; {} otherwise."""
+    if isinstance(value, str):
+        try:
+            [value] = json_values(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _arguments(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return dump_json(value).decode()
+
+
+def _said(content: Any) -> str:
+    """Text, also where it comes as a list of parts; parts that are no text are left out."""
+    if isinstance(content, list):
+        parts = (part for part in _dicts(content) if part.get("type", "text") in _TEXTS)
+        return "".join(_str(part.get("text")) for part in parts)
+    return _str(content)
+
+
+def _dicts(values: Any) -> list[dict[str, Any]]:
+    items: Iterable[Any] = values if isinstance(values, list) else ()
+    return [one for one in items if isinstance(one, dict)]
+
+
+def _str(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+class BodyReader:
+    """Puts together documents whose bytes arrive in pieces of any size: the data of each event, and
+    what stands outside of events if it comes before any of them."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._outside: list[bytes] = []
+        self._begun = False
+        self.is_plain = True
+        """True until an event has come."""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The documents that are complete now."""
+        self._rest += chunk
+        if not self._begun:
+            if len(self._rest) < len(_BOM) and _BOM.startswith(self._rest):
+                return
+            self._begun = True
+            self._rest = self._rest.removeprefix(_BOM)
+        # A line feed may still follow a carriage return at the end.
+        end = 1 + max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1))
+        complete, self._rest = self._rest[:end], self._rest[end:]
+        for line in complete.splitlines():
+            yield from self._line(line)
+
+    def close(self) -> Iterator[bytes]:
+        """The documents that nothing has closed."""
+        for line in (*self._rest.splitlines(), b""):
+            yield from self._line(line)
+        self._rest = b""
+        yield from self._plain()
+
+    def _line(self, line: bytes) -> Iterator[bytes]:
+        if line.startswith(b"data:"):
+            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+        elif not line and self._data:
+            yield from self._plain()
+            self.is_plain = False
+            yield b"\n".join(self._data)
+            self._data.clear()
+        elif line and self.is_plain and not line.startswith(_FIELDS):
+            self._outside.append(line)
+
+    def _plain(self) -> Iterator[bytes]:
+        if self._outside:
+            yield b"\n".join(self._outside)
+            self._outside.clear()
+
+
+def json_values(data: bytes | str) -> list[Any]:
+    """The values in `data`, one after the other. Raises `ValueError` when it is anything else."""
+    try:
+        return [load_json(data)]
+    except ValueError:
+        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    values: list[Any] = []
+    text = text.strip(_SPACES)
+    while text or not values:
+        value, end = _DECODER.raw_decode(text)
+        values.append(value)
+        text = text[end:].lstrip(_SPACES)
+    return values

@@ -1,7 +1,0 @@
-"""What the offline model says. Pure."""
-
-from __future__ import annotations
-
-from bot.text.catalogues import Catalogue
-
-say = Catalogue(__file__).say

@@ -1,0 +1,296 @@
+"""Decides which of several texts “forget …” means. Pure.
+
+An identifier (an address, a number, a path, a name with a surname) matches only as a whole. Other
+words match in any order and in any form. `bot.text.spelling` folds spellings. “A / B” and “A aka
+B” are two ways to name the same thing. Of “everything about Frank the engineer” the name counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import Literal
+
+from bot.text.spelling import ALPHANUMERIC, folded_text
+from memory.text import HAN
+
+Match = Literal["sure", "likely", ""]
+_STOP = frozenset(
+    """a an the this that these those my mine your yours his her hers its our ours their theirs i me
+    we us you he him she it they them is are was were be been being am do does did done has have had
+    will would shall should can could may might must of in on at to for from by with as and or but
+    if so too very just also about any all some there here what which who whom whose when where how
+    why not no yes please thing things stuff fact facts message messages everything anything
+    something said told say tell know remember ever again s ll ve re d m t""".split()
+)
+
+# Generic words for people and for what is stored about them. They identify nobody.
+_GENERIC = frozenset(
+    """account client contact customer data detail employee entry info information member person
+    profile record user""".split()
+)
+_HAN_STOP = re.compile(
+    "关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|说过|说"
+    "|告诉|记得|记住|的|了|是|吗|吧|呢|啊|那|这|和|跟|与"
+)
+_TOKEN = re.compile(rf"[/\\~#@+]{{0,3}}{ALPHANUMERIC}(?:[\w.@+/\\:#-]*{ALPHANUMERIC})?")
+_HAN_IN = re.compile(f"[{HAN}]")
+_HAN_RUN = re.compile(f"[{HAN}]+")
+_WORDS = re.compile(r"\w+(?:-\w+)*")
+_WORD = re.compile(rf"{ALPHANUMERIC}+")
+_CODE = re.compile(r"\b[a-z]{1,4}\d{1,6}\b")
+_MARKS = re.compile(r"[@/\\_#:.+\-]|\d")
+_NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:[- ][A-Z][a-zà-ÿ]+)+\b")
+_GIVEN_NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+\b")
+_BEFORE = rf"(?<!{ALPHANUMERIC})(?<!{ALPHANUMERIC}[\-_./\\@+:])"
+_AFTER = rf"(?!{ALPHANUMERIC})(?![\-_/\\@+]{ALPHANUMERIC})(?!\.{ALPHANUMERIC})"
+_ASIDE = re.compile(r"[(（][^()（）]{0,200}[)）]")
+_OR = re.compile(
+    r"\s{1,3}(?:/|\||aka|a\.k\.a\.|alias|also known as)\s{1,3}|又名|又叫|也叫", re.IGNORECASE
+)
+_OTHER_LETTER = rf"[^\W\d_a-zA-ZÀ-ɏ{HAN}]"
+_OTHER_LETTERS = re.compile(_OTHER_LETTER)
+_IN_OTHER_LETTERS = re.compile(
+    rf"(?P<name>[A-Z][\w.'-]{{0,40}})\s{{1,3}}(?={_OTHER_LETTER}{{2,40}}(?![a-zA-Z]))"
+)
+_IS_NAME = re.compile(r"[^\W\d_a-z]|[\d@]")
+_HAN_GENERIC = frozenset("信息 资料 数据 记录 档案".split())
+_EVERYTHING = re.compile(
+    r"(?:everything|anything|all)\s+(?:(?:that\s+)?(?:i|you|we)\s+\w+\s+)?about\s+(.+)",
+    re.IGNORECASE,
+)
+_SAYS_WHO = re.compile(r"(?:\s+(?:the|a|an|this|that|who|on the)\s.*|[\s.!?]*)", re.DOTALL)
+_ORIGIN = re.compile(r"(?:https?://)?(?:www\.)?")
+_LONG_NUMBER = 5
+_LONG_CODE = 6
+_LIKELY_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _Description:
+    """What somebody describes: identifiers, each as a pattern; other words, as stems; Chinese
+    phrases; and given names that stand without a surname.
+
+    `is_unique`: one of the identifiers, or the name, is enough to show what else says it. `name`:
+    it is everything about the person of this name, or about something of theirs. `goes_on` tells of
+    words that others follow whether the next one is a stop word. `shapes` are those of identifiers.
+    """
+
+    identifiers: tuple[re.Pattern[str], ...]
+    is_unique: bool
+    name: str
+    words: frozenset[str]
+    phrases: tuple[str, ...]
+    given_names: tuple[str, ...]
+    goes_on: Mapping[str, bool]
+    shapes: Mapping[str, frozenset[str]]
+
+    def __bool__(self) -> bool:
+        return bool(self.identifiers or self.words or self.phrases)
+
+    def match(self, text: str) -> Match:
+        """How well `text` says what is described."""
+        if not self:
+            return ""
+        plain = folded_text(text)
+        if not all(one.search(plain) for one in self.identifiers):
+            return ""
+        if self.name and not self._is_named(text):
+            return "likely" if text == text.lower() and self._share(plain) == 1 else ""
+        share = self._share(plain)
+        if share == 1 and not (self._names_another(text) or self._is_of_another(plain)):
+            return "sure"
+        return "likely" if share >= _LIKELY_SHARE or self.is_unique else ""
+
+    def _share(self, plain: str) -> float:
+        """The share of words and phrases that `plain` says."""
+        stems = {stem(word) for word in _WORD.findall(plain)}
+        shares = [float(word in stems) for word in self.words]
+        shares += [_said_share(phrase, plain) for phrase in self.phrases]
+        return sum(shares) / len(shares) if shares else 1
+
+    def _is_named(self, text: str) -> bool:
+        """Whether `text` has the name as a whole word with a capital: “Will”, but not “will”."""
+        name = folded_text(self.name)
+        return any(one[0].isupper() and folded_text(one) == name for one in _WORDS.findall(text))
+
+    def _names_another(self, text: str) -> bool:
+        """True if a surname follows a given name wherever it stands: that may be someone else."""
+        return any(
+            re.search(rf"\b{name}[ -][A-Z][a-z]", text)
+            and not re.search(rf"\b{name}\b(?![ -][A-Z][a-z])", text)
+            for name in self.given_names
+        )
+
+    def _is_of_another(self, plain: str) -> bool:
+        """True if `plain` goes on after one of the words with another thing, as “Otto's intern”
+        does for “Otto sits”, or if it has another identifier of the same shape (Q4, Q3)."""
+        text_words = _WORD.findall(plain)
+        for word, before_stop in self.goes_on.items():
+            at = [n for n, one in enumerate(text_words, 1) if stem(one) == word]
+            if at and all(self._is_other(text_words[n : n + 2], before_stop) for n in at):
+                return True
+        shapes = _shapes(plain) if self.words else {}
+        return any(shapes.get(shape, known) - known for shape, known in self.shapes.items())
+
+    def _is_other(self, following: Sequence[str], before_stop: bool) -> bool:
+        of_it = following[:1] == ["s"]
+        next_word = following[int(of_it) :][:1]
+        return (of_it or before_stop) and any(
+            one not in _STOP and stem(one) not in self.words for one in next_word
+        )
+
+
+def match(words: str, text: str) -> Match:
+    """Whether `text` says all of `words` ("sure") or most of them ("likely")."""
+    matches = {one.match(text) for one in _described(words)}
+    return "sure" if "sure" in matches else "likely" if "likely" in matches else ""
+
+
+def names_something(words: str) -> bool:
+    """Whether anything can be looked for by these words."""
+    return any(_described(words))
+
+
+@lru_cache(maxsize=8)  # one request is compared with every message
+def _described(words: str) -> tuple[_Description, ...]:
+    """What `words` describe: one for each way in which they name it."""
+    description = _ASIDE.sub("", words).strip() or words
+    ways = _OR.split(description)
+    if not all(map(_IS_NAME.search, ways)):  # “wiki / intranet password” is one thing
+        ways = [description]
+    split = (_IN_OTHER_LETTERS.sub("\\g<name>\0", one).split("\0") for one in ways)
+    ways = list(chain.from_iterable(split))
+    return tuple(one for one in map(_description, ways) if one)
+
+
+def _description(words: str) -> _Description:
+    """What `words` describe, which name it in one way."""
+    head = ""
+    if (about := _EVERYTHING.match(words)) and (head := _head(about[1])):
+        words = head if _SAYS_WHO.fullmatch(about[1].partition(head)[2]) else about[1]
+    plain = folded_text(words)
+    names = [one for one in _NAME.findall(words) if len(one.split()) > 1]
+    full = [_full_name(name) for name in names]
+    for name in names:
+        plain = plain.replace(folded_text(name), " ")
+    tokens = _TOKEN.findall(re.sub(rf"(?<={ALPHANUMERIC})['’]s?\b", " ", plain))
+    marked_tokens = [_bare(token) for token in tokens if _MARKS.search(_bare(token))]
+    long = [one for one in marked_tokens if len(one) >= _LONG_CODE]
+    needed_tokens = _without_label(tokens, long[0]) if long else tokens
+    bare = map(_bare, needed_tokens)
+    others = {stem(one) for one in bare if not _MARKS.search(one) and one not in _STOP}
+    if marked_tokens or names or _OTHER_LETTERS.search(words):
+        others -= {stem(one) for one in _GENERIC}
+    first, _, rest = _NAME.sub(" ", words).strip().partition(" ")
+    alone = f"{first} {rest}" if first.endswith(("'s", "’s")) else rest
+    return _Description(
+        identifiers=(*full, *map(_identifier, marked_tokens)),
+        is_unique=bool(full or long or head),
+        name=head,
+        words=frozenset(others),
+        phrases=tuple(one for run in _HAN_RUN.findall(plain) for one in _phrases(run)),
+        given_names=tuple(_GIVEN_NAME.findall(alone or ("" if names else words))),
+        goes_on={
+            stem(one): after in _STOP
+            for one, after in pairwise(_WORD.findall(plain))
+            if stem(one) in others and after != "s" and not about
+        },
+        shapes=_shapes(plain),
+    )
+
+
+def _head(about: str) -> str:
+    """The person whom all of it is about, by a given name, without who they are (“the engineer”);
+    "" where a surname follows."""
+    name_match = re.match(r"(?:[a-z]+\s+)?([A-Z][a-zà-ÿ]+)\b(?![- ][A-Z])", about)
+    return name_match[1] if name_match else ""
+
+
+def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
+    """Without the words just in front of a long identifier, which say what kind it is: “licence
+    key XK7L-9P3Q”."""
+    at = next(n for n, one in enumerate(tokens) if _bare(one) == identifier)
+    first = at
+    while first and (tokens[first - 1] not in _STOP or tokens[first - 1] == "at"):
+        first -= 1
+    return [*tokens[:first], *tokens[at:]] if first in (0, 1) else tokens
+
+
+def _shapes(plain: str) -> dict[str, frozenset[str]]:
+    """Codes of letters and digits by their shape, Q3 and Q4 by “a0”."""
+    words_by_shape: dict[str, frozenset[str]] = {}
+    for code in _CODE.findall(plain):
+        shape = re.sub("[^0]", "a", re.sub(r"\d", "0", code))
+        words_by_shape[shape] = words_by_shape.get(shape, frozenset()) | {code}
+    return words_by_shape
+
+
+def stem(word: str) -> str:
+    """The part of an English word that its forms share."""
+    if len(word) <= 3:
+        return word
+    for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
+        if word.endswith(ending) and not word.endswith("ss") and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)] + rest
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
+        word = word[:-1]
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def _phrases(run: str) -> list[str]:
+    phrases = [one for one in _HAN_STOP.split(run) if one]
+    return [one for one in phrases if one not in _HAN_GENERIC] or phrases
+
+
+def _said_share(phrase: str, plain: str) -> float:
+    """The share of a Chinese phrase that stands in `plain`, with or without particles between."""
+    if any(_stands_in(phrase, one) for one in (plain, re.sub("[的了]", "", plain))):
+        return 1
+    pairs = ["".join(pair) for pair in pairwise(phrase)]
+    hits = sum(pair in plain for pair in pairs)
+    return min(hits / len(pairs), 0.9) if len(pairs) > 1 else 0
+
+
+def _stands_in(phrase: str, plain: str) -> bool:
+    """A doubled last character makes another name of it."""
+    return re.search(f"{re.escape(phrase)}(?!{re.escape(phrase[-1])})", plain) is not None
+
+
+def _bare(token: str) -> str:
+    return token.strip(".:-_+#@") if "@" not in token.strip("@") else token.strip(".:-_+#")
+
+
+def _full_name(name: str) -> re.Pattern[str]:
+    """First name and surname next to each other, in either order."""
+    parts = [re.escape(part) for part in folded_text(name).split()]
+    reversed_parts = [parts[-1], *parts[:-1]]
+    either = "|".join(r"[\s,·.]{1,3}".join(order) for order in (parts, reversed_parts))
+    return re.compile(f"{_BEFORE}(?:{either}){_AFTER}")
+
+
+def _identifier(token: str) -> re.Pattern[str]:
+    """The token as a whole; a code or a number however its parts are separated."""
+    if re.search(r"[@/\\]", token):
+        path = r"[/\\]+".join(
+            map(re.escape, re.split(r"[/\\]+", _ORIGIN.sub("", token, count=1).rstrip("/")))
+        )
+        return re.compile(rf"{_BEFORE}(?:https?://)?(?:www\.)?{path}{_AFTER}")
+    parts = [part for part in re.split(r"[\s\-_·:]+", token) if part]
+    between = r"[\s\-_·:.()]{0,3}" if len(parts) > 2 else r"[\s\-_·:()]{0,3}"
+    code = between.join(_spaced(part) for part in parts)
+    if sum(char.isdigit() for char in token) >= _LONG_NUMBER:
+        return re.compile(rf"(?<!\d\s){_BEFORE}{code}{_AFTER}(?!\s\d)")
+    return re.compile(rf"(?<!\d[.,]){_BEFORE}{code}{_AFTER}")
+
+
+def _spaced(part: str) -> str:
+    """A part of a code; its digits may be written in groups, and apart from its letters."""
+    pattern = re.escape(part[0])
+    for one, two in pairwise(part):
+        apart = one.isalnum() and two.isalnum() and (one.isdigit() or two.isdigit())
+        pattern += (r"[\s\-_·()]{0,3}" if apart else "") + re.escape(two)
+    return pattern

@@ -1,0 +1,206 @@
+"""Prepares a worker when it starts, and announces it to the other workers.
+
+It reads the texts of cards, asks Feishu who the bot is, and plays a few turns for Postgres: the
+first turn of a connection takes five times as long as the tenth. The turns are those of nobody,
+and their transaction is rolled back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import signal
+import time
+import uuid
+from datetime import UTC, datetime
+
+import psycopg
+import structlog
+
+import bot.answering.texts
+import bot.outbox.texts
+from bot.feishu.errors import FeishuFailure
+from bot.feishu.pacing import OwnSlots, SharedPace, SharedSlots
+from bot.listening.conversation_store import (
+    ChatConversations,
+    decision_args,
+    heard_args,
+    tell_conversation_args,
+)
+from bot.listening.decisions import IncomingMessage, decide_start
+from bot.listening.transcript import HeldTranscripts, MessageRecord
+from bot.process import plan
+from bot.process.plan import HEARTBEAT_S, RunDirectory
+from bot.queue.jobs import EVENT_TASK, Job
+from bot.queue.table import ending_statement
+from bot.services import Services
+from bot.settings import Settings
+from memory.backends.pool import Pool
+from memory.backends.postgres import UndoneRpc
+from memory.errors import StoreError
+from memory.recall.passages import recall_at_once
+from memory.scope import AgentMemoryContext, memory_context
+from memory.store import MemoryStore
+from memory.tables.cards import CardStore
+
+log = structlog.get_logger()
+_TURNS = 3  # the second recalls the first; the third goes on in its thread
+_TIMEOUT_MS = 120_000
+_QUESTION = "When does the supplier deliver the samples?"
+
+
+async def prepare_first_answer(services: Services) -> None:
+    """What the first question would read or ask besides; Feishu may be away."""
+    for texts in (bot.outbox.texts.CATALOGUE, bot.answering.texts.CATALOGUE):
+        texts.read()
+    with contextlib.suppress(FeishuFailure):
+        await services.own_person.look_up()
+
+
+async def rehearse_turns(settings: Settings, pool: Pool) -> None:
+    """Once, where the memory is in the worker's database. What goes wrong is only logged."""
+    if settings.supabase_url:
+        return
+    began = time.monotonic()
+    rpc = UndoneRpc(pool, sharing=settings.sharing)
+    try:
+        async with rpc.undone():
+            await _play_turns(rpc, settings)
+    except (StoreError, psycopg.Error) as exc:
+        log.info("rehearsal.failed", error=type(exc).__name__)
+        return
+    log.debug("rehearsal.done", seconds=round(time.monotonic() - began, 3))
+
+
+async def _play_turns(rpc: UndoneRpc, settings: Settings) -> None:
+    name, root = uuid.uuid4().hex, ""
+    transcripts = HeldTranscripts()
+    for number in range(_TURNS):
+        question_id = f"om_{number}_{name}"
+        root = root if number == _TURNS - 1 else question_id
+        context = memory_context(
+            chat_id=f"oc_{name}",
+            root=root,
+            subject=f"ou_{name}",
+            actor=f"ou_{name}",
+            chat_type="group",
+        )
+        await _play_turn(rpc, settings, context, question_id, transcripts)
+        await _play_line(rpc, settings, context, f"om_{number}_line_{name}", transcripts)
+
+
+async def _play_turn(
+    rpc: UndoneRpc,
+    settings: Settings,
+    context: AgentMemoryContext,
+    question_id: str,
+    transcripts: HeldTranscripts,
+) -> None:
+    """A question, its card, its answer."""
+    store, cards = MemoryStore(rpc), CardStore(rpc)
+    message, now = _message(context, question_id, asks=True), datetime.now(UTC)
+    transcript = transcripts.of(context.tenant_key, context.chat_id)
+    open_turn = await store.begin_turn(
+        context,
+        turn_id=question_id,
+        content=_QUESTION,
+        history_limit=settings.history_messages,
+        fold_after=settings.summary_after_messages,
+        heard=heard_args(message.record(), _TIMEOUT_MS, transcript),
+        decision=decision_args(message, decide_start(message, "")),
+        recent_s=3600,
+        recall={**(recall_at_once(context, _QUESTION, now=now, k=5) or {}), "words": None},
+        elsewhere=True,
+    )
+    if open_turn.conversation:
+        transcripts.conversation(context.tenant_key, transcript, open_turn.conversation)
+    card = await cards.keep(
+        context,
+        turn_id=question_id,
+        card_id=f"card_{question_id}",
+        reply_to=question_id,
+        in_thread=True,
+    )
+    await cards.sent(card, f"{question_id}_card")
+    await store.record_reply(
+        context, turn_id=question_id, cards=[_QUESTION], source_ids=[f"{question_id}_given"]
+    )
+    record = MessageRecord(
+        "",
+        "",
+        _QUESTION,
+        message.timestamp,
+        True,
+        f"{question_id}_card",
+        context.root_id,
+        ours=True,
+    )
+    await store.mark_sent_and_tell(
+        context,
+        turn_id=question_id,
+        chunk=0,
+        content=_QUESTION,
+        message_id=record.message_id,
+        telling=tell_conversation_args([message.record(), record], record.timestamp, _TIMEOUT_MS),
+        then=ending_statement(Job(0, EVENT_TASK, {}, "", 1), 0),
+    )
+
+
+async def _play_line(
+    rpc: UndoneRpc,
+    settings: Settings,
+    context: AgentMemoryContext,
+    text: str,
+    transcripts: HeldTranscripts,
+) -> None:
+    """A message to nobody in particular, where the bot takes part."""
+    chat = ChatConversations(rpc, context, transcripts)
+    message = _message(context, text, asks=False)
+    likely = decide_start(message, "")
+    await chat.hear(message, settings, timeout_ms=_TIMEOUT_MS, likely=likely)
+    await chat.log_decision(message, likely, {text: message.timestamp})
+
+
+def _message(context: AgentMemoryContext, message_id: str, *, asks: bool) -> IncomingMessage:
+    return IncomingMessage(
+        message_id,
+        "",
+        context.actor_id,
+        _QUESTION,
+        int(time.time() * 1000),
+        mentions_bot=asks,
+    )
+
+
+class WorkerPresence:
+    """The place of this process. Under a supervisor its workers share one file of slots; among
+    supervisors and workers by themselves each has its share of every limit. `fallen` is set when
+    the supervisor says that another worker died."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.fallen = asyncio.Event()
+        self._slot = plan.worker_slot()
+        self._board = RunDirectory(settings.data_dir) if self._slot else None
+        self.pace = SharedPace(SharedSlots(self._board.pace) if self._board else OwnSlots())
+
+    def share_with(self, everywhere: int) -> None:
+        """So many workers, on all machines, send in the name of the app."""
+        here = max(self._board.alive(), 1) if self._board else 1  # it may not have said so yet
+        share = min(1.0, here / max(everywhere, here))
+        if not math.isclose(share, self.pace.share):
+            log.info("feishu.share", workers_here=here, workers=everywhere, share=round(share, 3))
+        self.pace.share = share
+
+    async def keep(self) -> None:
+        """Says every two seconds that this worker lives, until it is cancelled."""
+        if self._board is None:
+            return
+        # Before this worker is known as one: the signal would end who does not expect it.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.fallen.set)
+        attendance = self._board.announce(self._slot)
+        try:
+            while True:
+                attendance.beat()
+                await asyncio.sleep(HEARTBEAT_S)
+        finally:
+            attendance.withdraw()

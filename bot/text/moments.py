@@ -1,0 +1,352 @@
+"""Reads when and how often something is to happen, in English and Chinese. Pure.
+
+What is not said is taken as people at work mean it: “at 3” is in the afternoon, “Thursday” the
+next Thursday. What may mean two things means none: every word about time is accounted for, or
+has to be asked about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Literal
+
+from bot.text.times import PERIOD_PATTERN, TIME_PATTERN, TimeOfDay, read_time
+from memory.dates import (
+    COUNT,
+    DATE_EXPRESSIONS,
+    DAY_EXPRESSIONS,
+    ENGLISH_NUMBER,
+    MONTH,
+    WEEK_ZH,
+    WEEKDAY,
+    WEEKDAY_ZH,
+    Day,
+    named_days,
+    next_date,
+    read_number,
+    read_unit,
+)
+from memory.tables.timers import Repeats
+from memory.text import HAN
+
+MomentProblem = Literal["", "missing", "several", "often", "halves"]
+_MINUTES = {"minute": 1, "hour": 60, "day": 1440, "week": 10080}
+_A_DAY = 1440
+_COUNT = rf"(?P<half>half an? )?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})? ?"
+_UNIT = r"(?P<unit>min(?:ute)?s?|m|hours?|hrs?|h|days?|d|weeks?)\b"
+_UNIT_ZH = f"(?:分钟|小时|钟头|天|{WEEK_ZH})"
+_IN = (
+    re.compile(rf"\bin {_COUNT}{_UNIT}(?: from (?:now|today))?", re.IGNORECASE),
+    re.compile(rf"\b{_COUNT}{_UNIT} from (?:now|today)\b", re.IGNORECASE),
+    re.compile(
+        rf"(?P<past>再?过)?(?P<n>{COUNT}|半)个?(?P<half>半)?(?P<unit>{_UNIT_ZH})"
+        r"(?(past)(?:之?以?后)?|(?:之?以?后))"
+    ),
+)
+_TO = r"[-–—~～至]|到(?=[\d零一二三四五六七八九十两])"
+_AROUND = re.compile(rf"(?:之|以)?[前后](?!天)|(?:{_TO})", re.IGNORECASE)
+_BEFORE = re.compile(
+    rf"(?:\b(?:before|until|till|by|after|since|from|between) (?:the )?|{_TO})$", re.IGNORECASE
+)
+_RELATIVE = re.compile(
+    r"\b(?:min(?:ute)?s?|hours?|hrs?|days?|weeks?|months?)"
+    r" (?:before|prior|ahead|earlier|after(?! tomorrow)|from)"
+    rf"|早晚(?=各?(?:{COUNT}点|\d))|提前|{COUNT}个?半?{_UNIT_ZH}(?:之|以)?前",
+    re.IGNORECASE,
+)
+_VAGUE = re.compile(
+    r"\b(?:next|this|the) (?:week|month|year|quarter|weekend)\b|\bweekend\b|\bend of\b"
+    rf"|\bin {_COUNT}(?:months?|years?)\b"
+    rf"|下{{1,4}}个?(?:{WEEK_ZH}|月|季)|周末|[月年季]底|[月年]初|{COUNT}个?[月年](?:之|以)?后"
+    r"|元旦|春节|除夕|元宵|清明|端午|中秋|国庆|\b(?:christmas|new year|easter|thanksgiving)\b",
+    re.IGNORECASE,
+)
+_LONGEST = 4000
+
+REPETITION = re.compile(
+    r"\b(?:every|each) (?P<weekdays>week ?day|working day)s?\b|\bon (?P<on>weekdays)\b"
+    r"|\b(?:every|each) (?P<daily>day|morning|evening|night)\b"
+    rf"|\b(?:every|each) (?P<weekly>week|(?={WEEKDAY}\b))|\b(?:every|each) (?P<monthly>month)\b"
+    rf"|\b(?P<ly>daily|weekly|monthly)\b|\b(?:on )?(?P<plural>(?={WEEKDAY}s\b))"
+    rf"|每个?(?P<zh>工作日|[天日]|早上?|晚上?|(?={WEEKDAY_ZH})|{WEEK_ZH}|月)",
+    re.IGNORECASE,
+)
+
+# Repetitions that no timer has.
+UNKNOWN_REPETITION = re.compile(
+    r"\b(?:every|each) (?:other|second|third|\d+|two|three|four|few|half|hour|minute|year|quarter"
+    rf"|weekend|{MONTH}\b)|\b(?:bi-?weekly|fortnightly|hourly|yearly|annually|quarterly)\b"
+    r"|\b(?:once|twice|\w+ times) an? (?:day|week|month|year|hour)\b"
+    rf"|每隔|每个?(?:{COUNT}|半|几)(?:个|天|周|小时|分钟|月|年|星期)"
+    r"|每(?:个?小时|个?季|年|分钟|周末)|隔(?:天|日|周)"
+    rf"|{WEEKDAY_ZH}(?:[、,，和跟及]?{WEEK_ZH}?[一二三四五六日天](?![点月号日个]))",
+    re.IGNORECASE,
+)
+
+_HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_CLOCK_HOUR = rf"(\d{{1,2}}|{_HOURS})"
+_OWNED = r"(?:the|my|our|his|her|their|your|that|a)"
+_OF_CONTENT = re.compile(
+    r"“[^“”]*”|\"[^\"]*\"|「[^「」]*」|《[^《》]*》"
+    rf"|\b(?:today|tonight|tomorrow|yesterday|(?:next |last )?(?:week|month|year|{WEEKDAY}))['’]s\b"
+    rf"|(?<!\bin )(?<!\bon )\b{_OWNED} (?:next |last )?"
+    rf"(?:\d{{1,2}}(?::\d{{2}})? ?[ap]m|\d{{1,2}}:\d{{2}}|{WEEKDAY}|morning|afternoon|evening"
+    r"|daily|weekly|monthly|weekend|noon|midnight)"
+    r" (?!at\b|on\b|of\b|and\b|to\b|in\b|before\b|after\b)(?=[a-z])"
+    rf"|\blast (?:week|month|year|night|{WEEKDAY})\b"
+    rf"|昨天|昨晚|前天|(?<![早晚])上{{1,4}}个?{WEEK_ZH}[一二三四五六日天]?"
+    r"|[早晚快慢多少好有差]一?点(?![钟半\d])|一点(?=[都也儿])"
+    rf"|(?:(?:今天|明天|后天|[下本这]{{0,4}}个?{WEEK_ZH}[一二三四五六日天末]|[下本这]个?周|{COUNT}月{COUNT}[日号]|{COUNT}[日号])"
+    rf"(?:上午|下午|早上|晚上|中午)?(?:{COUNT}点半?|\d{{1,2}}[:：]\d\d)?"
+    rf"|(?:上午|下午|早上|晚上|中午)(?:{COUNT}点半?|\d{{1,2}}[:：]\d\d)?|{COUNT}点半?|\d{{1,2}}[:：]\d\d)"
+    rf"的(?!上午|下午|早|晚|中午|凌晨|傍晚|闹钟|闹铃|提醒|{COUNT}点|\d)",
+    re.IGNORECASE,
+)
+_FIRST_MARK = 0xE000  # private use: nobody writes these
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenMoment:
+    """`at` is ISO 8601 without an offset, maybe of a day that does not exist; "" where there is a
+    `problem`. `rest` is the text without the words about time.
+
+    missing: day or time is not said. several: more than one time, or one that something is only to
+    be before or after of. often: a repetition that there is none of. halves: morning or evening.
+    """
+
+    at: str
+    repeats: Repeats
+    rest: str
+    problem: MomentProblem = ""
+
+
+def read_moment(text: str, now: datetime) -> SpokenMoment:
+    """What `text` says about the time in its first 4,000 characters, as said at `now`."""
+    plain, put_back = mark_quoted_times(normalise_time_words(text[:_LONGEST]))
+    moment = _read(plain, now.replace(tzinfo=None))
+    rest = put_back(moment.rest) + text[_LONGEST:]
+    return SpokenMoment(moment.at, moment.repeats, rest, moment.problem)
+
+
+def _read(text: str, now: datetime) -> SpokenMoment:
+    if UNKNOWN_REPETITION.search(text):
+        return SpokenMoment("", "once", text, "often")
+    if _RELATIVE.search(_without_relative(text)):
+        return SpokenMoment("", "once", text, "several")
+    soon = next((match for one in _IN if (match := one.search(text))), None)
+    rest = _without(text, soon) if soon else text
+    every = None if soon else REPETITION.search(rest)
+    repeats = read_repetition(every) if every else "once"
+    rest = _without(rest, every) if every else rest
+    if repeats == "weekdays":  # 周一到周五每天
+        rest = re.sub("每天|每日", " ", rest)
+    dates = list(named_days(rest, DATE_EXPRESSIONS, now.date()))
+    clock = next(
+        (one for one in TIME_PATTERN.finditer(rest) if not _is_within_day(one, dates)), None
+    )
+    if clock and _is_bound(rest, clock):
+        return SpokenMoment("", repeats, rest, "several")
+    period = PERIOD_PATTERN.search(_blanked(rest, clock))
+    rest = _without(rest, *(one for one in (clock, period) if one))
+    day, rest, agree = _day(rest, now.date())
+    if (
+        not agree
+        or TIME_PATTERN.search(rest)
+        or any(named_days(rest, (*DAY_EXPRESSIONS, *DATE_EXPRESSIONS), now.date()))
+    ):
+        return SpokenMoment("", repeats, rest, "several")
+    if soon and not clock:
+        unclear = bool(day or period)
+        at = now + timedelta(minutes=_minutes(soon))
+        return SpokenMoment("" if unclear else _iso(at), "once", rest, "several" if unclear else "")
+    if soon and (_minutes(soon) % _A_DAY or day):
+        return SpokenMoment("", repeats, rest, "several")
+    if not clock or (not day and not soon and _VAGUE.search(rest)):
+        return SpokenMoment("", repeats, rest, "missing")
+    period_word = period[0] if period else period_of_repetition(every) if every else ""
+    if soon:
+        day = f"{now + timedelta(minutes=_minutes(soon)):%Y-%m-%d}"
+    clock_time = read_time(clock, period_word.lower())
+    return (
+        _moment_at(clock_time, day, now, repeats, rest)
+        if clock_time
+        else SpokenMoment("", repeats, rest, "missing")
+    )
+
+
+def _day(rest: str, today: date) -> tuple[str, str, bool]:
+    """The day that is said, the text without it, and whether date and weekday agree."""
+    date_match = next(named_days(rest, DATE_EXPRESSIONS, today), None)
+    iso = next_date(date_match, today) if date_match else ""
+    left = _without(rest, date_match) if date_match else rest
+    if date_match and not iso:
+        return "", left, False
+    named_day = next(named_days(left, DAY_EXPRESSIONS, today), None)
+    if not named_day:
+        return iso, left, True
+    if _is_bound(left, named_day):
+        return iso, left, False
+    left, of_name = _without(left, named_day), next_date(named_day, today)
+    if not iso:
+        return of_name, left, True
+    try:
+        agree = date.fromisoformat(iso).weekday() == date.fromisoformat(of_name).weekday()
+    except ValueError:
+        agree = True  # the date does not exist, which is said later
+    return iso, left, agree
+
+
+def _moment_at(
+    clock: TimeOfDay, day: str, now: datetime, repeats: Repeats, rest: str
+) -> SpokenMoment:
+    today = now.replace(hour=clock.hour, minute=clock.minute, second=0, microsecond=0)
+    once, is_today = repeats == "once", day in ("", f"{now:%Y-%m-%d}")
+    if clock.is_midnight and day:
+        return SpokenMoment("", repeats, rest, "several")
+    if not clock.sure and clock.hour in (5, 6):
+        if not (is_today and once) or today + timedelta(hours=12) <= now:
+            return SpokenMoment("", repeats, rest, "halves")
+        today += timedelta(hours=12)
+    elif not clock.sure and clock.hour < 5:
+        if is_today and once and now < today:
+            return SpokenMoment("", repeats, rest, "halves")  # said at night
+        today += timedelta(hours=12)
+    elif not clock.sure and is_today and once and today <= now < today + timedelta(hours=12):
+        return SpokenMoment("", repeats, rest, "halves")
+    if not day:
+        today += timedelta(days=today <= now and once)
+        return SpokenMoment(_iso(today), repeats, rest)
+    return SpokenMoment(f"{day}T{today:%H:%M}", repeats, rest)
+
+
+def _minutes(soon: re.Match[str]) -> int:
+    length = _MINUTES[read_unit(soon["unit"])]
+    if soon["n"] == "半" or (soon["half"] and soon["half"] != "半"):
+        return length // 2
+    return (read_number(soon["n"] or "a") or 0) * length + (length // 2 if soon["half"] else 0)
+
+
+def _iso(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M}"
+
+
+def _span(one: re.Match[str] | Day) -> tuple[int, int]:
+    return (one.start, one.end) if isinstance(one, Day) else one.span()
+
+
+def _is_bound(text: str, one: re.Match[str] | Day) -> bool:
+    """Whether it is only the beginning or the end of the time that is meant."""
+    start, end = _span(one)
+    return bool(_AROUND.match(text, end) or _BEFORE.search(text[:start]))
+
+
+def _is_within_day(one: re.Match[str], days: Iterable[Day]) -> bool:
+    return any(day.start <= one.start() < day.end for day in days)
+
+
+def _without_relative(text: str) -> str:
+    for one in _IN:
+        text = one.sub(" ", text)
+    return text
+
+
+def _blanked(text: str, match: re.Match[str] | None) -> str:
+    """The text with digits in place of the match, so that all else stays where it is."""
+    if match is None:
+        return text
+    return text[: match.start()] + "0" * (match.end() - match.start()) + text[match.end() :]
+
+
+def _without(text: str, *parts: re.Match[str] | Day) -> str:
+    """The text without these parts of it, which do not overlap."""
+    for start, end in sorted(map(_span, parts), reverse=True):
+        text = f"{text[:start]} {text[end:]}"
+    return text
+
+
+def read_repetition(match: re.Match[str]) -> Repeats:
+    """What a match of `REPETITION` says."""
+    zh = match["zh"]
+    if match["weekdays"] or match["on"] or zh == "工作日":
+        return "weekdays"
+    if match["daily"] or (zh and zh[0] in "天日早晚"):
+        return "daily"
+    if match["monthly"] or zh == "月":
+        return "monthly"
+    words: dict[str, Repeats] = {"daily": "daily", "monthly": "monthly"}
+    return words.get((match["ly"] or "").lower(), "weekly")
+
+
+def period_of_repetition(match: re.Match[str]) -> str:
+    """“every morning” says which half of the day it is."""
+    return match["daily"] or match["zh"] or ""
+
+
+def _minutes_past(match: re.Match[str]) -> str:
+    minutes = {"half": 30, "quarter": 15}[match[1].lower()]
+    return f"{_number_said(match[2])}:{minutes:02}"
+
+
+def _quarter_to(match: re.Match[str]) -> str:
+    hour = (_number_said(match[1]) - 2) % 12 + 1
+    return f"{hour}:45"
+
+
+def _and_a_half(match: re.Match[str]) -> str:
+    return f"{int(_number_said(match[1]) * 60 + 30)} minutes"
+
+
+def _number_said(digits: str) -> int:
+    return read_number(digits) or 0
+
+
+_USUAL_WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), usual)
+    for pattern, usual in (
+        (rf"(?<=[{HAN}]) (?=\d)|(?<=\d) (?=[{HAN}])", ""),
+        (r"\b(?:tmrw|tmr|tmw|tomorow|tommorow|2morrow)\b", "tomorrow"),
+        (r"\btonite\b", "tonight"),
+        (rf"\b(half|quarter) past {_CLOCK_HOUR}\b", _minutes_past),
+        (rf"\b(?:a )?quarter (?:to|of) {_CLOCK_HOUR}\b", _quarter_to),
+        (rf"\bat ({_HOURS})\b(?! (?:or|of|and))", lambda match: f"at {_number_said(match[1])}"),
+        (r"\bat (\d{1,2}) thirty\b", r"at \1:30"),
+        (rf"\b{_CLOCK_HOUR}(?:\.5 hours?| and a half hours?)\b", _and_a_half),
+        (rf"\b(an?|{_HOURS}) hours? and a half\b", _and_a_half),
+        (r"\baround (?=\d)", "at "),
+        (
+            r"\b(?:every |each |on |from )?mon(?:day)? ?(?:-|–|to|through|till) ?fri(?:day)?\b",
+            "every weekday",
+        ),
+        (r"每?个?(?:周|星期|礼拜)一(?:到|至|~|-)(?:周|星期|礼拜)?五", "每个工作日"),
+        (r"今[儿日]", "今天"),
+        (r"明[儿日]", "明天"),
+        (r"(?<=[今明])(?=[早晚])", "天"),
+        (r"的时候", " "),
+    )
+)
+
+
+def normalise_time_words(text: str) -> str:
+    """“half past two” as 2:30, “tmrw” as tomorrow, 周一到周五 as 每个工作日."""
+    for pattern, usual in _USUAL_WORDS:
+        text = pattern.sub(usual, text)
+    return text
+
+
+def mark_quoted_times(text: str) -> tuple[str, Callable[[str], str]]:
+    """The text with a mark for each time that is part of what is said (“the 3pm meeting”,
+    “tomorrow's deck”, 周四的会), and what puts them back."""
+    contents: list[str] = []
+
+    def mark(match: re.Match[str]) -> str:
+        contents.append(match[0])
+        return chr(_FIRST_MARK + len(contents) - 1)
+
+    def put_back(rest: str) -> str:
+        for index, words in enumerate(contents):
+            rest = rest.replace(chr(_FIRST_MARK + index), words)
+        return rest
+
+    return _OF_CONTENT.sub(mark, text), put_back

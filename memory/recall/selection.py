@@ -1,0 +1,228 @@
+"""Chooses and orders the recalled passages of a prompt, and finds those an answer used. Pure.
+
+Statements that one person made line by line have to share a word with the question; talk does
+not, because a line often answers the one before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from memory.context import estimate_tokens
+from memory.recall.changes import changes_by_turn as changes
+from memory.recall.passages import Passage, content_words
+from memory.recall.rendering import asks_for_former, rendered_words
+from memory.text import has_han
+
+MOST_IN_PROMPT = 10
+
+# From this score on the best of them probably answers the question. A score is about the sum of the
+# weights of the words in common: in a chat of hundreds of turns, of one rare word and of another.
+_LIKELY_ANSWERED = 11.0
+
+# Tokens: of what is told then, and where the answer is more likely not there.
+_ROOM, _LITTLE_ROOM = 1500, 180
+_FEWEST, _FEWEST_UNLIKELY = 5, 4
+_MOST_HARDLY = 4  # that share a word
+
+Ordinal = Literal["first", "last"]
+_TIMES = r"(?:time|times|visit|meeting|session|trip|call|appointment|attempt|try|day|date)"
+_FIRST = re.compile(
+    r"第[一二两三1-3][次回遍趟]|首次|最[早初](?:一?次|的)?|头一?[次回]|一开始"
+    rf"|\b(?:first|second|third|1st|2nd|3rd)\s+{_TIMES}\b|\bvery\s+first\b"
+    r"|\bdid\b.*\bfirst\b|\bearliest\b|\binitially\b|\bat\s+first\b",
+    re.IGNORECASE,
+)
+_LAST = re.compile(
+    r"最[近后新](?:的?一?[次回遍趟]|的)|上一?[次回]|末次"
+    rf"|\b(?:last|latest|most\s+recent|previous)\s+{_TIMES}\b|\bmost\s+recent(?:ly)?\b|\blatest\b"
+    r"|\bdid\b.*\blast\b(?!\s+(?:week|month|year|night|summer|winter|spring|fall|autumn|weekend))",
+    re.IGNORECASE,
+)
+
+# What has so much of the best score is about the same matter; of so many more hits one is chosen.
+_SAME_MATTER = 0.6
+_LOOK_FURTHER = 3
+_AS_WELL = 0.8
+
+# In a place of no more turns whatever shares a word is kept.
+_FEW_TURNS = 20
+
+# Below this even the best shares a common word at most.
+LEAST_SCORE = 3.5
+_OF_BEST = 0.7
+_LONG_ANSWER = 40  # characters; a shorter one only says that it was heard
+_ENDING = 2  # characters of a Latin word of six and more that its other forms may not share
+_SHORT_WORD = re.compile(r"\b[a-z]{2}\b|\b\d+\b")
+_TELLS_NOTHING = frozenset(
+    "is am be do to of in on at by as an my me we us he it or if so up no go".split()
+)
+
+_NUMBER = re.compile(r"\d+")
+_FEW_WORDS = 5  # words of an answer, of which one is enough
+
+
+def passages_for_prompt(
+    passages: Sequence[Passage], *, by_meaning: bool = False
+) -> tuple[Passage, ...]:
+    """Those of `passages`, best first, that a prompt tells: as many as there is room for.
+
+    There is much room where they probably hold the answer. A question whose answer was never said
+    finds something too, and its prompt does not grow for it. `by_meaning`: they need not share a
+    word with the question, so a low score says nothing.
+    """
+    if passages and passages[0].score < LEAST_SCORE and not by_meaning:
+        matching = [passage for passage in passages if passage.score > 0]
+        passages = [*matching[:_MOST_HARDLY], *passages[len(matching) :]]
+    likely = bool(passages) and passages[0].score >= _LIKELY_ANSWERED
+    room, least = (_ROOM, _FEWEST) if likely else (_LITTLE_ROOM, _FEWEST_UNLIKELY)
+    chosen_passages: list[Passage] = []
+    for passage in passages[:MOST_IN_PROMPT]:
+        room -= estimate_tokens(rendered_words(passage))
+        if room < 0 and len(chosen_passages) >= least:
+            break
+        chosen_passages.append(passage)
+    return tuple(chosen_passages)
+
+
+def asked_ordinal(question: str) -> Ordinal | None:
+    """The first or the last of several times, if `question` asks for it; a second and a third time
+    are found from the first on."""
+    if _FIRST.search(question):
+        return "first"
+    return "last" if _LAST.search(question) else None
+
+
+def hits_to_request(question: str, k: int) -> int:
+    """How many hits to ask for, so that k can be chosen by `in_order`."""
+    return k * _LOOK_FURTHER if asked_ordinal(question) else k
+
+
+def ordered_hits(passages: Sequence[Passage], question: str, k: int) -> tuple[Passage, ...]:
+    """Returns the k of `passages` (best first) to be told. If the question means the first or last
+    of several times, the best is followed by the first or last of those about the same matter.
+    Unless it asks about the past, the newest on a matter comes before what it replaced."""
+    meant_ordinal = asked_ordinal(question)
+    if not meant_ordinal or not passages:
+        return tuple((passages if asks_for_former(question) else newest_first(passages))[:k])
+    same = [one for one in passages if one.score >= _SAME_MATTER * passages[0].score]
+    ends = (
+        min(same, key=_passage_time) if meant_ordinal == "first" else max(same, key=_passage_time)
+    )
+    best = [passages[0], *([ends] if ends is not passages[0] else [])]
+    return tuple([*best, *[one for one in passages if one not in best]][:k])
+
+
+def newest_first(passages: Sequence[Passage]) -> Sequence[Passage]:
+    """Returns `passages` (best first) with what replaced a turn before that turn. It moves up only
+    if it matches about as well: else the question's words were in the value of before."""
+    changes_by_turn = changes(sorted(passages, key=_passage_time))
+    places = {one.turn_id: (place, 0) for place, one in enumerate(passages)}
+    scores = {one.turn_id: one.score for one in passages}
+    for turn_id, change in changes_by_turn.items():
+        behind, holds = 0, turn_id
+        while changes_by_turn[holds].until:
+            behind, holds = behind + 1, changes_by_turn[holds].by
+        if not change.until:
+            continue
+        if scores[holds] >= _AS_WELL * scores[turn_id]:
+            places[holds] = min(places[holds], places[turn_id])
+        places[turn_id] = max(places[turn_id], (places[holds][0], behind))
+    return sorted(passages, key=lambda one: places[one.turn_id])
+
+
+def _passage_time(passage: Passage) -> tuple[str, int]:
+    return passage.asked_at, passage.message_id
+
+
+def fitting_hits(passages: Sequence[Passage], question: str) -> Sequence[Passage]:
+    """Returns those of `passages` (best first, by words) that fit `question`; none where nothing
+    does.
+
+    Only where they are plain statements in a Latin script by one person whom the question does not
+    name, in a place of more than a few turns.
+    """
+    words = _own_words(question)
+    if not words or not _are_statements(passages, question):
+        return passages
+    sharing = [one for one in passages if _shares_word(one, words)]
+    best = max((one.score for one in sharing), default=0.0)
+    if best < LEAST_SCORE:
+        return []
+    return [one for one in sharing if one.score >= _OF_BEST * best]
+
+
+def _are_statements(passages: Sequence[Passage], question: str) -> bool:
+    authors = {one.actor_name for one in passages}
+    if len(authors) != 1 or content_words(authors.pop()) & content_words(question):
+        return False
+    return all(one.among > _FEW_TURNS and _is_statement(one) for one in passages)
+
+
+def _is_statement(one: Passage) -> bool:
+    around = f"{one.question}{one.before}{one.after}"
+    asks = "?" in around or "？" in around
+    return not asks and len(one.answer) <= _LONG_ANSWER and not has_han(one.question)
+
+
+def _shares_word(one: Passage, words: frozenset[str]) -> bool:
+    text = f"{one.question} {one.answer}".lower()
+    return any(word in text for word in words)
+
+
+def _own_words(question: str) -> frozenset[str]:
+    short = set(_SHORT_WORD.findall(question.lower())) - _TELLS_NOTHING
+    stems = (word[:-_ENDING] if len(word) > 5 else word for word in content_words(question))
+    return frozenset(short.union(stems))
+
+
+def used_passages(
+    answer: str, passages: Sequence[Passage], *, question: str
+) -> tuple[Passage, ...]:
+    """Those of `passages` that share with `answer` what `question` does not say. A line that the
+    bot said then and says again, such as a notice, tells nothing."""
+    question_words = _stems_of([question])
+    return tuple(one for one in passages if _is_used(answer, one, question_words))
+
+
+def answer_sources(
+    answer: str,
+    prompt_passages: Sequence[Passage],
+    tool_passages: Sequence[Passage],
+    *,
+    question: str,
+) -> list[Passage]:
+    """The passages that an answer names as its sources, oldest first: of those that its prompt
+    `prompt_passages` the ones it uses, and what its tools `tool_passages`. Of imported messages
+    found, which are single lines, only those it uses, where it uses any."""
+    imported_passages = [one for one in tool_passages if one.source]
+    named_passages = [
+        *used_passages(answer, prompt_passages, question=question),
+        *(one for one in tool_passages if not one.source),
+        *(used_passages(answer, imported_passages, question=question) or imported_passages),
+    ]
+    by_turn = {one.turn_id: one for one in named_passages}.values()
+    return sorted(by_turn, key=lambda one: (one.asked_at, one.message_id))
+
+
+def _is_used(answer: str, passage: Passage, question_words: frozenset[str]) -> bool:
+    passage_lines, answer_lines = _lines(passage.answer), _lines(answer)
+    own = _stems_of(line for line in answer_lines if line not in passage_lines) - question_words
+    shared_words = own & _stems_of(
+        [passage.question, *(line for line in passage_lines if line not in answer_lines)]
+    )
+    return len(shared_words) >= (1 if len(own) <= _FEW_WORDS else 2)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines()]
+
+
+def _stems_of(texts: Iterable[str]) -> frozenset[str]:
+    text = "\n".join(texts)
+    return frozenset(map(_stem, content_words(text) | set(_NUMBER.findall(text))))
+
+
+def _stem(word: str) -> str:
+    return word[:-_ENDING] if len(word) > 5 and word.isascii() and word.isalpha() else word
