@@ -121,10 +121,10 @@ def compose_reply(
     """
     return address_reply(
         response,
-        sender=_named(sender) if sender and sender.strip() else None,
-        agent=_named(agent_id),
+        sender=_nameless_person(sender) if sender and sender.strip() else None,
+        agent=_nameless_person(agent_id),
         sender_type=sender_type,
-        roster=Roster(tuple(map(_named, filter(None, names))), complete=bool(names)),
+        roster=Roster(tuple(map(_nameless_person, filter(None, names))), complete=bool(names)),
         template=template,
     )
 
@@ -171,7 +171,9 @@ def address_reply(
         return _cut(text, index, superfluous)
 
     def opened(text: str | None) -> str:
-        return tidy(_trimmed(text, index, lambda name: means(agent, name) or means(sender, name)))
+        return tidy(
+            _trim_front(text, index, lambda name: means(agent, name) or means(sender, name))
+        )
 
     text = opened(response)
     while (again := opened(text)) != text:  # what stood behind an address can be one itself
@@ -227,7 +229,7 @@ def to_card(
 Meant = Callable[[str], bool]
 
 
-def _trimmed(response: str | None, index: NameIndex, mine: Meant) -> str:
+def _trim_front(response: str | None, index: NameIndex, mine: Meant) -> str:
     """Without white space around, and without separators in front of an opening address.
 
     Indented code keeps its indentation, unless it is one of ours who is addressed there.
@@ -316,7 +318,7 @@ def _tag_of(people: tuple[Person, ...], preferred_id: str | None) -> str | None:
     return candidates[0].at_tag if candidates else None
 
 
-def _named(name: str) -> Person:
+def _nameless_person(name: str) -> Person:
     """Somebody of whom only the name is known: the name is who they are."""
     person = Person("", name)
     return Person(person.name.casefold(), person.name)

@@ -43,7 +43,7 @@ def usual_data_dir(root: Path = _ROOT) -> Path:
     return platformdirs.user_data_path("feishu-memory-bot", appauthor=False)
 
 
-def _limited(usual: Any, **limits: float) -> Any:
+def _limited_field(usual: Any, **limits: float) -> Any:
     """A number with its usual value and its limits: at least `ge`, more than `gt`, at most `le`."""
     return field(default=usual, metadata=limits)
 
@@ -54,15 +54,17 @@ class Settings:
 
     public_url: str = ""  # where people and Feishu reach it from outside; for the doctor
     host: str = ""  # IP address to listen on; "": see `address`
-    port: int = _limited(8080, ge=1, le=65535)
+    port: int = _limited_field(8080, ge=1, le=65535)
     data_dir: Path = field(default_factory=usual_data_dir)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["auto", "json", "text"] = "auto"  # auto: text on a terminal, else JSON
     timezone: str = ""  # IANA name; "": the machine's in the sandbox, else the tenant's, see `zone`
     inline_worker: bool | None = None
-    workers: int = _limited(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1
-    worker_concurrency: int = _limited(32, ge=1, le=256)
-    metrics_port: int = _limited(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
+    workers: int = _limited_field(
+        1, ge=1, le=32
+    )  # beside the web process; read with INLINE_WORKER=1
+    worker_concurrency: int = _limited_field(32, ge=1, le=256)
+    metrics_port: int = _limited_field(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
     metrics_token: str = ""  # "": details of /readyz and /metrics are for this machine alone
     console_admins: str = ""  # names of those who may sign in to /console, with commas between
     console_networks: str = ""  # where the console is used from beside this machine, CIDR
@@ -72,7 +74,9 @@ class Settings:
     feishu_encrypt_key: str = ""
     feishu_verification_token: str = ""
     feishu_domain: str = ""
-    feishu_calls_per_second: int = _limited(50, ge=1, le=10_000)  # of each API, for the whole app
+    feishu_calls_per_second: int = _limited_field(
+        50, ge=1, le=10_000
+    )  # of each API, for the whole app
     feishu_transport: Literal["webhook", "websocket"] = "webhook"
 
     user_token_key: str = ""  # seals people's tokens, 32 bytes in base64; "": nobody can connect
@@ -95,33 +99,37 @@ class Settings:
     summary_model: str = ""
     embedding_model: str = ""  # "": recall goes by words alone
     embedding_base_url: str = ""
-    embedding_port: int = _limited(8391, ge=1024, le=65535)  # of LOCAL_EMBEDDINGS
+    embedding_port: int = _limited_field(8391, ge=1024, le=65535)  # of LOCAL_EMBEDDINGS
     embedding_api_key: str = ""
     embedding_query_prefix: str = ""  # "": the usual one of the model; "none": none
     embedding_passage_prefix: str = ""
-    embedding_dimensions: int = _limited(0, ge=0, le=16_000)  # 0: as many as the model has
-    recall_vector_weight: float = _limited(0.2, ge=0, le=1)
+    embedding_dimensions: int = _limited_field(0, ge=0, le=16_000)  # 0: as many as the model has
+    recall_vector_weight: float = _limited_field(0.2, ge=0, le=1)
     openai_vision: bool | None = None  # None: found out, see bot/agents/llm/model_traits.py
-    file_max_mb: int = _limited(20, ge=0, le=100)  # Feishu gives out 100 at most; 0: none is read
-    file_token_budget: int = _limited(8000, ge=500)  # of all files of a question
-    file_seconds: int = _limited(10, ge=1, le=30)
-    model_timeout_seconds: float = _limited(45, gt=0, le=300)
+    file_max_mb: int = _limited_field(
+        20, ge=0, le=100
+    )  # Feishu gives out 100 at most; 0: none is read
+    file_token_budget: int = _limited_field(8000, ge=500)  # of all files of a question
+    file_seconds: int = _limited_field(10, ge=1, le=30)
+    model_timeout_seconds: float = _limited_field(45, gt=0, le=300)
     mcp_config: Path | None = None  # None: mcp.json, which need not exist
     bot_instructions: str = ""  # of the owner, for manager and specialists
     specialists_dir: Path | None = None  # None: those that come with the bot
 
-    history_messages: int = _limited(10, ge=1, le=200)
-    summary_after_messages: int = _limited(10, ge=0, le=1000)  # outside the window; 0: no summaries
-    history_token_budget: int = _limited(6000, ge=1500)
-    conversation_timeout_seconds: int = _limited(120, ge=1)
-    followup_window_seconds: int = _limited(60, ge=0)
+    history_messages: int = _limited_field(10, ge=1, le=200)
+    summary_after_messages: int = _limited_field(
+        10, ge=0, le=1000
+    )  # outside the window; 0: no summaries
+    history_token_budget: int = _limited_field(6000, ge=1500)
+    conversation_timeout_seconds: int = _limited_field(120, ge=1)
+    followup_window_seconds: int = _limited_field(60, ge=0)
     use_llm_judge: bool = False
     chat_mode: Literal["mention", "threads", "follow", "all"] = (
         "follow"  # of chats that set none with /mode
     )
     chat_language: Literal["zh", "en", "auto"] = "auto"  # of chats that set none with /language
-    proactive_per_day: int = _limited(3, ge=0, le=100)  # in a chat that wants any
-    proactive_after_minutes: int = _limited(10, ge=1, le=1440)
+    proactive_per_day: int = _limited_field(3, ge=0, le=100)  # in a chat that wants any
+    proactive_after_minutes: int = _limited_field(10, ge=1, le=1440)
     proactive_hours: str = "9-18"
     memory_sharing: Sharing = "chat"
     group_transcript: Literal["active", "off"] = "active"
@@ -131,12 +139,12 @@ class Settings:
     allow_mention_all: bool = False
     reply_in_thread: bool = True
     stream_replies: bool = True
-    retention_days: int = _limited(0, ge=0)
-    trace_days: int = _limited(7, ge=0, le=365)  # 0: what turns were made of is not kept
-    usage_limit_person: int = _limited(0, ge=0)  # tokens a day, in and out; 0: no limit
-    usage_limit_chat: int = _limited(0, ge=0)
-    requests_per_minute: int = _limited(60, ge=0, le=10_000)  # of one person; 0: no limit
-    feishu_calls_per_month: int = _limited(0, ge=0)  # 0: none is known
+    retention_days: int = _limited_field(0, ge=0)
+    trace_days: int = _limited_field(7, ge=0, le=365)  # 0: what turns were made of is not kept
+    usage_limit_person: int = _limited_field(0, ge=0)  # tokens a day, in and out; 0: no limit
+    usage_limit_chat: int = _limited_field(0, ge=0)
+    requests_per_minute: int = _limited_field(60, ge=0, le=10_000)  # of one person; 0: no limit
+    feishu_calls_per_month: int = _limited_field(0, ge=0)  # 0: none is known
 
     @cached_property
     def template(self) -> MentionTemplate:
@@ -273,7 +281,7 @@ def load_existing(**overrides: object) -> Settings:
 
 def misspelt_names() -> dict[str, str]:
     """Variables of the environment and of .env that nearly are ours, with what was meant."""
-    return rules.misspelt_names(_given(), NAMES)
+    return rules.misspelt_names(_given_names(), NAMES)
 
 
 def _environment() -> dict[str, str]:
@@ -306,7 +314,7 @@ def _kinds() -> dict[str, Any]:
     return get_type_hints(Settings)
 
 
-def _given() -> list[str]:
+def _given_names() -> list[str]:
     file = settings_values.ENVIRONMENT_FILE
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     return [*os.environ, *_ASSIGNED.findall(text)]
@@ -343,7 +351,7 @@ def _require_app(settings: Settings) -> None:
         "it is in the Feishu developer console (Credentials, and Events & Callbacks)",
         "它在飞书开发者后台（“凭证与基础信息”和“事件与回调”）",
     )
-    rules.require_values(requirements, where, typed_names=_given())
+    rules.require_values(requirements, where, typed_names=_given_names())
 
 
 def _require_room_for_instructions(settings: Settings) -> None:
@@ -366,7 +374,7 @@ def _require_memory(settings: Settings) -> None:
             "SUPABASE_AUTH_USERS 要在你的 Supabase 项目中创建用户，需要它",
         )
         requirements = {"SUPABASE_URL": url, "SUPABASE_SECRET_KEY": secret}
-        rules.require_values(requirements, where, typed_names=_given())
+        rules.require_values(requirements, where, typed_names=_given_names())
     if url:
         where = Sentence(
             "it is in the Supabase dashboard (Project Settings, API keys)",
@@ -374,7 +382,7 @@ def _require_memory(settings: Settings) -> None:
         )
         publishable = settings.supabase_publishable_key
         requirements = {"SUPABASE_PUBLISHABLE_KEY": publishable, "SUPABASE_SECRET_KEY": secret}
-        rules.require_values(requirements, where, typed_names=_given())
+        rules.require_values(requirements, where, typed_names=_given_names())
         _require_signing_key(settings)
 
 
@@ -389,7 +397,7 @@ def _require_signing_key(settings: Settings) -> None:
         "自己导入的签名密钥，或旧版 secret）",
     )
     rules.require_one_value(
-        dict(zip(names, (private_key, secret), strict=True)), where, typed_names=_given()
+        dict(zip(names, (private_key, secret), strict=True)), where, typed_names=_given_names()
     )
     rules.require_private_key(names[0], private_key)
 

@@ -119,7 +119,7 @@ async def _take_turn(
         showing = ProgressFrames(services, turn, turn_language(services, turn, open_turn))
         stream = await _stream(services, turn, open_turn, showing)
         if open_turn.state == "open":
-            answer = await _made(services, turn, open_turn, showing, stream, answering)
+            answer = await _make_reply(services, turn, open_turn, showing, stream, answering)
             await room_to_go_on()
             forgets, foot, means = answer.forgets, answer.foot, answer.means
             documents, wanted_scopes = answer.documents, answer.wanted
@@ -155,7 +155,7 @@ async def _take_turn(
     await tend_later(services, turn.context, open_turn)
 
 
-async def _made(
+async def _make_reply(
     services: Services,
     turn: Turn,
     open_turn: OpenTurn,

@@ -64,7 +64,7 @@ def register(app: Flask, edge: Edge) -> None:
         blueprint.add_url_rule(f"/{name}", f"receive_{name}", receive, methods=["POST"])
     app.register_blueprint(blueprint)
     app.extensions["messages"] = LoopIntake(
-        partial(_message, edge), edge.intake.inbox.storing, partial(_taken, edge)
+        partial(_message, edge), edge.intake.inbox.storing, partial(_take_message, edge)
     )
 
 
@@ -76,7 +76,9 @@ def _message(edge: Edge, headers: Mapping[str, str], body: bytes) -> Arrived | N
         return None
 
 
-def _taken(edge: Edge, message: Arrived, fresh: bool, stored_s: float, seconds: float) -> bytes:
+def _take_message(
+    edge: Edge, message: Arrived, fresh: bool, stored_s: float, seconds: float
+) -> bytes:
     """The answer to a message that was stored, with what `receive` does besides."""
     outcome = edge.intake.took(message, fresh=fresh, seconds=stored_s)
     metrics.ACK_SECONDS.observe(seconds)
@@ -121,7 +123,7 @@ def _verified_payload(
     is_signed = _SIGNATURE in headers
     if is_signed:
         _check_signature(edge, headers, body)
-    payload = _decrypted(edge, body)
+    payload = _decrypt_body(edge, body)
     if not is_signed and not events.is_url_verification(payload):
         raise Refused("not signed")
     if not crypto.verify_token(edge.verification_token, _token(payload)):
@@ -147,7 +149,7 @@ def _check_signature(edge: Edge, headers: Mapping[str, str] | Headers, body: byt
         raise Refused("too old or from the future")
 
 
-def _decrypted(edge: Edge, body: bytes) -> dict[str, Any]:
+def _decrypt_body(edge: Edge, body: bytes) -> dict[str, Any]:
     outer = _json_object(body)
     if "encrypt" not in outer:
         raise Refused("not encrypted")

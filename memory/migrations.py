@@ -90,7 +90,7 @@ def apply_migrations(
         connection.execute(f"set lock_timeout = '{_QUIET_S}s'".encode())
         wait("the migration", lambda: "another one", lambda: _execute(connection, *_LOCK))
         connection.execute(f"set lock_timeout = '{_LOCK_TIMEOUT}'".encode())
-        steps = _missing(_recorded(connection), folder)
+        steps = _missing(_recorded_names(connection), folder)
         for step in steps:
             report(f"applying {step.name}")
             wait(step.name, partial(_holder, connection, step), partial(_run, connection, step))
@@ -227,10 +227,10 @@ def _read_ledger(database_url: str) -> set[str]:
         ) as connection,
         connection.until_then(time.monotonic() + _CONNECT_S),
     ):
-        return _recorded(connection)
+        return _recorded_names(connection)
 
 
-def _recorded(connection: psycopg.Connection) -> set[str]:
+def _recorded_names(connection: psycopg.Connection) -> set[str]:
     """The names in the ledger; none if the database is empty."""
     row = connection.execute("select to_regclass(%s)", [f"{SCHEMA}.migrations"]).fetchone()
     if not row or row[0] is None:

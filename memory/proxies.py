@@ -39,10 +39,10 @@ def proxy_for(url: str, environment: Mapping[str, str] | None = None) -> str | N
 def ignored_proxies(environment: Mapping[str, str] | None = None) -> tuple[IgnoredProxy, ...]:
     """The variables that name a proxy which cannot be used."""
     variables = os.environ if environment is None else environment
-    return tuple(_ignored(variables))
+    return tuple(_ignored_proxies(variables))
 
 
-def _ignored(variables: Mapping[str, str]) -> Iterator[IgnoredProxy]:
+def _ignored_proxies(variables: Mapping[str, str]) -> Iterator[IgnoredProxy]:
     for name in ("https_proxy", "all_proxy", "http_proxy"):
         value = _set(name, variables)
         if value and not _usable(value[1]):
@@ -77,7 +77,7 @@ def _is_direct(host: str, port: int | None, variables: Mapping[str, str]) -> boo
 def _matches(entry: str, host: str, port: int | None) -> bool:
     if entry == "*":
         return True
-    name, wanted_port = _parted(entry)
+    name, wanted_port = _split_entry(entry)
     if wanted_port is not None and wanted_port != port:
         return False
     if (address := _address(host)) is not None:
@@ -87,7 +87,7 @@ def _matches(entry: str, host: str, port: int | None) -> bool:
     return bool(domain) and (host == domain or host.endswith(f".{domain}"))
 
 
-def _parted(entry: str) -> tuple[str, int | None]:
+def _split_entry(entry: str) -> tuple[str, int | None]:
     """Host and port of an entry; an IPv6 address has colons of its own."""
     if entry.startswith("["):
         name, _, rest = entry[1:].partition("]")

@@ -72,7 +72,7 @@ class MemoryStore:
         the summary of earlier messages, and `fold_due` is set when so many messages are in neither;
         0 leaves out both.
         """
-        return _opened(
+        return _open_turn_of(
             await self._call(
                 "open_turn",
                 context,
@@ -113,7 +113,7 @@ class MemoryStore:
         turn comes back as cancelled. `recall` is what `memory.recall.passages.recall_at_once`
         makes. `elsewhere` asks whether the sender can read in other places.
         """
-        return _begun(
+        return _turn_of_row(
             await self._call(
                 "begin_turn",
                 context,
@@ -448,13 +448,15 @@ def _place(context: AgentMemoryContext) -> dict[str, object]:
     }
 
 
-def _begun(row: Mapping[str, Any]) -> OpenTurn:
+def _turn_of_row(row: Mapping[str, Any]) -> OpenTurn:
     if "turn" not in row:  # an earlier decision says not to answer
-        return _opened(row)
-    return _opened(row["turn"], row["conversation"])
+        return _open_turn_of(row)
+    return _open_turn_of(row["turn"], row["conversation"])
 
 
-def _opened(row: Mapping[str, Any], conversation: Mapping[str, Any] | None = None) -> OpenTurn:
+def _open_turn_of(
+    row: Mapping[str, Any], conversation: Mapping[str, Any] | None = None
+) -> OpenTurn:
     summary = row.get("summary")
     return OpenTurn(
         state=row["state"],

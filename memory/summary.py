@@ -87,7 +87,7 @@ def first_batch(
         left -= token_cost(transcript_text([line]))
         if left < 0 and taken_lines:
             break
-        taken_lines.append(_shortened(line, budget_tokens) if left < 0 else line)
+        taken_lines.append(_shorten_line(line, budget_tokens) if left < 0 else line)
     return tuple(taken_lines)
 
 
@@ -101,7 +101,7 @@ def _transcript_line(line: SummaryLine) -> str:
     return f"{line.day} {labelled_text(label, line.text)}".lstrip()
 
 
-def _shortened(line: SummaryLine, budget_tokens: int) -> SummaryLine:
+def _shorten_line(line: SummaryLine, budget_tokens: int) -> SummaryLine:
     """Its ids are kept beside the text."""
     ids = tuple(dict.fromkeys([*line.ids, *_ID.findall(line.text)]))
     text = cut_to_tokens(line.text, max(1, budget_tokens - 40))

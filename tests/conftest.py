@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from lab.doubles import lite
@@ -67,6 +68,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[one for one in items if one.nodeid in deep])
         items[:] = [one for one in items if one.nodeid not in deep]
     items.sort(key=lambda item: _FOLDERS.index(item.path.relative_to(_HERE).parts[0]))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _own_logging() -> Iterator[None]:
+    """Ends what a command that a test called in this process did to the log."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture(scope="session")

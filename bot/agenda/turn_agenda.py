@@ -184,7 +184,7 @@ class TurnAgenda:
         async def gone(token: str) -> None:
             await self._calls.delete_event(event.calendar_id, event.event_id, token)
 
-        return await self._deleted((WRITE_CALENDAR,), gone)
+        return await self._delete((WRITE_CALENDAR,), gone)
 
     async def make_task(self, plan: TaskPlan, key: str) -> str:
         """Its guid; within five minutes it is written once for each `key`. Raises as `book`."""
@@ -202,7 +202,7 @@ class TurnAgenda:
         async def gone(token: str) -> None:
             await self._calls.delete_task(guid, token)
 
-        return await self._deleted((WRITE_TASKS,), gone)
+        return await self._delete((WRITE_TASKS,), gone)
 
     async def _invite(self, plan: MeetingPlan, event: WrittenEvent) -> None:
         """Where somebody cannot be invited nothing stays."""
@@ -243,13 +243,13 @@ class TurnAgenda:
     ) -> ResultT:
         """What may have been written although no answer came is tried again, with the same key."""
         try:
-            return await self._made(purposes, make)
+            return await self._make(purposes, make)
         except FeishuFailure as failure:
             if writes and _may_be_written(failure):
                 raise
             raise self._noted(refusal_of(failure, name=name)) from failure
 
-    async def _deleted(
+    async def _delete(
         self, purposes: Collection[str], make: Callable[[str], Awaitable[None]]
     ) -> bool:
         """Whether it was still there."""
@@ -265,7 +265,7 @@ class TurnAgenda:
 
         return await self._call(purposes, asked, writes=True)
 
-    async def _made(
+    async def _make(
         self, purposes: Collection[str], make: Callable[[str], Awaitable[ResultT]]
     ) -> ResultT:
         results: list[ResultT] = []

@@ -73,18 +73,18 @@ def groups_for(prompt: Prompt, specialists: Collection[str] = ()) -> frozenset[G
     for one in (one for one in prompt.history if one.stays):
         words_of_people = one.role == "user"
         earlier |= _called_for(one.content, specialists, hints=words_of_people)
-        earlier |= _used(one.content, [exchange.name for exchange in one.exchanges])
+        earlier |= _used_groups(one.content, [exchange.name for exchange in one.exchanges])
     if any(name not in SPECIALISTS for name in specialists):
         earlier.add("specialists")
     return frozenset(groups | earlier)
 
 
 def _called_for(text: str, specialists: Iterable[str], *, hints: bool = True) -> frozenset[Group]:
-    return _called(text.lower(), tuple(specialists), hints)
+    return _groups_called_for(text.lower(), tuple(specialists), hints)
 
 
 @lru_cache(maxsize=512)  # the same messages come again with each question of a conversation
-def _called(text: str, specialists: tuple[str, ...], hints: bool) -> frozenset[Group]:
+def _groups_called_for(text: str, specialists: tuple[str, ...], hints: bool) -> frozenset[Group]:
     cues = (*CUES.items(), *_of_specialists(specialists))
     groups = {group for group, cue in cues if cue.names.is_in(text)}
     if hints and not groups.intersection(_RIVALS):
@@ -110,7 +110,7 @@ def _understood_offline(prompt: Prompt) -> set[Group]:
     return groups
 
 
-def _used(text: str, called_names: Collection[str]) -> set[Group]:
+def _used_groups(text: str, called_names: Collection[str]) -> set[Group]:
     """The groups of tools that were called for an answer, or that its tool context names."""
     return {group for name, group in GROUP_OF.items() if name in called_names or name in text}
 

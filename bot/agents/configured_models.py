@@ -147,7 +147,7 @@ class Meter:
     def observe(self, request: Request, reported_tokens: int) -> None:
         """Learns from a request and its reported prompt tokens. Requests with images, whose cost
         no text tells, change nothing."""
-        estimated_tokens = _estimated(request.messages)
+        estimated_tokens = _estimate_tokens(request.messages)
         if estimated_tokens is not None:
             cost = estimated_tokens + self._cost(request.tools)
             self.calibration = self.calibration.observe(cost, reported_tokens)
@@ -186,7 +186,7 @@ class CountedModel:
         return response
 
 
-def _estimated(messages: Sequence[Message]) -> int | None:
+def _estimate_tokens(messages: Sequence[Message]) -> int | None:
     """Our estimate of what the messages cost; None when there is more than text in them."""
     cost = REPLY_OVERHEAD
     for message in messages:

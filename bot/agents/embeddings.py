@@ -136,7 +136,7 @@ class Embedder:
             [vector] = await self._ask("question", inputs, self._question_within_s)
             likeness = QuestionEmbedding(self.name, vector_text(vector), self.weight)
         except ValueError:
-            _failed("no_direction")
+            _embedding_failure("no_direction")
             log.warning("embedding.unavailable", reason="no_direction")
             likeness = None
         except EmbeddingFailed as exc:
@@ -166,11 +166,11 @@ class Embedder:
                     async with self._endpoint.posted(_PATH, body) as chunks:
                         answer = load_json(b"".join([chunk async for chunk in chunks]))
         except (ModelFailed, Declined, TimeoutError, ValueError) as exc:
-            raise _translated(exc) from exc
+            raise _translate_error(exc) from exc
         self._tally.asked("embedding", _tokens(answer))
         vectors = _vectors(answer)
         if len(vectors) != len(texts):
-            raise _failed("incomplete")
+            raise _embedding_failure("incomplete")
         return vectors
 
 
@@ -180,7 +180,7 @@ def _vectors(answer: Any) -> list[Vector]:
     try:
         return [one["embedding"] for one in sorted(rows, key=lambda one: one["index"])]
     except (KeyError, TypeError) as exc:
-        raise _failed("malformed") from exc
+        raise _embedding_failure("malformed") from exc
 
 
 def _tokens(answer: Any) -> int:
@@ -190,16 +190,16 @@ def _tokens(answer: Any) -> int:
     return count if isinstance(count, int) else 0
 
 
-def _translated(exc: Exception) -> EmbeddingFailed:
+def _translate_error(exc: Exception) -> EmbeddingFailed:
     if not isinstance(exc, ModelFailed):
-        return _failed("timeout" if isinstance(exc, TimeoutError) else "malformed")
+        return _embedding_failure("timeout" if isinstance(exc, TimeoutError) else "malformed")
     if exc.reason == "status_400":
         metrics.EMBEDDING_FAILURES.labels(reason="refused").inc()
         return EmbeddingRefused("refused")
-    return _failed(exc.reason)
+    return _embedding_failure(exc.reason)
 
 
-def _failed(reason: str) -> EmbeddingFailed:
+def _embedding_failure(reason: str) -> EmbeddingFailed:
     metrics.EMBEDDING_FAILURES.labels(reason=reason).inc()
     return EmbeddingFailed(reason)
 

@@ -87,9 +87,9 @@ async def run_agent(
         response = await model.respond(Request(dialogue, tools, outcomes=outcomes), on_text)
         usage.count(response.input_tokens, response.output_tokens)
         if response.calls:
-            step = await _called(response, hands, usage)
+            step = await _run_calls(response, hands, usage)
         else:
-            step = await _written(response, hands, usage, reader)
+            step = await _read_words(response, hands, usage, reader)
         if isinstance(step, AgentWords):
             return step
         dialogue += step.messages
@@ -115,7 +115,7 @@ class _Step:
     outcomes: Mapping[str, ToolOutcome] = field(default_factory=dict)
 
 
-async def _called(
+async def _run_calls(
     response: Response, hands: ToolSession | None, usage: Spent
 ) -> AgentWords | _Step:
     """Does what the model calls for."""
@@ -128,7 +128,7 @@ async def _called(
     return _Step(messages, not any(result.called for result in results), outcomes)
 
 
-async def _written(
+async def _read_words(
     response: Response, hands: ToolSession | None, usage: Spent, reader: AnswerReader
 ) -> AgentWords | _Step:
     """The model's words. Calls among them are made where they only read, else offered."""

@@ -211,7 +211,7 @@ class Manager:
         try:
             return await self._ask(turn, hands, offers_tools=True)
         except ToolsRefused:
-            return await self._granted(turn, hands) or await self._ask(turn, hands)
+            return await self._grant(turn, hands) or await self._ask(turn, hands)
 
     async def _ask(
         self, turn: _Turn, hands: ToolSession | None, *, offers_tools: bool = False
@@ -228,7 +228,7 @@ class Manager:
             reader=reader_of(turn.prompt, hands.tools if hands else NO_TOOLS, self._cleaner),
         )
 
-    async def _granted(self, turn: _Turn, hands: ToolSession) -> AgentWords | None:
+    async def _grant(self, turn: _Turn, hands: ToolSession) -> AgentWords | None:
         """Does by rules what the question asks for outright, for a model that cannot; what may be
         meant otherwise is offered beside the model's answer."""
         if hands.deps.reads_only or hands.deps.calls:

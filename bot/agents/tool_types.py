@@ -77,10 +77,10 @@ class Wording:
         if teller := self._tellers.get(kind):
             return teller(fields, language)
         catalogue = self._catalogue if self._catalogue.has(kind) else _COMMON
-        return catalogue.say(kind, language, **_shown(fields, language))
+        return catalogue.say(kind, language, **_visible_fields(fields, language))
 
 
-def _shown(fields: Fields, language: Language) -> Fields:
+def _visible_fields(fields: Fields, language: Language) -> Fields:
     """A list is shown as one text."""
     return {
         name: join_list(value, language) if isinstance(value, list | tuple) else value
@@ -219,7 +219,7 @@ def tool(
         description or about.strip(),
         _schema(arguments),
         call,
-        partial(_checked, arguments),
+        partial(_check_arguments, arguments),
         sequential,
         reads,
         wording,
@@ -280,7 +280,7 @@ def _schema(arguments: Mapping[str, _Argument]) -> dict[str, Any]:
     }
 
 
-def _checked(
+def _check_arguments(
     arguments: Mapping[str, _Argument], arguments_given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments to call with. Raises `ArgumentsInvalid`, which repeats nothing of the given."""

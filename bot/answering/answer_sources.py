@@ -128,18 +128,20 @@ async def find_edits(
     for old in [one for one, at in read_at.items() if now - at >= _AGAIN_S]:
         del read_at[old]
     read_at.update(dict.fromkeys(ids, now))
-    replacements = [await _replaced(services, turn, one) for one in ids]
+    replacements = [await _replace_if_edited(services, turn, one) for one in ids]
     return any(replacements)
 
 
 async def edited_question(services: Services, request: TurnRequest, message_id: str) -> str:
     """The question of the message after its author's latest edit; "" if it was never edited."""
-    raw = await _edited(services, request, message_id)
+    raw = await _find_edit(services, request, message_id)
     bot = await services.own_person.look_up()
     return _question(raw, bot) if raw else ""
 
 
-async def _edited(services: Services, request: TurnRequest, message_id: str) -> RawMessage | None:
+async def _find_edit(
+    services: Services, request: TurnRequest, message_id: str
+) -> RawMessage | None:
     """The message, if a person typed it in this chat and edited it. The audience of another chat is
     another matter."""
     if not message_id.startswith("om_"):
@@ -155,8 +157,8 @@ def _question(raw: RawMessage, bot: Person) -> str:
     return question_text(EditedText(raw.mentions, template), bot.open_id)
 
 
-async def _replaced(services: Services, turn: Turn, message_id: str) -> bool:
-    raw = await _edited(services, turn.request, message_id)
+async def _replace_if_edited(services: Services, turn: Turn, message_id: str) -> bool:
+    raw = await _find_edit(services, turn.request, message_id)
     if raw is None:
         return False
     raw_words = message_text(raw, turn.names.known)

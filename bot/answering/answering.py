@@ -142,7 +142,7 @@ async def _answer(
         documents = None if open_turn.degraded else documents_of(services, turn)
         agenda = None if open_turn.degraded else agenda_of(services, turn)
         quoted_id = came.quoted.message_id if came.quoted else ""
-        model_call = _asked(services, turn, open_turn, prompt, documents, behind, agenda)
+        model_call = _ask_model(services, turn, open_turn, prompt, documents, behind, agenda)
         answer = await _unless_edited(services, turn, open_turn, model_call, earlier, quoted_id)
         note_sources(behind.sources if behind else ())
     if documents:
@@ -222,7 +222,7 @@ async def _may_tell(services: Services, turn: Turn, open_turn: OpenTurn, came: M
         return True
 
 
-async def _asked(
+async def _ask_model(
     services: Services,
     turn: Turn,
     open_turn: OpenTurn,
@@ -248,7 +248,9 @@ async def _asked(
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, turn_language(services, turn, open_turn))
     if answer.ended:
-        answer = _unfinished(turn, open_turn, answer, turn_language(services, turn, open_turn))
+        answer = _unfinished_answer(
+            turn, open_turn, answer, turn_language(services, turn, open_turn)
+        )
     elif not answer.text.strip():
         return _sorry(turn, "empty", turn_language(services, turn, open_turn))
     _count(answer)
@@ -266,7 +268,7 @@ def _times(services: Services, turn: Turn, open_turn: OpenTurn) -> tuple[float, 
     return min(left, timeout_s), FLOWS_FOR_S - (spent_s if open_turn.attempts > 1 else 0.0)
 
 
-def _unfinished(
+def _unfinished_answer(
     turn: Turn, open_turn: OpenTurn, answer: AgentAnswer, language: Language
 ) -> AgentAnswer:
     """The part of the answer that was written, with only the certain part of its last words.
@@ -303,14 +305,14 @@ async def _prompt(
     hidden_ids: Collection[str] = (),
 ) -> tuple[Prompt, tuple[Passage, ...]]:
     """The prompt without what comes from `hidden_ids`, and the earlier passages in it."""
-    records = [one for one in _listed(turn, open_turn) if one.message_id not in hidden_ids]
+    records = [one for one in _listed_talk(turn, open_turn) if one.message_id not in hidden_ids]
     open_turn = without_other_topics(
         with_heard(open_turn, records), turn.heard.discussion, turn.question
     )
     turns = {message.message_id for message in open_turn.told if message.role == "user"}
     earlier = await recalled_passages(services, turn, open_turn, turns, hidden_ids)
     _keep(services, open_turn, came, turn.bot.name)
-    note_sources(_given(turn, open_turn))
+    note_sources(_prompt_sources(turn, open_turn))
     build = partial(
         build_prompt,
         open_turn,
@@ -335,7 +337,7 @@ async def _prompt(
     return prompt, (*spoken_here(turn.context, open_turn), *earlier.found)
 
 
-def _given(turn: Turn, open_turn: OpenTurn) -> Iterator[str | None]:
+def _prompt_sources(turn: Turn, open_turn: OpenTurn) -> Iterator[str | None]:
     """The ids of the messages, notes and threads that the prompt's content comes from."""
     yield from (message.message_id for message in open_turn.told)
     yield from open_turn.working_memory.turns
@@ -411,7 +413,7 @@ def _scene(services: Services, turn: Turn, open_turn: OpenTurn) -> Scene:
     )
 
 
-def _listed(turn: Turn, open_turn: OpenTurn) -> list[MessageRecord]:
+def _listed_talk(turn: Turn, open_turn: OpenTurn) -> list[MessageRecord]:
     """What the memory does not have of the place: listening does not lapse in a thread where the
     bot has answered, and while the memory is away nothing is stored."""
     talk, root = turn.heard.conversation, turn.heard.message.root_id

@@ -103,7 +103,7 @@ async def attached_files(
             why = refusal_text(name, result.reason, limits, "en")
             parts.append(remark(f"{why} You know its name only, not what is in it: say so"))
             continue
-        part = _quoted(name, result, services.settings.file_token_budget - tokens)
+        part = _quote_file(name, result, services.settings.file_token_budget - tokens)
         texts.append((message_id, result.text))
         tokens += estimate_tokens(part)
         parts.append(part)
@@ -127,7 +127,7 @@ async def _read(
     person = " ".join(asker_of(request))
     try:
         async with services.files.place(person, request.chat_id, limits):
-            data = await _loaded(services, message_id, file.key, most)
+            data = await _load_file(services, message_id, file.key, most)
             if isinstance(data, Unread):
                 return data
             return await services.files.read(file.name, data, limits)
@@ -135,7 +135,7 @@ async def _read(
         return Unread("busy")
 
 
-async def _loaded(services: Services, message_id: str, key: str, most: int) -> bytes | Unread:
+async def _load_file(services: Services, message_id: str, key: str, most: int) -> bytes | Unread:
     try:
         async with asyncio.timeout(_LOADED_WITHIN_S):
             return await services.feishu.download_resource(message_id, key, "file", most)
@@ -146,7 +146,7 @@ async def _loaded(services: Services, message_id: str, key: str, most: int) -> b
         return Unread("unavailable")
 
 
-def _quoted(name: str, read: Read, budget_tokens: int) -> str:
+def _quote_file(name: str, read: Read, budget_tokens: int) -> str:
     """The text as far as it fits; the model is told where it ends."""
     cost = max(1, estimate_tokens(read.text))
     fits = cost <= budget_tokens
@@ -286,7 +286,7 @@ async def voice_words(
     except ResourceTooLarge:
         return UnheardVoice("long")
     except (TimeoutError, FeishuFailure) as exc:
-        return _failed(services, exc)
+        return _unheard_answer(services, exc)
     services.denials.allow(_RECOGNITION_DENIAL)
     return " ".join(filter(None, texts)) or UnheardVoice("unclear")
 
@@ -330,7 +330,7 @@ async def _pieces(
         return "busy"
 
 
-def _failed(services: Services, exc: BaseException) -> UnheardVoice:
+def _unheard_answer(services: Services, exc: BaseException) -> UnheardVoice:
     if not isinstance(exc, FeishuError):
         return UnheardVoice("unavailable")
     if exc.action is Action.ALERT:

@@ -161,7 +161,7 @@ async def _fold_once(
     author_names = {
         m.actor_id: m.actor_name for m in open_fold.messages if m.actor_id and m.actor_name
     }
-    names_by_id = {**author_names, **await names(_addressed(open_fold))}
+    names_by_id = {**author_names, **await names(_addressed_people(open_fold))}
     telling = [message for message in open_fold.messages if not message.command]
     lines = first_batch([summary_line(message, names_by_id, zone) for message in telling])
     folded_messages = _until(open_fold.messages, telling[len(lines) :])
@@ -201,7 +201,7 @@ def summary_line(message: FoldedMessage, names: Mapping[str, str], zone: tzinfo)
     return SummaryLine(author, message.content, day, ids=ids)
 
 
-def _addressed(open_fold: SummaryFold) -> list[str]:
+def _addressed_people(open_fold: SummaryFold) -> list[str]:
     """The open_ids that the messages name by an at-tag only."""
     cards = [m.content for m in open_fold.messages if m.role == "assistant"]
     person_ids = dict.fromkeys(open_id for card in cards for open_id in _at_tags(card))
@@ -245,14 +245,16 @@ async def embed_new(
             log.warning("embedding.no_vectors", next_step="run scripts/migrate: it says why")
         if not messages:
             break
-        saved_count = await store.save(context, embedder.name, await _embedded(embedder, messages))
+        saved_count = await store.save(
+            context, embedder.name, await _embed_messages_of(embedder, messages)
+        )
         if not saved_count:
             break  # what is left is refused, or has just gone
         count += saved_count
     return count
 
 
-async def _embedded(
+async def _embed_messages_of(
     embedder: Embedder, messages: Sequence[Unembedded]
 ) -> list[tuple[Unembedded, Vector]]:
     """Each message with its vector, without those that the endpoint does not take."""
@@ -266,7 +268,7 @@ async def _embedded(
             return []
         half = len(messages) // 2
         return [
-            *await _embedded(embedder, messages[:half]),
-            *await _embedded(embedder, messages[half:]),
+            *await _embed_messages_of(embedder, messages[:half]),
+            *await _embed_messages_of(embedder, messages[half:]),
         ]
     return [pair for pair in zip(messages, vectors, strict=True) if any(pair[1])]

@@ -94,14 +94,14 @@ def token_of(
             return token.access_token
 
         try:
-            return await access.call(person, accepted if is_retry else _taken)
+            return await access.call(person, accepted if is_retry else _take_token)
         except NotConnected:
             return None
 
     return access_token
 
 
-async def _taken(token: UserToken) -> str:
+async def _take_token(token: UserToken) -> str:
     return token.access_token
 
 
@@ -192,9 +192,9 @@ async def check_document_audience(
 ) -> Seen:
     """What Feishu says of it now; where it is closed, what tells of it is taken back. Raises
     `StoreError`."""
-    sight = await _seen(services, document, document.actor)
+    sight = await _look_at_document(services, document, document.actor)
     if sight == "unknown" and asker not in (None, document.actor):
-        by_asker = await _seen(services, document, asker)
+        by_asker = await _look_at_document(services, document, asker)
         # who asks may not be shown with whom it is shared: that it is closed is not for them to say
         return "open" if by_asker == "open" else "unknown"
     if sight == "closed":
@@ -205,7 +205,9 @@ async def check_document_audience(
     return sight
 
 
-async def _seen(services: Services, document: SourceDocument, person: FeishuPerson) -> Seen:
+async def _look_at_document(
+    services: Services, document: SourceDocument, person: FeishuPerson
+) -> Seen:
     """What Feishu says to `person`."""
 
     async def alone() -> list[FeishuPerson]:

@@ -55,10 +55,10 @@ async def _excuse(services: Services, lease: Lease, reason: str) -> bool:
     bot = await services.own_person.look_up()
     if request.chat_type != "p2p" and not request.is_for(bot.open_id):
         return False  # nobody was promised an answer
-    turn = turn_of_request(services, request, _heard(request, bot), bot, lease.job.received_ms)
+    turn = turn_of_request(services, request, _hearing_of(request, bot), bot, lease.job.received_ms)
     text = say("gave-up", language_of([turn.question]), reference=f"J{lease.job.id}")
     excuse = compose(services, turn, text, nothing=text)
-    reply = await _stored(services, turn, excuse)
+    reply = await _store_apology(services, turn, excuse)
     is_read = await _send(services, turn, reply, lease)
     return is_read and [card.content for card in reply] == excuse
 
@@ -76,7 +76,7 @@ def _message(job: Job) -> TurnRequest | None:
         return None
 
 
-def _heard(request: TurnRequest, bot: Person) -> HearingResult:
+def _hearing_of(request: TurnRequest, bot: Person) -> HearingResult:
     message = IncomingMessage(
         message_id=request.message_id,
         author="",
@@ -89,7 +89,9 @@ def _heard(request: TurnRequest, bot: Person) -> HearingResult:
     return HearingResult(message, Decision(True, Reason.EXPLICIT_TRIGGER, "explicit"))
 
 
-async def _stored(services: Services, turn: Turn, cards: list[str]) -> tuple[StoredCard, ...]:
+async def _store_apology(
+    services: Services, turn: Turn, cards: list[str]
+) -> tuple[StoredCard, ...]:
     """The reply that counts: an earlier one if there is any, else the excuse."""
     store = services.store
     try:

@@ -100,7 +100,7 @@ async def gather_material(services: Services, source: QuestionSource) -> Materia
     parts = [shown_quotation(services, request, *numbered) for numbered in enumerate(chain)]
     texts = [(one.message_id, one.text) for one in chain]
     if is_forward(request.message_type):
-        part, forwarded_texts = await _forwarded(services, source)
+        part, forwarded_texts = await _forwarded_messages(services, source)
         parts.append(part)
         texts.append((request.message_id, forwarded_texts))
     elif request.text == UNREADABLE_CARD and (card := await _original_card(services, source)):
@@ -112,10 +112,10 @@ async def gather_material(services: Services, source: QuestionSource) -> Materia
         attachments = await (first_read_files if source.first_read else files_sent_before)(
             services, source
         )
-    parts += [_described(one) for _, one in attachments if one.kind not in _READ]
+    parts += [_describe_attachment(one) for _, one in attachments if one.kind not in _READ]
     voices = [pair for pair in attachments if pair[1].kind == AUDIO][:_MOST_VOICES]
     for message_id, voice in voices:
-        part, words = await _said(services, request, message_id, voice)
+        part, words = await _recognised_words(services, request, message_id, voice)
         parts.append(part)
         texts.append((message_id, words))
     sent_files = [pair for pair in attachments if pair[1].kind == "file"]
@@ -135,7 +135,7 @@ async def gather_material(services: Services, source: QuestionSource) -> Materia
     )
 
 
-async def _said(
+async def _recognised_words(
     services: Services, request: TurnRequest, message_id: str, voice: Attachment
 ) -> tuple[str, str]:
     """A voice message that is asked about, as a part of the prompt, and its words."""
@@ -178,7 +178,7 @@ async def _as_first_asked(services: Services, source: QuestionSource) -> Questio
     return replace(source, request=first_request)
 
 
-async def _forwarded(services: Services, source: QuestionSource) -> tuple[str, str]:
+async def _forwarded_messages(services: Services, source: QuestionSource) -> tuple[str, str]:
     """The forwarded messages as a part of the prompt, and their text."""
     messages = await fetched_messages(services, source.request, source.request.message_id)
     if len(messages) < 2:
@@ -212,7 +212,7 @@ async def _images(
         room = MOST_BYTES - sum(len(image.data) for image in images)
         data, reason = b"", "there are too many"
         if number <= MOST_IMAGES:
-            data, reason = await _downloaded(services, message_id, key, room, deadline)
+            data, reason = await _download(services, message_id, key, room, deadline)
         if kind := media_type(data):
             images.append(Image(data, kind))
         else:
@@ -220,7 +220,7 @@ async def _images(
     return tuple(images), remarks
 
 
-async def _downloaded(
+async def _download(
     services: Services, message_id: str, key: str, room: int, deadline: float
 ) -> tuple[bytes, str]:
     """The picture, and why it cannot be shown if it cannot."""
@@ -234,7 +234,7 @@ async def _downloaded(
     return data, _why_not_shown(data)
 
 
-def _described(attachment: Attachment) -> str:
+def _describe_attachment(attachment: Attachment) -> str:
     name = f' "{short_name(attachment.name)}"' if attachment.name else ""
     size = f", {attachment.size} bytes" if attachment.size is not None else ""
     return remark(f"{attachment.kind}{name}{size}: you know its name only, not what is in it")

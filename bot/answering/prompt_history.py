@@ -124,7 +124,7 @@ def build_prompt(
         transcript=transcript,
         history=tuple(without_quoted(messages[:-1], lines[:-1], quoted)),
     )
-    fitted_sections = _fitted(sections, budget_tokens, calibration)
+    fitted_sections = _fit_to_budget(sections, budget_tokens, calibration)
     memory, remarks, group_facts = _memory_within(
         open_turn.working_memory, fitted_sections.working_memory, scene
     )
@@ -168,7 +168,7 @@ def _rules(scene: Scene, *, away: bool) -> str:
     return f"{rules}\n\n{facts}"
 
 
-def _fitted(
+def _fit_to_budget(
     sections: PromptSections, budget_tokens: int, calibration: Calibration
 ) -> PromptSections:
     """What fits beside the rules, which are always sent whole."""
@@ -343,12 +343,12 @@ def without_repeats(lines: Sequence[StoredMessage]) -> list[StoredMessage]:
     question_of = _questions(lines)
     with_tools = {question_of[place] for place, line in enumerate(lines) if line.tool_calls}
     last = len(lines) - 1
-    last_asked = {now: last} if (now := _asked(lines[-1])) else {}
+    last_asked = {now: last} if (now := _question_key(lines[-1])) else {}
     just_asked = question_of[last - 1] if last else last
     kept_lines: list[StoredMessage] = []
     for place, line in enumerate(lines):
         asked_at = question_of[place]
-        says = _asked(lines[asked_at])
+        says = _question_key(lines[asked_at])
         is_first = last_asked.setdefault(says, asked_at) == asked_at
         stays = asked_at in with_tools or (asked_at == just_asked and says != now)
         if not says or is_first or stays:
@@ -369,7 +369,7 @@ def _questions(lines: Sequence[StoredMessage]) -> list[int]:
     return places
 
 
-def _asked(line: StoredMessage) -> str:
+def _question_key(line: StoredMessage) -> str:
     """The words of a question; "" of anything else."""
     text = one_line(line.content)
     words = " ".join(_WORD.findall(text.lower()))

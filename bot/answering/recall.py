@@ -72,7 +72,7 @@ async def recalled_passages(
         hits = await compute_apart(lambda: ordered_hits(there, turn.question, most), size_of(there))
         found_passages = spoken_passages(fitting_hits(hits, turn.question), most)
     elif _is_wanted(services, turn, open_turn):
-        found_passages = await _found(services, turn, open_turn, most)
+        found_passages = await _find_passages(services, turn, open_turn, most)
     else:
         found_passages = ()
     earlier = passages_for_prompt(
@@ -145,7 +145,7 @@ def _is_wanted(services: Services, turn: Turn, open_turn: OpenTurn) -> bool:
     return turn.private or needs_recall(turn.question, window, _asked_at(services, turn))
 
 
-async def _found(
+async def _find_passages(
     services: Services, turn: Turn, open_turn: OpenTurn, k: int
 ) -> tuple[Passage, ...]:
     try:

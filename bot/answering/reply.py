@@ -104,8 +104,8 @@ def cards_of(
     text: str, voice: Voice, *, nothing: str, escape: EscapeText = markup.card_markdown
 ) -> list[str]:
     """The markdown of each card that says `text` in that voice. Pure."""
-    normal_text = _addressed(normalised_markdown(text), voice, addresses=False)
-    addressed_text = _addressed(
+    normal_text = _address_text(normalised_markdown(text), voice, addresses=False)
+    addressed_text = _address_text(
         normal_text if _is_seen(normal_text) else nothing, voice, addresses=voice.addresses
     )
     markdown = to_card(
@@ -119,7 +119,7 @@ def cards_of(
     return drawable_markdown.split_markdown(markdown)
 
 
-def _addressed(text: str, voice: Voice, *, addresses: bool) -> str:
+def _address_text(text: str, voice: Voice, *, addresses: bool) -> str:
     return address_reply(
         text,
         sender=voice.addressee,

@@ -20,7 +20,7 @@ from bot.answering.question import Turn
 from bot.card_actions.confirmation import answering_of, feature_press_reply, may_be_told
 from bot.card_actions.pressed_message import (
     Place,
-    Utterance,
+    PressSource,
     card_place,
     conversation_place,
     press_request,
@@ -145,7 +145,7 @@ async def ask_again(
     chat_id, root = split_conversation_id(press.conversation_id)
     kind = press.chat_type or "group"
     place = conversation_place(services, chat_id, root, kind, touch.message_id)
-    saying = Utterance(touch.operator_id, touch.tenant_key, at_ms or received_ms, own_tenant)
+    saying = PressSource(touch.operator_id, touch.tenant_key, at_ms or received_ms, own_tenant)
     request = await utterance_request(
         services, saying, press.origin(), place, press.question, about=press.subject
     )

@@ -14,7 +14,7 @@ import structlog
 
 from bot.answering.question import Turn, turn_language
 from bot.card_actions.confirmation import consent_answering
-from bot.card_actions.pressed_message import Place, Utterance, utterance_request
+from bot.card_actions.pressed_message import Place, PressSource, utterance_request
 from bot.feishu import manifest, markup
 from bot.feishu.other_events import Consent, MenuPress, Reaction
 from bot.listening.requests import asks_for_consent, last_question
@@ -99,7 +99,7 @@ async def _take_as_answer(
     log.info("reaction", message_id=reaction.message_id, consent=consent)
     root = "" if card_question["root_id"] == MAIN_ROOT else card_question["root_id"]
     place = Place(card_question["chat_id"], card_question["chat_type"], root, reaction.message_id)
-    saying = Utterance(reaction.open_id, reaction.tenant_key, reaction.at_ms)
+    saying = PressSource(reaction.open_id, reaction.tenant_key, reaction.at_ms)
     words = say(f"consent-{consent}", language_of([question or card_question["content"]]))
     request = await utterance_request(services, saying, origin, place, words)
     await handle_request(services, request, received_ms, answering=answering, lease=lease)
@@ -138,7 +138,7 @@ async def _menu_request(services: Services, press: MenuPress, text: str) -> Turn
         log.info("menu.place_unknown", error=type(exc).__name__)
     return await utterance_request(
         services,
-        Utterance(press.open_id, press.tenant_key, press.at_ms),
+        PressSource(press.open_id, press.tenant_key, press.at_ms),
         Origin("button", press.item, press.cause),
         Place(place.chat_id, "p2p", ""),
         text,

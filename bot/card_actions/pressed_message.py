@@ -63,7 +63,7 @@ def question_place(press: PressResult) -> Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Utterance:
+class PressSource:
     """Who says something without writing it, and when (ms since epoch). `own_tenant`: as
     `TurnRequest.sender_tenant`; "" also where only the memory knows it."""
 
@@ -82,7 +82,7 @@ async def press_request(
     text: str,
 ) -> TurnRequest:
     """What the click asks, as a request of whoever clicked."""
-    saying = Utterance(
+    saying = PressSource(
         click.operator_id, click.tenant_key, action.create_time_ms, action.operator_tenant
     )
     return await utterance_request(services, saying, press.origin(click), place, text)
@@ -90,7 +90,7 @@ async def press_request(
 
 async def utterance_request(
     services: Services,
-    saying: Utterance,
+    saying: PressSource,
     origin: Origin,
     place: Place,
     text: str,
@@ -118,7 +118,7 @@ async def utterance_request(
     )
 
 
-def _subject(services: Services, saying: Utterance, about: str) -> tuple[Mention, ...]:
+def _subject(services: Services, saying: PressSource, about: str) -> tuple[Mention, ...]:
     if about in ("", saying.open_id):
         return ()
     name = services.people.of(saying.tenant_key).name(about)

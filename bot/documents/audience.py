@@ -281,7 +281,7 @@ async def documents_shown_in(
             frozenset() if node.is_origin else {embedded}
         )
     if kind == "docx":
-        return await _embedded(calls, token, as_user) - {document}
+        return await _embedded_documents(calls, token, as_user) - {document}
     if kind == "bitable":
         differs = await calls.has_advanced_permissions(token, as_user)
     else:
@@ -291,7 +291,9 @@ async def documents_shown_in(
     return frozenset()
 
 
-async def _embedded(calls: DocumentCalls, token: str, as_user: str) -> frozenset[Document]:
+async def _embedded_documents(
+    calls: DocumentCalls, token: str, as_user: str
+) -> frozenset[Document]:
     documents, count = set[Document](), 0
     async for block in calls.docx_blocks(token, as_user):
         count += 1

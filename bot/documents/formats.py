@@ -42,9 +42,9 @@ def sections_of(markdown: str) -> tuple[list[Section], list[Cut]]:
         if heading is None:
             lines.append(line if is_code else _plain(line))
             continue
-        sections.append(Section(title, level, _joined(lines)))
+        sections.append(Section(title, level, _join_lines(lines)))
         title, level, lines = _plain(heading[2])[:_LONGEST_TITLE], len(heading[1]), []
-    sections.append(Section(title, level, _joined(lines)))
+    sections.append(Section(title, level, _join_lines(lines)))
     return [one for one in sections if one.title or one.text], cuts
 
 
@@ -85,7 +85,7 @@ def _plain(line: str) -> str:
     return unescape(_ESCAPE.sub(r"\1", _TAG.sub("", line))).rstrip()
 
 
-def _joined(lines: list[str]) -> str:
+def _join_lines(lines: list[str]) -> str:
     return _BLANK.sub("\n\n", "\n".join(lines)).strip("\n")
 
 

@@ -48,7 +48,7 @@ async def read_document(deps: ToolDeps, url: str, section: str = "") -> str:
     documents = _documents(deps)
     document = await documents.read(url)
     if isinstance(document, UnreadDocument):
-        raise _failed(document)
+        raise _tool_failure(document)
     chosen_part = chosen_section(document, section) if section else None
     if chosen_part:
         text = "\n".join(
@@ -57,9 +57,9 @@ async def read_document(deps: ToolDeps, url: str, section: str = "") -> str:
     elif section:
         text = f"{say('why-section', 'en')} Its sections:\n{outline(document)}"
     else:
-        text = _shown(document, deps.prompt.people.names())
+        text = _document_text(document, deps.prompt.people.names())
     if not await documents.give(document, text):
-        raise _failed(UnreadDocument("unavailable"))
+        raise _tool_failure(UnreadDocument("unavailable"))
     if section and not chosen_part:
         raise ToolFailed(text)
     return text
@@ -73,22 +73,22 @@ async def search_documents(deps: ToolDeps, query: str) -> str:
     """
     results = await _documents(deps).search(query)
     if isinstance(results, UnreadDocument):
-        raise _failed(results)
+        raise _tool_failure(results)
     return "\n".join(map(_found_line, results)) or "No document was found."
 
 
-def _failed(refusal: UnreadDocument) -> ToolFailed:
+def _tool_failure(refusal: UnreadDocument) -> ToolFailed:
     scopes = ", ".join(refusal.scopes)
     return ToolFailed(refusal_text(refusal, "en"), f"why-{refusal.reason}", scopes=scopes)
 
 
 def _documents(deps: ToolDeps) -> TurnDocuments:
     if deps.documents is None:
-        raise _failed(UnreadDocument("not_connected"))
+        raise _tool_failure(UnreadDocument("not_connected"))
     return deps.documents
 
 
-def _shown(document: ReadDocument, names: Mapping[str, str]) -> str:
+def _document_text(document: ReadDocument, names: Mapping[str, str]) -> str:
     """All of a short document; of a long one the outline and the first section."""
     lines = _heading(document)
     if document.size <= SHORT:

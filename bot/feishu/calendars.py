@@ -87,7 +87,7 @@ class CalendarCalls:
     ) -> tuple[BusySpan, ...]:
         """When somebody of the same tenant is busy, within at most 90 days. `NOT_IN_TENANT` for
         everybody else."""
-        body = {"time_min": _written(start_s), "time_max": _written(end_s), "user_id": open_id}
+        body = {"time_min": _rfc3339(start_s), "time_max": _rfc3339(end_s), "user_id": open_id}
         path = "/open-apis/calendar/v4/freebusy/list"
         query: dict[str, str | int] = {"user_id_type": "open_id"}
         request = ApiRequest("POST", path, query, body, api="free or busy")
@@ -234,7 +234,7 @@ def _moment(text: str) -> datetime:
         raise Unintelligible("a time of the calendar that is none") from None
 
 
-def _written(seconds: int) -> str:
+def _rfc3339(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 

@@ -77,7 +77,7 @@ def shown_lines(node: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(node, list):
         lines = (line for child in node for line in _child(child, depth + 1))
     elif isinstance(node, dict):
-        lines = _RENDERERS.get(as_text(node.get("tag")), _shown)(node, depth)
+        lines = _RENDERERS.get(as_text(node.get("tag")), _visible_lines)(node, depth)
     yield from filter(str.strip, lines)
 
 
@@ -86,9 +86,9 @@ def _child(child: Any, depth: int) -> Iterator[str]:
     return iter([_row(child, depth)]) if isinstance(child, list) else shown_lines(child, depth)
 
 
-def _shown(element: dict[str, Any], depth: int) -> Iterator[str]:
+def _visible_lines(element: dict[str, Any], depth: int) -> Iterator[str]:
     """Of any element, and of those not known here: the parts that people see."""
-    if words := _translated(element):
+    if words := _translate_text(element):
         yield words
         return
     for name in _SHOWN:
@@ -103,11 +103,11 @@ def _markdown(element: dict[str, Any], depth: int) -> Iterator[str]:
         url = as_text(as_dict(addresses.get(match[1])).get("url"))
         return f"]({url})" if url else match[0]
 
-    for line in _shown(element, depth):
+    for line in _visible_lines(element, depth):
         yield _VARIABLE.sub(address, line) if addresses else line
 
 
-def _translated(text: dict[str, Any]) -> str:
+def _translate_text(text: dict[str, Any]) -> str:
     """The translation of a text object that has no `content` of its own."""
     if as_text(text.get("content")):
         return ""

@@ -63,7 +63,7 @@ def render_content(
 
     At-tags of cards become keys of `mentions`, else names: those of `names`, by open_id.
     """
-    body = _loaded(content)
+    body = _load_content(content)
     if message_type == "interactive":
         return MessageContent(_cut(as_text(_card(body, mentions, names))))
     renderer = _RENDERERS.get(message_type)
@@ -88,7 +88,7 @@ def _cut(text: str) -> str:
     return data[:MOST_CONTENT_BYTES].decode("utf-8", "ignore") + SHORTENED_MARK
 
 
-def _loaded(content: object) -> dict[str, Any]:
+def _load_content(content: object) -> dict[str, Any]:
     """Content as an object. Merged forwards arrive as a bare string, recalled messages too."""
     try:
         return as_dict(json.loads(as_text(content)))
@@ -172,7 +172,7 @@ def _vote(body: dict[str, Any]) -> MessageContent:
 
 def read_post(body: dict[str, Any]) -> MessageContent:
     """Text and attachments of a post, each attachment once."""
-    post = _unwrapped(body)
+    post = _unwrap_body(body)
     versions = [_rows(post.get(name)) for name in _ROWS]
     beside = [*_beside(post), *(_beside(body) if post is not body else ())]
     title = as_text(post.get("title"))
@@ -183,7 +183,7 @@ def read_post(body: dict[str, Any]) -> MessageContent:
     return MessageContent("\n".join(lines).strip("\n"), tuple(attachments.values()))
 
 
-def _unwrapped(body: dict[str, Any]) -> dict[str, Any]:
+def _unwrap_body(body: dict[str, Any]) -> dict[str, Any]:
     """The post itself: events bring it flat, other ways in `post`, by locale, or both."""
     post = body
     for _ in range(_WRAPPERS):
@@ -201,7 +201,7 @@ def _rows(value: object) -> list[PostRow]:
     """Rows of nodes. Nodes that are in no row make one of their own; text is a text node."""
     rows: list[PostRow] = []
     loose: PostRow = []
-    for item in _listed(value):
+    for item in _as_rows(value):
         if isinstance(item, list):
             rows += [loose] if loose else []
             loose = []
@@ -211,7 +211,7 @@ def _rows(value: object) -> list[PostRow]:
     return [*rows, loose] if loose else rows
 
 
-def _listed(value: object) -> list[Any]:
+def _as_rows(value: object) -> list[Any]:
     if not isinstance(value, str):
         return [value] if isinstance(value, dict) else as_list(value)
     try:
@@ -256,7 +256,7 @@ def _node_text(node: Mapping[str, Any], depth: int = 0) -> str:
     text = as_text(node.get("text")) or as_text(node.get("content"))
     match node.get("tag"):
         case "text":
-            return _styled(text, node)
+            return _style_text(text, node)
         case "a":
             return f"[{text}]({as_text(node.get('href'))})"
         case "at":
@@ -264,7 +264,7 @@ def _node_text(node: Mapping[str, Any], depth: int = 0) -> str:
         case "md" | "markdown":
             return resolve_at_tags(text, lambda key, user_id, name: _at(key or user_id, name))
         case "code_block":
-            return _fenced(text.rstrip(), as_text(node.get("language")).lower())
+            return _fence_code(text.rstrip(), as_text(node.get("language")).lower())
         case "img":
             return f"![image]({as_text(node.get('image_key'))})"
         case "media":
@@ -287,14 +287,14 @@ def _unknown(node: Mapping[str, Any], tag: str, depth: int) -> str:
     return f"[{tag}]" if tag else ""
 
 
-def _fenced(code: str, language: str) -> str:
+def _fence_code(code: str, language: str) -> str:
     """The code in a fence that is longer than any in it."""
     ticks = max((len(run) + 1 for run in _BACKTICKS.findall(code)), default=3)
     info = language if _WORD.fullmatch(language) else ""
     return f"{'`' * ticks}{info}\n{code}\n{'`' * ticks}"
 
 
-def _styled(text: str, node: Mapping[str, Any]) -> str:
+def _style_text(text: str, node: Mapping[str, Any]) -> str:
     core = text.strip()
     marks = "".join(_STYLES.get(as_text(style), "") for style in as_list(node.get("style")))
     if not core or not marks:
@@ -332,7 +332,7 @@ def _prose_lines(markdown: str) -> Iterator[str]:
 
 def _beside(post: dict[str, Any]) -> list[Attachment]:
     """What stands next to the rows, mostly in a list `files`."""
-    lists = [_listed(value) for name, value in post.items() if name not in _ROWS]
+    lists = [_as_rows(value) for name, value in post.items() if name not in _ROWS]
     resources = [_node_attachment(as_dict(item)) for items in lists for item in items]
     return [one for one in resources if one]
 

@@ -60,7 +60,7 @@ def decrypt(encrypt_key: str, ciphertext: object) -> bytes:
         raise DecryptError
     key = hashlib.sha256(encrypt_key.encode()).digest()
     decryptor = Cipher(algorithms.AES(key), modes.CBC(blob[:_BLOCK])).decryptor()
-    return _unpadded(decryptor.update(blob[_BLOCK:]) + decryptor.finalize())
+    return _unpad(decryptor.update(blob[_BLOCK:]) + decryptor.finalize())
 
 
 def encrypt(encrypt_key: str, plain: bytes) -> str:
@@ -72,7 +72,7 @@ def encrypt(encrypt_key: str, plain: bytes) -> str:
     return base64.b64encode(start + encryptor.update(padded_text) + encryptor.finalize()).decode()
 
 
-def _unpadded(padded_text: bytes) -> bytes:
+def _unpad(padded_text: bytes) -> bytes:
     count = padded_text[-1]
     if not 1 <= count <= _BLOCK or padded_text[-count:] != bytes([count]) * count:
         raise DecryptError

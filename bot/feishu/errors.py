@@ -234,7 +234,7 @@ def _error(
         sub_code=int(sub.group(1)) if sub else None,
         retry_after_s=wait,
         permission_url=url.group() if url and code == 99991672 else None,
-        scopes=_scopes(detail) or (_named(full) if code in _NAMING_SCOPES else ()),
+        scopes=_scopes(detail) or (_named_scopes(full) if code in _NAMING_SCOPES else ()),
     )
 
 
@@ -258,7 +258,7 @@ def _scopes(detail: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(entry.get("subject", "")) for entry in entries if isinstance(entry, dict))
 
 
-def _named(msg: str) -> tuple[str, ...]:
+def _named_scopes(msg: str) -> tuple[str, ...]:
     """Scopes as a text names them: “need scope: im:message.group_msg”."""
     return tuple(dict.fromkeys(_SCOPE.findall(_URL.sub("", msg))))
 

@@ -153,14 +153,17 @@ def parse_delivery(payload: object) -> Delivery:
     top = as_dict(payload)
     event = as_dict(top.get("event"))
     header = as_dict(top.get("header")) or _first_schema(top, event)
-    event_id, event_type = _required(header, "event_id"), _required(header, "event_type")
+    event_id, event_type = (
+        _required_field(header, "event_id"),
+        _required_field(header, "event_type"),
+    )
     app_id = as_text(header.get("app_id"))
     if event_type == COMMENT_ADDED:
         return _of_comment(event, event_id, app_id)
     if event_type != MESSAGE_RECEIVED:
         return Delivery(event_type, event_id, f"event:{event_id}", app_id)
     message = as_dict(event.get("message"))
-    message_id = _required(message, "message_id")
+    message_id = _required_field(message, "message_id")
     return Delivery(
         event_type,
         event_id,
@@ -169,7 +172,7 @@ def parse_delivery(payload: object) -> Delivery:
         message_id=message_id,
         root_id=as_text(message.get("root_id")),
         thread_id=as_text(message.get("thread_id")),
-        chat_id=_required(message, "chat_id"),
+        chat_id=_required_field(message, "chat_id"),
         chat_type=as_text(message.get("chat_type")),
         stops=_may_stop(message),
     )
@@ -177,9 +180,9 @@ def parse_delivery(payload: object) -> Delivery:
 
 def _of_comment(event: dict[str, Any], event_id: str, app_id: str) -> Delivery:
     """A comment may come twice under two event ids, as a message may."""
-    comment_id = _required(event, "comment_id")
+    comment_id = _required_field(event, "comment_id")
     reply_id = as_text(event.get("reply_id")) or comment_id
-    file_token = _required({**event, **as_dict(event.get("notice_meta"))}, "file_token")
+    file_token = _required_field({**event, **as_dict(event.get("notice_meta"))}, "file_token")
     place = document_chat(file_token, comment_id)
     key = f"comment:{file_token}:{comment_id}:{reply_id}"
     return Delivery(COMMENT_ADDED, event_id, key, app_id, chat_id=place)
@@ -210,8 +213,8 @@ def parse_envelope(payload: object) -> Envelope:
     event = as_dict(top.get("event"))
     header = as_dict(top.get("header")) or _first_schema(top, event)
     return Envelope(
-        event_id=_required(header, "event_id"),
-        event_type=_required(header, "event_type"),
+        event_id=_required_field(header, "event_id"),
+        event_type=_required_field(header, "event_type"),
         create_time_ms=milliseconds(header.get("create_time")),
         tenant_key=as_text(header.get("tenant_key")),
         app_id=as_text(header.get("app_id")),
@@ -236,7 +239,7 @@ def _storable(value: object) -> object:
     if _is_storable(value):
         return value
     try:
-        return _cleaned(value)
+        return _clean_value(value)
     except RecursionError:
         raise MalformedEvent("The payload is nested too deeply to be an event.") from None
 
@@ -249,15 +252,15 @@ def _is_storable(value: object) -> bool:
         return False
 
 
-def _cleaned(value: object) -> object:
+def _clean_value(value: object) -> object:
     if isinstance(value, str):
         return as_text(value)
     if isinstance(value, dict):
-        return {as_text(key): _cleaned(item) for key, item in value.items()}
-    return [_cleaned(item) for item in value] if isinstance(value, list) else value
+        return {as_text(key): _clean_value(item) for key, item in value.items()}
+    return [_clean_value(item) for item in value] if isinstance(value, list) else value
 
 
-def _required(source: dict[str, Any], name: str) -> str:
+def _required_field(source: dict[str, Any], name: str) -> str:
     value = as_text(source.get(name))
     if not value:
         raise MalformedEvent(f"The event has no {name}; check the event's version in the console.")
@@ -287,11 +290,11 @@ def parse_message(envelope: Envelope) -> MessageEvent:
     content = render_content(kind, message.get("content"), mentions)
     return MessageEvent(
         event_id=envelope.event_id,
-        message_id=_required(message, "message_id"),
+        message_id=_required_field(message, "message_id"),
         root_id=as_text(message.get("root_id")),
         parent_id=as_text(message.get("parent_id")),
         thread_id=as_text(message.get("thread_id")),
-        chat_id=_required(message, "chat_id"),
+        chat_id=_required_field(message, "chat_id"),
         chat_type=as_text(message.get("chat_type")),
         message_type=kind,
         sender_open_id=as_text(as_dict(sender.get("sender_id")).get("open_id")),
@@ -372,6 +375,6 @@ def _first(options: object) -> str:
 def parse_retraction(envelope: Envelope) -> RetractedMessage:
     """The message of an im.message.recalled_v1 event. Raises MalformedEvent without its id."""
     return RetractedMessage(
-        message_id=_required(envelope.event, "message_id"),
+        message_id=_required_field(envelope.event, "message_id"),
         chat_id=as_text(envelope.event.get("chat_id")),
     )

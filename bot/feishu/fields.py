@@ -120,7 +120,7 @@ def render_mentions(template: str, mentions: Sequence[Mention]) -> str:
         end = match.end()
     texts.append(template[end:])
     spaced_texts = [
-        _spaced(text, after_name=number > 0, before_name=number < len(rendered_names))
+        _space_names(text, after_name=number > 0, before_name=number < len(rendered_names))
         for number, text in enumerate(texts)
     ]
     return "".join(
@@ -128,7 +128,7 @@ def render_mentions(template: str, mentions: Sequence[Mention]) -> str:
     )
 
 
-def _spaced(text: str, *, after_name: bool, before_name: bool) -> str:
+def _space_names(text: str, *, after_name: bool, before_name: bool) -> str:
     """What stands between two names, with a space where a name would grow together with it."""
     if not text:
         return " " if after_name and before_name else ""

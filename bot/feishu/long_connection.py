@@ -103,7 +103,7 @@ class LongConnection:
         """Connects, and serves as long as it lasts. Whether it had been connected."""
         is_connected = False
         try:
-            async with self._opened(executor) as connection:
+            async with self._open(executor) as connection:
                 is_connected, self._failure = True, ""
                 await connection.serve()
         except FeishuFailure as exc:
@@ -117,7 +117,7 @@ class LongConnection:
         return is_connected
 
     @asynccontextmanager
-    async def _opened(self, executor: ThreadPoolExecutor) -> AsyncIterator[OpenConnection]:
+    async def _open(self, executor: ThreadPoolExecutor) -> AsyncIterator[OpenConnection]:
         address = await self._address()
         socket = await _open_socket(address)
         log.info("long_connection.open", connection_id=address.connection_id)
@@ -243,13 +243,13 @@ class ConnectionTimes:
         """
         settings = config if isinstance(config, dict) else {}
         return ConnectionTimes(
-            ping_s=_bounded(settings.get("PingInterval"), 1, 600, self.ping_s),
-            interval_s=_bounded(settings.get("ReconnectInterval"), 1, 600, self.interval_s),
-            jitter_s=_bounded(settings.get("ReconnectNonce"), 0, 120, self.jitter_s),
+            ping_s=_bound_seconds(settings.get("PingInterval"), 1, 600, self.ping_s),
+            interval_s=_bound_seconds(settings.get("ReconnectInterval"), 1, 600, self.interval_s),
+            jitter_s=_bound_seconds(settings.get("ReconnectNonce"), 0, 120, self.jitter_s),
         )
 
 
-def _bounded(value: object, low: float, high: float, otherwise: float) -> float:
+def _bound_seconds(value: object, low: float, high: float, otherwise: float) -> float:
     return min(max(float(value), low), high) if isinstance(value, int | float) else otherwise
 
 
@@ -326,7 +326,7 @@ class OpenConnection:
         """Acknowledges with the frame itself, its payload replaced, as lark-oapi does."""
         start_s = time.perf_counter()
         try:
-            ack = await self._handled(message)
+            ack = await self._handle(message)
             spent_ms = str(int((time.perf_counter() - start_s) * 1000))
             headers = (*frame.headers, ("biz_rt", spent_ms))
             await self._send(replace(frame, headers=headers, payload=ack.payload()))
@@ -335,7 +335,7 @@ class OpenConnection:
         finally:
             self._slots.release()
 
-    async def _handled(self, message: bytes) -> Ack:
+    async def _handle(self, message: bytes) -> Ack:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(ACK_LIMIT_S):

@@ -76,8 +76,8 @@ class Transport:
         """Send and read the whole answer. Raises Unreachable or ResourceTooLarge."""
         try:
             form = None if request.form is None else _multipart(request.form)
-            data = _encoded(request)
-            async with self._opened().request(
+            data = _encode_body(request)
+            async with self._open_session().request(
                 request.method,
                 self._url(request),
                 headers=_headers(request, token) | (dict(form.headers) if form else {}),
@@ -95,7 +95,7 @@ class Transport:
         if self._session:
             await self._session.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         """The session, made when it is first needed: it belongs to the loop that runs then."""
         if self._session is None:
             secure = self._domain.lower().startswith("https:")
@@ -121,7 +121,7 @@ class Transport:
         return URL(f"{self._domain}{request.path}{query}", encoded=True)
 
 
-def _encoded(request: ApiRequest) -> bytes | None:
+def _encode_body(request: ApiRequest) -> bytes | None:
     """The body of a request that is no multipart one."""
     if request.fields is not None:
         return urlencode(request.fields).encode()

@@ -106,7 +106,7 @@ class FileReader:
             return Unread("empty")
         try:
             async with asyncio.timeout(_PATIENCE * limits.seconds):
-                answer = await _extracted(ending_of(name), data, limits)
+                answer = await _extract(ending_of(name), data, limits)
         except TimeoutError:  # its limit is processor time, which it was not given
             answer = {"refused": "busy"}
         except OSError as exc:
@@ -122,7 +122,7 @@ class FileReader:
         return read
 
 
-async def _extracted(ending: str, data: bytes, limits: ReadingLimits) -> object:
+async def _extract(ending: str, data: bytes, limits: ReadingLimits) -> object:
     """The answer of the process, None where it gave none."""
     work = [ending, limits.characters, limits.seconds, _MEGABYTES]
     most = limits.characters * _BYTES_OF_A_CHARACTER + 1024

@@ -99,14 +99,14 @@ class Intake:
         self._require_ours(delivery)
         self.arrived(delivery.event_type)
         if delivery.event_type == events.CARD_ACTION:
-            return self._clicked(delivery, payload)
+            return self._click(delivery, payload)
         if delivery.event_type not in HANDLED or not _is_wanted(delivery, payload):
             log.info("webhook.ignored", event_type=delivery.event_type, event_id=delivery.event_id)
             return Accepted("ignored")
         start_s = time.perf_counter()
         key = _key(delivery, payload)
         fresh = self._enqueue(key, payload, *self._locks(delivery))
-        return _accepted(key, delivery.event_type, fresh, time.perf_counter() - start_s)
+        return _acceptance_of(key, delivery.event_type, fresh, time.perf_counter() - start_s)
 
     def message(self, payload: dict[str, Any]) -> Arrived | None:
         """What `accept` would queue, to be stored by the caller; None of all but messages. Raises
@@ -122,7 +122,7 @@ class Intake:
 
     def took(self, message: Arrived, *, fresh: bool, seconds: float) -> Accepted:
         """The message is stored; it took so long."""
-        return _accepted(message.key, events.MESSAGE_RECEIVED, fresh, seconds)
+        return _acceptance_of(message.key, events.MESSAGE_RECEIVED, fresh, seconds)
 
     def _require_ours(self, delivery: events.Delivery) -> None:
         """Refuses another app's event: there the same people and chats have other ids."""
@@ -132,7 +132,7 @@ class Intake:
                 "give each app a bot of its own, with its own Request URL"
             )
 
-    def _clicked(self, delivery: events.Delivery, payload: dict[str, Any]) -> Accepted:
+    def _click(self, delivery: events.Delivery, payload: dict[str, Any]) -> Accepted:
         """Answers a click with a toast, always: Feishu asks once and shows its own error for any
         other answer. `bot.intake.acceptance` explains the steps and their order."""
         kind = self._press(delivery, payload)
@@ -252,7 +252,7 @@ class Intake:
         return conversation_id(delivery.chat_id, root)
 
 
-def _accepted(key: str, event_type: str, fresh: bool, seconds: float) -> Accepted:
+def _acceptance_of(key: str, event_type: str, fresh: bool, seconds: float) -> Accepted:
     ack_ms = round(seconds * 1000, 1)
     log.info("webhook.accepted", key=key, event_type=event_type, duplicate=not fresh, ack_ms=ack_ms)
     return Accepted("accepted" if fresh else "duplicate")

@@ -43,13 +43,13 @@ def receive(intake: Intake, message: bytes) -> Ack:
     those behind it for hours.
     """
     start_s = time.perf_counter()
-    ack, outcome = _taken(intake, message)
+    ack, outcome = _take_message(intake, message)
     metrics.ACK_SECONDS.observe(time.perf_counter() - start_s)
     metrics.EVENTS.labels(outcome=outcome).inc()
     return ack
 
 
-def _taken(intake: Intake, message: bytes) -> tuple[Ack, str]:
+def _take_message(intake: Intake, message: bytes) -> tuple[Ack, str]:
     try:
         outcome = intake.accept(_payload(message))
     except events.MalformedEvent as exc:
@@ -71,7 +71,7 @@ def _payload(message: bytes) -> dict[str, Any]:
     return payload
 
 
-async def _closed(connection_task: asyncio.Task[None]) -> None:
+async def _close_connection(connection_task: asyncio.Task[None]) -> None:
     connection_task.cancel()  # once: it acknowledges what was begun
     await asyncio.wait({connection_task})
 
@@ -121,12 +121,12 @@ class Listener:
                     connection_task = asyncio.create_task(self._connection.run())
                 elif not holds and connection_task is not None:
                     log.warning("long_connection.given_up", elsewhere=self._is_elsewhere)
-                    await _closed(connection_task)
+                    await _close_connection(connection_task)
                     connection_task = None
                 await asyncio.sleep(_RENEWED_EVERY_S)
         finally:
             if connection_task is not None:
-                await _closed(connection_task)
+                await _close_connection(connection_task)
             with contextlib.suppress(QueueUnavailable):
                 self._inbox.release_lease(_LEASE, self._holder)
 

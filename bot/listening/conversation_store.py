@@ -154,7 +154,7 @@ class ChatConversations:
             **decision_args(message, decision),
             **_topic_args(topics),
         )
-        return _held(decision, row), result
+        return _apply_row(decision, row), result
 
     async def hear(
         self,
@@ -182,7 +182,7 @@ class ChatConversations:
         return Circumstances(
             rules_of(row["rules"], settings),
             self._told(transcript, row["conversation"]),
-            _held(likely, row["decided"]) if likely and row["decided"] else None,
+            _apply_row(likely, row["decided"]) if likely and row["decided"] else None,
         ), result
 
     def _told(
@@ -266,7 +266,7 @@ class ChatConversations:
         return await self._rpc.call(function, {"p_chat_id": channel_id, **params}, self._context)
 
 
-def _held(decision: Decision, row: Mapping[str, Any] | None) -> Decision:
+def _apply_row(decision: Decision, row: Mapping[str, Any] | None) -> Decision:
     """The decision that holds, by the row of `log_decision`."""
     if not row:
         return decision

@@ -285,7 +285,7 @@ def exchange_at(
     if last_place is None:
         return LastExchange(), None
     answer, earlier, later = here[last_place], here[:last_place], here[last_place + 1 :]
-    question = _asked(answer, earlier)
+    question = _asked_record(answer, earlier)
     others = {r.author for r in records if not r.is_bot and r.author_id != message.author_id}
     exchange = LastExchange(
         said=answer.content,
@@ -333,7 +333,7 @@ def _is_ours(record: MessageRecord, bot_open_id: str) -> bool:
     return record.ours or record.author_id == bot_open_id
 
 
-def _asked(answer: MessageRecord, earlier: Sequence[MessageRecord]) -> MessageRecord | None:
+def _asked_record(answer: MessageRecord, earlier: Sequence[MessageRecord]) -> MessageRecord | None:
     """The question that the answer is for: the last from the person whom the answer addresses, else
     the last from anybody. A message to somebody else does not count."""
     ours = f"@{answer.author}"

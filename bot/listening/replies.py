@@ -370,20 +370,22 @@ def names_a_person(text: str, names: Sequence[str]) -> bool:
     """Whether the text begins with a colleague's name or calls one."""
     start = _without_filler(text)
     return bool(_CALL.match(start)) or any(
-        calls(text, name) or _begins_with(start, name) for full in names for name in _called(full)
+        calls(text, name) or _begins_with(start, name)
+        for full in names
+        for name in _short_forms(full)
     )
 
 
 def speaks_of(text: str, names: Sequence[str]) -> bool:
     """Whether a colleague's name stands in the text."""
-    short_names = (name for full in names for name in _called(full))
+    short_names = (name for full in names for name in _short_forms(full))
     return any(name in text or _written_small(name).search(text.casefold()) for name in short_names)
 
 
 def ends_with_name(text: str, names: Sequence[str]) -> bool:
     """Whether the text ends in a colleague's name: “that's tight dario”."""
     end = text.casefold().rstrip(" ?？!！.。~")
-    short_names = (name for full in names for name in _called(full))
+    short_names = (name for full in names for name in _short_forms(full))
     return any(end.endswith(name.casefold()) and speaks_of(end, [name]) for name in short_names)
 
 
@@ -409,7 +411,7 @@ def _without_filler(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _called(name: str) -> tuple[str, ...]:
+def _short_forms(name: str) -> tuple[str, ...]:
     """The name; what is called of it: the given name of a Chinese one, a word of another. Nobody is
     called by a longer name than `_LONGEST`."""
     if len(name) > _LONGEST:

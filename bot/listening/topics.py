@@ -92,7 +92,7 @@ def answer_links(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
     for index, message in enumerate(messages):
         people.meet(message)
         weighed = people.read(message)
-        answers = _told(message, messages[:index])
+        answers = _told_topic(message, messages[:index])
         if answers is None:
             earlier = chat[-WINDOW:]
             before = [one for _, one in earlier]
@@ -127,7 +127,7 @@ def split_by_topic(
     shares: Shares = {}
     spoken_for: Shares = {}
     asking = newest if asks_bot else None
-    for one, its_shares, its_words in _weighed(chat, newest, asking, topics):
+    for one, its_shares, its_words in _weigh_messages(chat, newest, asking, topics):
         if one is newest:
             shares, spoken_for = its_shares, its_words
         if _key(one) not in topics:
@@ -143,7 +143,7 @@ def split_by_topic(
     return Discussion(tuple(placed_records), shares, spoken_for, topic_ids, key)
 
 
-def _weighed(
+def _weigh_messages(
     chat: Sequence[MessageRecord],
     newest: MessageRecord,
     asking: MessageRecord | None,
@@ -160,7 +160,7 @@ def _weighed(
         read = people.read(one)
         if index >= begin and _is_open(one, newest):
             earlier = weighed_messages[-WINDOW:]
-            answers = _told(one, chat[:index])
+            answers = _told_topic(one, chat[:index])
             if answers is not None:
                 quoted_record = chat[answers]
                 sure = {topics.get(quoted_record.root_id or _key(quoted_record)): 1.0}
@@ -213,7 +213,7 @@ def _name(shares: Shares, message: MessageRecord) -> int:
     return message.timestamp if topic is None else topic
 
 
-def _told(message: MessageRecord, before: Sequence[MessageRecord]) -> int | None:
+def _told_topic(message: MessageRecord, before: Sequence[MessageRecord]) -> int | None:
     """The index of the message that `message` quotes, or of the one before it in its thread."""
     if not message.quotes and not message.root_id:
         return None

@@ -219,7 +219,7 @@ class HeldTranscript:
             return self.messages
         changed_ids = answered_ids.union(topics)
         return (
-            _known(one, topics, answered_ids) if one.message_id in changed_ids else one
+            _with_topic(one, topics, answered_ids) if one.message_id in changed_ids else one
             for one in self.messages
         )
 
@@ -322,7 +322,7 @@ def _made(**values: Any) -> MessageRecord:
     return record
 
 
-def _known(
+def _with_topic(
     one: MessageRecord, topics: Mapping[str, int], answered_ids: frozenset[str]
 ) -> MessageRecord:
     """A message that was held already, with what has become of it since."""

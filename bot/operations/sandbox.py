@@ -96,8 +96,10 @@ def inspect_chat(url: str, chat_id: str) -> dict[str, Any]:
     ) as connection:
         row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
     report: dict[str, Any] = row[0] if row else {}
-    report["working_memory"] = [[who, _kept(said)] for who, said in report["working_memory"]]
-    report["decisions"] = [[who, _decided(said, words)] for who, said, words in report["decisions"]]
+    report["working_memory"] = [[who, _kept_text(said)] for who, said in report["working_memory"]]
+    report["decisions"] = [
+        [who, _decision_text_of(said, words)] for who, said, words in report["decisions"]
+    ]
     return {
         "sections": [
             {"title": _both(_TEXTS.both(f"title-{one}")), "rows": report[one]} for one in _SECTIONS
@@ -105,7 +107,7 @@ def inspect_chat(url: str, chat_id: str) -> dict[str, Any]:
     }
 
 
-def _kept(content: str) -> BothLanguages:
+def _kept_text(content: str) -> BothLanguages:
     """Facts as `/memory` shows them, without keys where the values say the same."""
     facts = json.loads(content)
     en, zh = (
@@ -117,7 +119,7 @@ def _kept(content: str) -> BothLanguages:
     return _both(Sentence(en, zh))
 
 
-def _decided(default_text: str, words: str) -> BothLanguages:
+def _decision_text_of(default_text: str, words: str) -> BothLanguages:
     """The message's words, and `answered: explicit_trigger: mention` in words; a reason that is not
     known any more as it stands."""
     how, _, why = default_text.partition(": ")

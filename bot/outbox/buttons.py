@@ -108,7 +108,9 @@ def reply_of(
         for button in confirmation(action, chat_type, language, number if actions[1:] else None)
     ]
     return Reply(
-        text="\n\n".join(part for part in (ending.text, *action_texts, _listed(answer)) if part),
+        text="\n\n".join(
+            part for part in (ending.text, *action_texts, _action_list(answer)) if part
+        ),
         buttons=(*confirming, *follow_ups(ending.questions, chat_type)),
         tool_calls=answer.tool_calls,
         auto_mention=answer.auto_mention,
@@ -121,7 +123,7 @@ def reply_of(
     )
 
 
-def _listed(answer: AgentAnswer) -> str:
+def _action_list(answer: AgentAnswer) -> str:
     """The files that come after the answer, by name."""
     return "\n".join(f"📎 {markup.verbatim_words(file['name'])}" for file in answer.files)
 

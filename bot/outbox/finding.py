@@ -115,7 +115,7 @@ async def find_sent(
     if not doubt.is_old:
         return None
     try:
-        messages = await _listed(feishu, target, doubt)
+        messages = await _list_messages(feishu, target, doubt)
     except FeishuError as error:
         if error.action in _PASSES:
             raise
@@ -130,7 +130,7 @@ async def find_sent(
             if card.file:
                 delivery = _delivered_file(message, content, doubt)
             else:
-                delivery = _delivered(message, element_id, content, plain)
+                delivery = _delivered_card(message, element_id, content, plain)
             if delivery:
                 log.warning("delivery.found", turn_id=turn_id, chunk=chunk)
                 return delivery
@@ -145,7 +145,7 @@ async def find_answers(feishu: FeishuClient, target: Target, doubt: Doubt) -> li
     Raises `FeishuFailure` for errors that may pass. If the chat cannot be read, returns none.
     """
     try:
-        messages = await _listed(feishu, target, doubt)
+        messages = await _list_messages(feishu, target, doubt)
     except FeishuError as error:
         if error.action in _PASSES:
             raise
@@ -162,7 +162,7 @@ async def find_answers(feishu: FeishuClient, target: Target, doubt: Doubt) -> li
     ]
 
 
-async def _listed(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[RawMessage]:
+async def _list_messages(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[RawMessage]:
     """The messages where the card would be: the thread's, and the chat's since `since_ms`."""
     since_s = doubt.since_ms // 1000 - _SKEW_S
     question = await feishu.get_message(target.message_id) if target.message_id else []
@@ -185,7 +185,9 @@ async def _listed(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[Ra
     return messages
 
 
-def _delivered(message: RawMessage, element_id: str, content: str, plain: str) -> Delivered | None:
+def _delivered_card(
+    message: RawMessage, element_id: str, content: str, plain: str
+) -> Delivered | None:
     """The card as the message shows it; None if it is another message."""
     if message.message_type == "text":
         return Delivered(plain, message.message_id) if shown_text(message) == plain else None

@@ -135,7 +135,7 @@ def card_footer(
     if again:
         handles.append(cards.Button(say("again", language), {"h": "again"}))
     took = say("took", language, seconds=f"{foot.seconds:.1f}")
-    sources = [_quoted(one, language, now, applink) for one in _readable(foot)]
+    sources = [_quote_source(one, language, now, applink) for one in _readable(foot)]
     return cards.CardFoot(_line(foot), (took,), tuple(handles), notice, tuple(sources))
 
 
@@ -155,7 +155,7 @@ def _line(foot: AnswerFooter) -> str:
     return f"{took} · {say('sources', language, n=count)}" if count else took
 
 
-def _quoted(source: RecalledSource, language: Language, now: datetime, applink: str) -> str:
+def _quote_source(source: RecalledSource, language: Language, now: datetime, applink: str) -> str:
     """“Alice, 28 Nov at 05:37: ‘the handover moved to 10 March’”, a line of Markdown in which no
     word of theirs is a mark."""
     at = datetime.fromisoformat(source.at).astimezone(now.tzinfo)

@@ -117,7 +117,7 @@ async def _search(services: Services, due: DueWithdrawal) -> bool:
 async def withdraw_card(services: Services, message_id: str, *, of_one: bool = False) -> bool:
     """True: nothing more can be done. Raises `FeishuFailure` for what may pass."""
     is_gone = of_one and await _taken_from_one(services, message_id)
-    how = "gone" if is_gone else await _removed(services, message_id)
+    how = "gone" if is_gone else await _remove_card(services, message_id)
     log.info("withdrawn", message_id=message_id, how=how)
     return True
 
@@ -133,7 +133,7 @@ async def _taken_from_one(services: Services, message_id: str) -> bool:
     return True
 
 
-async def _removed(services: Services, message_id: str) -> str:
+async def _remove_card(services: Services, message_id: str) -> str:
     """What became of the card: gone, or a notice in its place, or neither where Feishu allows
     nothing any more. Raises `FeishuFailure` for what may pass."""
     try:

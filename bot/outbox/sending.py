@@ -137,7 +137,7 @@ async def send(
     delivery, pending = None, [card for card in out.cards if card.status == "pending"]
     for card in pending:
         try:
-            delivery = await _sent(services, out, card, lease, stream)
+            delivery = await _send_card(services, out, card, lease, stream)
         except (Undeliverable, OutcomeUnknown) as exc:
             if isinstance(exc, OutcomeUnknown) and not ends_unknown:
                 raise
@@ -157,7 +157,7 @@ async def leave_unsent(
     await services.store.mark_failed(context, turn_id=turn_id, error=reason)
 
 
-async def _sent(
+async def _send_card(
     services: Services,
     out: Outgoing,
     card: StoredCard,
@@ -197,12 +197,12 @@ async def _at(
         if comment:
             return comment
     elif doubt.is_unsent:
-        card = await _dated(services, out, card)
+        card = await _preface_late_card(services, out, card)
     with unsure_while_sending(lease):
         return await _give(services, out, target, card, stream)
 
 
-async def _dated(services: Services, out: Outgoing, card: StoredCard) -> StoredCard:
+async def _preface_late_card(services: Services, out: Outgoing, card: StoredCard) -> StoredCard:
     """Adds the question and its time to a late answer, and stores it so before it is sent."""
     note = late_note(out.question, out.asked_ms, services.now()) if out.asked_ms else ""
     if card.chunk or not note:

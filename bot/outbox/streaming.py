@@ -374,7 +374,7 @@ def stage_gap_s(streams: int, *, with_text: bool = False) -> float:
 
 def settled_text(text: str, names: Collection[str]) -> str:
     """Of an unfinished text what is certain (`showable`); "" when that is nothing."""
-    return normalised_markdown(text_before_questions(_settled(text, names))).rstrip()
+    return normalised_markdown(text_before_questions(_settled_part(text, names))).rstrip()
 
 
 def line_gap_s(visible_text: str, text: str) -> float:
@@ -390,7 +390,7 @@ def frame_gap_s(characters: int, streams: int) -> float:
     return max(_LEAST_GAP_S + characters * _GAP_PER_CHARACTER_S, streams * _GAP_PER_STREAM_S)
 
 
-def _settled(text: str, names: Collection[str]) -> str:
+def _settled_part(text: str, names: Collection[str]) -> str:
     start = text.rfind("@")
     if start < 0:
         return text

@@ -147,7 +147,7 @@ class Membership:
         except (FeishuFailure, TimeoutError) as exc:
             outcome = await self._not_told(asking, exc)
         else:
-            self._allowed(asking.api)
+            self._is_allowed(asking.api)
         metrics.MEMBERS_REFRESHED.labels(outcome=outcome).inc()
 
     async def _ask(self, asking: _Asking) -> None:
@@ -155,11 +155,11 @@ class Membership:
         chat, chat_type = asking.chat, asking.chat.chat_type
         if chat_type is None:
             chat_type = await self._ask_info(chat)
-            self._allowed("chat info")
+            self._is_allowed("chat info")
         if chat_type == "group":
             asking.api = "chat members"
             members = await self._feishu.chat_members(chat.chat_id)
-            self._allowed("chat members")
+            self._is_allowed("chat members")
             change = await self._table.save_members(chat.chat_id, members, asked_ms=chat.asked_ms)
             log.info(
                 "members.read",
@@ -225,7 +225,7 @@ class Membership:
                 next_step="grant the app one of these scopes and publish a version",
             )
 
-    def _allowed(self, api: Api) -> None:
+    def _is_allowed(self, api: Api) -> None:
         if api in self._denied:
             self._denied.discard(api)
             log.info("members.allowed", api=api)

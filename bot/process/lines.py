@@ -38,13 +38,13 @@ class LogLines:
     def __init__(self, descriptor: int = 1, format: LogFormat = "auto") -> None:
         self.format = format
         self._descriptor = descriptor
-        self._outlet = NonblockingStdout(descriptor, lambda lost: self._encoded(_lost_line(lost)))
+        self._outlet = NonblockingStdout(descriptor, lambda lost: self._encode(_lost_line(lost)))
 
     def write(self, text: str) -> int:
-        self._outlet.write(self._encoded(text))
+        self._outlet.write(self._encode(text))
         return len(text)
 
-    def _encoded(self, text: str) -> bytes:
+    def _encode(self, text: str) -> bytes:
         line = console_format(text) if self._is_for_people() else text
         data = line.encode("utf-8", "replace")
         return shortened_line(line).encode("utf-8", "replace") if len(data) > _LONGEST else data

@@ -106,7 +106,7 @@ def logging_config(name: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": JsonFormatter, "trusted": name}},
+        "formatters": {"json": {"()": JsonFormatter, "trusted_name": name}},
         "handlers": {
             "log": {"class": "logging.StreamHandler", "stream": log_stream(), "formatter": "json"}
         },

@@ -156,9 +156,9 @@ class Supervisor:
                 return
             if child := self._children.pop(pid, None):
                 child.process.returncode = os.waitstatus_to_exitcode(wait_status)
-                self._ended(child, child.process.returncode)
+                self._note_end(child, child.process.returncode)
 
-    def _ended(self, child: Child, status: int) -> None:
+    def _note_end(self, child: Child, status: int) -> None:
         self._board.forget(child.pid)
         ran_s = time.monotonic() - child.started
         level = "info" if child.leaving else "error"

@@ -70,7 +70,7 @@ def database_url(settings: Settings) -> str:
     if not settings.embedded_database:
         return url
     try:
-        migrations.apply_migrations(url, report=_logged)
+        migrations.apply_migrations(url, report=_log_step)
     except migrations.TrialDatabase as exc:
         raise OfATrial from exc
     if newer := steps_ahead(url):
@@ -177,5 +177,5 @@ async def open_rpc(
     )
 
 
-def _logged(step: str) -> None:
+def _log_step(step: str) -> None:
     log.info("migrate", step=step)

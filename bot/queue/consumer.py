@@ -214,7 +214,7 @@ class Consumer:
             while True:
                 began = time.monotonic()
                 try:
-                    return await self._handled(lease)
+                    return await self._handle(lease)
                 except Exception as exc:  # noqa: BLE001  after any error the job must end
                     if outcome := self._after(lease, exc, began, repeats):
                         return self._noted(lease, outcome)
@@ -223,7 +223,7 @@ class Consumer:
         except asyncio.CancelledError:
             return self._noted(lease, RunAgain(0.0))
 
-    async def _handled(self, lease: Lease) -> Dead | None:
+    async def _handle(self, lease: Lease) -> Dead | None:
         with self._places.hold(_chat_of(lease.job)):
             if reason := lease.job.given_up:
                 return Dead(reason, {"excused": await self._handlers.give_up(lease, reason)})

@@ -221,7 +221,7 @@ class Inbox:
     def _enqueue(self, events: Sequence[Arrived]) -> list[bool | Exception]:
         """Each event's outcome. Raises `QueueUnavailable` where it is the same for all."""
         try:
-            return list(self._stored(events))
+            return list(self._store(events))
         except QueueUnavailable as exc:
             # the connection, the server or the time: no reason that lies in one event
             same = isinstance(exc.__cause__, psycopg.OperationalError)
@@ -229,7 +229,7 @@ class Inbox:
                 raise
             return [self._outcome_alone(event) for event in events]
 
-    def _stored(self, events: Sequence[Arrived]) -> list[bool]:
+    def _store(self, events: Sequence[Arrived]) -> list[bool]:
         """Of each whether it is new; all in one transaction."""
         rows = as_json([event.as_row() for event in events])
         values = [EVENT_TASK.encode(), rows.encode()]
@@ -239,7 +239,7 @@ class Inbox:
 
     def _outcome_alone(self, event: Arrived) -> bool | Exception:
         try:
-            [fresh] = self._stored([event])
+            [fresh] = self._store([event])
         except QueueUnavailable as exc:
             return exc
         return fresh

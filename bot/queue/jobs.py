@@ -115,13 +115,13 @@ class Dead:
 
 def after_failure(job: Job, failure: Exception, now_s: float) -> RunAgain | Dead:
     """What becomes of `job` after `failure`; `now_s` is seconds since epoch."""
-    outcome = _judged(job, failure, now_s)
+    outcome = _judge_failure(job, failure, now_s)
     if isinstance(outcome, RunAgain):
         return outcome
     return Dead(job.given_up) if job.given_up else RunAgain(0.0, note={_GIVEN_UP: outcome.reason})
 
 
-def _judged(job: Job, failure: Exception, now_s: float) -> RunAgain | Dead:
+def _judge_failure(job: Job, failure: Exception, now_s: float) -> RunAgain | Dead:
     if isinstance(failure, Later):
         waited_s = now_s - job.tried_since_ms / 1000 if job.tried_since_ms else 0.0
         if waited_s > _PATIENCE_S:

@@ -17,15 +17,17 @@ _RESERVED = frozenset(
 def safe_name(name: str, default: str = "file") -> str:
     """The last part of `name` in one line, without what hides, reorders or means something to a
     file system; at most `LONGEST` characters, its ending kept."""
-    last = _SEPARATORS.split(unicodedata.normalize("NFC", _restored(name)))[-1]
-    visible_name = "".join(" " if c.isspace() else c for c in last if c.isspace() or not _hidden(c))
-    stem, ending = _parted(" ".join(_UNFIT.sub("_", visible_name).split()).rstrip(" ."))
+    last = _SEPARATORS.split(unicodedata.normalize("NFC", _restore_name(name)))[-1]
+    visible_name = "".join(
+        " " if c.isspace() else c for c in last if c.isspace() or not _is_hidden(c)
+    )
+    stem, ending = _split_ending(" ".join(_UNFIT.sub("_", visible_name).split()).rstrip(" ."))
     if not stem or stem.lower() in _RESERVED:
         stem = f"{default}_{stem}" if stem else default
     return stem[: LONGEST - len(ending)].rstrip(" .") + ending
 
 
-def _restored(name: str) -> str:
+def _restore_name(name: str) -> str:
     """The name before its UTF-8 was read as Latin-1 or Windows-1252, if it was."""
     for encoding in ("latin-1", "cp1252"):
         try:
@@ -37,15 +39,15 @@ def _restored(name: str) -> str:
 
 def ending_of(name: str) -> str:
     """The ending in lower case without its dot; "" where there is none."""
-    return _parted(name)[1][1:].lower()
+    return _split_ending(name)[1][1:].lower()
 
 
-def _parted(name: str) -> tuple[str, str]:
+def _split_ending(name: str) -> tuple[str, str]:
     stem, dot, ending = name.rpartition(".")
     if not dot or not 0 < len(ending) <= 8 or not ending.isalnum():
         return name, ""
     return stem.rstrip(" ."), f".{ending}"
 
 
-def _hidden(character: str) -> bool:
+def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _UNSEEN

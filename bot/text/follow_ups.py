@@ -74,7 +74,7 @@ def split_follow_ups(text: str, suggestions: Collection[str]) -> FollowUpEnding:
     all of it fits. Text that would be nothing else stays.
     """
     suggested_questions = questions_of(suggestions)
-    listing = _listed(text, {_key(question) for question in suggestions})
+    listing = _listed_questions(text, {_key(question) for question in suggestions})
     if not listing.questions or not listing.text.strip():
         return FollowUpEnding(text, suggested_questions)
     if suggested_questions:
@@ -100,7 +100,7 @@ def text_before_questions(partial: str) -> str:
     return partial
 
 
-def _listed(text: str, known_keys: Collection[str]) -> FollowUpEnding:
+def _listed_questions(text: str, known_keys: Collection[str]) -> FollowUpEnding:
     lines = _in_lines(text.rstrip().split("\n"))
     at, questions = _last_items(lines)
     lead = lines[at - 1] if at else ""
@@ -137,7 +137,7 @@ def _last_items(lines: list[str]) -> tuple[int, tuple[str, ...]]:
         if not line.strip():
             continue
         is_item = _is_item(line)
-        question = _said(line)
+        question = _plain_line(line)
         if not is_item and (has_marker or not question.endswith(("?", "？"))):
             at += 1
             break
@@ -172,7 +172,7 @@ def _is_item(line: str) -> bool:
     return bool(ITEM.fullmatch(line) or _TYPED_ITEM.match(line))
 
 
-def _said(line: str) -> str:
+def _plain_line(line: str) -> str:
     """What an item says, without marks."""
     bare = _TYPED_ITEM.sub("", _LIST_ITEM.sub("", line, count=1), count=1)
     return _plain(bare)

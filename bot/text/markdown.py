@@ -43,7 +43,7 @@ def opens_block(text: str) -> bool:
     if shallow and (FENCE.fullmatch(first) or ITEM.fullmatch(first)):
         return True
     second = rest.partition("\n")[0]
-    return is_table_head(first, second) or _underlined(rest)
+    return is_table_head(first, second) or _is_underline(rest)
 
 
 def opens_list_in_one_line(text: str) -> bool:
@@ -60,7 +60,7 @@ def is_table_head(line: str, rule: str) -> bool:
     return all(_DELIMITER_CELL.fullmatch(cell) for cell in cells)
 
 
-def _underlined(rest: str) -> bool:
+def _is_underline(rest: str) -> bool:
     """Whether the paragraph that goes on with `rest` becomes a heading by a line below it."""
     for line in rest.split("\n"):
         if not line.strip():

@@ -148,7 +148,7 @@ def _read(text: str, now: datetime) -> SpokenMoment:
     )
     if clock and _is_bound(rest, clock):
         return SpokenMoment("", repeats, rest, "several")
-    period = PERIOD_PATTERN.search(_blanked(rest, clock))
+    period = PERIOD_PATTERN.search(_blank_match(rest, clock))
     rest = _without(rest, *(one for one in (clock, period) if one))
     day, rest, agree = _day(rest, now.date())
     if (
@@ -252,7 +252,7 @@ def _without_relative(text: str) -> str:
     return text
 
 
-def _blanked(text: str, match: re.Match[str] | None) -> str:
+def _blank_match(text: str, match: re.Match[str] | None) -> str:
     """The text with digits in place of the match, so that all else stays where it is."""
     if match is None:
         return text

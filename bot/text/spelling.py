@@ -47,7 +47,7 @@ _THOUSANDS = re.compile(r"(?<=\d)[,'’](?=\d{3}(?!\d))")
 def folded_text(text: str) -> str:
     """`text` in lower case, simplified characters and digits, with addresses and spelled-out words
     written together."""
-    text = _plain(text).translate(_simplified())
+    text = _plain(text).translate(_simplified_table())
     text = _MIXED.sub(_one_script, text)
     text = _HAN_NUMBER.sub(lambda found: found[0].translate(_HAN_DIGITS), text)
     text = _SPOKEN_NUMBER.sub(_digits, text)
@@ -69,7 +69,7 @@ def _plain(text: str) -> str:
 
 
 @cache
-def _simplified() -> dict[int, int]:
+def _simplified_table() -> dict[int, int]:
     lines = Path(__file__).with_name("traditional.txt").read_text("utf-8").splitlines()
     return str.maketrans(*lines)
 

@@ -70,7 +70,7 @@ class AuthUsers:
     async def find(self, person: FeishuPerson) -> bool:
         """Whether the person's user exists. Raises `NotTheSamePerson` for somebody else's."""
         try:
-            with _translated():
+            with _translated_errors():
                 user = (await self._api.get_user_by_id(str(person.auth_user_id))).user
         except _NoSuchUser:
             return False
@@ -97,7 +97,7 @@ class AuthUsers:
             "email_confirm": True,
             "app_metadata": person.app_metadata,
         }
-        with _translated():
+        with _translated_errors():
             return (await self._api.create_user(attributes)).user
 
     async def _require_wanted_id(self, person: FeishuPerson, user: User) -> None:
@@ -111,14 +111,14 @@ class AuthUsers:
 
     async def _delete(self, auth_user_id: str) -> None:
         try:
-            with _translated():
+            with _translated_errors():
                 await self._api.delete_user(auth_user_id)
         except _NoSuchUser:
             return
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     """The client's errors as ours; codes and status only, nothing of people."""
     try:
         yield

@@ -139,7 +139,7 @@ class ThreadPool:
         going_on = True
         while going_on:
             time.sleep(self._reconnecting.wait_s)
-            is_connected = self._attempted()
+            is_connected = self._attempt()
             with self._changed:
                 if is_connected:
                     self._count += 1
@@ -152,7 +152,7 @@ class ThreadPool:
                     while self._idle:
                         self._drop(self._idle.pop())
 
-    def _attempted(self) -> DeadlineConnection | None:
+    def _attempt(self) -> DeadlineConnection | None:
         try:
             connection = self._connect()
         except (psycopg.Error, OSError) as exc:

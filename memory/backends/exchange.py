@@ -42,7 +42,7 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
     async def close(self) -> None:
         self._listen_no_more()  # its number may be another socket's next
         if self._awaited:
-            _failed(self._awaited[1], psycopg.OperationalError("the connection was closed"))
+            _fail_ready(self._awaited[1], psycopg.OperationalError("the connection was closed"))
         await super().close()
 
     async def ask(self, query: bytes, args: Sequence[object], result_index: int = 0) -> Any:
@@ -61,31 +61,31 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
         """
         message = self._message(query, args)
         async with self.lock:
-            results = await self._exchanged(message)
-        for result in filter(_refused, results):
+            results = await self._exchange(message)
+        for result in filter(_refusal_of, results):
             raise errors.error_from_result(result, encoding="utf-8")
         return [self._value(results[number]) for number in result_indexes]
 
-    async def _exchanged(self, message: bytes) -> list[pq.abc.PGresult]:
+    async def _exchange(self, message: bytes) -> list[pq.abc.PGresult]:
         pgconn = self.pgconn
         pgconn.send_query(message)
         try:
             if pgconn.flush():
-                await self._flushed()
+                await self._flush()
             return await self._results()
         except asyncio.CancelledError:
             await self._give_up()
             raise
 
-    async def _flushed(self) -> None:
+    async def _flush(self) -> None:
         """The server may have to be rid of something before it takes more."""
         pgconn, loop = self.pgconn, asyncio.get_running_loop()
         self._listen_no_more()
         number = pgconn.socket
         while pgconn.flush():
             ready = loop.create_future()
-            loop.add_writer(number, _done, ready)
-            loop.add_reader(number, _done, ready)
+            loop.add_writer(number, _resolve_ready, ready)
+            loop.add_reader(number, _resolve_ready, ready)
             try:
                 await ready
             finally:
@@ -100,7 +100,7 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
         self._awaited = results, ready
         if self._listened_to is None:  # else it still is: two system calls an exchange
             self._listened_to = self.pgconn.socket
-            loop.add_reader(self._listened_to, self._arrived)
+            loop.add_reader(self._listened_to, self._read_arrivals)
         try:
             self._read()  # what came before anybody waited for it
             await ready
@@ -108,7 +108,7 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
             self._awaited = None
         return results
 
-    def _arrived(self) -> None:
+    def _read_arrivals(self) -> None:
         """What the server says, also while nobody asks: a notice, or that it hangs up."""
         try:
             self.pgconn.consume_input()
@@ -117,9 +117,9 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
             self._listen_no_more()
             if self._awaited:
                 results, ready = self._awaited
-                if not any(map(_refused, results)):  # else the server said why it hung up
-                    _failed(ready, exc)
-                _done(ready)
+                if not any(map(_refusal_of, results)):  # else the server said why it hung up
+                    _fail_ready(ready, exc)
+                _resolve_ready(ready)
 
     def _read(self) -> None:
         if self._awaited is None:
@@ -127,7 +127,7 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
         results, ready = self._awaited
         while not self.pgconn.is_busy():
             if (result := self.pgconn.get_result()) is None:
-                _done(ready)
+                _resolve_ready(ready)
                 return
             results.append(result)
 
@@ -191,15 +191,15 @@ def _pieces(query: bytes) -> tuple[bytes, ...]:
     return tuple(query.split(b"%s"))
 
 
-def _refused(result: pq.abc.PGresult) -> bool:
+def _refusal_of(result: pq.abc.PGresult) -> bool:
     return result.status == pq.ExecStatus.FATAL_ERROR
 
 
-def _done(ready: asyncio.Future[None]) -> None:
+def _resolve_ready(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)
 
 
-def _failed(ready: asyncio.Future[None], exc: psycopg.Error) -> None:
+def _fail_ready(ready: asyncio.Future[None], exc: psycopg.Error) -> None:
     if not ready.done():
         ready.set_exception(exc)

@@ -81,7 +81,7 @@ class Pool:
         else:
             await self._wait(within_s)
         try:
-            return await self._usable() or await self._made(within_s)
+            return await self._usable() or await self._make(within_s)
         except BaseException:
             self._line.release()
             raise
@@ -90,7 +90,7 @@ class Pool:
         """Ends what `take` began."""
         now = time.monotonic()
         if connection.pgconn.transaction_status != TransactionStatus.IDLE:
-            self._lost()
+            self._note_loss()
             connection.finish()
         elif self._closed or now - connection.made > LIFETIME_S:
             connection.finish()
@@ -157,11 +157,11 @@ class Pool:
             except asyncio.CancelledError:
                 connection.finish()
                 raise
-            self._lost()  # the server hung up meanwhile
+            self._note_loss()  # the server hung up meanwhile
             connection.finish()
         return None
 
-    async def _made(self, within_s: float) -> AskingConnection:
+    async def _make(self, within_s: float) -> AskingConnection:
         """The next connection that is made or given back."""
         waiter = asyncio.get_running_loop().create_future()
         self._wanted.append(waiter)
@@ -190,7 +190,7 @@ class Pool:
         self._at_hand.append(connection)
         self._shrink()
 
-    def _lost(self) -> None:
+    def _note_loss(self) -> None:
         self._reconnecting.lost()
         self._sound.clear()
 
@@ -209,7 +209,7 @@ class Pool:
                 async with asyncio.timeout(CONNECT_S):
                     connection = await self._connect()
             except (psycopg.Error, OSError) as exc:  # `TimeoutError` is one
-                self._lost()
+                self._note_loss()
                 self._reconnecting.failed(exc)
             else:
                 connection.made = time.monotonic()

@@ -46,7 +46,7 @@ class SupabaseRpc:
     ) -> None:
         self._http = httpx.AsyncClient(
             http2=url.startswith("https://"),
-            verify=_trusted(),
+            verify=_trusted_context(),
             trust_env=False,
             proxy=proxy_for(url),
             timeout=timeout_s,
@@ -111,6 +111,6 @@ class SupabaseRpc:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def _trusted_context() -> ssl.SSLContext:
     """Made once a process: reading the authorities that everybody trusts takes 20 ms."""
     return httpx.create_ssl_context()

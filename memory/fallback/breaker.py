@@ -210,9 +210,9 @@ class BreakingRpc:
             waited_s = limit_s or self._hurried_s
             raise StoreUnavailable(f"{name} took longer than {waited_s} s") from exc
         except StoreError:
-            self._succeeded(probing=probing)
+            self._note_success(probing=probing)
             raise
-        self._succeeded(probing=probing)
+        self._note_success(probing=probing)
         return result
 
     def _failed(self, exc: Exception) -> None:
@@ -225,7 +225,7 @@ class BreakingRpc:
         if was_closed and not self.breaker.admit():
             log.warning("memory.away", error=kind, **({"reason": str(exc)} if has_name else {}))
 
-    def _succeeded(self, *, probing: bool) -> None:
+    def _note_success(self, *, probing: bool) -> None:
         self._patience.answered()
         if not (probing or self.breaker.admit()):
             return  # a call that was under way when the breaker opened says nothing about now

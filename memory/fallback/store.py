@@ -81,7 +81,7 @@ class OutageStore(MemoryStore):
     ) -> OpenTurn:
         """As in the memory; without it `degraded`: the history is not known."""
         memory = partial(super().open_turn, context, turn_id=turn_id, content=content, **more)
-        return await self._opened(_missed(context, turn_id, content, more), memory)
+        return await self._opened(_missed_turn(context, turn_id, content, more), memory)
 
     async def begin_turn(
         self,
@@ -103,7 +103,7 @@ class OutageStore(MemoryStore):
             decision=decision,
             **more,
         )
-        open_turn = await self._opened(_missed(context, turn_id, content, more), memory)
+        open_turn = await self._opened(_missed_turn(context, turn_id, content, more), memory)
         if open_turn.degraded and open_turn.state == "open":
             heard_late = _late("append_to_conversation", heard, context)
             if writes := (*heard_late, *_late("log_decision", decision, context)):
@@ -129,7 +129,7 @@ class OutageStore(MemoryStore):
                 return open_turn
         self._follow(turn, waits=True)
         if waiting.turn:
-            return _found(turn.turn_id, waiting.turn)
+            return _found_turn(turn.turn_id, waiting.turn)
         state: TurnState = "cancelled" if waiting.recalled else "open"
         return OpenTurn(state, 1, degraded=True, turn_id=turn.turn_id)
 
@@ -350,14 +350,14 @@ class OutageStore(MemoryStore):
             self._followed.popitem(last=False)
 
 
-def _missed(
+def _missed_turn(
     context: AgentMemoryContext, turn_id: str, content: str, more: Mapping[str, Any]
 ) -> MissedTurn:
     optional = {name: more[name] for name in ("actor_name", "origin") if name in more}
     return MissedTurn(context, turn_id, content, _now(), **optional)
 
 
-def _found(turn_id: str, row: Row) -> OpenTurn:
+def _found_turn(turn_id: str, row: Row) -> OpenTurn:
     """A turn as an earlier attempt kept it."""
     means = TurnOutcome.from_row(row["intended"])
     return OpenTurn(

@@ -137,7 +137,7 @@ def read_english_clause(clause: str, is_correction: bool) -> StatedFact | None:
         for word, low in zip(words, lower, strict=True)
         if low not in _PASSING and low not in _NEW and low not in ("no", "longer", "anymore", "not")
     ]
-    verb = _described([low for _, low in word_list]) or next(
+    verb = _describing_words([low for _, low in word_list]) or next(
         (n for n, (_, low) in enumerate(word_list) if n and _is_verb(word_list, n, low)), 0
     )
     if not verb:
@@ -146,7 +146,7 @@ def read_english_clause(clause: str, is_correction: bool) -> StatedFact | None:
     return _statement_of(subject, word_list[:verb], rest, changes=changes, ends=is_negated)
 
 
-def _described(lower: Sequence[str]) -> int:
+def _describing_words(lower: Sequence[str]) -> int:
     """The place of “is” after a description: “the company that made the van is Ford”; or 0."""
     if lower[:1] != ["the"] or not {"that", "where", "who", "which"}.intersection(lower[2:5]):
         return 0
@@ -203,7 +203,7 @@ def _change(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact
     if called_off or (verb in _STOPPED and then != "to"):
         return make("end", "", ends=True)
     if verb in _CHANGED:
-        return _changed(make, verb, tail)
+        return _changed_fact(make, verb, tail)
     if verb in _BECAME:
         return make("become", _text(_without_to(tail)), changes=True)
     if verb in _JOINED:
@@ -245,7 +245,7 @@ def _is_participle(verb: str, low: str, then: str) -> bool:
 
 
 def _is_uncertain(subject: Sequence[str]) -> bool:
-    if _described([*subject, "is", ""]):
+    if _describing_words([*subject, "is", ""]):
         return False
     clause = "i" in subject[1:] or "we" in subject[1:]
     longest = _LONGEST_DESCRIPTION if subject[0] == "the" else _LONGEST_SUBJECT
@@ -292,7 +292,7 @@ class _ClauseReader:
         )
 
 
-def _changed(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact | None:
+def _changed_fact(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact | None:
     lows = [low for _, low in tail]
     if verb == "went" and lows[:1] not in (["up"], ["down"]):
         return None
@@ -372,7 +372,7 @@ def _is_something(
     )
     if of and not _SHARED.intersection(lows[:of]):
         return make(f"be {' '.join(lows[1 : of + 1])}", _text(tail[of + 1 :]))
-    if _described([*subject, "is", ""]):
+    if _describing_words([*subject, "is", ""]):
         return make("be the", _text(tail))
     doing = next((low for low in subject if low in _AGENTS), "")
     if doing and not make.personal:

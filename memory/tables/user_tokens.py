@@ -167,7 +167,7 @@ class UserTokenStore:
 
     async def device(self, person: FeishuPerson, ask: Ask) -> DeviceCode | None:
         """The code of what is asked for; None: it is gone, or its key is."""
-        text = await self._opened(person, "device", ask.key)
+        text = await self._open_sealed(person, "device", ask.key)
         if text is None:
             return None
         code, link = json.loads(text)
@@ -191,7 +191,7 @@ class UserTokenStore:
 
     async def connect(self, person: FeishuPerson, ask: str, tokens: TokenPair) -> bool:
         """Keeps what they granted. False, and nothing is kept: it was not asked for any more."""
-        sealed_tokens = self._sealed(person, tokens)
+        sealed_tokens = self._seal_tokens(person, tokens)
         return bool(await self._call(person, "connect_user", p_ask=ask, **sealed_tokens))
 
     async def close_ask(self, person: FeishuPerson, ask: str) -> None:
@@ -223,7 +223,7 @@ class UserTokenStore:
 
     async def keep_refreshed(self, person: FeishuPerson, holder: str, tokens: TokenPair) -> bool:
         """Keeps what `holder` got. False, and nothing is kept: it is not theirs any more."""
-        sealed_tokens = self._sealed(person, tokens)
+        sealed_tokens = self._seal_tokens(person, tokens)
         return bool(await self._call(person, "keep_refreshed", p_holder=holder, **sealed_tokens))
 
     async def end_refresh(
@@ -281,7 +281,7 @@ class UserTokenStore:
         row = await self._rpc.call("count_user_tokens", {"p_key": self._sealer.name}, None)
         return int(row["connected"]), int(row["other_key"])
 
-    def _sealed(self, person: FeishuPerson, tokens: TokenPair) -> dict[str, object]:
+    def _seal_tokens(self, person: FeishuPerson, tokens: TokenPair) -> dict[str, object]:
         refresh = self._sealer.seal(person, "refresh", tokens.refresh) if tokens.refresh else None
         return {
             "p_scopes": " ".join(tokens.scopes),
@@ -299,7 +299,7 @@ class UserTokenStore:
         seal: str | None = await self._call(person, "get_user_seal", p_kind=kind)
         return seal
 
-    async def _opened(self, person: FeishuPerson, kind: SealedKind, key: str) -> str | None:
+    async def _open_sealed(self, person: FeishuPerson, kind: SealedKind, key: str) -> str | None:
         ciphertext = await self._seal(person, kind)
         try:
             return self._sealer.open(person, kind, key, ciphertext) if ciphertext else None

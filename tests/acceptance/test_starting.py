@@ -64,8 +64,8 @@ import sys, psycopg
 from pathlib import Path
 from memory import migrations
 from memory.backends import embedded
-url = embedded.start(Path(sys.argv[1]))
-migrations.apply(url)
+url = embedded.start_embedded(Path(sys.argv[1]))
+migrations.apply_migrations(url)
 with psycopg.connect(url) as connection:
     connection.execute("update feishu_bot.migrations set name = '0752_told_since_at_once.sql'"
                        " where name = 'schema.sql'")

@@ -191,10 +191,10 @@ def own_text(text: str, *, short_quotations: bool = False) -> str:
     """`text` without quotations, titles, links, file names and code: others wrote those."""
     for pattern in (_FENCED, _QUOTED_LINE, _LINK, _FILE):
         text = pattern.sub(" ", text[:_LONGEST])
-    return _QUOTED.sub(_shortened if short_quotations else " ", text)
+    return _QUOTED.sub(_shorten_quotation if short_quotations else " ", text)
 
 
-def _shortened(quotation: re.Match[str]) -> str:
+def _shorten_quotation(quotation: re.Match[str]) -> str:
     return quotation[0] if len(quotation[0]) <= _SHORT_QUOTATION else " "
 
 

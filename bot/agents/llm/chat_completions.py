@@ -99,7 +99,7 @@ class ChatModel:
                 self._abilities.learn(exc.feature)
                 log.warning("model.refuses", model=self._name, feature=exc.feature)
             except ModelFailed as exc:
-                without |= self._suspected(exc, request, fields, lacks)
+                without |= self._suspected_features(exc, request, fields, lacks)
             else:
                 self._learn(response, without)
                 return response
@@ -113,7 +113,7 @@ class ChatModel:
         if any(call.extra for call in response.calls):
             self._abilities.learn("earlier_calls")
 
-    def _suspected(
+    def _suspected_features(
         self,
         exc: ModelFailed,
         request: Request,
@@ -202,7 +202,7 @@ class _Reading:
             is_done = self._take(reader, reader.feed(chunk))
             await self._progress(before)
             if is_done:
-                await _drained(chunks)
+                await _drain(chunks)
                 return
         before = self._assembly.pieces
         self._take(reader, reader.close())
@@ -229,7 +229,7 @@ class _Reading:
                 self._assembly.complete = True
                 return True
             try:
-                for value in _parsed(document):
+                for value in _parse_document(document):
                     self._add(value, document)
             except FeatureRefused:
                 raise
@@ -248,7 +248,7 @@ class _Reading:
         self._assembly.add(value)
 
 
-async def _drained(chunks: AsyncIterator[bytes]) -> None:
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
     """Reads what ends the body, so that its connection can be used again."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LAST_BYTES_S):
@@ -256,7 +256,7 @@ async def _drained(chunks: AsyncIterator[bytes]) -> None:
                 pass
 
 
-def _parsed(document: bytes) -> list[Any]:
+def _parse_document(document: bytes) -> list[Any]:
     try:
         return json_values(document)
     except ValueError as exc:

@@ -311,7 +311,7 @@ class Endpoint:
                     if isinstance(response, aiohttp.ClientResponse):
                         async with response:
                             try:
-                                yield _noted(response, admission)
+                                yield _note_bytes(response, admission)
                             except (aiohttp.ClientError, TimeoutError) as exc:
                                 raise broken_response(exc) from exc
                         return
@@ -388,7 +388,9 @@ class Endpoint:
         return self._session
 
 
-async def _noted(response: aiohttp.ClientResponse, admission: Admission) -> AsyncIterator[bytes]:
+async def _note_bytes(
+    response: aiohttp.ClientResponse, admission: Admission
+) -> AsyncIterator[bytes]:
     """The body; `admission` is told when it begins. Some servers send headers long before that."""
     async for piece in response.content.iter_any():
         admission.answered()

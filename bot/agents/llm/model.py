@@ -325,10 +325,10 @@ def refused_feature(status: int, body: bytes, sent_features: Collection[Feature]
     else."""
     if status not in _STATUSES or not sent_features:
         return None
-    return next((one for one in _refused(error_words(body)) if one in sent_features), None)
+    return next((one for one in _refused_features(error_words(body)) if one in sent_features), None)
 
 
-def _refused(words: str) -> Iterator[Feature]:
+def _refused_features(words: str) -> Iterator[Feature]:
     for match in _NAMED.finditer(words):
         named_words = re.findall(r"\w+", " ".join(filter(None, match.groups())))
         # Without tools nothing is left to choose, so the wider feature counts.

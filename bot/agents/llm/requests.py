@@ -47,7 +47,7 @@ def manager_messages(
     """Returns the manager's messages: instructions, history, and the question with its pictures
     after what is known for it. `done_calls` are calls made before the model refused tools."""
     rules = manager_rules(prompt.bot_name, with_tools=with_tools, owner=prompt.owner)
-    messages = _messages(rules, prompt, _asked(prompt), with_tools=with_tools)
+    messages = _messages(rules, prompt, _asked_content(prompt), with_tools=with_tools)
     return (
         [*messages, {"role": "user", "content": enrich("", done_calls)}] if done_calls else messages
     )
@@ -99,10 +99,10 @@ def _with_pairs(message: context.PromptMessage) -> Iterator[Message]:
         yield {"role": "assistant", "content": None, "tool_calls": calls}
     for one in message.exchanges:
         yield result_message(one.id, one.result)
-    yield {"role": message.role, "content": _shown(message, message.content)}
+    yield {"role": message.role, "content": _visible_content(message, message.content)}
 
 
-def _shown(message: context.PromptMessage, content: str) -> str:
+def _visible_content(message: context.PromptMessage, content: str) -> str:
     """`content` with our remarks around it: when it was said, and whether it was replaced since."""
     at = f"[{message.at}] " if message.at else ""
     since = f"\n\n{STALE}" if message.is_stale else ""
@@ -121,10 +121,10 @@ def _with_block(message: context.PromptMessage) -> Iterator[Message]:
         for one in message.exchanges
     ]
     content = enrich(message.content, calls)
-    yield {"role": message.role, "content": _shown(message, content)}
+    yield {"role": message.role, "content": _visible_content(message, content)}
 
 
-def _asked(prompt: Prompt) -> str | list[dict[str, Any]]:
+def _asked_content(prompt: Prompt) -> str | list[dict[str, Any]]:
     question = with_knowledge(prompt, prompt.question)
     if not prompt.images:
         return question

@@ -169,7 +169,7 @@ class ResponseAssembly:
         self, message: Mapping[str, Any], *, instead: bool = False, whole: bool = False
     ) -> None:
         """Adds a piece, or takes what is in `message` `instead` of what came before."""
-        if text := _said(message.get("content")):
+        if text := _stated_text(message.get("content")):
             if instead:
                 self._late = _Text()
             if self.complete and not instead:
@@ -209,7 +209,7 @@ class ResponseAssembly:
             _str(function_fields.get("name")),
             piece.get("index", place),
         )
-        call = self._continued(index, id, name)
+        call = self._open_call(index, id, name)
         if call is None:
             call = _PartialCall(index)
             self._calls.append(call)
@@ -222,11 +222,11 @@ class ResponseAssembly:
         }:
             call.extra["function"] = {**call.extra.get("function", {}), **own}
         if not str(call.arguments):  # a name that comes again with the arguments is only repeated
-            call.name = _joined(call.name, name)
+            call.name = _join_piece(call.name, name)
         if arguments := _arguments(function_fields.get("arguments")):
             call.arguments.add(arguments)
 
-    def _continued(self, index: object, id: str, name: str) -> _PartialCall | None:
+    def _open_call(self, index: object, id: str, name: str) -> _PartialCall | None:
         """The call that a piece goes on with; None begins another.
 
         The index decides, where there is one and it is not the same for calls of different names
@@ -273,7 +273,7 @@ def _new_id() -> str:
     return f"c{next(_numbers) % 10**8:08d}"
 
 
-def _joined(name: str, piece: str) -> str:
+def _join_piece(name: str, piece: str) -> str:
     """A name that comes in pieces, again and again, or growing."""
     return piece if piece.startswith(name) else name if name == piece else name + piece
 
@@ -310,7 +310,7 @@ def _arguments(value: Any) -> str:
     return dump_json(value).decode()
 
 
-def _said(content: Any) -> str:
+def _stated_text(content: Any) -> str:
     """Text, also where it comes as a list of parts; parts that are no text are left out."""
     if isinstance(content, list):
         parts = (part for part in _dicts(content) if part.get("type", "text") in _TEXTS)

@@ -102,7 +102,7 @@ class _ServerEntry:
             raise self._invalid("it must be an object")
         if unknown := sorted(set(content) - _KEYS):
             raise self._invalid(f"unknown key {unknown[0]!r}; allowed: {', '.join(sorted(_KEYS))}")
-        self._content: dict[str, Any] = self._expanded(content)
+        self._content: dict[str, Any] = self._expand(content)
 
     @property
     def disabled(self) -> bool:
@@ -158,14 +158,14 @@ class _ServerEntry:
             raise self._invalid(f'"{key}" must map names to texts')
         return value
 
-    def _expanded(self, value: Any) -> Any:
+    def _expand(self, value: Any) -> Any:
         match value:
             case str():
                 return _VARIABLE.sub(self._variable, value)
             case list():
-                return [self._expanded(item) for item in value]
+                return [self._expand(item) for item in value]
             case dict():
-                return {key: self._expanded(item) for key, item in value.items()}
+                return {key: self._expand(item) for key, item in value.items()}
             case _:
                 return value
 

@@ -58,7 +58,7 @@ async def opened(
         if isinstance(message, ToolListChangedNotification):
             on_changed()
 
-    transport = _watched(_transport(server, on_forgotten), ended_event, left_out)
+    transport = _watch_transport(_transport(server, on_forgotten), ended_event, left_out)
     async with Client(transport, message_handler=on_message, cache=None) as client:
         yield client
 
@@ -128,7 +128,7 @@ async def _streams(
 
 
 @contextlib.asynccontextmanager
-async def _watched(
+async def _watch_transport(
     transport: Any, ended_event: Event, left_out: LeftOut
 ) -> AsyncIterator[tuple[Any, Any]]:
     async with transport as (read, write):
@@ -187,14 +187,14 @@ def _repair_tools(message: Any) -> dict[str, str]:
     fit, left_out = [], {}
     for tool in tools:
         try:
-            fit.append(_repaired(tool))
+            fit.append(_repair_tool(tool))
         except SchemaUnfit as exc:
             left_out[_name_of(tool)] = str(exc)
     result["tools"] = fit
     return left_out
 
 
-def _repaired(tool: Any) -> dict[str, Any]:
+def _repair_tool(tool: Any) -> dict[str, Any]:
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
         raise SchemaUnfit("it has no name")
     fields = {name: value for name, value in tool.items() if name != "outputSchema"}

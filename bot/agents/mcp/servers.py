@@ -179,10 +179,10 @@ class ServerConnection:
                 "unknown. Say so."
             ) from exc
         except Exception as exc:
-            raise self._broken(name, exc) from exc
+            raise self._broken_connection(name, exc) from exc
         return result_value(result)
 
-    def _broken(self, name: str, exc: Exception) -> ToolFailed:
+    def _broken_connection(self, name: str, exc: Exception) -> ToolFailed:
         """An error that the server told, or the end of the connection."""
         code = getattr(exc, "code", _CONNECTION_CLOSED)
         if code != _CONNECTION_CLOSED:

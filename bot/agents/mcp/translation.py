@@ -32,15 +32,17 @@ def result_value(result: CallToolResult) -> Any:
     parts = _without_repetition(result.structured_content, blocks)
     if result.is_error:
         words = "\n".join(one if isinstance(one, str) else _as_text(one) for one in parts)
-        raise ToolFailed(str(_bounded(words)) if words else "The tool failed and does not say why.")
-    return _bounded(_joined(parts))
+        raise ToolFailed(
+            str(_bound_value(words)) if words else "The tool failed and does not say why."
+        )
+    return _bound_value(_join_values(parts))
 
 
 def _without_repetition(structured_value: Any, blocks: list[Any]) -> list[Any]:
     """All that the result holds. Servers put the same value into both parts, or more into one."""
     if structured_value is None:
         return blocks
-    value = _unwrapped(structured_value)
+    value = _unwrap_result(structured_value)
     if any(_holds(block, structured_value) for block in blocks):
         return blocks
     repeated_values = ("", value, str(value), structured_value)
@@ -60,7 +62,7 @@ def _holds(whole: Any, part: Any) -> bool:
     return both and whole != part and part.items() <= whole.items()
 
 
-def _bounded(value: Any) -> Any:
+def _bound_value(value: Any) -> Any:
     """The value, or the beginning of its text where it is too long for a prompt."""
     text = value if isinstance(value, str) else _as_text(value)
     return value if len(text) <= _LONGEST else f"{text[:_LONGEST]} … (cut: {len(text)} characters)"
@@ -73,14 +75,14 @@ def _as_text(value: Any) -> str:
         raise ToolFailed("The result is nested too deeply to be read.") from exc
 
 
-def _unwrapped(structured_value: Any) -> Any:
+def _unwrap_result(structured_value: Any) -> Any:
     """Servers wrap a value that is no object in one with the key `result`."""
     if isinstance(structured_value, dict) and structured_value.keys() == {"result"}:
         return structured_value["result"]
     return structured_value
 
 
-def _joined(values: list[Any]) -> Any:
+def _join_values(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
@@ -123,7 +125,7 @@ def repaired_schema(schema: Any) -> dict[str, Any]:
     kinds = _kinds(schema)
     if kinds and "object" not in kinds:
         raise SchemaUnfit("its input is no object")
-    whole = _nested(schema, 0)
+    whole = _nested_schema(schema, 0)
     branches = [whole, *(one for name in _COMBINED for one in whole.pop(name, ()))]
     whole.pop("enum", None)
     whole.pop("not", None)
@@ -131,14 +133,14 @@ def repaired_schema(schema: Any) -> dict[str, Any]:
     whole["properties"] = {
         name: value for one in branches for name, value in (one.get("properties") or {}).items()
     }
-    if required_names := _required(schema, branches, whole["properties"]):
+    if required_names := _required_names(schema, branches, whole["properties"]):
         whole["required"] = required_names
     else:
         whole.pop("required", None)
     return whole
 
 
-def _required(
+def _required_names(
     schema: dict[str, Any], branches: list[dict[str, Any]], properties: dict[str, Any]
 ) -> list[str]:
     """What every way of filling in the schema needs."""
@@ -150,7 +152,7 @@ def _required(
     return [name for name in properties if name in needed_names]
 
 
-def _nested(schema: dict[str, Any], depth: int) -> dict[str, Any]:
+def _nested_schema(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     """A copy in which every part has the form that it must have."""
     if depth > _DEEPEST:
         raise SchemaUnfit("its input is nested too deeply")
@@ -161,12 +163,12 @@ def _nested(schema: dict[str, Any], depth: int) -> dict[str, Any]:
             fit[name] = {key: _part(value, depth) for key, value in name_schema.items()}
     for name in _LISTS:
         if name in fit:
-            fit[name] = [_nested(one, depth + 1) for one in _dicts(fit[name])]
+            fit[name] = [_nested_schema(one, depth + 1) for one in _dicts(fit[name])]
             if not fit[name]:
                 del fit[name]
     for name in _SCHEMAS:
         if isinstance(fit.get(name), dict):
-            fit[name] = _nested(fit[name], depth + 1)
+            fit[name] = _nested_schema(fit[name], depth + 1)
     if "required" in fit:
         fit["required"] = _texts(fit["required"])
     if "array" in _kinds(fit) and not isinstance(fit.get("items"), dict):
@@ -175,7 +177,7 @@ def _nested(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _part(value: Any, depth: int) -> dict[str, Any]:
-    return _nested(value, depth + 1) if isinstance(value, dict) else {}
+    return _nested_schema(value, depth + 1) if isinstance(value, dict) else {}
 
 
 def _kinds(schema: dict[str, Any]) -> list[str]:

@@ -116,7 +116,7 @@ def text_tool_calls(
         for match in _MARKED.finditer(text)
         if match["fence"] or match.start() in plain
     ]
-    unmarked_calls = list(_unmarked(text, frozenset(tools), complete=complete))
+    unmarked_calls = list(_unmarked_calls(text, frozenset(tools), complete=complete))
     if not complete:
         return text[
             : min((one[0] for one in (*marked_calls, *unmarked_calls)), default=len(text))
@@ -258,7 +258,7 @@ def _of_expression(expression: ast.expr) -> Iterator[tuple[str, str]]:
             yield from _of_expression(one)
     if not isinstance(expression, ast.Call):
         return
-    name = _dotted(expression.func)
+    name = _dotted_name(expression.func)
     if name == "print":
         for one in expression.args:
             yield from _of_expression(one)
@@ -272,11 +272,11 @@ def _of_expression(expression: ast.expr) -> Iterator[tuple[str, str]]:
         yield name.removesuffix(".call"), arguments_json
 
 
-def _dotted(function: ast.expr) -> str:
+def _dotted_name(function: ast.expr) -> str:
     if isinstance(function, ast.Name):
         return function.id
     if isinstance(function, ast.Attribute):
-        return f"{_dotted(function.value)}.{function.attr}".strip(".")
+        return f"{_dotted_name(function.value)}.{function.attr}".strip(".")
     return ""
 
 
@@ -289,15 +289,15 @@ def _value(text: str) -> Any:
 
 
 # Forms known by the names of tools
-def _unmarked(text: str, tools: frozenset[str], *, complete: bool) -> Iterator[_Found]:
+def _unmarked_calls(text: str, tools: frozenset[str], *, complete: bool) -> Iterator[_Found]:
     if not tools:
         return
     for match in _FENCE.finditer(text):
-        calls = _known(_json_calls(match["json"]), tools)
+        calls = _known_calls(_json_calls(match["json"]), tools)
         if calls or (not complete and match.end() == len(text)):
             yield (*match.span(), calls)
     for match in _CODE_FENCE.finditer(text):
-        calls = _known(_python_calls(match["python"]), tools)
+        calls = _known_calls(_python_calls(match["python"]), tools)
         is_unfinished = not complete and match.end() == len(text)
         if calls or (is_unfinished and _may_become_call(match["python"], tools)):
             yield (*match.span(), calls)
@@ -311,7 +311,7 @@ def _unmarked(text: str, tools: frozenset[str], *, complete: bool) -> Iterator[_
     if _begins_call(text, tools):
         if not complete:
             yield 0, len(text), []
-        elif calls := _known(_python_calls(text), tools):
+        elif calls := _known_calls(_python_calls(text), tools):
             yield 0, len(text), calls
 
 
@@ -336,11 +336,11 @@ def _bare(
         return (
             (len(text), []) if begun_match or (broken_match and broken_match[1] in tools) else None
         )
-    calls = _known(_calls_of(value), tools)
+    calls = _known_calls(_calls_of(value), tools)
     return (end, calls) if calls else None
 
 
-def _known(calls: Iterator[tuple[str, str]], tools: frozenset[str]) -> list[tuple[str, str]]:
+def _known_calls(calls: Iterator[tuple[str, str]], tools: frozenset[str]) -> list[tuple[str, str]]:
     call_list = list(calls)
     return (
         call_list if call_list and all(_bare_name(name) in tools for name, _ in call_list) else []

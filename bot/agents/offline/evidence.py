@@ -59,7 +59,9 @@ def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
         value = facts.corrected_value(line.text)
         if value and not facts.fact_to_remember(line.text):
             text = (
-                value if facts.is_whole(value) else _confirmed(value, lines[place + 1 : place + 2])
+                value
+                if facts.is_whole(value)
+                else _confirmation(value, lines[place + 1 : place + 2])
             )
         if text:
             new = bool(value) or facts.says_change(text)
@@ -80,7 +82,7 @@ def statements_answering(
     fitting = [
         (shared, one)
         for one in statements
-        if (shared := _shared(question_words, one))
+        if (shared := _shared_word_count(question_words, one))
         and (past or not one.replaced)
         and not (own and _is_of_another(one, author))
     ]
@@ -128,7 +130,7 @@ def matter_words(text: str) -> set[str]:
     return latin | {word for word in content_words(text) if has_han(word)}
 
 
-def _shared(question_words: set[str], one: Evidence) -> int:
+def _shared_word_count(question_words: set[str], one: Evidence) -> int:
     statement_words = matter_words(one.text)
     if _FIRST_PERSON.search(one.text):
         statement_words |= matter_words(one.who)
@@ -158,7 +160,7 @@ def _replaces(newer: Evidence, older: Evidence) -> bool:
     return newer.who == older.who and facts.fact_key(newer.text) == facts.fact_key(older.text)
 
 
-def _confirmed(value: str, answer: Sequence[PromptLine]) -> str:
+def _confirmation(value: str, answer: Sequence[PromptLine]) -> str:
     """The line of the bot's receipt that holds the corrected value."""
     for one in answer:
         if one.own and value in one.text:

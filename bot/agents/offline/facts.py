@@ -162,9 +162,9 @@ def fact_to_keep(text: str) -> str:
 def fact_to_remember(text: str) -> str:
     """The fact in “remember that …” or “…, remember that”, or nothing."""
     match = _REMEMBER.match(text) or _REMEMBERED_AT_END.match(text)
-    if not match or is_question(_given(match)) or _ASKS_NAME.search(text):
+    if not match or is_question(_given_name(match)) or _ASKS_NAME.search(text):
         return ""
-    return _given(match)
+    return _given_name(match)
 
 
 def corrected_value(text: str) -> str:
@@ -239,7 +239,7 @@ def _parts(statement: str) -> tuple[str, str, str]:
     return statement[: verb.start()], verb[0], statement[verb.end() :]
 
 
-def _given(match: re.Match[str]) -> str:
+def _given_name(match: re.Match[str]) -> str:
     return without_stop(match[1] or match[2])
 
 

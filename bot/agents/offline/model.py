@@ -121,11 +121,11 @@ def _with_facts(situation: Situation) -> Call | str:
     if last and not last.ok:
         return last.told(language)
     if fact := facts.fact_to_remember(question):
-        return _kept(situation, fact, say("remembered", language, fact=fact))
+        return _keep_fact(situation, fact, say("remembered", language, fact=fact))
     if about := words_to_forget(question):
-        return _forgotten(situation, about)
+        return _forget_fact(situation, about)
     if value := facts.corrected_value(question):
-        return _corrected(situation, value)
+        return _correct_fact(situation, value)
     if facts.asks_name(question) and (name := _name(situation)):
         return say("your-name", language, name=name)
     if answer := _small_talk(situation) or _from_files(situation):
@@ -133,7 +133,7 @@ def _with_facts(situation: Situation) -> Call | str:
     if facts.is_question(question):
         return _from_memory(situation)
     if fact := facts.fact_to_keep(question):
-        return _kept(situation, fact, say("remembered", language, fact=fact))
+        return _keep_fact(situation, fact, say("remembered", language, fact=fact))
     return _at_a_loss(situation, "only-read")
 
 
@@ -142,26 +142,28 @@ def _from_memory(situation: Situation) -> Call | str:
     question, last = situation.question, situation.last
     if last is None or last.tool != "recall":
         if answers := statements_answering(question, _statements(situation), situation.author):
-            return _told(situation, "remembered-fact", "from-before", answers)
+            return _fact_answer(situation, "remembered-fact", "from-before", answers)
         if "recall" in situation.tools:
             return Call("recall", {"query": question, "scope": "everywhere"})
         return _at_a_loss(situation, "not-told")
     recalled_statements = list(statements(recalled_lines(last.text, situation.own_name)))
     if answers := statements_answering(question, recalled_statements, situation.author):
-        return _told(situation, "remembered-fact", "from-before", answers)
+        return _fact_answer(situation, "remembered-fact", "from-before", answers)
     if not situation.by_meaning:
         return _at_a_loss(situation, "not-told")
     if len(situation.returned) == 1:  # in a longer list the best do not stand first
         return Call("recall", {"query": question, "scope": "everywhere", "k": _NEAREST})
     answers = tuple(recalled_statements)
     return (
-        _told(situation, "nearest", "nearest", answers)
+        _fact_answer(situation, "nearest", "nearest", answers)
         if answers
         else say("not-told", situation.language)
     )
 
 
-def _told(situation: Situation, one: str, several: str, answers: tuple[Evidence, ...]) -> str:
+def _fact_answer(
+    situation: Situation, one: str, several: str, answers: tuple[Evidence, ...]
+) -> str:
     language, now = situation.language, now_of(situation.instructions)
     lines = [cited_statement(statement, now, language) for statement in answers]
     if len(answers) == 1 and one != several:
@@ -177,7 +179,7 @@ def _statements(situation: Situation) -> Iterator[Evidence]:
     yield from statements([line for line in lines if not line.earlier])
 
 
-def _kept(situation: Situation, fact: str, receipt: str) -> Call | str:
+def _keep_fact(situation: Situation, fact: str, receipt: str) -> Call | str:
     language, last = situation.language, situation.last
     if last:
         return receipt if last.outcome.kind == "facts-kept" else last.told(language)
@@ -186,7 +188,7 @@ def _kept(situation: Situation, fact: str, receipt: str) -> Call | str:
     return Call("update_working_memory", {"scope": "thread", "patch": {facts.fact_key(fact): fact}})
 
 
-def _forgotten(situation: Situation, about: str) -> Call | str:
+def _forget_fact(situation: Situation, about: str) -> Call | str:
     last, name = situation.last, kept_fact_key(about, situation.instructions)
     if last:
         return last.told(situation.language)
@@ -195,7 +197,7 @@ def _forgotten(situation: Situation, about: str) -> Call | str:
     return Call("forget_fact", {"key": name})
 
 
-def _corrected(situation: Situation, value: str) -> Call | str:
+def _correct_fact(situation: Situation, value: str) -> Call | str:
     """Gives another value to what the bot answered last to the same person."""
     language, last = situation.language, situation.last
     name, old, fact = _correction(situation, value)

@@ -112,7 +112,7 @@ def situation_of(request: Request) -> Situation:
                 bot_said.append(text)
                 calls |= {c["id"]: c["function"]["name"] for c in message.get("tool_calls") or ()}
             case "tool":
-                results.append(_returned(calls, message, request))
+                results.append(_read_result(calls, message, request))
     question_text = original_text(question_text)
     own_name = bot_name(rules)
     author, question = label_and_words(without_material(question_text), own_name)
@@ -231,7 +231,7 @@ def _files(question: str) -> tuple[tuple[str, str], ...]:
     return tuple((label[1], text) for label, text in labels if label)
 
 
-def _returned(calls: dict[str, str], message: Message, request: Request) -> Returned:
+def _read_result(calls: dict[str, str], message: Message, request: Request) -> Returned:
     id, text = message["tool_call_id"], _text(message)
     unknown = ToolOutcome(original_text(text), ok=not text.startswith(ERROR))
     tool = calls.get(id, "")

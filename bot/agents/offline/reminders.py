@@ -203,7 +203,7 @@ def reminder_wish(question: str) -> ReminderWish | None:
         return ReminderWish("list")
     if match := _CANCEL.search(question):
         return ReminderWish("cancel", about=_about(match))
-    match = _SET.search(question) or _called(question)
+    match = _SET.search(question) or _match_call(question)
     if not match or _is_about(question, match):
         return None
     words = match.groupdict()
@@ -224,7 +224,7 @@ def _about(match: re.Match[str]) -> str:
     return _bare_reminder(" ".join(filter(None, words.values())))
 
 
-def _called(question: str) -> re.Match[str] | None:
+def _match_call(question: str) -> re.Match[str] | None:
     """“ping me at 3”, 明早八点叫我起床: a reminder where a time is said."""
     match = _CALL.search(question)
     if not match:

@@ -243,20 +243,20 @@ class AgentAnswer:
 
 def own_rules(prompt: Prompt) -> str:
     """The rules of ours that a model may repeat in its answer."""
-    rules = (_named(RULES, prompt.bot_name), TOOL_RULES, NOTE_RULES)
-    return "\n".join((*rules, _named(SPECIALIST_RULES, prompt.bot_name)))
+    rules = (_name_bot(RULES, prompt.bot_name), TOOL_RULES, NOTE_RULES)
+    return "\n".join((*rules, _name_bot(SPECIALIST_RULES, prompt.bot_name)))
 
 
 def manager_rules(bot_name: str, *, with_tools: bool, owner: str = "") -> str:
     """The manager's instructions. They are the same in every turn of a chat, whoever asks, so that
     providers find them in their prompt caches."""
     tools = TOOL_RULES if with_tools else NO_TOOLS_RULES
-    return _joined(_named(RULES, bot_name), tools, _titled((OWNER, owner.strip())))
+    return _joined(_name_bot(RULES, bot_name), tools, _titled((OWNER, owner.strip())))
 
 
 def specialist_rules(own: str, prompt: Prompt) -> str:
     """A specialist's own instructions and what holds for all of them."""
-    rules = _named(SPECIALIST_RULES, prompt.bot_name)
+    rules = _name_bot(SPECIALIST_RULES, prompt.bot_name)
     return _joined(own, rules, _titled((OWNER, prompt.owner.strip())))
 
 
@@ -327,7 +327,7 @@ def _moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M %A} ({at.tzinfo})"
 
 
-def _named(rules: str, bot_name: str) -> str:
+def _name_bot(rules: str, bot_name: str) -> str:
     return rules.format(bot_name=short_name(bot_name))
 
 

@@ -55,11 +55,11 @@ def enrich(content: str, tool_calls: Sequence[Mapping[str, Any]]) -> str:
         return content
     lines = [content, "", HEADING]
     for number, call in enumerate(tool_calls[:_MOST_CALLS], start=1):
-        lines += _described(number, call)
+        lines += _describe_call(number, call)
     left_out = tool_calls[_MOST_CALLS:]
     if left_out:
         ids = [id for call in left_out for id in references(call.get("result"))]
-        lines.append(f"{len(left_out)} more calls. {_referenced(ids)}".rstrip())
+        lines.append(f"{len(left_out)} more calls. {_reference_line(ids)}".rstrip())
     return "\n".join(lines)
 
 
@@ -69,7 +69,7 @@ def exchanges(message_id: int, tool_calls: Sequence[Mapping[str, Any]]) -> tuple
     Long arguments and results are cut; below each result stand the ids that were picked out of it.
     """
     calls = enumerate(tool_calls[:_MOST_CALLS])
-    return tuple(_paired(f"{message_id}-{number}", call) for number, call in calls)
+    return tuple(_pair_call(f"{message_id}-{number}", call) for number, call in calls)
 
 
 def references(result: object) -> list[str]:
@@ -122,12 +122,12 @@ def _short(note: RegisteredNote) -> str:
     return f'{place} "{_line(note.title, _LONGEST_TITLE)}" (ID: {note.id})'
 
 
-def _paired(key: str, call: Mapping[str, Any]) -> ToolExchange:
+def _pair_call(key: str, call: Mapping[str, Any]) -> ToolExchange:
     result = call.get("result")
     text = result if isinstance(result, str) else _json(result)
     cut = text if len(text) <= _LONGEST_PAIRED else f"{text[:_LONGEST_PAIRED]} … (cut)"
     result_text = indented_text(cut if call.get("ok") else as_error(cut))
-    ids = _referenced(references(result))
+    ids = _reference_line(references(result))
     return ToolExchange(
         # Nine letters and digits is what every endpoint takes as an id (Mistral, no other form).
         id=hashlib.blake2b(key.encode(), digest_size=5).hexdigest()[:9],
@@ -144,7 +144,7 @@ def _arguments(arguments: Mapping[str, Any]) -> str:
     return _json({key: _line(_json(value), _LONGEST_ARGUMENT) for key, value in arguments.items()})
 
 
-def _described(number: int, call: Mapping[str, Any]) -> list[str]:
+def _describe_call(number: int, call: Mapping[str, Any]) -> list[str]:
     result = call.get("result")
     text = result if isinstance(result, str) else _json(result)
     outcome = "ok" if call.get("ok") else "failed"
@@ -154,11 +154,11 @@ def _described(number: int, call: Mapping[str, Any]) -> list[str]:
         f"   Result: {_line(text, _LONGEST_RESULT)}",
     ]
     if ids := references(result):
-        lines.append(f"   {_referenced(ids)}")
+        lines.append(f"   {_reference_line(ids)}")
     return lines
 
 
-def _referenced(ids: Sequence[str]) -> str:
+def _reference_line(ids: Sequence[str]) -> str:
     return f"References: {', '.join(dict.fromkeys(ids))}" if ids else ""
 
 

@@ -18,7 +18,7 @@ say = _CATALOGUE.say
 def note_created(note: Note) -> ToolOutcome:
     tag_note = f" with tags: {', '.join(note.tags)}" if note.tags else ""
     return ToolOutcome(
-        f"Successfully created note {_named(note)}{tag_note}. "
+        f"Successfully created note {_note_name(note)}{tag_note}. "
         "Remember this note ID for future reference in this conversation.",
         "note-created",
         _fields(note),
@@ -28,7 +28,7 @@ def note_created(note: Note) -> ToolOutcome:
 def note_read(note: Note, changed_at: datetime) -> ToolOutcome:
     body = f"Text:\n{note.body}" if note.body else "It has no text."
     return ToolOutcome(
-        f"Note {_described(note)}; last changed {changed_at:%Y-%m-%d}. {body}",
+        f"Note {_describe_note(note)}; last changed {changed_at:%Y-%m-%d}. {body}",
         "note-read",
         {**_fields(note), "body": note.body},
     )
@@ -46,10 +46,10 @@ def notes_found(notes: Sequence[Note], user_id: str) -> ToolOutcome:
 def note_updated(change: NoteChange) -> ToolOutcome:
     note, changes = change.note, _changes(change)
     if not changes:
-        sentence = f"Note {_described(note)}; it is as asked already, nothing changed."
+        sentence = f"Note {_describe_note(note)}; it is as asked already, nothing changed."
         return ToolOutcome(sentence, "note-unchanged", _fields(note))
     return ToolOutcome(
-        f"Successfully updated note {_named(note)}. Changes: {'; '.join(changes)}.",
+        f"Successfully updated note {_note_name(note)}. Changes: {'; '.join(changes)}.",
         "note-updated",
         {
             **_fields(note),
@@ -78,7 +78,7 @@ def note_shared(note: Note) -> ToolOutcome:
 
 def note_not_shared(note: Note) -> ToolOutcome:
     return ToolOutcome(
-        f"Note {_named(note)} is no longer shared: it is read only where it was written.",
+        f"Note {_note_name(note)} is no longer shared: it is read only where it was written.",
         "note-not-shared",
         _fields(note),
     )
@@ -96,7 +96,7 @@ def _outcome_list(intro: str, kind: str, notes: Sequence[Note], user_id: str) ->
 def _outcome_line(number: int, note: Note, user_id: str) -> str:
     others = "" if note.user_id == user_id else ", by another person"
     alike = ", has none of the words but may be alike in meaning" if note.by_meaning else ""
-    return f"{number}. {_described(note)}{others}{alike}"
+    return f"{number}. {_describe_note(note)}{others}{alike}"
 
 
 def _changes(change: NoteChange) -> list[str]:
@@ -116,12 +116,12 @@ def _fields(note: Note) -> dict[str, Any]:
     return {"id": note.id, "title": note.title, "tags": note.tags}
 
 
-def _named(note: Note) -> str:
+def _note_name(note: Note) -> str:
     return f'"{note.title}" (ID: {note.id})'
 
 
-def _described(note: Note) -> str:
-    return f"{_named(note)}, tags: {', '.join(note.tags) or 'none'}"
+def _describe_note(note: Note) -> str:
+    return f"{_note_name(note)}, tags: {', '.join(note.tags) or 'none'}"
 
 
 def _count(notes: Sequence[Note]) -> str:
@@ -132,7 +132,7 @@ def closed_document_outcome() -> ToolOutcome:
     return ToolOutcome("Not everybody here can open its document.", "closed-document", ok=False)
 
 
-def _created(note: Fields, language: Language) -> str:
+def _creation_text(note: Fields, language: Language) -> str:
     title = note["title"]
     if not note["tags"]:
         return say("note-created", language, title=title)
@@ -155,7 +155,7 @@ def _tags_of(note: Fields, language: Language) -> str:
     return say("tags-of-note", language, title=title, tags=_tags(note, language))
 
 
-def _updated(change: Fields, language: Language) -> str:
+def _update_text(change: Fields, language: Language) -> str:
     title, old_title = change["title"], change["old_title"]
     changes = []
     if change["added"]:
@@ -170,11 +170,11 @@ def _updated(change: Fields, language: Language) -> str:
     return say("note-updated", language, title=title, changes=change_list)
 
 
-def _listed(fields: Fields, language: Language) -> str:
+def _list_text(fields: Fields, language: Language) -> str:
     return _with_lines(say("notes-listed", language, n=len(fields["notes"])), fields, language)
 
 
-def _found(fields: Fields, language: Language) -> str:
+def _search_text(fields: Fields, language: Language) -> str:
     return _with_lines(say("notes-found", language, n=len(fields["notes"])), fields, language)
 
 
@@ -197,11 +197,11 @@ def _tags(note: Fields, language: Language) -> str:
 WORDING = Wording(
     _CATALOGUE,
     {
-        "note-created": _created,
+        "note-created": _creation_text,
         "note-read": _read,
         "note-tags": _tags_of,
-        "note-updated": _updated,
-        "notes-listed": _listed,
-        "notes-found": _found,
+        "note-updated": _update_text,
+        "notes-listed": _list_text,
+        "notes-found": _search_text,
     },
 )

@@ -85,7 +85,7 @@ async def update_working_memory(
             'Nothing was changed. Use scope "thread" if it belongs to this conversation.',
             "facts-of-another",
         )
-    replaced_ids = _replaced(deps, patch, replaces)
+    replaced_ids = _replaced_fact_ids(deps, patch, replaces)
     for key in [key for key, value in patch.items() if value is None]:
         await _forget(deps, key, _SCOPES[scope])
     await deps.store.merge_working_memory(
@@ -106,7 +106,7 @@ async def update_working_memory(
     )
 
 
-def _replaced(
+def _replaced_fact_ids(
     deps: ToolDeps, patch: Mapping[str, Any], named_ids: Sequence[str] | None
 ) -> tuple[str, ...]:
     """The ids of the group's facts that the call replaces: those that the model `named_ids`, else

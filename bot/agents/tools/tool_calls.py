@@ -101,13 +101,15 @@ async def offer_for_confirmation(calls: Sequence[ToolCall], hands: ToolSession) 
         tool = _callable(call, hands)
         if tool and not tool.reads and not hands.deps.reads_only:
             with contextlib.suppress(ToolFailed):
-                await defer_to_confirmation(tool, _understood(call, hands.tools)[1], hands.deps)
+                await defer_to_confirmation(
+                    tool, _understand_call(call, hands.tools)[1], hands.deps
+                )
     return len(hands.deps.pending) > waiting
 
 
 def _callable(call: ToolCall, hands: ToolSession) -> Tool | None:
     try:
-        return _understood(call, hands.tools)[0]
+        return _understand_call(call, hands.tools)[0]
     except ArgumentsInvalid:
         return None
 
@@ -130,21 +132,21 @@ async def _side_by_side(
 
 async def _perform(call: ToolCall, hands: ToolSession) -> ToolCallResult:
     try:
-        tool, arguments = _understood(call, hands.tools)
+        tool, arguments = _understand_call(call, hands.tools)
     except ArgumentsInvalid as exc:
         return _not_called(call, str(exc))
     if hands.deps.on_progress:
         await hands.deps.on_progress(Progress(tool=tool.name))
     outcome = await call_and_record(tool, arguments, hands.deps)
-    return ToolCallResult(_told(call, outcome), outcome)
+    return ToolCallResult(_result_message(call, outcome), outcome)
 
 
 def _not_called(call: ToolCall, why: str) -> ToolCallResult:
     outcome = ToolOutcome(f"{why} Nothing was done.", ok=False)
-    return ToolCallResult(_told(call, outcome), outcome, called=False)
+    return ToolCallResult(_result_message(call, outcome), outcome, called=False)
 
 
-def _understood(call: ToolCall, tools: Toolbox) -> tuple[Tool, dict[str, Any]]:
+def _understand_call(call: ToolCall, tools: Toolbox) -> tuple[Tool, dict[str, Any]]:
     """The tool and its arguments. Raises `ArgumentsInvalid`."""
     if call.name not in tools:
         tool_names = ", ".join(tools) or "none"
@@ -197,7 +199,7 @@ def _sendable(arguments: str) -> str:
         return dump_json({"invalid": arguments}).decode()
 
 
-def _told(call: ToolCall, outcome: ToolOutcome) -> Message:
+def _result_message(call: ToolCall, outcome: ToolOutcome) -> Message:
     """The result as it is stored, too: a model never sees more of it than later turns do."""
     stored_result = as_stored(outcome.result if outcome.ok else as_error(outcome.result))
     text = stored_result if isinstance(stored_result, str) else dump_json(stored_result).decode()
@@ -266,7 +268,7 @@ async def _tellable(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> To
 
 async def _outcome(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> ToolOutcome:
     try:
-        value = await _called(tool, arguments, deps)
+        value = await _call_tool(tool, arguments, deps)
     except StoreError as exc:
         return store_failure_outcome(exc)
     except ToolFailed as exc:
@@ -276,7 +278,7 @@ async def _outcome(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Too
     return ToolOutcome(value)
 
 
-async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
+async def _call_tool(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
     """Calls a tool that reads, or that the asker requested or confirmed. Any other waits for their
     confirmation of exactly this call."""
     if tool.reads:
@@ -407,17 +409,17 @@ def store_failure_outcome(error: StoreError) -> ToolOutcome:
 
 def as_stored(value: Any) -> Any:
     """`value` as JSON that Postgres can keep: no NUL, no lone surrogates, long texts cut."""
-    return _cleaned(msgspec.to_builtins(value, str_keys=True, enc_hook=str))
+    return _clean_value(msgspec.to_builtins(value, str_keys=True, enc_hook=str))
 
 
-def _cleaned(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     match value:
         case str():
             return storable(value)[:_LONGEST_RESULT]
         case dict():
-            return {storable(str(key)): _cleaned(item) for key, item in value.items()}
+            return {storable(str(key)): _clean_value(item) for key, item in value.items()}
         case list() | tuple():
-            return [_cleaned(item) for item in value]
+            return [_clean_value(item) for item in value]
         case float() if not math.isfinite(value):
             return None
         case _:

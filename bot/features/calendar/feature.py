@@ -37,30 +37,30 @@ TOKEN_HOLDS_MS = 4 * 60 * 1000
 async def press_book(services: Services, here: PressTurn) -> Reply:
     """Books the meeting of the button, unless the asker's clock or the time has changed. Raises
     `FeishuFailure` where another attempt helps."""
-    return await _pressed(services, here, _book, "not-written")
+    return await _press_offer(services, here, _book, "not-written")
 
 
 async def press_task(services: Services, here: PressTurn) -> Reply:
     """Makes the task of the button. Raises as `press_book`."""
-    return await _pressed(services, here, _make_task, "not-written")
+    return await _press_offer(services, here, _make_task, "not-written")
 
 
 async def press_undo(services: Services, here: PressTurn) -> Reply:
     """Deletes exactly what was made. Raises as `press_book`."""
-    return await _pressed(services, here, _delete, "not-undone")
+    return await _press_offer(services, here, _delete, "not-undone")
 
 
-async def _pressed(services: Services, here: PressTurn, do: _Do, otherwise: str) -> Reply:
+async def _press_offer(services: Services, here: PressTurn, do: _Do, otherwise: str) -> Reply:
     agenda = agenda_for(services, here.context, is_alone=False)
     if agenda is None:  # people's accounts were switched off since
-        return _refused(here, otherwise, AgendaRefused("not_set_up"))
+        return _refusal_reply(here, otherwise, AgendaRefused("not_set_up"))
     try:
         return await do(services, here, agenda)
     except AgendaRefused as refusal:
-        return _refused(here, otherwise, refusal, agenda.wanted)
+        return _refusal_reply(here, otherwise, refusal, agenda.wanted)
 
 
-def _refused(
+def _refusal_reply(
     here: PressTurn, otherwise: str, refusal: AgendaRefused, wanted_scopes: tuple[str, ...] = ()
 ) -> Reply:
     log.info("agenda.refused", reason=refusal.reason)
@@ -73,7 +73,7 @@ def _refused(
 async def _book(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
     plan = MeetingPlan.of_row(here.press.payload["arguments"])
     now, zone = await agenda.now(), await agenda.zone()
-    if _moved(plan, zone, plan.start_s):
+    if _has_moved(plan, zone, plan.start_s):
         return await _offer_again(agenda, here, plan, plan.moved_to(zone), now)
     if plan.start_s <= now.timestamp():
         raise AgendaRefused("past", at=wording.meeting_times(plan, here.language, now))
@@ -102,7 +102,7 @@ async def _make_task(services: Services, here: PressTurn, agenda: TurnAgenda) ->
         what = wording.task_in_one_line(plan, here.language, now, verbatim_words)
         return Reply(wording.say("unsure", here.language, what=what))
     zone = await agenda.clock_zone()
-    if plan.due and not plan.is_all_day and _moved(plan, zone, plan.due[0]):
+    if plan.due and not plan.is_all_day and _has_moved(plan, zone, plan.due[0]):
         moved_plan = plan.moved_to(zone)
         offer = wording.task_offer(moved_plan, here.language, now)
         summary = wording.task_in_one_line(moved_plan, here.language, now)
@@ -171,7 +171,7 @@ def _again(
     return Reply(f"{zone_note}\n\n{offer}", confirmation(action, here.chat_type, here.language))
 
 
-def _moved(plan: MeetingPlan | TaskPlan, zone: ZoneInfo, at_s: int) -> bool:
+def _has_moved(plan: MeetingPlan | TaskPlan, zone: ZoneInfo, at_s: int) -> bool:
     """Whether the asker's clock shows another time then than the card says."""
     before, after = (datetime.fromtimestamp(at_s, one) for one in (ZoneInfo(plan.zone), zone))
     return before.utcoffset() != after.utcoffset()

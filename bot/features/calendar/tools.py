@@ -87,7 +87,7 @@ async def look_at_calendar(
         when: A day or a week, as the person says it (“tomorrow”, “this week”), or 2026-11-27.
     """
     agenda = _agenda(deps)
-    people = await _meant(deps, agenda, who or ["me"])
+    people = await _attendees_meant(deps, agenda, who or ["me"])
     if len(people) > _MOST_LOOKED_AT:
         raise AgendaRefused("too_many", most=_MOST_LOOKED_AT)
     now = await agenda.now()
@@ -126,7 +126,7 @@ async def book_meeting(
     """
     agenda = _agenda(deps)
     meeting_title = title_of(title)
-    others = other_people(await _meant(deps, agenda, with_whom or []), agenda.asker)
+    others = other_people(await _attendees_meant(deps, agenda, with_whom or []), agenda.asker)
     # what is unclear is said before anything is asked for; the zone may change with the permission
     parse_time(at, deps.prompt.asked_at.astimezone(await agenda.clock_zone()))
     await agenda.may(READ_CALENDAR, WRITE_CALENDAR)
@@ -155,7 +155,7 @@ async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str =
     agenda = _agenda(deps)
     zone = await agenda.clock_zone()
     now = deps.prompt.now.astimezone(zone)
-    (assignee,) = await _meant(deps, agenda, [for_whom or "me"])
+    (assignee,) = await _attendees_meant(deps, agenda, [for_whom or "me"])
     due_s, is_all_day = task_due(parse_end(due, deps.prompt.asked_at.astimezone(zone)), zone)
     plan = TaskPlan(title_of(title), assignee, due_s, is_all_day, str(zone))
     language = deps.prompt.spoken
@@ -221,7 +221,9 @@ async def _times(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> Person
     return PersonAgenda(person.name, person.open_id == agenda.asker, busy)
 
 
-async def _meant(deps: ToolDeps, agenda: TurnAgenda, names: Sequence[str]) -> list[Attendee]:
+async def _attendees_meant(
+    deps: ToolDeps, agenda: TurnAgenda, names: Sequence[str]
+) -> list[Attendee]:
     members = () if all(map(means_asker, names)) else await agenda.members()
     return named_attendees(
         names, known_people(members, deps.prompt.people, agenda.asker), agenda.asker

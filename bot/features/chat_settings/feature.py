@@ -46,15 +46,15 @@ async def answer_rule_command(services: Services, here: CommandTurn) -> Reply:
         return Reply(away, means=apology_outcome("memory_away"))
     rule, value = find_rule(here.command)
     if rule is None or not (value or _why_absent(services, here, rule)):
-        show = partial(_shown, services, only=rule.name if rule else None)
+        show = partial(_settings_reply, services, only=rule.name if rule else None)
     elif refusal := await _set(services, here, rule, value):
-        show = partial(_said, refusal)
+        show = partial(_plain_reply, refusal)
     else:
-        return await _saved(services, here, rule)
+        return await _saved_reply(services, here, rule)
     return await tell_asker(services, here, show)
 
 
-async def _said(text: str, _: FeatureTurn) -> Reply:
+async def _plain_reply(text: str, _: FeatureTurn) -> Reply:
     return Reply(text)
 
 
@@ -88,7 +88,7 @@ async def save_settings(services: Services, here: PressTurn) -> Reply:
         return Reply(refusal)
     note = display.say("changed" if changes else "unchanged", here.language)
     only = form[0]["name"] if len(form) == 1 else None
-    return await _shown(services, of, note, only=only)
+    return await _settings_reply(services, of, note, only=only)
 
 
 def _in_their_chat(here: PressTurn) -> FeatureTurn:
@@ -108,7 +108,7 @@ def _in_their_chat(here: PressTurn) -> FeatureTurn:
     return FeatureTurn(group, "group", here.language, here.turn_id, here.beside, here.asked_ms)
 
 
-async def _saved(services: Services, here: FeatureTurn, rule: ChatRule) -> Reply:
+async def _saved_reply(services: Services, here: FeatureTurn, rule: ChatRule) -> Reply:
     line = display.rule_line(await _rules(services, here), rule, here.language)
     text = f"{display.say('changed', here.language)} {line}"
     if rule.needs_hearing:
@@ -116,7 +116,7 @@ async def _saved(services: Services, here: FeatureTurn, rule: ChatRule) -> Reply
     return Reply(text)
 
 
-async def _shown(
+async def _settings_reply(
     services: Services, here: FeatureTurn, note: str = "", *, only: str | None = None
 ) -> Reply:
     """The settings, or `only` one of them: a form for those who can change them, else a list."""

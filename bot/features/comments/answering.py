@@ -127,7 +127,7 @@ async def _take(
         log.info("comment.for_others", comment_id=notice.place.comment_id)
         return
     message = _incoming(comment)
-    decision = await _decided(services, comment, message, first=lease.job.attempt == 1)
+    decision = await _decide(services, comment, message, first=lease.job.attempt == 1)
     metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
     log.info("decision", message_id=comment.id, respond=decision.respond, reason=decision.reason)
     if decision.respond:
@@ -197,7 +197,7 @@ def _incoming(comment: Commented) -> IncomingMessage:
     )
 
 
-async def _decided(
+async def _decide(
     services: Services, comment: Commented, message: IncomingMessage, *, first: bool
 ) -> Decision:
     """A person is answered within their rate, another bot within its budget."""
@@ -258,7 +258,7 @@ async def _answer(
         return
     reply, means = open_turn.reply, open_turn.means
     if open_turn.state == "open":
-        answer, source_ids = await _made(services, comment, open_turn, decision)
+        answer, source_ids = await _make_answer(services, comment, open_turn, decision)
         await room_to_go_on()
         means = answer.means
         with timed_stage("memory_save"):
@@ -296,7 +296,7 @@ async def _answer(
     services.records.add(TurnRecord(comment.id, services.now(), record))
 
 
-async def _made(
+async def _make_answer(
     services: Services, comment: Commented, open_turn: OpenTurn, decision: Decision
 ) -> tuple[AgentAnswer, tuple[str, ...]]:
     """The answer, and the ids of what it was made with beside the question."""

@@ -112,7 +112,7 @@ async def material_of(
             "The document itself could not be read: only the passage and the comments are known"
         )
         return "\n\n".join([*parts, remark(unread)])
-    text = _shown(document_read, thread.quote)
+    text = _document_excerpt(document_read, thread.quote)
     about = f'Text of the document "{short_name(document_read.title)}"'
     part = (
         ""
@@ -126,7 +126,7 @@ def _link(link: str) -> list[str]:
     return [remark(f"Its link for read_document: {link}")]
 
 
-def _shown(document: ReadDocument, quote: str) -> str:
+def _document_excerpt(document: ReadDocument, quote: str) -> str:
     """All of a short document; of a long one its outline and the sections about the passage."""
     if document.size <= LONGEST:
         return "\n\n".join(map(_section, document.sections))

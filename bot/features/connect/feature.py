@@ -57,7 +57,9 @@ async def answer_connect_command(services: Services, command_turn: CommandTurn) 
         return Reply(command_texts.say("memory-away", language), means=means)
     connection = await access.store.get(_person(command_turn.context))
     if connection and _has_all(connection):
-        return await tell_asker(services, command_turn, partial(_shown, services, connection))
+        return await tell_asker(
+            services, command_turn, partial(_connection_reply, services, connection)
+        )
     return await _ask_for_documents(services, access, command_turn)
 
 
@@ -92,7 +94,7 @@ def _has_all(connection: Connection) -> bool:
     return connection.granted_ms is not None and set(DOCUMENTS) <= set(connection.scopes)
 
 
-async def _shown(services: Services, connection: Connection, here: FeatureTurn) -> Reply:
+async def _connection_reply(services: Services, connection: Connection, here: FeatureTurn) -> Reply:
     since = services.at((connection.granted_ms or 0) / 1000)
     text = texts.granted_text(connection.scopes, since, services.now(), here.language)
     return Reply(text, (_disconnect(here),))

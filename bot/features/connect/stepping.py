@@ -171,14 +171,14 @@ async def _tell_answer(
     services: Services, person: FeishuPerson, ask: Ask, text: str, lease: Lease
 ) -> None:
     """On the card with the link, which goes; beside a group such a card cannot be changed."""
-    if not ask.card or ask.aside or not await _patched(services, ask.card, text):
+    if not ask.card or ask.aside or not await _patch_card(services, ask.card, text):
         beside = ask.place.beside if ask.aside else ""
         await _say(services, person, text, key=f"connected:{ask.id}", lease=lease, beside=beside)
         if ask.card and ask.aside:
             await take_away(services, ask.card)
 
 
-async def _patched(services: Services, card: str, text: str) -> bool:
+async def _patch_card(services: Services, card: str, text: str) -> bool:
     """Whether the card shows the text now. Raises `FeishuFailure` where another attempt helps."""
     try:
         await services.feishu.patch_card(card, cards.card_content(cards.answer_card(text)))

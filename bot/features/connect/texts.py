@@ -23,7 +23,7 @@ def access_request(scopes: Collection[str], link: str, minutes: int, language: L
     return "\n\n".join(
         (
             say("ask" if of_documents else "ask-more", language),
-            _listed(scopes, language),
+            _purpose_list(scopes, language),
             say("ask-link", language, link=link, n=minutes),
             say("ask-limits-writing" if writes else "ask-limits", language),
         )
@@ -36,7 +36,11 @@ def granted_text(
     """What is granted, and since when."""
     when = times.day_text(since, language, now=now)
     return "\n\n".join(
-        (say("granted-since", language, day=when), _listed(scopes, language), say("use", language))
+        (
+            say("granted-since", language, day=when),
+            _purpose_list(scopes, language),
+            say("use", language),
+        )
     )
 
 
@@ -52,23 +56,27 @@ def outcome_text(
     granted before. `goes_on`: what they asked is answered now."""
     if outcome != "connected":
         return say(f"more-{outcome}" if scopes else f"outcome-{outcome}", language)
-    if refused_purposes := _refused(asked_scopes, scopes):
+    if refused_purposes := _refused_purposes_of(asked_scopes, scopes):
         return "\n\n".join(
             (
                 say("outcome-connected", language),
-                _listed(scopes, language),
+                _purpose_list(scopes, language),
                 say("not-allowed", language, purposes=_in_one(refused_purposes, language)),
                 say("use", language),
             )
         )
     now = (say("answers-now", language),) if goes_on else ()
-    parts = (say("outcome-connected", language), _listed(scopes, language), say("use", language))
+    parts = (
+        say("outcome-connected", language),
+        _purpose_list(scopes, language),
+        say("use", language),
+    )
     return "\n\n".join((*parts, *now))
 
 
 def allows_all(asked_scopes: Collection[str], granted_scopes: Collection[str]) -> bool:
     """Whether they allowed everything that they were asked for."""
-    return not _refused(asked_scopes, granted_scopes)
+    return not _refused_purposes_of(asked_scopes, granted_scopes)
 
 
 def ending_text(why: GrantEnd | Literal[""], language: Language) -> str:
@@ -76,7 +84,9 @@ def ending_text(why: GrantEnd | Literal[""], language: Language) -> str:
     return say(f"ended-{why}", language) if why else say("not-connected", language)
 
 
-def _refused(asked_scopes: Collection[str], granted_scopes: Collection[str]) -> list[str]:
+def _refused_purposes_of(
+    asked_scopes: Collection[str], granted_scopes: Collection[str]
+) -> list[str]:
     """The purposes that they were asked for and did not allow."""
     return [one for one in purposes_of(asked_scopes) if missing_scopes((one,), granted_scopes)]
 
@@ -86,7 +96,7 @@ def _in_one(purposes: Collection[str], language: Language) -> str:
     return join_list((say(f"purpose-{one}", language) for one in purposes), language)
 
 
-def _listed(scopes: Collection[str], language: Language) -> str:
+def _purpose_list(scopes: Collection[str], language: Language) -> str:
     purposes = purposes_of(scopes)
     if not purposes:
         return say("nothing-granted", language)

@@ -63,7 +63,7 @@ async def digest_cards(
     if not messages or not await DigestStore(services.rpc).keep_sources(context, turn_id, messages):
         return []
     lines = _digest_lines(services, context, messages)
-    text, without_model = await _written(services, lines)
+    text, without_model = await _write_digest(services, lines)
     tongue = language or language_of(line.text for line in lines if not line.by_bot)
     zone = services.settings.zone
     began = span.since
@@ -115,19 +115,19 @@ def _is_command(one: DigestMessage) -> bool:
     return not one.card and parse_addressed_command(one.content) is not None
 
 
-async def _written(services: Services, lines: Sequence[SummaryLine]) -> tuple[str, str]:
+async def _write_digest(services: Services, lines: Sequence[SummaryLine]) -> tuple[str, str]:
     """The digest, and the key of the text that says why no model wrote it, or ""."""
     if services.summarise is extractive_summary:
-        return await _chosen(lines), "without-model"
+        return await _choose_lines(lines), "without-model"
     with noting_failures() as failures:
         text = await _by_model(services, lines)
     if not failures:
         return text, ""
     metrics.note_for_log(model_failed=failures[0])
-    return await _chosen(lines), "model-failed"
+    return await _choose_lines(lines), "model-failed"
 
 
-async def _chosen(lines: Sequence[SummaryLine]) -> str:
+async def _choose_lines(lines: Sequence[SummaryLine]) -> str:
     """Rules cannot tell that the bot repeats what people said, or apologises."""
     return await extractive_summary("", [line for line in lines if not line.by_bot] or lines)
 

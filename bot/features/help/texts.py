@@ -35,6 +35,7 @@ _LETTERS = "a-z\u4e00-\u9fff"
 _ONE_WORD = re.compile(rf"[/／]([{_LETTERS}]{{2,20}})(?![/\\\w.~-])\s*(\S?)", re.IGNORECASE)
 _SHORT = 4  # a word up to so long is near with one slip, a longer one with two
 _LEAST_SHARED = 3
+_LONGEST_WORD = 60
 
 _NO_HINT = frozenset(
     {
@@ -182,6 +183,8 @@ def answer_unknown(text: str, language: Language) -> str:
 
 def nearest_command(word: str) -> str:
     """The command's word that `word` was meant to be: by the fewest slips, or begun alike."""
+    if len(word) > _LONGEST_WORD:
+        return ""
     slips = {known: _slips(word, known) for known in COMMAND_WORDS}
     best = min(slips, key=lambda known: slips[known])
     if slips[best] <= min(1 if len(word) <= _SHORT else 2, len(word) // 2):

@@ -32,7 +32,7 @@ async def answer_import_command(services: Services, here: CommandTurn) -> Reply:
     """Raises `StoreUnavailable`."""
     if refusal := await _refusal(services, here):
         return Reply(refusal)
-    return await _shown(services, here)
+    return await _import_reply(services, here)
 
 
 async def press_import(services: Services, here: PressTurn) -> Reply:
@@ -41,20 +41,20 @@ async def press_import(services: Services, here: PressTurn) -> Reply:
     if refusal := await _refusal(services, here):
         return Reply(refusal)
     try:
-        return await _pressed(services, here)
+        return await _press_import(services, here)
     except AccessDenied:  # no longer
         return Reply(cards.say("refused", here.language))
 
 
-async def _pressed(services: Services, here: PressTurn) -> Reply:
+async def _press_import(services: Services, here: PressTurn) -> Reply:
     store, chat = ImportStore(services.rpc), _chat(here)
     match here.press.payload["tool"]:
         case cards.PREVIEW:
-            return await _previewed(services, here)
+            return await _preview_reply(services, here)
         case cards.START:
-            return await _started(services, here)
+            return await _start_import(services, here)
         case cards.MORE:
-            return await _offered(services, here, await store.of_chat(chat, here.context))
+            return await _offer_spans(services, here, await store.of_chat(chat, here.context))
         case cards.ASK_REMOVAL:
             return await _asked_to_remove(services, here)
         case cards.PAUSE:
@@ -65,14 +65,14 @@ async def _pressed(services: Services, here: PressTurn) -> Reply:
             await _queue(services, await store.remove(chat, here.context))
         case _:
             pass  # it is shown as it is now
-    return await _shown(services, here)
+    return await _import_reply(services, here)
 
 
-async def _shown(services: Services, here: FeatureTurn) -> Reply:
+async def _import_reply(services: Services, here: FeatureTurn) -> Reply:
     """The import as it is, or what an import is."""
     chat_import = await ImportStore(services.rpc).of_chat(_chat(here), here.context)
     if chat_import is None:
-        return await _offered(services, here, None)
+        return await _offer_spans(services, here, None)
     now = services.now()
     if chat_import.state in ("done", "failed"):
         # it is safe for a card already, and would be made so twice
@@ -88,7 +88,7 @@ async def _shown(services: Services, here: FeatureTurn) -> Reply:
     return Reply(text, cards.buttons_of_import(here, chat_import, _asked_ms(services, here)))
 
 
-async def _offered(
+async def _offer_spans(
     services: Services, here: FeatureTurn, chat_import: HistoryImport | None
 ) -> Reply:
     """What an import is, with the choice of how far back it is to go."""
@@ -96,13 +96,13 @@ async def _offered(
         return Reply(reason)
     spans_offered = cards.span_choices(chat_import, _asked_ms(services, here))
     if not spans_offered:
-        return await _shown(services, here)
+        return await _import_reply(services, here)
     rule = await _history_rule(services, here)
     text = cards.intro_text(here.language, in_group=_in_group(here), rule=rule)
     return Reply(text, (cards.preview_form(here, spans_offered),))
 
 
-async def _previewed(services: Services, here: PressTurn) -> Reply:
+async def _preview_reply(services: Services, here: PressTurn) -> Reply:
     """What an import would bring; nothing is kept."""
     if reason := await _reason_against(services, here):
         return Reply(reason)
@@ -124,7 +124,7 @@ async def _previewed(services: Services, here: PressTurn) -> Reply:
     return Reply(text, cards.start_or_not(here, arguments))
 
 
-async def _started(services: Services, here: PressTurn) -> Reply:
+async def _start_import(services: Services, here: PressTurn) -> Reply:
     """As it was previewed. Beginning again after a crash reads it again, which changes nothing."""
     if reason := await _reason_against(services, here):
         return Reply(reason)
@@ -138,13 +138,13 @@ async def _started(services: Services, here: PressTurn) -> Reply:
         estimate=arguments["estimated"],
     )
     await _queue(services, chat_import)
-    return await _shown(services, here)
+    return await _import_reply(services, here)
 
 
 async def _asked_to_remove(services: Services, here: FeatureTurn) -> Reply:
     chat_import = await ImportStore(services.rpc).of_chat(_chat(here), here.context)
     if chat_import is None or chat_import.state == "removing":
-        return await _shown(services, here)
+        return await _import_reply(services, here)
     count = f"{chat_import.messages:,}"
     question = cards.say("ask-removal", here.language, n=chat_import.messages, count=count)
     return Reply(question, cards.remove_or_not(here))

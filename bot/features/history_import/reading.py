@@ -125,7 +125,7 @@ def read_page(
         if kind := _left_out(raw, source, text):
             counts[kind] += source.counts(raw)
         else:
-            kept_messages.append(_imported(raw, source, names, text))
+            kept_messages.append(_imported_message(raw, source, names, text))
         if kind == "system":
             joins += membership_notices(_content(raw), raw.create_time_ms)
     lists_threads = not source.in_thread and not source.topics
@@ -163,7 +163,7 @@ def _text(raw: RawMessage, names: Mapping[str, str], forwarded_texts: Mapping[st
     return text[:LONGEST]
 
 
-def _imported(
+def _imported_message(
     raw: RawMessage, source: Source, names: Mapping[str, str], text: str
 ) -> ImportedMessage:
     return ImportedMessage(

@@ -71,7 +71,7 @@ async def show_memory(services: Services, command_turn: CommandTurn) -> Reply:
         return await _show_memory_alone(services, command_turn.turn, command_turn.language)
     overview = await services.store.overview(command_turn.context)
     messages = [
-        (one.role, _spoken(services, command_turn, one))
+        (one.role, _spoken_text(services, command_turn, one))
         for one in command_turn.opened.history[:-1]
         if one.id > 0
     ]
@@ -79,7 +79,7 @@ async def show_memory(services: Services, command_turn: CommandTurn) -> Reply:
     overview_text = commands.memory_overview(
         overview, messages, command_turn.language, services.now()
     )
-    import_lines = await _imported(services, command_turn.context, command_turn.language)
+    import_lines = await _import_summary(services, command_turn.context, command_turn.language)
     return replace(
         item_list, text="\n\n".join(filter(None, (overview_text, import_lines, item_list.text)))
     )
@@ -123,20 +123,22 @@ async def _private_list(
     here = FeatureTurn(turn.context, "p2p", tongue, turn.id, beside)
     try:
         item_list = await show_items(services, here)
-        import_lines = await _imported(services, group, tongue)
+        import_lines = await _import_summary(services, group, tongue)
     except StoreUnavailable:
         return Reply(commands.say("memory-away", tongue), means=apology_outcome("memory_away"))
     parts = (item_texts.say("shown-in-private", tongue), import_lines, item_list.text)
     return replace(item_list, text="\n\n".join(filter(None, parts)))
 
 
-async def _imported(services: Services, context: AgentMemoryContext, language: Language) -> str:
+async def _import_summary(
+    services: Services, context: AgentMemoryContext, language: Language
+) -> str:
     """How many of the sender's messages the imported history of that chat holds; "" if none."""
     own = await ImportStore(services.rpc).own_messages(context)
     return item_texts.say("own-imported", language, n=own) if own else ""
 
 
-def _spoken(services: Services, command_turn: CommandTurn, message: StoredMessage) -> str:
+def _spoken_text(services: Services, command_turn: CommandTurn, message: StoredMessage) -> str:
     if message.role == "user":
         return message.content
     known_names = services.people.of(command_turn.context.tenant_key).known

@@ -145,17 +145,17 @@ class _Description:
 
 def match(words: str, text: str) -> Match:
     """Whether `text` says all of `words` ("sure") or most of them ("likely")."""
-    matches = {one.match(text) for one in _described(words)}
+    matches = {one.match(text) for one in _descriptions(words)}
     return "sure" if "sure" in matches else "likely" if "likely" in matches else ""
 
 
 def names_something(words: str) -> bool:
     """Whether anything can be looked for by these words."""
-    return any(_described(words))
+    return any(_descriptions(words))
 
 
 @lru_cache(maxsize=8)  # one request is compared with every message
-def _described(words: str) -> tuple[_Description, ...]:
+def _descriptions(words: str) -> tuple[_Description, ...]:
     """What `words` describe: one for each way in which they name it."""
     description = _ASIDE.sub("", words).strip() or words
     ways = _OR.split(description)
@@ -281,13 +281,13 @@ def _identifier(token: str) -> re.Pattern[str]:
         return re.compile(rf"{_BEFORE}(?:https?://)?(?:www\.)?{path}{_AFTER}")
     parts = [part for part in re.split(r"[\s\-_·:]+", token) if part]
     between = r"[\s\-_·:.()]{0,3}" if len(parts) > 2 else r"[\s\-_·:()]{0,3}"
-    code = between.join(_spaced(part) for part in parts)
+    code = between.join(_spaced_pattern(part) for part in parts)
     if sum(char.isdigit() for char in token) >= _LONG_NUMBER:
         return re.compile(rf"(?<!\d\s){_BEFORE}{code}{_AFTER}(?!\s\d)")
     return re.compile(rf"(?<!\d[.,]){_BEFORE}{code}{_AFTER}")
 
 
-def _spaced(part: str) -> str:
+def _spaced_pattern(part: str) -> str:
     """A part of a code; its digits may be written in groups, and apart from its letters."""
     pattern = re.escape(part[0])
     for one, two in pairwise(part):

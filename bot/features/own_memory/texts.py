@@ -178,18 +178,18 @@ def item_line(kind: ItemKind, key: str, value: Any, language: Language) -> str:
 
 def value_of(kind: ItemKind, value: Any, language: Language) -> str:
     """What is kept, or its first words."""
-    return short_text(_spelled(value, language), _VALUE_CHARS[kind])
+    return short_text(_spelled_value(value, language), _VALUE_CHARS[kind])
 
 
-def _spelled(value: Any, language: Language) -> str:
+def _spelled_value(value: Any, language: Language) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return say("yes" if value else "no", language)
     if isinstance(value, list):
-        return join_list([_spelled(one, language) for one in value], language)
+        return join_list([_spelled_value(one, language) for one in value], language)
     if isinstance(value, Mapping):
-        pairs = ((_words_of(key), _spelled(one, language)) for key, one in value.items())
+        pairs = ((_words_of(key), _spelled_value(one, language)) for key, one in value.items())
         return join_list([say("item", language, name=k, value=v) for k, v in pairs], language)
     return json.dumps(value, ensure_ascii=False)
 

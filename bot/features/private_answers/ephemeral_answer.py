@@ -90,7 +90,7 @@ async def answer_alone(
         reply = open_turn.reply
         answer = Reply("", foot=AnswerFooter.of_row(open_turn.shown), means=open_turn.means)
         if open_turn.state == "open":
-            reply, answer = await _answered(services, turn, open_turn, answering)
+            reply, answer = await _answer_and_store(services, turn, open_turn, answering)
         delivery = await _show(services, replace(turn, foot=answer.foot), reply, aside)
     if answer.forgets:
         await withdraw_cards(services)
@@ -157,7 +157,7 @@ async def take_away(services: Services, card_id: str) -> None:
         log.info("private.card_stays", error=type(exc).__name__)
 
 
-async def _answered(
+async def _answer_and_store(
     services: Services, turn: Turn, open_turn: OpenTurn, answering: Answering
 ) -> tuple[tuple[StoredCard, ...], Reply]:
     """Makes the answer and stores it as pending. Raises `Later` when something it was given was

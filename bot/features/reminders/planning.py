@@ -127,13 +127,13 @@ def _person(name: str, people: Roster, asker: str) -> str:
         )
     raise ToolFailed(
         f"Nobody called {name!r} is known here. Nothing was set. Ask the person to mention them "
-        "with @." + _known(people.people),
+        "with @." + _known_people(people.people),
         "nobody-called",
         name=name,
     )
 
 
-def _known(people: Iterable[Person]) -> str:
+def _known_people(people: Iterable[Person]) -> str:
     names = ", ".join(one.name for one in people if not one.is_bot)
     return f" Known here: {names}." if names else ""
 

@@ -200,26 +200,26 @@ def _no_such(reminder_id: str) -> ToolFailed:
 def set_outcome(timer: Timer, names: Names, now: datetime, skips: str) -> ToolOutcome:
     """`skips`: what to say when the clock leaves the time out; "" otherwise."""
     fields = {**_fields(timer, names, now), "skips": bool(skips)}
-    result = f"Successfully set reminder {_described(timer, names)}{skips}"
+    result = f"Successfully set reminder {_describe_timer(timer, names)}{skips}"
     return ToolOutcome(result, "reminder-set", fields)
 
 
 def changed_outcome(timer: Timer, names: Names, now: datetime, skips: str) -> ToolOutcome:
     """`skips`: as in `was_set`."""
     fields = {**_fields(timer, names, now), "skips": bool(skips)}
-    result = f"Successfully changed reminder {_described(timer, names)}{skips}"
+    result = f"Successfully changed reminder {_describe_timer(timer, names)}{skips}"
     return ToolOutcome(result, "reminder-changed", fields)
 
 
 def cancelled_outcome(timer: Timer, names: Names, now: datetime) -> ToolOutcome:
-    result = f"Successfully cancelled reminder {_described(timer, names)}"
+    result = f"Successfully cancelled reminder {_describe_timer(timer, names)}"
     return ToolOutcome(result, "reminder-cancelled", _fields(timer, names, now))
 
 
 def listed_outcome(timers: Sequence[Timer], names: Names, now: datetime) -> ToolOutcome:
     if not timers:
         return ToolOutcome("There are no reminders here.", "no-reminders")
-    lines = [f"{number}. {_described(one, names)}" for number, one in enumerate(timers, 1)]
+    lines = [f"{number}. {_describe_timer(one, names)}" for number, one in enumerate(timers, 1)]
     return ToolOutcome(
         "\n".join((f"{len(lines)} to come:", *lines)),
         "reminders-listed",
@@ -227,7 +227,7 @@ def listed_outcome(timers: Sequence[Timer], names: Names, now: datetime) -> Tool
     )
 
 
-def _described(timer: Timer, names: Names) -> str:
+def _describe_timer(timer: Timer, names: Names) -> str:
     """“(ID: tm_…) on 2026-11-23 15:00 Monday, daily, for Alice: text”."""
     plan = timer.plan
     people = ", ".join(name or "another person" for name in _people(plan, names))

@@ -138,7 +138,7 @@ def add_turn_pages(app: Flask, desk: ConsoleContext) -> None:
         return draw_page("turn.html", turn=turn_row, record=trace.record, messages=messages,
                     decision=decision, names=labels, visible=_visible(dict(people)), cards=cards,
                     given_up=given_up[0] if given_up else None,
-                    addressed=_addressed(messages, dict(people)), stages=_stages(trace.record),
+                    addressed=_tag_names(messages, dict(people)), stages=_stages(trace.record),
                     **_prompt(desk, trace, people))  # fmt: skip
 
     app.add_url_rule("/console/turns", "turns", show)
@@ -180,7 +180,7 @@ def drawn_cards(
     }
 
 
-def _addressed(messages: Sequence[ConsoleRow], people: Mapping[str, str]) -> dict[str, str]:
+def _tag_names(messages: Sequence[ConsoleRow], people: Mapping[str, str]) -> dict[str, str]:
     """The names of those whom the cards address, by open_id."""
     person_ids = {tag[1] for one in messages for tag in markup.AT_TAG.finditer(one["content"])}
     return {open_id: people[open_id] for open_id in person_ids if open_id in people}

@@ -68,7 +68,9 @@ def run_checks(wishes: ExaminationWishes | None = None) -> list[Check]:
     if settings.feishu_app_id and not settings.sandbox:
         groups.insert(0, ("feishu", _feishu))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        running = [pool.submit(_guarded, name, group, settings, wishes) for name, group in groups]
+        running = [
+            pool.submit(_run_guarded, name, group, settings, wishes) for name, group in groups
+        ]
         return [*checks, *(check for one in running for check in one.result())]
 
 
@@ -110,7 +112,7 @@ def _misspelt(name: str, meant_name: str) -> Check:
     )
 
 
-def _guarded(
+def _run_guarded(
     name: str, group: CheckGroup, settings: Settings, wishes: ExaminationWishes
 ) -> Sequence[Check]:
     """A check that fails itself must not hide the others."""

@@ -62,10 +62,10 @@ def credentials_check(
                   answer.headers.get("Date", ""))  # fmt: skip
         return ok("credentials", "Feishu accepts the App ID and App Secret.",
                   "飞书接受 App ID 和 App Secret。"), app  # fmt: skip
-    return _refused(settings, answer), None
+    return _refusal_check(settings, answer), None
 
 
-def _refused(settings: Settings, answer: HttpAnswer) -> Check:
+def _refusal_check(settings: Settings, answer: HttpAnswer) -> Check:
     page = manifest.console_url(settings.domain, settings.feishu_app_id, "baseinfo")
     code = answer.code
     if code is None:
@@ -158,7 +158,10 @@ def scope_checks(app: FeishuApp) -> list[Check]:
     link = manifest.request_url(
         settings.domain, settings.feishu_app_id, [one.name for one in needed_scopes]
     )
-    return [*(_missing(scope, link) for scope in needed_scopes), _granted(granted_scopes, missing)]
+    return [
+        *(_missing(scope, link) for scope in needed_scopes),
+        _granted_check(granted_scopes, missing),
+    ]
 
 
 def _missing(scope: manifest.Scope, link: str) -> Check:
@@ -172,7 +175,7 @@ def _missing(scope: manifest.Scope, link: str) -> Check:
     )
 
 
-def _granted(granted_scopes: Collection[str], missing: list[manifest.Scope]) -> Check:
+def _granted_check(granted_scopes: Collection[str], missing: list[manifest.Scope]) -> Check:
     total = len(manifest.SCOPES)
     count, en, zh = total - len(missing), "", ""
     if included_names := [one.name for one in manifest.included_scopes(granted_scopes)]:
@@ -220,7 +223,7 @@ def connections_check(app: FeishuApp) -> Check:
             "飞书没有返回在线的长连接数。",
         )
     if app.settings.long_connection:
-        return _expected(app, count)
+        return _expected_scopes_check(app, count)
     if count:
         return warn(
             "connections",
@@ -234,7 +237,7 @@ def connections_check(app: FeishuApp) -> Check:
               "没有长连接在线，使用 webhook 时应当如此。")  # fmt: skip
 
 
-def _expected(app: FeishuApp, count: int) -> Check:
+def _expected_scopes_check(app: FeishuApp, count: int) -> Check:
     if count == 0:
         return fail(
             "connections",

@@ -82,7 +82,7 @@ def _answers(figures: Mapping[str, Any], zone: tzinfo) -> Check:
     if failed_turns:
         sentence = _both("some-unanswered", reasons, n=failed_turns, asked=asked_turns)
         return Check(ANSWERS_CHECK, "warn", sentence, command="scripts/doctor")
-    return _checked(ANSWERS_CHECK, "ok", "answers")
+    return _health_check(ANSWERS_CHECK, "ok", "answers")
 
 
 def _next_step(reasons: Sequence[Mapping[str, Any]]) -> str:
@@ -93,7 +93,7 @@ def _next_step(reasons: Sequence[Mapping[str, Any]]) -> str:
 
 def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:
     if not (count := figures["undelivered"]):
-        return _checked(DELIVERIES_CHECK, "ok", "deliveries")
+        return _health_check(DELIVERIES_CHECK, "ok", "deliveries")
     since = _local_minute(figures["undelivered_since"], zone)
     sentence = CATALOGUE.both("undelivered", n=count, since=since)
     return Check(DELIVERIES_CHECK, "warn", sentence, command="scripts/queue retry --all")
@@ -115,7 +115,7 @@ def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
         return Check(
             QUEUE_CHECK, "warn", sentence, command=f"scripts/replay {stuck_jobs['turn']} --prompt"
         )
-    return _checked(QUEUE_CHECK, "ok", "queue")
+    return _health_check(QUEUE_CHECK, "ok", "queue")
 
 
 def _why_it_waits(figures: Mapping[str, Any]) -> str:
@@ -127,24 +127,24 @@ def _why_it_waits(figures: Mapping[str, Any]) -> str:
 def _memory(figures: Mapping[str, Any]) -> Check:
     oldest_s = figures["oldest_unstored_s"] or 0
     if oldest_s > _UNSTORED_S:
-        return _checked(
+        return _health_check(
             MEMORY_CHECK, "warn", "memory-away", n=figures["unstored"], seconds=f"{oldest_s:.0f}"
         )
-    return _checked(MEMORY_CHECK, "ok", "memory")
+    return _health_check(MEMORY_CHECK, "ok", "memory")
 
 
 def _speed(figures: Mapping[str, Any], took_s: float) -> Check:
     slow, took = figures["p95"] or 0, max(took_s, (figures.get("memory_p95_ms") or 0) / 1000)
     if took > _SLOW_DATABASE_S:
-        return _checked(
+        return _health_check(
             SPEED_CHECK, "warn", "slow-database", took=f"{took:.0f}", seconds=f"{slow:.0f}"
         )
     if slow > _SLOW_S:
-        return _checked(SPEED_CHECK, "warn", "slow", seconds=f"{slow:.0f}")
-    return _checked(SPEED_CHECK, "ok", "speed")
+        return _health_check(SPEED_CHECK, "warn", "slow", seconds=f"{slow:.0f}")
+    return _health_check(SPEED_CHECK, "ok", "speed")
 
 
-def _checked(name: str, state: State, key: str, **fields: object) -> Check:
+def _health_check(name: str, state: State, key: str, **fields: object) -> Check:
     return Check(name, state, CATALOGUE.both(key, **fields))
 
 

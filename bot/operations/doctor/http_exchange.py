@@ -78,7 +78,7 @@ def http_request(
     """The answer, whatever its status. Raises `Silent`."""
     start_s = time.perf_counter()
     try:
-        with _answered(_request(method, url, body, headers or {}), timeout_s) as answer:
+        with _open_request(_request(method, url, body, headers or {}), timeout_s) as answer:
             raw = answer.read()
     except (OSError, HTTPException, ValueError) as exc:
         raise NoHttpAnswer(url, _kind(exc)) from exc
@@ -93,7 +93,7 @@ def _request(method: str, url: str, body: object, headers: Mapping[str, str]) ->
     return Request(url, data, {**_OURS, **kind, **headers}, method=method)  # noqa: S310
 
 
-def _answered(request: Request, timeout_s: float) -> HTTPResponse | HTTPError:
+def _open_request(request: Request, timeout_s: float) -> HTTPResponse | HTTPError:
     """The answer as it begins, whatever its status."""
     secure = [HTTPSHandler(context=trusted_certificates())] if request.type == "https" else []
     try:

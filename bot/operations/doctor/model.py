@@ -67,7 +67,9 @@ def model_check(
     if _is_answered(answer):
         return _works(check, name, answer)
     variable = "OPENAI_FALLBACK_MODEL" if check == "fallback" else "OPENAI_MODEL"
-    refusal_check = _refused(check, answer, name, ("OPENAI_API_KEY", variable, "OPENAI_BASE_URL"))
+    refusal_check = _refusal_check(
+        check, answer, name, ("OPENAI_API_KEY", variable, "OPENAI_BASE_URL")
+    )
     return (
         replace(refusal_check, state="fail", passing=True)
         if answer.status >= 500
@@ -111,7 +113,7 @@ def pictures_check(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Chec
     except NoHttpAnswer as exc:
         sentence = exc.sentence
         return unknown("pictures", f"Not checked: {sentence.en}.", f"无法检查：{sentence.zh}。")
-    if _is_answered(answer) and is_right_vision_answer(_said(answer)):
+    if _is_answered(answer) and is_right_vision_answer(_answer_words(answer)):
         return ok(
             "pictures",
             f"{name} sees pictures: it was asked what is in one.",
@@ -130,7 +132,7 @@ def pictures_check(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Chec
     )
 
 
-def _said(answer: HttpAnswer) -> str:
+def _answer_words(answer: HttpAnswer) -> str:
     """What the model wrote; "" where the answer has another form."""
     try:
         return str(answer.body["choices"][0]["message"]["content"])
@@ -238,7 +240,7 @@ def embeddings_check(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Ch
         )
     key_name = "EMBEDDING_API_KEY" if own or settings.embedding_api_key else "OPENAI_API_KEY"
     variables = (key_name, "EMBEDDING_MODEL", "EMBEDDING_BASE_URL")
-    return _refused("embeddings", answer, name, variables)
+    return _refusal_check("embeddings", answer, name, variables)
 
 
 def _works(check: str, name: str, answer: HttpAnswer) -> Check:
@@ -285,7 +287,9 @@ def _not_running(port: int) -> Check:
     )
 
 
-def _refused(check: str, answer: HttpAnswer, name: str, variables: tuple[str, str, str]) -> Check:
+def _refusal_check(
+    check: str, answer: HttpAnswer, name: str, variables: tuple[str, str, str]
+) -> Check:
     state, sentence = _meaning(answer, name, *variables)
     return (fail if state == "fail" else warn)(check, sentence.en, sentence.zh)
 

@@ -32,10 +32,12 @@ def key_checks(settings: Settings) -> list[Check]:
     """Keys that stand in the wrong variable, without asking anybody."""
     key_checks = []
     if _kind(settings.supabase_publishable_key) == "secret":
-        key_checks.append(_misplaced("SUPABASE_PUBLISHABLE_KEY", "a secret key", "secret 密钥"))
+        key_checks.append(
+            _misplaced_check("SUPABASE_PUBLISHABLE_KEY", "a secret key", "secret 密钥")
+        )
     if _kind(settings.supabase_secret_key) == "publishable":
         key_checks.append(
-            _misplaced("SUPABASE_SECRET_KEY", "a publishable key", "publishable 密钥")
+            _misplaced_check("SUPABASE_SECRET_KEY", "a publishable key", "publishable 密钥")
         )
     if _kind(settings.supabase_jwt_secret) != "other" and settings.supabase_jwt_secret:
         key_checks.append(
@@ -121,7 +123,7 @@ def refusal_check(problem: StoreError) -> Check:
 _VARIABLES = ("SUPABASE_PUBLISHABLE_KEY", "SUPABASE_SECRET_KEY", "SUPABASE_JWT_SECRET")
 
 
-def _misplaced(variable: str, en: str, zh: str) -> Check:
+def _misplaced_check(variable: str, en: str, zh: str) -> Check:
     return fail(
         "supabase keys",
         f"{variable} contains {en}. Swap the two.",

@@ -106,7 +106,7 @@ def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         more = "".join(f'\nmsgid "{key}"\nmsgstr "{text}"\n' for key, text in words.items())
         (tmp_path / catalogue.name).write_text(catalogue.read_text("utf-8") + more, "utf-8")
     monkeypatch.setitem(RULES, SAMPLE.name, SAMPLE)
-    monkeypatch.setattr(display, "say", Catalogue(str(tmp_path / "texts.py")).say)
+    monkeypatch.setattr(display, "say", Catalogue(str(tmp_path / "display.py")).say)
 
 
 @pytest.fixture

@@ -83,13 +83,13 @@ def _once_open_is_open(on: pytest.MonkeyPatch) -> None:
 
 
 def _silence_is_consent(on: pytest.MonkeyPatch) -> None:
-    seen = documents._seen
+    seen = documents._look_at_document
 
     async def consent(*given: Any) -> str:
         told = await seen(*given)
         return "open" if told == "unknown" else told
 
-    on.setattr(documents, "_seen", consent)
+    on.setattr(documents, "_look_at_document", consent)
 
 
 def _who_asks_is_everybody(on: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ ROLES = ("anon", "authenticated", "service_role", "bot_console", "bot_verifier")
 _APPLY = """
 import json, sys
 from memory import migrations
-print(json.dumps(migrations.apply(sys.argv[1])))
+print(json.dumps(migrations.apply_migrations(sys.argv[1])))
 """
 
 

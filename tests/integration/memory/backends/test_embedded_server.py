@@ -27,7 +27,7 @@ USES = """
 import sys
 from pathlib import Path
 from memory.backends import embedded
-print(embedded.start(Path(sys.argv[1])), flush=True)
+print(embedded.start_embedded(Path(sys.argv[1])), flush=True)
 sys.stdin.read()
 """
 

@@ -30,7 +30,7 @@ async def store_behind(
     edge: H2Edge, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[OutageStore]:
     trusted = ssl.create_default_context(cafile=str(edge.certificate))
-    monkeypatch.setattr(supabase, "_trusted", lambda: trusted)
+    monkeypatch.setattr(supabase, "_trusted_context", lambda: trusted)
     rpc = SupabaseRpc(
         edge.url,
         publishable_key=lite.PUBLISHABLE_KEY,

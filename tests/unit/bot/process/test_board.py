@@ -13,8 +13,8 @@ from bot.text.languages import Sentence
 HOLDS = """
 import sys
 from pathlib import Path
-from bot.process.plan import Board
-held = Board(Path(sys.argv[1])).announce(2)
+from bot.process.plan import RunDirectory
+held = RunDirectory(Path(sys.argv[1])).announce(2)
 print("held", flush=True)
 sys.stdin.read()
 """

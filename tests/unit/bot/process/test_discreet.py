@@ -13,7 +13,7 @@ BEGIN = f"""
 import asyncio, logging, sys, threading, warnings
 import structlog
 from bot.process import logs
-logs.configure("INFO")
+logs.configure_logs("INFO")
 log, words = structlog.get_logger(), {SECRET!r}
 def fail():
     try:

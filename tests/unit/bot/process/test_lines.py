@@ -23,7 +23,7 @@ WRITES = """
 import sys
 from bot.process import logs
 import structlog
-logs.configure("INFO")
+logs.configure_logs("INFO")
 for number in range(200):
     structlog.get_logger().info("said", by=sys.argv[1], number=number, stack="字x" * 2000)
 """
@@ -82,7 +82,7 @@ def test_a_reader_that_sleeps_stops_nobody_and_gets_what_comes_after_it_wakes() 
 def test_a_reader_that_falls_asleep_stops_none_of_several_processes() -> None:
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    command = [sys.executable, "-c", "from bot.process.lines import Lines\n" + WRITES_ON]
+    command = [sys.executable, "-c", "from bot.process.lines import LogLines\n" + WRITES_ON]
     writers = [subprocess.Popen(command, stdout=writing, stdin=subprocess.PIPE) for _ in range(4)]
     for _ in range(20_000):
         os.read(reading, 4096)
@@ -100,7 +100,7 @@ def test_a_reader_that_falls_asleep_stops_none_of_several_processes() -> None:
 
 WRITES_ON = """
 import select, sys
-lines = Lines()
+lines = LogLines()
 while not select.select([sys.stdin], [], [], 0)[0]:
     lines.write("x" * 4000 + "\\n")
 """
@@ -139,7 +139,7 @@ def until_nothing_waits() -> None:
 
 FILLS = """
 import fcntl, os
-from bot.process.lines import say
+from bot.process.lines import write_event as say
 fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 4096)
 say("first", text="x" * 3500)
 """

@@ -132,8 +132,7 @@ def test_both_languages_say_the_same_with_the_same_fields(path: Path) -> None:
 
 @pytest.mark.parametrize("path", ENGLISH, ids=lambda path: str(path.relative_to(BOT)))
 def test_every_text_is_asked_for(path: Path) -> None:
-    shared = path.parent.name == "tool_types"  # the outcomes that all rooms of the agents may have
-    words, beginnings = written(path.parent.parent if shared else path.parent)
+    words, beginnings = written(path.parent)
     elsewhere = {one.key for one in asked_for() if one.catalogue == path}
     unused = [key for key in read(path) if key not in words | elsewhere]
     assert not [key for key in unused if not key.startswith(beginnings)]
@@ -201,5 +200,5 @@ def test_a_number_takes_its_form() -> None:
     [("Bob", "（由 Bob 设置）"), ("小明", "（由小明设置）"), ("<b>", "（由<b>设置）")],
 )
 def test_chinese_and_latin_letters_are_a_space_apart(name: str, said: str) -> None:
-    catalogue = Catalogue(str(BOT / "features" / "timers" / "texts.py"))
+    catalogue = Catalogue(str(BOT / "features" / "timers.py"))
     assert catalogue.say("by", "zh", name=name) == said
