@@ -60,6 +60,19 @@ class OfATrial(NotConfigured):
         super().__init__(f"{migrations.TRIAL_MESSAGE}.", _TRIAL_ZH)
 
 
+class NotMigratable(NotConfigured):
+    """The embedded database refuses a step, and is as it was."""
+
+    def __init__(self, failure: migrations.MigrationFailed) -> None:
+        reason = str(failure).splitlines()[0]
+        super().__init__(
+            f"the database in DATA_DIR cannot be brought up to date, and was not changed ({reason}):"
+            " start the version that made it, or start afresh with another DATA_DIR.",
+            f"DATA_DIR 中的数据库无法升级，未作任何更改（{reason}）：请启动创建它的版本，"
+            "或换一个 DATA_DIR 重新开始。",
+        )
+
+
 def database_url(settings: Settings) -> str:
     """The connection URL of queue and migrations.
 
@@ -73,6 +86,8 @@ def database_url(settings: Settings) -> str:
         migrations.apply_migrations(url, report=_log_step)
     except migrations.TrialDatabase as exc:
         raise OfATrial from exc
+    except migrations.MigrationFailed as exc:
+        raise NotMigratable(exc) from exc
     if newer := steps_ahead(url):
         log.warning("database.newer", **about_newer(newer))
     return url

@@ -94,6 +94,36 @@ def test_the_database_of_a_trial_is_refused_in_one_sentence_and_kept(tmp_path: P
         assert done.returncode == 0, done.stderr
 
 
+# An embedded database whose tables are not those that the functions need.
+_DIFFERENT = """
+import sys, psycopg
+from pathlib import Path
+from memory import migrations
+from memory.backends import embedded
+url = embedded.start_embedded(Path(sys.argv[1]))
+migrations.apply_migrations(url)
+with psycopg.connect(url) as connection:
+    connection.execute("alter table agent_notes rename column title to heading")
+    connection.execute("delete from feishu_bot.migrations where name like 'functions %'")
+"""
+
+
+def test_a_database_that_cannot_be_brought_up_to_date_is_named_in_one_sentence(
+    tmp_path: Path,
+) -> None:
+    folder, port = tmp_path / "different", str(free_port())
+    made = run([sys.executable, "-c", _DIFFERENT, str(folder)], tmp_path, {})
+    assert made.returncode == 0, made.stderr
+
+    ended = run([sys.executable, "-m", "bot.process"], folder, {"PORT": port})
+    said = ended.stdout + ended.stderr
+    assert ended.returncode != 0
+    assert said.count("cannot be brought up to date, and was not changed") == 1
+    assert "another DATA_DIR" in said
+    assert "Traceback" not in said
+    assert '"stack"' not in said
+
+
 SUPABASE = {
     "SUPABASE_URL": "https://x.supabase.co",
     "SUPABASE_PUBLISHABLE_KEY": "k",
