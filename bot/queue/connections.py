@@ -66,8 +66,8 @@ class NotMigratable(NotConfigured):
     def __init__(self, failure: migrations.MigrationFailed) -> None:
         reason = str(failure).splitlines()[0]
         super().__init__(
-            f"the database in DATA_DIR cannot be brought up to date, and was not changed ({reason}):"
-            " start the version that made it, or start afresh with another DATA_DIR.",
+            "the database in DATA_DIR cannot be brought up to date, and was not changed "
+            f"({reason}): start the version that made it, or start afresh with another DATA_DIR.",
             f"DATA_DIR 中的数据库无法升级，未作任何更改（{reason}）：请启动创建它的版本，"
             "或换一个 DATA_DIR 重新开始。",
         )
