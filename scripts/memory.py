@@ -50,9 +50,9 @@ from scripts.operating.memory_commands import (
 from scripts.operating.names import person_meant
 from scripts.operating.verifying import (
     add_receipt_commands,
+    check_receipt,
     export_receipts,
     show_receipt_key,
-    verify_receipt,
 )
 
 _OF_EVERYBODY = frozenset({"embed", "link-users", "verify", "receipts", "receipt-key"})
@@ -128,7 +128,7 @@ async def _work(given: argparse.Namespace) -> int:
         "export": _export,
         "embed": embed_everything,
         "link-users": link_users,
-        "verify": verify_receipt,
+        "verify": check_receipt,
         "receipts": export_receipts,
         "receipt-key": show_receipt_key,
     }

@@ -17,9 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from bot.process import plan
-from bot.process import programs as lifeline
 from bot.process.plan import ProcessPlan
-from bot.process.programs import Program
+from bot.process.programs import Program, die_with_parent
 from bot.process.supervisor import Supervisor
 from memory.backends.embedded import Launch, Server, open_lock
 from memory.errors import ServerRefused
@@ -33,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     os.umask(0o077)
     beside = list(arguments) == ["--beside"]
     if beside:
-        lifeline.die_with_parent(int(os.environ[plan.SUPERVISOR_VARIABLE]), signal.SIGTERM)
+        die_with_parent(int(os.environ[plan.SUPERVISOR_VARIABLE]), signal.SIGTERM)
     process_plan = plan.read_plan(running=beside)
     gunicorn = tuple(arguments) or plan.GUNICORN_ARGUMENTS
     if not process_plan.workers:

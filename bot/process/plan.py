@@ -18,9 +18,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bot.process import programs as lifeline
 from bot.process.lines import LogFormat, choose_log_format, write_event
-from bot.process.programs import FORKED_MODULE, ForkServer, Program
+from bot.process.programs import (
+    FORKED_MODULE,
+    ForkServer,
+    Program,
+    adopt_orphans,
+    die_with_parent,
+)
 from memory.backends.embedded import Launch, Server
 
 if TYPE_CHECKING:
@@ -130,7 +135,7 @@ def worker_slot() -> int:
 def tie_to_supervisor() -> None:
     """Ends this process, which a supervisor started, with it; does nothing for others."""
     if is_supervised():
-        lifeline.die_with_parent(int(os.environ[SUPERVISOR_VARIABLE]))
+        die_with_parent(int(os.environ[SUPERVISOR_VARIABLE]))
 
 
 def web_program(plan: ProcessPlan, gunicorn: Sequence[str]) -> Program:
@@ -151,7 +156,7 @@ def web_program(plan: ProcessPlan, gunicorn: Sequence[str]) -> Program:
 
 def worker_programs(plan: ProcessPlan, *, with_database: bool = True) -> list[Program]:
     """The workers, and the nursery of several; a single one saves its memory."""
-    nursery = ForkServer() if plan.workers > 1 and lifeline.adopt_orphans() else None
+    nursery = ForkServer() if plan.workers > 1 and adopt_orphans() else None
     after = ("database",) if plan.embedded and with_database else ()
     environment = _program_environment(plan, with_database=with_database)
     programs = [_fork_server_program(nursery, environment)] if nursery else []

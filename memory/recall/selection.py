@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from memory.context import estimate_tokens
-from memory.recall.changes import changes_by_turn as changes
+from memory.recall.changes import changes_by_turn
 from memory.recall.passages import Passage, content_words
 from memory.recall.rendering import asks_for_former, rendered_words
 from memory.text import has_han
@@ -117,13 +117,13 @@ def ordered_hits(passages: Sequence[Passage], question: str, k: int) -> tuple[Pa
 def newest_first(passages: Sequence[Passage]) -> Sequence[Passage]:
     """Returns `passages` (best first) with what replaced a turn before that turn. It moves up only
     if it matches about as well: else the question's words were in the value of before."""
-    changes_by_turn = changes(sorted(passages, key=_passage_time))
+    changes = changes_by_turn(sorted(passages, key=_passage_time))
     places = {one.turn_id: (place, 0) for place, one in enumerate(passages)}
     scores = {one.turn_id: one.score for one in passages}
-    for turn_id, change in changes_by_turn.items():
+    for turn_id, change in changes.items():
         behind, holds = 0, turn_id
-        while changes_by_turn[holds].until:
-            behind, holds = behind + 1, changes_by_turn[holds].by
+        while changes[holds].until:
+            behind, holds = behind + 1, changes[holds].by
         if not change.until:
             continue
         if scores[holds] >= _AS_WELL * scores[turn_id]:

@@ -17,8 +17,8 @@ from memory.receipts.receipts import (
     public_key,
     public_keys_by_name,
     verify_chain,
+    verify_receipt,
 )
-from memory.receipts.receipts import verify_receipt as verify
 from memory.receipts.survivors import (
     DeletedWords,
     SurvivorSearch,
@@ -68,7 +68,7 @@ async def export_receipts(desk: OperatorDesk, given: argparse.Namespace) -> int:
     return 0
 
 
-async def verify_receipt(desk: OperatorDesk, given: argparse.Namespace) -> int:
+async def check_receipt(desk: OperatorDesk, given: argparse.Namespace) -> int:
     """Verifies signature and chain, reads everything back, and names what survived."""
     try:
         handed_in = _given(given, _keys(desk, given))
@@ -109,7 +109,7 @@ def _given(given: argparse.Namespace, keys: Mapping[str, bytes]) -> Given:
     has_salt = isinstance(copy, dict) and set(copy) == {"receipt", "salt"}
     line, salt = (copy["receipt"], copy["salt"]) if has_salt else (text, "")
     said = given.text.read_text(encoding="utf-8").rstrip("\n") if given.text else ""
-    return Given(verify(line, keys), salt, said)
+    return Given(verify_receipt(line, keys), salt, said)
 
 
 def _searched(desk: OperatorDesk, given: argparse.Namespace, handed_in: Given) -> SurvivorSearch:

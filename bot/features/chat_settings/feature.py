@@ -8,7 +8,6 @@ from functools import partial
 
 from bot.features import commands as command_texts
 from bot.features.chat_settings import display
-from bot.features.chat_settings import display as settings_form
 from bot.features.commands import explain_refusal, learn_managers
 from bot.features.digests.feature import plan_of
 from bot.features.digests.texts import parse_argument
@@ -83,7 +82,7 @@ async def save_settings(services: Services, here: PressTurn) -> Reply:
     form, of = here.press.payload["form"], _in_their_chat(here)
     rules = await _rules(services, of)
     digest = await DigestStore(services.rpc).schedule(of.context)
-    changes = settings_form.changed_values(chosen_values(form, here.values), rules, digest)
+    changes = display.changed_values(chosen_values(form, here.values), rules, digest)
     if changes and (refusal := await _change(services, of, changes)):
         return Reply(refusal)
     note = display.say("changed" if changes else "unchanged", here.language)
@@ -139,7 +138,7 @@ async def _settings_reply(
     if only not in RULES or RULES[only].needs_hearing:
         text = await with_limits(services, here.chat_type, text, here.language)
     has_form = manages and settings_shown.names_with_choices()
-    return Reply(text, (settings_form.settings_form(settings_shown, here),) if has_form else ())
+    return Reply(text, (display.settings_form(settings_shown, here),) if has_form else ())
 
 
 async def _imports(services: Services, here: FeatureTurn, only: str | None) -> bool:

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 from bot.features.commands import explain_refusal, learn_managers
 from bot.features.digests import texts
 from bot.features.digests.digesting import DigestSpan, digest_cards, gather_messages
-from bot.features.digests.digesting import digest_cards as cards
 from bot.features.feature import CommandTurn, Feature, Firing
 from bot.features.help.feature import with_limits
 from bot.features.timers import post_timer_card
@@ -40,14 +39,14 @@ async def answer_digest(services: Services, here: CommandTurn) -> Reply:
         midnight = asked_at.replace(hour=0, minute=0, second=0, microsecond=0)
         span = DigestSpan(midnight, asked_at)
     material = await gather_messages(services, here.context, span)
-    digest_cards = await cards(services, here.context, here.turn_id, material, span, language)
-    if not digest_cards:
+    cards = await digest_cards(services, here.context, here.turn_id, material, span, language)
+    if not cards:
         timer = await DigestStore(services.rpc).schedule(here.context)
         follows = services.settings.sharing == "chat"
         unknown = texts.limit_notes(material.seen, material.wordless, language, follows=follows)
         schedule = [texts.schedule_line(timer, language)] if timer else []
         return Reply("\n\n".join([texts.say("nothing-said", language), *unknown, *schedule]))
-    return Reply("", cards=tuple(digest_cards))
+    return Reply("", cards=tuple(cards))
 
 
 async def _change(services: Services, here: CommandTurn, request: texts.DigestRequest) -> Reply:

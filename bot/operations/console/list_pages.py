@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import flask
 from flask import Flask, abort, request
-from flask import Response as flask_Response
 from werkzeug.wrappers import Response
 
 from bot.features.history_import.standing import expected_end, seconds_a_page, share_read
@@ -267,14 +267,14 @@ def add_receipt_pages(app: Flask, desk: ConsoleContext) -> None:
         more = rows[-1].number if rows and rows[-1].number > 1 else None
         return draw_page("receipts.html", rows=rows, more=more)
 
-    def export() -> flask_Response:
+    def export() -> flask.Response:
         desk.reader.note(signed_in_admin(), "export receipts", "")
 
         async def work(rpc: Rpc) -> str:
             return "".join([f"{line}\n" async for line in ReceiptStore(rpc).lines()])
 
         headers = {"Content-Disposition": "attachment; filename=receipts.jsonl"}
-        return flask_Response(
+        return flask.Response(
             with_memory(desk, work), headers=headers, mimetype="application/jsonl"
         )
 

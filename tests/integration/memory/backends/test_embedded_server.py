@@ -17,7 +17,7 @@ import pytest
 
 from lab.doubles.processes import ROOT, eventually
 from memory.backends import embedded, embedded_host
-from memory.backends.embedded_host import server_account as account
+from memory.backends.embedded_host import server_account
 from memory.errors import ServerRefused
 
 NOBODY = 65534
@@ -239,7 +239,7 @@ def test_what_is_no_whole_database_of_ours_is_refused_and_left_as_it_is(
     folder.mkdir(parents=True)
     for name, text in files.items():
         (folder / name).write_text(text)
-    os.chown(folder, account().uid, account().gid)
+    os.chown(folder, server_account().uid, server_account().gid)
     with pytest.raises(ServerRefused, match=says):
         embedded.start_embedded(data_dir)
     assert {file.name: file.read_text() for file in folder.iterdir()} == files

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.process.settings_values import misspelt_names as misspelt
+from bot.process import settings_values
 from bot.settings import NAMES, SettingsError, load, misspelt_names
 
 APP = {
@@ -45,7 +45,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_typing_error_is_told_with_the_name_that_was_meant(typed: str, meant: str) -> None:
-    assert misspelt([typed], NAMES) == {typed: meant}
+    assert settings_values.misspelt_names([typed], NAMES) == {typed: meant}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_typing_error_is_told_with_the_name_that_was_meant(typed: str, meant: 
      "PIP_CONFIG_FILE", "MODEL", "REPLY_TO", "DATABASE_POOL_SIZE"],
 )  # fmt: skip
 def test_what_is_no_typing_error_is_left_alone(name: str) -> None:
-    assert misspelt([name], NAMES) == {}
+    assert settings_values.misspelt_names([name], NAMES) == {}
 
 
 def test_a_typing_error_in_the_file_is_found_too(
