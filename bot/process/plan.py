@@ -155,11 +155,12 @@ def web_program(plan: ProcessPlan, gunicorn: Sequence[str]) -> Program:
 
 
 def worker_programs(plan: ProcessPlan, *, with_database: bool = True) -> list[Program]:
-    """The workers, and the nursery of several; a single one saves its memory."""
-    nursery = ForkServer() if plan.workers > 1 and adopt_orphans() else None
+    """Lists the workers. Several get a fork server; for a single one it would cost more than it
+    saves."""
+    fork_server = ForkServer() if plan.workers > 1 and adopt_orphans() else None
     after = ("database",) if plan.embedded and with_database else ()
     environment = _program_environment(plan, with_database=with_database)
-    programs = [_fork_server_program(nursery, environment)] if nursery else []
+    programs = [_fork_server_program(fork_server, environment)] if fork_server else []
     if plan.embedding_port:
         programs.append(_embeddings_program(plan.embedding_port))
     return programs + [
@@ -167,27 +168,27 @@ def worker_programs(plan: ProcessPlan, *, with_database: bool = True) -> list[Pr
             f"worker-{slot}",
             (sys.executable, "-m", _WORKER),
             stage=2,
-            after=(*after, "nursery") if nursery else after,
+            after=(*after, "fork-server") if fork_server else after,
             environment={SLOT_VARIABLE: str(slot)}
-            if nursery
+            if fork_server
             else {**environment, SLOT_VARIABLE: str(slot)},
             ready=plan.board.announced,  # it takes jobs
             alarm=signal.SIGUSR1,
-            forked_by=nursery,
+            forked_by=fork_server,
         )
         for slot in range(1, plan.workers + 1)
     ]
 
 
-def _fork_server_program(nursery: ForkServer, environment: Mapping[str, str]) -> Program:
+def _fork_server_program(fork_server: ForkServer, environment: Mapping[str, str]) -> Program:
     """What forks the workers. It is ready when it has loaded what they need."""
     return Program(
-        "nursery",
+        "fork-server",
         (sys.executable, "-m", "bot.process.programs"),
         stage=1,
         environment={**environment, FORKED_MODULE: _WORKER},
-        ready=nursery.is_ready,
-        keeps=nursery,
+        ready=fork_server.is_ready,
+        keeps=fork_server,
     )
 
 

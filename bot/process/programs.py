@@ -48,7 +48,8 @@ class Program(NamedTuple):
     are gone. `prepare` runs before each start; `ready` is asked with the process id. A `required`
     program that ends before it was ever ready ends everything. `reload` is the signal that makes
     it load its code and settings anew; None: a new process takes its place. `keeps`: it is such a
-    nursery; `forked_by`: the nursery that forks it, with these `arguments` for who asks what it is.
+    fork server; `forked_by`: the fork server that forks it, with these `arguments` for who asks
+    what it is.
     `alarm` is the signal that tells it that another of its stage fell.
     """
 
@@ -200,7 +201,7 @@ class ForkServer:
         self._given: socket.socket | None = None
 
     def line(self) -> socket.socket:
-        """A new nursery's standard input."""
+        """A new fork server's standard input."""
         self._given, theirs = socket.socketpair()
         return theirs
 
@@ -212,7 +213,7 @@ class ForkServer:
             self._lines[pid], self._given = self._given, None
 
     def is_ready(self, pid: int) -> bool:
-        """Whether that nursery has loaded everything."""
+        """Whether that fork server has loaded everything."""
         line = self._lines.get(pid)
         if line is None:
             return False
@@ -224,21 +225,22 @@ class ForkServer:
         return False
 
     def fork(self, environment: Mapping[str, str]) -> ForkedProcess:
-        """A new process. Raises `OSError` when the nursery gives none; it is ended then."""
+        """A new process. Raises `OSError` when the fork server gives none; it is ended then."""
         line = self._lines.get(self._current)
         if line is None:
-            raise OSError("the nursery is not there")
+            raise OSError("the fork server is not there")
         line.settimeout(_ANSWERS_WITHIN_S)
         try:
             line.sendall(json.dumps(dict(environment)).encode() + b"\n")
             return ForkedProcess(int(line.recv(64)))
         except (OSError, ValueError) as exc:
             self._lines.pop(self._current).close()
-            raise OSError("the nursery does not answer") from exc
+            raise OSError("the fork server does not answer") from exc
 
 
 def run_fork_server() -> int:
-    """The nursery, until its supervisor hangs up; and each process that it forks, to its end."""
+    """The fork server, until its supervisor hangs up; and each process that it forks, to its
+    end."""
     parent = os.getppid()
     die_with_parent(parent)
     module = importlib.import_module(os.environ.pop(FORKED_MODULE))
@@ -282,7 +284,7 @@ def _begin_forked(parent: int, name: str) -> None:
 
 
 def _rename_process(name: str) -> None:
-    """What `ps` shows is what the process is, and no nursery (proc(5): arg_start, arg_end)."""
+    """What `ps` shows is what the process is, and no fork server (proc(5): arg_start, arg_end)."""
     fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     begin, end = int(fields[45]), int(fields[46])
     command_line = "\0".join((sys.executable, "-m", name)).encode()

@@ -203,7 +203,7 @@ def metrics_of(bot: OneCommand) -> str:
     return requests.get(f"{bot.url}/metrics", timeout=10).text
 
 
-@pytest.mark.parametrize("name", ["worker-1", "nursery", "web", "database"])
+@pytest.mark.parametrize("name", ["worker-1", "fork-server", "web", "database"])
 def test_what_is_killed_is_started_again(bot: OneCommand, name: str) -> None:
     killed = bot.pid(name)
     os.kill(killed, signal.SIGKILL)
@@ -215,7 +215,10 @@ def test_what_is_killed_is_started_again(bot: OneCommand, name: str) -> None:
 
 
 def test_a_dead_worker_is_named_while_the_other_goes_on(bot: OneCommand) -> None:
-    for name in ("nursery", "worker-2"):  # without the nursery it takes a second or two to be back
+    for name in (
+        "fork-server",
+        "worker-2",
+    ):  # it starts slower without the former
         os.kill(bot.pid(name), signal.SIGKILL)
     named = eventually(lambda: bot.readiness().get("degraded"), what="the dead one is named")
     assert named == ["worker-2"]
@@ -238,9 +241,9 @@ def test_killed_workers_are_forked_anew_and_take_up_what_was_in_hand(bot: OneCom
     assert [len(bot.answers(question)) for question in questions] == [1] * 4
 
 
-def test_workers_go_on_without_the_nursery(bot: OneCommand) -> None:
+def test_workers_go_on_without_the_fork_server(bot: OneCommand) -> None:
     workers = [psutil.Process(bot.pid(name)) for name in ("worker-1", "worker-2")]
-    os.kill(bot.pid("nursery"), signal.SIGKILL)
+    os.kill(bot.pid("fork-server"), signal.SIGKILL)
     bot.until_answered(bot.ask())
     assert all(one.is_running() for one in workers)
 
