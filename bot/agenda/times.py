@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.agenda.refusals import AgendaRefused
@@ -59,6 +59,15 @@ def whole_days(first: date, last: date, zone: ZoneInfo) -> BusySpan:
     """From the midnight before `first` to the midnight after `last`."""
     after = date.fromordinal(last.toordinal() + 1)
     return BusySpan(moment_s(first, _MIDNIGHT, zone), moment_s(after, _MIDNIGHT, zone))
+
+
+def event_span(event: CalendarEvent, zone: ZoneInfo) -> BusySpan:
+    """When an event takes place for somebody in `zone`. Whole days are dated in UTC, and their last
+    day counts (Feishu, calendar-v4 “create event”: its example begins and ends on one date)."""
+    if event.zone:
+        return BusySpan(event.start_s, event.end_s)
+    first, last = (datetime.fromtimestamp(one, UTC).date() for one in (event.start_s, event.end_s))
+    return whole_days(first, last, zone)
 
 
 def moment_s(day: date, at: time, zone: ZoneInfo) -> int:

@@ -216,9 +216,11 @@ async def _times(agenda: TurnAgenda, person: Attendee, span: BusySpan) -> Person
     if person.open_id == agenda.asker:
         events = await agenda.own_events(span)
         if events is not None:
-            return PersonAgenda(person.name, True, times_of_events(events), events)
-    busy = await agenda.busy(person, span)
-    return PersonAgenda(person.name, person.open_id == agenda.asker, busy)
+            busy = times_of_events(events, await agenda.zone())
+            return PersonAgenda(person.name, True, busy, events)
+    return PersonAgenda(
+        person.name, person.open_id == agenda.asker, await agenda.busy(person, span)
+    )
 
 
 async def _attendees_meant(

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from bot.agenda.plans import MeetingPlan, TaskPlan, due_day
 from bot.agenda.refusals import TEXTS
 from bot.agenda.times import (
+    event_span,
     free_within,
     merged_spans,
     overlaps,
@@ -45,9 +46,9 @@ class PersonAgenda:
     events: tuple[CalendarEvent, ...] | None = None
 
 
-def times_of_events(events: Sequence[CalendarEvent]) -> tuple[BusySpan, ...]:
-    """When these keep one busy."""
-    return merged_spans(BusySpan(one.start_s, one.end_s) for one in events if one.is_busy)
+def times_of_events(events: Sequence[CalendarEvent], zone: ZoneInfo) -> tuple[BusySpan, ...]:
+    """When these keep one busy who is in `zone`."""
+    return merged_spans(event_span(one, zone) for one in events if one.is_busy)
 
 
 def agenda_outcome(
@@ -120,13 +121,13 @@ def _day_of(
         "events": [
             _event(one, whole, zone)
             for one in events or ()
-            if overlaps(BusySpan(one.start_s, one.end_s), [whole])
+            if overlaps(event_span(one, zone), [whole])
         ],
     }
 
 
 def _event(event: CalendarEvent, day: BusySpan, zone: ZoneInfo) -> dict[str, str]:
-    whole = BusySpan(event.start_s, event.end_s)
+    whole = event_span(event, zone)
     (span,) = spans_within(day, [whole]) or (whole,)  # one that takes no time
     return {
         "when": _clock(span, zone) if event.zone else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,6 +13,7 @@ from bot.agenda.plans import Attendee, MeetingPlan, TaskPlan
 from bot.agenda.refusals import AgendaRefused
 from bot.agenda.times import (
     STEP_S,
+    event_span,
     first_free,
     free_within,
     merged_spans,
@@ -26,6 +27,7 @@ from bot.agenda.times import (
     zone_of,
 )
 from bot.agents.offline.reminders import agenda_call
+from bot.features.calendar.wording import PersonAgenda, agenda_outcome, times_of_events
 from bot.feishu.calendars import BusySpan, CalendarEvent
 from tests.support.rows import every_row
 
@@ -187,3 +189,33 @@ def test_the_offline_model_knows_the_sentences(
 )  # fmt: skip
 def test_other_sentences_are_not_about_calendars(said: str) -> None:
     assert agenda_call(said) is None
+
+
+def _whole(first: date, last: date) -> CalendarEvent:
+    """An event of whole days, as Feishu dates it: in UTC, with its last day."""
+    start_s, end_s = (
+        int(datetime(one.year, one.month, one.day, tzinfo=UTC).timestamp()) for one in (first, last)
+    )
+    return CalendarEvent("e", "leave", start_s, end_s, "")
+
+
+@every_row("zone", ["Asia/Shanghai", "America/Los_Angeles", "Pacific/Kiritimati", "UTC"])
+def test_whole_days_keep_their_owner_busy_to_the_end_of_the_last_wherever_they_are(
+    zone: str,
+) -> None:
+    here, monday, tuesday = ZoneInfo(zone), date(2026, 11, 30), date(2026, 12, 1)
+    one, both = _whole(monday, monday), _whole(monday, tuesday)
+    assert event_span(one, here) == whole_days(monday, monday, here)
+    assert event_span(both, here) == whole_days(monday, tuesday, here)
+    assert times_of_events([one], here) == (whole_days(monday, monday, here),)
+
+    person = PersonAgenda("Ann", True, times_of_events([both], here), (both,))
+    noon = datetime(2026, 11, 29, 12, tzinfo=here)
+    said = agenda_outcome([person], (monday, tuesday), noon, is_alone=True)
+    assert [day["events"][0]["title"] for day in said.fields["days"]] == ["leave", "leave"]
+    assert [day["free"] for day in said.fields["days"]] == [[], []]
+
+
+def test_a_meeting_takes_the_time_that_it_says() -> None:
+    meeting = CalendarEvent("e", "launch", 1_000, 4_600, "Europe/Berlin")
+    assert event_span(meeting, BERLIN) == BusySpan(1_000, 4_600)
