@@ -71,6 +71,10 @@ class Web:
         """How many requests the application was given before this one."""
         return int(self.session.get(f"{self.url}/seen", timeout=10).text) - 1
 
+    def keeps_connections(self) -> bool:
+        answer = self.session.get(f"{self.url}/seen", timeout=10)
+        return answer.headers["Connection"] == "keep-alive"
+
 
 @pytest.fixture
 def web(database_url: str, tmp_path: Path) -> Iterator[Web]:
@@ -143,6 +147,7 @@ def test_what_is_acknowledged_while_the_process_stops_is_told_that_it_closes(
 ) -> None:
     port = int(web.url.rpartition(":")[2])
     processes = psutil.Process(web.process.popen.pid).children()
+    web.seen()  # over a connection that stays, and so tells when the process begins to stop
     waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
     with (
         psycopg.connect(database_url) as lock,
@@ -154,6 +159,7 @@ def test_what_is_acknowledged_while_the_process_stops_is_told_that_it_closes(
         eventually(lambda: look.execute(waiting).fetchone(), what="the message is being stored")
         for process in processes:
             process.terminate()
+        eventually(lambda: not web.keeps_connections(), what="the process has heard of it")
         lock.rollback()
         found = b"".join(iter(lambda: connection.recv(65536), b""))
     assert found.startswith(b"HTTP/1.1 200 OK\r\n")
