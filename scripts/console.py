@@ -16,7 +16,7 @@ import sys
 import psycopg
 
 from bot.operations.console.database import Sessions
-from bot.queue.connections import database_url, require_migrated
+from bot.queue.connections import check_database, database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import Settings, SettingsError, load_existing
 from bot.text.languages import Sentence
@@ -40,6 +40,7 @@ def main() -> int:
 async def _invite(given: argparse.Namespace) -> int:
     settings = load_existing()
     admin = _admin(settings, given.admin)
+    check_database(settings)
     url = database_url(settings)
     try:
         require_migrated(url)
