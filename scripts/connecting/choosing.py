@@ -142,12 +142,15 @@ _NO_FILE = Sentence(
 )
 
 
-def choose_embeddings(talk: Talk, given: str, kept: Mapping[str, str]) -> dict[str, str]:
+def choose_embeddings(
+    talk: Talk, given: str, kept: Mapping[str, str], *, again: bool = False
+) -> dict[str, str]:
     """The variables to write down; none to leave all as it is. Raises `Unanswered`.
 
-    `given`: on the command line, a model's name or `NO_EMBEDDINGS`; "" where nothing was.
+    `given`: on the command line, a model's name or `NO_EMBEDDINGS`; "" where nothing was. `again`:
+    asks although a model is set.
     """
-    if not given and (kept.get("EMBEDDING_MODEL") or not talk.asks):
+    if not given and ((kept.get("EMBEDDING_MODEL") and not again) or not talk.asks):
         return {}
     name, address, key = _asked_embedding(talk) if not given else (given, "", "")
     if name == NO_EMBEDDINGS:

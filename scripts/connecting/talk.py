@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 
 from rich.cells import cell_len
 
@@ -32,6 +33,7 @@ class Talk:
 
     language: Language
     asks: bool
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1), repr=False)
 
     def say(self, sentence: Sentence, *, indent: str = "") -> None:
         lines = wrapped(sentence.said(self.language), WIDTH - cell_len(indent))
@@ -43,6 +45,11 @@ class Talk:
         print()
         Screen().say(sentence.said(self.language), style="bold")
         sys.stdout.flush()
+
+    def step(self, title: Sentence) -> None:
+        """The title of the next step, with its number."""
+        number = next(self._numbers)
+        self.title(Sentence(f"{number}. {title.en}", f"{number}. {title.zh}"))
 
     def raw(self, text: str) -> None:
         """Something to be copied, as it is."""
