@@ -1,7 +1,7 @@
 """Prints a link that signs you in to the operators' console, once, within ten minutes.
 
 The console is reached on the machine of the bot; from elsewhere through `ssh -L`, see
-docs/console.md. CONSOLE_ADMINS names who may sign in; the sandbox has an operator.
+docs/operating.md. CONSOLE_ADMINS names who may sign in; the sandbox has an operator.
 
 Examples:
   scripts/console                 as the first of CONSOLE_ADMINS
