@@ -145,7 +145,7 @@ def test_the_readme_is_two_screens_and_begins_with_two_commands() -> None:
     for path in ("README.md", "README.zh.md"):
         assert len(text(path).splitlines()) <= MOST_LINES_OF_TWO_SCREENS
         ours = [line for line in commands(path) if line.startswith("scripts/")]
-        assert ours == ["scripts/start", "scripts/setup", "scripts/test"]
+        assert ours == ["scripts/start", "scripts/setup"]
 
 
 def test_guides_of_set_up_and_operation_are_there_in_chinese() -> None:
