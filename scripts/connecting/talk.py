@@ -81,14 +81,14 @@ class Talk:
         if not self.asks:
             return default
         marks = "Y/n" if default else "y/N"
-        answer = self.ask(Sentence(f"{question.en} [{marks}]", f"{question.zh} [{marks}]"),
-                          option="--yes", default="y" if default else "n")  # fmt: skip
-        return answer.lower() in ("y", "yes", "是", "好")
+        asked = Sentence(f"{question.en} [{marks}]", f"{question.zh} [{marks}]")
+        answer = self.ask(asked, option="--yes")
+        return answer.lower() in ("y", "yes", "是", "好") if answer else default
 
     def chosen(self, question: Sentence, choices: Sequence[Sentence], *, option: str) -> int:
         """The number of a choice, counted from 0; the first is the default."""
         for number, choice in enumerate(choices, 1):
-            self.say(Sentence(f"{number}  {choice.en}", f"{number}  {choice.zh}"), indent="  ")
+            self.say(choice, indent=f"  {number}  ")
         while True:
             answer = self.ask(question, option=option, default="1")
             if answer.isdecimal() and 1 <= int(answer) <= len(choices):
