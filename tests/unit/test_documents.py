@@ -141,6 +141,14 @@ def test_a_table_ends_with_an_empty_line(path: Path) -> None:
     assert [line for line in below if line and not line.startswith("|")] == []
 
 
+@every_row("chinese", TWINS.values())
+def test_a_line_does_not_end_within_chinese(chinese: str) -> None:
+    """A browser draws the end of a line as a space."""
+    prose = re.sub(r"^ *```.*?^ *```", "", text(chinese), flags=re.MULTILINE | re.DOTALL)
+    wide = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+    assert re.findall(rf"^(?![|#>]).*{wide}\n *{wide}.*$", prose, re.MULTILINE) == []
+
+
 def test_the_readme_is_two_screens_and_begins_with_two_commands() -> None:
     for path in ("README.md", "README.zh.md"):
         assert len(text(path).splitlines()) <= MOST_LINES_OF_TWO_SCREENS
