@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -18,6 +18,11 @@ from memory.tables.timers import Repeats, Timer
 _OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
 _THREAD = frozenset({"thread", "this thread", "话题", "本话题", "这个话题"})
 _TODAY = frozenset({"today", "now", "今天", "今日", "现在"})
+_PERIODS: Mapping[str, Literal["yesterday", "week", "last week"]] = {
+    **dict.fromkeys(("yesterday", "昨天", "昨日"), "yesterday"),
+    **dict.fromkeys(("week", "this week", "本周", "这周", "这个星期", "本星期"), "week"),
+    **dict.fromkeys(("last week", "上周", "上个星期", "上星期"), "last week"),
+}
 _SCHEDULE = re.compile(
     r"(?:(?P<daily>daily|every ?day|每天|每日)|(?P<weekdays>weekdays|每?个?工作日)"
     rf"|(?:weekly|every|每)\s*(?P<day>{'|'.join(WEEKDAY_STEMS)})[a-z]*"
@@ -35,7 +40,9 @@ class DigestRequest:
     """What `/digest …` asks for. `repeats` and `at` (hour, minute) of a schedule; `weekday` counts
     from Monday, None: any day."""
 
-    kind: Literal["today", "thread", "here", "schedule", "off", "unclear"]
+    kind: Literal[
+        "today", "yesterday", "week", "last week", "thread", "here", "schedule", "off", "unclear"
+    ]
     repeats: Repeats = "daily"
     weekday: int | None = None
     at: tuple[int, int] = (0, 0)
@@ -49,6 +56,8 @@ def parse_argument(argument: str) -> DigestRequest:
         return DigestRequest("thread")
     if not argument or argument in _TODAY:
         return DigestRequest("today" if argument else "here")
+    if argument in _PERIODS:
+        return DigestRequest(_PERIODS[argument])
     match = _SCHEDULE.fullmatch(argument)
     clock = read_time_alone(match["time"]) if match else None
     if not match or not clock:
@@ -57,6 +66,21 @@ def parse_argument(argument: str) -> DigestRequest:
     if match["daily"] or match["weekdays"]:
         return DigestRequest("schedule", "daily" if match["daily"] else "weekdays", None, at)
     return DigestRequest("schedule", "weekly", read_weekday(match["day"] or match["zh"]), at)
+
+
+def period_of(request: DigestRequest, asked_at: datetime) -> tuple[datetime, datetime]:
+    """The period that a digest covers, today unless another one is asked for."""
+    midnight = asked_at.replace(hour=0, minute=0, second=0, microsecond=0)
+    monday = midnight - timedelta(days=midnight.weekday())
+    match request.kind:
+        case "yesterday":
+            return midnight - timedelta(days=1), midnight
+        case "week":
+            return monday, asked_at
+        case "last week":
+            return monday - timedelta(days=7), monday
+        case _:
+            return midnight, asked_at
 
 
 def first_time(request: DigestRequest, now: datetime) -> datetime:
