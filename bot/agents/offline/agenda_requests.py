@@ -23,7 +23,7 @@ _TIME_ZH = (
 _UNTIL_ZH = rf"{_DAY_ZH}{_TIME_ZH})(?:之?前)?(?:完成|截止)?)?"
 _LENGTH = r"(?P<length>an hour|half an hour|\d{1,3} ?(?:minutes?|mins?|hours?))"
 _LENGTH_ZH = r"(?P<length>[一两二三四五六七八九十\d]{1,3}个?半?小时|半个?小时|\d{1,3}分钟)"
-_WHEN = r"(?:on |at |next |this |today|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|in the )"
+_WHEN = rf"(?:on |at |next |this |last |yesterday|{DAY_EN}|in the )"
 _POLITE_AGENDA = re.compile(
     r"^(?:(?:please|pls|can you|could you|would you|hey|hi)[\s,]+)+|^(?:请|麻烦|帮我?|给我)+", re.I
 )

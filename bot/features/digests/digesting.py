@@ -75,7 +75,7 @@ async def digest_cards(
     head = texts.heading(
         began.astimezone(zone),
         span.until.astimezone(zone),
-        len(lines),
+        len([line for line in lines if not line.by_bot]) or len(lines),
         tongue,
         of_thread=bool(span.root),
     )
@@ -87,6 +87,8 @@ async def digest_cards(
     )
     foot = [markup.escape(attachments)] if attachments else []
     honest = [texts.say(without_model, tongue)] if without_model else []
+    if without_model:
+        text = texts.chosen_lines(text, tongue, span.until.astimezone(zone))
     parts = [head, *honest, markup.card_markdown(text), *foot, *notes]
     return drawable_markdown.split_markdown("\n\n".join(parts))
 

@@ -33,6 +33,9 @@ _SCHEDULE = re.compile(
 say = Catalogue(__file__).say
 _FILE = re.compile(r"\[(?:file|video): ([^\]\n]+)\]")
 _MOST_FILES = 10
+_CHOSEN_LINE = re.compile(
+    r"^- (?:(?P<day>\d{4}-\d\d-\d\d) )?(?P<name>[^:\n]{1,80}): ", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,18 @@ def _span(since: datetime, until: datetime, language: Language) -> str:
         return say("span-of-day", language, day=day, since=f"{since:%H:%M}", until=f"{until:%H:%M}")
     since_said, until_said = (times.moment_text(at, language, now=until) for at in (since, until))
     return say("span", language, since=since_said, until=until_said)
+
+
+def chosen_lines(text: str, language: Language, now: datetime) -> str:
+    """Lines `- 2026-11-24 Alice: …`, with or without the day, as people write them."""
+
+    def label(line: re.Match[str]) -> str:
+        key = "line-of-day" if line["day"] else "line"
+        at = datetime.fromisoformat(line["day"] or "2000-01-01")
+        day = times.day_text(at, language, now=now)
+        return say(key, language, day=day, name=line["name"])
+
+    return _CHOSEN_LINE.sub(label, text)
 
 
 def limit_notes(seen_part: str, wordless: int, language: Language, *, follows: bool) -> list[str]:

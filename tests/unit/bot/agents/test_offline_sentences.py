@@ -13,7 +13,7 @@ from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command, command_meant
 from bot.agents.offline.model import Situation, next_step, situation_of
 from bot.agents.offline.notes import Call, Returned, say
-from bot.agents.offline.prompt_reading import PromptLine
+from bot.agents.offline.prompt_reading import PromptLine, label_and_words
 from bot.agents.prompts.prompt import ASKED, GROUP_FACTS, KNOWN, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
 from bot.features.reminders.texts import WORDING
@@ -112,6 +112,10 @@ SCENES: list[tuple[str, str, list[tuple[str, str]], str, str]] = [
      [("Alice", "the red team won")], "I don't know", "red team"),
     ("too little in common, Chinese", "谁修好了红色咖啡机？",
      [("Alice", "红队赢了")], "我不知道", "赢"),
+    ("corrected with its old value", "when is the fair?",
+     [("Alice", "the fair is on 3 March"), ("Bob", "no, it is now 14 March"),
+      ("Memo", "Got it, corrected: the fair is on 3 March → the fair is on 14 March.")],
+     "Bob: the fair is on 14 March", "→"),
     ("corrected", "when is the fair?",
      [("Alice", "the fair is on 3 March"), ("Bob", "when is the fair?"),
       ("Memo", "Alice: the fair is on 3 March."), ("Bob", "no, it is now 14 March"),
@@ -359,3 +363,8 @@ def test_a_calendar_or_task_is_asked_for_in_everyday_words(
 @every_row("text", ["今天约饭吗", "我约了Bob明天吃饭", "会议", "tasks are boring", "安排一下"])
 def test_talk_of_meetings_and_tasks_asks_for_nothing(text: str) -> None:
     assert agenda_call(text) is None
+
+
+@every_row("label", ["Alice", "Alice (…ce5b)", "陈晨 (…a1b2)", "Ada Lovelace (…ce5b)"])
+def test_the_words_of_somebody_whose_name_others_bear_are_understood(label: str) -> None:
+    assert label_and_words(f"{label}: my reminders", "Memo") == (label, "my reminders")

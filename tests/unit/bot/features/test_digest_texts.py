@@ -10,6 +10,7 @@ from bot.features.digests.digesting import choose_lines
 from bot.features.digests.texts import (
     DigestRequest,
     attachment_line,
+    chosen_lines,
     first_time,
     limit_notes,
     parse_argument,
@@ -97,6 +98,15 @@ def test_without_a_model_a_digest_leaves_out_what_the_bot_was_only_asked_to_do()
     told = asyncio.run(choose_lines([*exchanges, *talk]))
     assert told == "- Alice: we decided to launch on 3 March\n- Alice: let's drop the Friday one"
     assert asyncio.run(choose_lines(exchanges[:2])) == "- Bob: hello"
+
+
+def test_lines_that_rules_chose_are_written_in_the_readers_language() -> None:
+    now = datetime(2026, 11, 25, 10, tzinfo=BERLIN)
+    lines = "- 2026-11-24 Alice: at 9: tea\n- Bob: 2026-11-24 is fine"
+    assert chosen_lines(lines, "en", now) == "- 24 Nov, Alice: at 9: tea\n- Bob: 2026-11-24 is fine"
+    assert (
+        chosen_lines(lines, "zh", now) == "- 11月24日 Alice：at 9: tea\n- Bob：2026-11-24 is fine"
+    )
 
 
 def test_files_are_named_and_pictures_counted() -> None:
