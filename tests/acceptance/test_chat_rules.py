@@ -101,7 +101,7 @@ def test_in_a_thread_the_settings_of_the_group_come_in_p2p(group: World) -> None
     alone = private_chat(group, "Alice")
     asked = lambda: group.say("Alice", f"@{group.bot_name} /mode", root_id=question)  # noqa: E731
     card = after(group, alone, asked)
-    assert "in the group where you asked" in markdown(card)
+    assert "for the group you asked in" in markdown(card)
     saved = after(group, alone, lambda: click(group, "Alice", card, index=0, form={"mode": "all"}))
     assert selects(saved) == {"mode": "all"}
     rows = group.rows("select chat_id, mode from chat_rules")
