@@ -175,7 +175,7 @@ def _member(person: SandboxPerson, world: World) -> dict[str, str]:
 
 
 def get_person(user_id: str) -> Response:
-    """GET /contact/v3/users/:id, with all ids of the person. Raises ApiError 41012 for nobody of the tenant."""
+    """GET /contact/v3/users/:id, with all ids of the person. Raises ApiError 41012 for nobody."""
     world = current_platform().world
     person = world.people.get(own_id(user_id))
     if person is None or person.kind == BOT or person.tenant_key:

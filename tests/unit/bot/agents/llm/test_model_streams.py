@@ -29,10 +29,10 @@ def event(sent: Any) -> Any:
     return sent if isinstance(sent, str) or "choices" in sent else delta(**sent)
 
 
-def body(row: dict[str, Any]) -> str:
-    if "body" in row:
-        return row["body"] if isinstance(row["body"], str) else json.dumps(row["body"])
-    return events(*map(event, row["events"])).decode()
+def body(row: dict[str, Any]) -> Any:
+    if "events" in row:
+        return events(*map(event, row["events"])).decode()
+    return row["body"] if isinstance(row["body"], str) else json.dumps(row["body"])
 
 
 @pytest.mark.parametrize("way", ["plain", "stream"])
