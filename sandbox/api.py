@@ -37,6 +37,8 @@ from sandbox.views import (
 from sandbox.world import scopes, user_scopes
 
 TENANT, USER = "tenant", "user"
+# Paths that look like that of one chat or person, and are calls that are not played.
+_NO_IDS = ("/im/v1/chats/search", "/contact/v3/users/batch", "/contact/v3/users/find_by_department")
 _ALL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 USER_TOKEN = "Bearer eyJ"  # noqa: S105 (how people's tokens begin)
 
@@ -66,7 +68,7 @@ def open_apis() -> Blueprint:
     blueprint.register_error_handler(ApiError, refused)
     for one in ENDPOINTS:
         blueprint.add_url_rule(one.rule, one.name, _locked(one.view), methods=[one.method])
-    for rule in ("/<path:path>", "/im/v1/chats/search"):
+    for rule in ("/<path:path>", *_NO_IDS):
         blueprint.add_url_rule(rule, "not_played", _not_played, methods=_ALL_METHODS)
     return blueprint
 
@@ -189,8 +191,10 @@ ENDPOINTS = (
     ApiMethod("POST", "/ephemeral/v1/delete", messages.delete_ephemeral, scopes.CHANGE),
     ApiMethod("POST", "/im/v1/images", messages.upload_image, scopes.UPLOAD),
     ApiMethod("POST", "/im/v1/files", messages.upload_file, scopes.UPLOAD),
+    ApiMethod("GET", "/im/v1/chats", directory.list_chats, scopes.CHAT),
     ApiMethod("GET", "/im/v1/chats/<chat_id>", directory.get_chat, scopes.CHAT),
     ApiMethod("GET", "/im/v1/chats/<chat_id>/members", directory.list_members, scopes.MEMBERS),
+    ApiMethod("GET", "/contact/v3/users/<user_id>", directory.get_person, scopes.PEOPLE),
     ApiMethod("POST", "/contact/v3/users/basic_batch", directory.basic_batch, scopes.NAMES),
     ApiMethod("POST", _CARDS, cards.create_card, scopes.CARDKIT),
     ApiMethod("PUT", _CARDS + "/<card_id>", cards.update_card, scopes.CARDKIT),

@@ -16,6 +16,7 @@ MESSAGES: dict[int, str] = {
     18051: "message has been deleted",
     18053: "chat can not be thread",
     40001: "param is invalid",
+    41012: "user id invalid error",
     200220: "Failed to generate card content",
     200740: "The card entity does not exist",
     200770: "UUID conflict",

@@ -95,6 +95,11 @@ def choose_ids(kind: str) -> None:
         g.ids["open_id"] = kind  # the value of member_id_type and its like
 
 
+def own_id(person: str) -> str:
+    """The open id of whom a path names by the ids of this call."""
+    return str(_swapped(person))
+
+
 def _swapped(value: Any) -> Any:
     """The value with people's other ids: from the request to ours, and from ours to the answer."""
     if isinstance(value, dict):

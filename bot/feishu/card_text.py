@@ -23,7 +23,7 @@ _NO_ID = re.compile(r"[^\w@.+-]")
 _DEEPEST = 40  # levels of JSON; Feishu nests containers five deep, each takes up to four levels
 _SHOWN = (
     *("header", "title", "subtitle", "text_tag_list", "label", "text", "content", "fields"),
-    *("elements", "columns", "actions", "extra"),
+    *("elements", "items", "contents", "columns", "actions", "extra"),
 )
 _RUNS = ("text", "a", "at", "emotion")
 _FILLED_FIELDS = ("default_value", "initial_date", "initial_time", "initial_datetime")
@@ -77,6 +77,7 @@ def shown_lines(node: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(node, list):
         lines = (line for child in node for line in _child(child, depth + 1))
     elif isinstance(node, dict):
+        node = {**node, **as_dict(node.get("property"))}  # the form that clients store
         lines = _RENDERERS.get(as_text(node.get("tag")), _visible_lines)(node, depth)
     yield from filter(str.strip, lines)
 

@@ -46,7 +46,8 @@ _WRAPPERS = 3  # levels
 _DEEPEST = 8  # levels of nodes in nodes
 _INSIDE = ("content", "elements", "children", "items")
 _KEY = r"img_[\w-]{1,200}"
-_PICTURE = re.compile(rf"!\[[^\[\]\n]{{0,500}}\]\( ?<?({_KEY})>?(?: [\"'][^\n()]{{0,200}})?\)")
+# Where a picture, or the definition that one refers to, names its key.
+_PICTURE = re.compile(rf"\](?:\(|:) ?<?({_KEY})(?![\w-])")
 _WORD = re.compile(r"\w+")
 _MENTION = re.compile(r"@_user_\d+|@_all")
 _BACKTICKS = re.compile(r"`{3,}")

@@ -28,6 +28,7 @@ _COMMON = {
     "euc_jp": (range(0xB0, 0xD0), range(0xA1, 0xA6)),
     "cp949": (range(0xB0, 0xC9), range(0xA1, 0xA2)),
 }
+_SIGNS = "，。、；：？！“”‘’（）《》「」—…·￥％"
 _REPLACEMENT = "\ufffd".encode()
 _SAMPLE = 64 * 1024
 _SHORT = 12  # characters beyond ASCII: fewer show little
@@ -67,7 +68,16 @@ def _wide(sample: bytes) -> str:
     for zeros, others, encoding in ((high, low, "utf-16-le"), (low, high, "utf-16-be")):
         if zeros > 4 * others and zeros * 50 > len(sample) and _reads(sample, encoding):
             return encoding
-    return ""
+    if (low + high) * 50 <= len(sample):
+        return ""
+    # U+4E00, which is in every Chinese text, has its zero on the other side.
+    return next((one for one in ("utf-16-le", "utf-16-be") if _reads_chinese(sample, one)), "")
+
+
+def _reads_chinese(sample: bytes, encoding: str) -> bool:
+    text = _strictly(sample, encoding) or ""
+    usual = sum(one.isascii() or "\u4e00" <= one <= "\u9fff" or one in _SIGNS for one in text)
+    return bool(text) and usual >= 0.95 * len(text)
 
 
 def _reads(sample: bytes, encoding: str) -> bool:

@@ -298,7 +298,9 @@ def _write(writer: asyncio.StreamWriter, status: int, value: object) -> None:
 def _write_error(writer: asyncio.StreamWriter, reply: ScriptedReply) -> None:
     payload = error_body(reply)
     headers = {} if reply.retry_after is None else {"Retry-After": str(reply.retry_after)}
-    kind = "text/html" if isinstance(reply.body, str) else "application/json"
+    kind = reply.content_type
+    if kind is None:
+        kind = "text/html" if isinstance(reply.body, str) else "application/json"
     writer.write(response_head(reply.status, len(payload), kind, headers) + payload)
 
 

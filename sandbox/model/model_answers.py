@@ -77,6 +77,7 @@ class ModelAnswer:
     def _tool_calls(self) -> list[dict[str, Any]]:
         return [
             {
+                **{key: value for key, value in call.items() if key not in ("name", "arguments")},
                 "id": call.get("id") or f"call_{self.number}_{index}",
                 "type": "function",
                 "function": {"name": call["name"], "arguments": _arguments(call)},

@@ -7,15 +7,20 @@ feature: a field of that name, or
     system    a message of that role
     turns     two messages of one role in a row
     images    a message with a picture
+    unsigned  a call without the signature that it came with (`extra_content`), as Gemini refuses it
+    long_ids  a call whose id is not nine letters or digits, as Mistral refuses it
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from sandbox.model.model_script import ScriptedReply
+
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
 
 
 class Refusals:
@@ -44,5 +49,13 @@ def _has(request: Mapping[str, Any], feature: str) -> bool:
             return any(one == other for one, other in pairwise(roles))
         case "images":
             return any(isinstance(message.get("content"), list) for message in messages)
+        case "unsigned":
+            return not all(call.get("extra_content") for call in _calls(messages))
+        case "long_ids":
+            return not all(_NINE.fullmatch(call.get("id", "")) for call in _calls(messages))
         case _:
             return bool(request.get(feature))
+
+
+def _calls(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [call for message in messages for call in message.get("tool_calls") or ()]

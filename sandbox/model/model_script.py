@@ -3,13 +3,14 @@
 A reply is a JSON object, every field optional:
 
     text, reasoning      what the model says and thinks
-    tool_calls           [{"name": …, "arguments": {…} or text, "id": …}]
+    tool_calls           [{"name": …, "arguments": {…} or text, "id": …}]; other fields go with it
     finish_reason, usage in place of those derived from the rest
     delay_s              seconds before the first byte
     chunk_delay_s        seconds between the chunks of a stream
     duration_s           seconds from the request to the end of the answer, in place of both delays;
                          the pieces of a streamed text come evenly within them
     status, body         in place of an answer; a body that is text is sent as it is, else as JSON
+    content_type         of that body; "" for an empty header
     retry_after          value of the Retry-After header
     fault                "hang" (no answer at all), "cut" (connection closed in mid-body), "pause"
                          (half of a stream and then nothing more) or "malformed" (status 200 and
@@ -40,7 +41,7 @@ Mode = Literal["echo", "script", "rules"]
 
 _FAULTS = (None, "hang", "cut", "pause", "malformed")
 _FIELD_TYPES: Mapping[type, tuple[str, ...]] = {
-    str: ("text", "reasoning", "finish_reason"),
+    str: ("text", "reasoning", "finish_reason", "content_type"),
     dict: ("usage",),
     list: ("tool_calls",),
     int: ("status",),
@@ -71,6 +72,7 @@ class ScriptedReply:
     duration_s: float | None = None
     status: int = 200
     body: Any = None
+    content_type: str | None = None
     retry_after: str | float | None = None
     fault: str | None = None
 

@@ -12,15 +12,16 @@ from sandbox.http import (
     current_platform,
     json_body,
     json_response,
+    own_id,
 )
 from sandbox.world.entities import BOT, P2P, Chat, SandboxPerson
 from sandbox.world.scopes import SCOPES
 from sandbox.world.state import World
 
 MAX_NAMES = 10
-MEMBERS_PER_PAGE = 20
-MOST_MEMBERS_PER_PAGE = 100
-_PAGE = "members-"
+PER_PAGE = 20
+MOST_PER_PAGE = 100
+_PAGE = "page-"
 
 
 def bot_info() -> Response:
@@ -65,26 +66,46 @@ def get_chat(chat_id: str) -> dict[str, Any]:
     world = platform.world
     chat = _chat_of_the_bot(world, chat_id)
     kinds = [one.kind for one in world.member_names(chat)]
-    shape = {
-        "avatar": "",
+    shape = _listed(chat, world) | {
         "name": "" if chat.mode == P2P else chat.name,
-        "description": "",
-        "owner_id_type": "open_id",
-        "owner_id": next(iter(chat.members), ""),
         "user_manager_id_list": [],
         "group_message_type": "thread" if chat.has_topics else "chat",
         "chat_mode": chat.mode,
         "chat_type": "private",
         "chat_tag": "inner",
-        "external": world.is_external(chat),
-        "tenant_key": world.config.tenant_key,
         "user_count": str(kinds.count("user")),
         "bot_count": str(kinds.count("bot")),
-        "chat_status": "dissolved" if chat.dissolved else "normal",
     }
     if chat.mode != P2P:
         shape["at_all_permission"] = _at_all(world)
     return shape
+
+
+def _listed(chat: Chat, world: World) -> dict[str, Any]:
+    """What both the list of chats and the chat's own page say."""
+    return {
+        "avatar": AVATAR,
+        "name": chat.name,
+        "description": "",
+        "owner_id_type": "open_id",
+        "owner_id": next(iter(chat.members), ""),
+        "external": world.is_external(chat),
+        "tenant_key": world.config.tenant_key,
+        "chat_status": "dissolved" if chat.dissolved else "normal",
+    }
+
+
+def list_chats() -> dict[str, Any]:
+    """GET /im/v1/chats: the groups that the bot is in, page by page."""
+    world = current_platform().world
+    groups = [
+        one
+        for one in world.chats.values()
+        if one.mode != P2P and world.bot.open_id in one.members and not one.dissolved
+    ]
+    start, end = _page(len(groups))
+    items = [{"chat_id": one.chat_id} | _listed(one, world) for one in groups[start:end]]
+    return {"items": items} | _rest(end, len(groups))
 
 
 def _at_all(world: World) -> str:
@@ -110,10 +131,9 @@ def list_members(chat_id: str) -> dict[str, Any]:
     items = [_member(one, world) for one in members[start:end] if one.kind != BOT]
     data = {
         "items": items,
-        "has_more": end < len(members),
         "member_total": sum(one.kind != BOT for one in members),
     }
-    return data | ({"page_token": f"{_PAGE}{end}"} if data["has_more"] else {})
+    return data | _rest(end, len(members))
 
 
 def _chat_of_the_bot(world: World, chat_id: str) -> Chat:
@@ -129,15 +149,20 @@ def _chat_of_the_bot(world: World, chat_id: str) -> Chat:
 def _page(total: int) -> tuple[int, int]:
     """Where the page that was asked for begins and ends. Raises ApiError 232001."""
     size, token = (
-        request.args.get("page_size", str(MEMBERS_PER_PAGE)),
+        request.args.get("page_size", str(PER_PAGE)),
         request.args.get("page_token"),
     )
     start = (token or f"{_PAGE}0").removeprefix(_PAGE)
-    if not (size.isdigit() and 1 <= int(size) <= MOST_MEMBERS_PER_PAGE):
+    if not (size.isdigit() and 1 <= int(size) <= MOST_PER_PAGE):
         raise ApiError(232001)
     if not start.isdigit() or (token and (not token.startswith(_PAGE) or int(start) >= total)):
         raise ApiError(232001)
     return int(start), min(int(start) + int(size), total)
+
+
+def _rest(end: int, total: int) -> dict[str, Any]:
+    """Whether there is more than was sent, and where."""
+    return {"has_more": True, "page_token": f"{_PAGE}{end}"} if end < total else {"has_more": False}
 
 
 def _member(person: SandboxPerson, world: World) -> dict[str, str]:
@@ -147,6 +172,38 @@ def _member(person: SandboxPerson, world: World) -> dict[str, str]:
         "name": person.name,
         "tenant_key": world.tenant_of(person),
     }
+
+
+def get_person(user_id: str) -> Response:
+    """GET /contact/v3/users/:id, with all ids of the person. Raises ApiError 41012 for nobody."""
+    world = current_platform().world
+    person = world.people.get(own_id(user_id))
+    if person is None or person.kind == BOT or person.tenant_key:
+        raise ApiError(41012)
+    sizes = ("avatar_72", "avatar_240", "avatar_640", "avatar_origin")
+    user = {
+        "open_id": person.open_id,
+        "union_id": person.union_id,
+        "user_id": person.user_id,
+        "name": person.name,
+        "en_name": person.en_name,
+        "nickname": "",
+        "avatar": dict.fromkeys(sizes, AVATAR),
+        "gender": 0,
+        "mobile_visible": True,
+        "department_ids": ["0"],
+        "leader_user_id": "",
+        "status": {
+            "is_frozen": False,
+            "is_resigned": person.resigned,
+            "is_activated": True,
+            "is_exited": False,
+            "is_unjoin": False,
+        },
+        "is_tenant_manager": False,
+        "employee_type": 1,
+    }
+    return json_response({"code": 0, "msg": "success", "data": {"user": user}})
 
 
 def basic_batch() -> dict[str, Any]:

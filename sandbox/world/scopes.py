@@ -38,6 +38,7 @@ SCOPES: dict[str, tuple[str, str]] = {
         "接收用户打开单聊",
     ),
     "contact:user.basic_profile:readonly": ("Read names of people", "读取成员姓名"),
+    "contact:contact.base:readonly": ("Read people's profiles", "读取成员的个人信息"),
     "cardkit:card:write": ("Create and stream cards", "创建和流式更新卡片"),
     "speech_to_text:speech": ("Recognise speech", "识别语音"),
     "auth:user_access_token:read": (
@@ -85,6 +86,12 @@ MEMBERS = ("im:chat", "im:chat:readonly", "im:chat.members:read", "im:chat.group
 MEMBER_EVENTS = ("im:chat", "im:chat.members:read", "im:chat:readonly")
 BOT_EVENTS = ("im:chat", "im:chat.members:bot_access", "im:chat:readonly")
 SPEECH = ("speech_to_text:speech",)
+PEOPLE = (
+    "contact:contact.base:readonly",
+    "contact:contact:access_as_app",
+    "contact:contact:readonly",
+    "contact:contact:readonly_as_app",
+)
 NAMES = ("contact:user.basic_profile:readonly",)
 CARDKIT = ("cardkit:card:write",)
 

@@ -151,6 +151,9 @@ def directory(drive: Driver, platform: PlatformDouble) -> None:
     drive.call("im.v1", "GetChat", im.chat.get, chat_id=chat)
     members = drive.call("im.v1", "GetChatMembers", im.chat_members.get, chat_id=chat,
                          member_id_type="open_id", page_size=10)  # fmt: skip
+    drive.call("im.v1", "ListChat", im.chat.list, page_size=10)
+    drive.call("contact.v3", "GetUser", drive.client.contact.v3.user.get,
+               user_id_type="open_id", user_id=members.items[0].member_id)  # fmt: skip
     drive.call("contact.v3", "BasicBatchUser", drive.client.contact.v3.user.basic_batch,
                user_id_type="open_id", body={"user_ids": [members.items[0].member_id]})  # fmt: skip
     application, event = drive.client.application.v6, drive.client.event.v1

@@ -257,8 +257,10 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
 
 
 def _parse_document(document: bytes) -> list[Any]:
+    """Returns the values in `document`, and those in its lists."""
     try:
-        return json_values(document)
+        values = json_values(document)
     except ValueError as exc:
         is_page = document.lstrip().startswith(b"<")
         raise ModelFailed("no_completion" if is_page else "malformed") from exc
+    return [one for value in values for one in (value if isinstance(value, list) else [value])]

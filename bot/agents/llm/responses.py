@@ -58,7 +58,13 @@ class _Text:
         is_sure = self._count > 2 or (self._count == 2 and len(self._before) >= _SURE)
         if is_sure and self._grows:
             return self.last
-        return self._before if is_sure and self.last == self._before else self._before + self.last
+        return self._before if is_sure and self._is_again else self._before + self.last
+
+    @property
+    def _is_again(self) -> bool:
+        if len(self._before) < _SURE:
+            return self.last == self._before
+        return self.last.strip() == self._before.strip()
 
     @property
     def is_full(self) -> bool:
@@ -152,7 +158,7 @@ class ResponseAssembly:
             raise Declined(refusal)
         text, calls = self.text, tuple(self._complete_calls())
         if not (calls or text.strip()):
-            text = next(filter(None, map(after_thoughts, map(str, self._thoughts.values()))), text)
+            text = next(filter(None, map(after_thoughts, self._thought_texts())), text)
         return Response(
             text=mend_characters(text),
             calls=calls,
@@ -255,6 +261,11 @@ class ResponseAssembly:
             taken_ids.add(id)
             yield ToolCall(id, name, arguments, call.extra)
 
+    def _thought_texts(self) -> Iterator[str]:
+        yield from map(str, self._thoughts.values())
+        for parts in map(_dicts, self._extra.values()):
+            yield "".join(_str(part.get("text")) for part in parts)
+
     def _tokens(self, name: str) -> int:
         count = self._usage.get(name)
         return count if isinstance(count, int) else 0
@@ -289,9 +300,17 @@ def _once(arguments: _Text) -> str:
     if len(values) == 1:
         return arguments_text
     objects = [one for one in map(_object, values) if one]
-    fullest = max(objects, key=len, default={})
-    is_all = all(fullest.get(key) == value for one in objects for key, value in one.items())
-    return dump_json(fullest).decode() if is_all else arguments_text
+    for fullest in [*objects, {}]:
+        if all(_holds(fullest, one) for one in objects):
+            return dump_json(fullest).decode()
+    return arguments_text
+
+
+def _holds(arguments: dict[str, Any], others: dict[str, Any]) -> bool:
+    """True if `arguments` have all that `others` say."""
+    return all(
+        value in (None, "", [], {}) or arguments.get(key) == value for key, value in others.items()
+    )
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -361,8 +380,11 @@ class BodyReader:
         yield from self._plain()
 
     def _line(self, line: bytes) -> Iterator[bytes]:
-        if line.startswith(b"data:"):
-            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+        is_data = line.startswith(b"data:")
+        while line.startswith(b"data:"):  # some proxies add a second one
+            line = line[6:] if line[5:6] == b" " else line[5:]
+        if is_data or (line and self._data and not line.startswith(_FIELDS)):
+            self._data.append(line)  # also the next line of an object over several
         elif not line and self._data:
             yield from self._plain()
             self.is_plain = False

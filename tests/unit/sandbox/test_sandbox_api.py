@@ -518,6 +518,33 @@ def test_members_come_page_by_page(tenant):
     assert sent.json["data"]["chat_id"] == tenant.platform.world.p2p_chat(alice.open_id).chat_id
 
 
+def test_the_groups_of_the_bot_are_listed_page_by_page(tenant):
+    path = "/im/v1/chats"
+    everything = tenant.call("GET", path).json["data"]
+    first = tenant.call("GET", path, page_size="1").json["data"]
+    rest = tenant.call("GET", path, page_token=first["page_token"]).json["data"]["items"]
+    assert [*first["items"], *rest] == everything["items"]
+    assert (first["has_more"], everything["has_more"]) == (True, False)
+    listed = {one["chat_id"]: one for one in everything["items"]}
+    assert listed[tenant.group]["name"] == "Launch team"
+    assert tenant.chats["Alice"] not in listed
+    tenant.control("POST", "leave", {"chat_id": tenant.group, "open_id": tenant.bot})
+    left = tenant.call("GET", path).json["data"]["items"]
+    assert listed.keys() - {one["chat_id"] for one in left} == {tenant.group}
+    assert code(tenant.call("GET", path, page_size="101")) == (400, 232001)
+
+
+def test_a_person_is_described_by_either_id(tenant):
+    alice = tenant.platform.world.people[tenant.people["Alice"]]
+    for id, kind in ((alice.open_id, "open_id"), (alice.union_id, "union_id")):
+        user = tenant.call("GET", f"/contact/v3/users/{id}", user_id_type=kind).json["data"]["user"]
+        assert (user["open_id"], user["union_id"]) == (alice.open_id, alice.union_id)
+        assert user["name"] == "Alice"
+        assert user["avatar"]["avatar_72"].startswith("https://")
+    for nobody in ("ou_nobody", tenant.bot):
+        assert code(tenant.call("GET", f"/contact/v3/users/{nobody}")) == (400, 41012)
+
+
 def test_of_a_chat_without_the_bot_nothing_is_said(tenant):
     path = f"/im/v1/chats/{tenant.group}"
     tenant.control("POST", "leave", {"chat_id": tenant.group, "open_id": tenant.bot})
@@ -689,6 +716,7 @@ def test_where_only_the_owner_mentions_everybody_the_app_does_not(tenant):
         ("GET", "/vc/v1/meetings/1", 99991201),
         ("POST", "/no/such/thing", 99991201),
         ("GET", "/im/v1/chats/search", 99991201),
+        ("GET", "/contact/v3/users/batch", 99991201),
         ("DELETE", "/bot/v3/info", 99991301),
     ],
 )
