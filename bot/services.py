@@ -19,6 +19,7 @@ from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.files.reading import FileReader
+from bot.hooks import Hooks
 from bot.listening.transcript import HeldTranscripts
 from bot.people.membership import Membership
 from bot.people.people_directory import AuthorNames, BotIdentity, People
@@ -44,6 +45,7 @@ class Services:
     people: People
     manager: Manager
     rpc: Rpc
+    hooks: Hooks
     meter: Meter = field(default_factory=Meter)
     sight: VisionProbe = field(default_factory=VisionProbe)  # of the model that answers
     files: FileReader = field(default_factory=FileReader)

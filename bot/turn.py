@@ -13,7 +13,7 @@ from dataclasses import replace
 import structlog
 
 from bot.answering import material
-from bot.answering.answering import Answering
+from bot.answering.answering import Answering, answer_question
 from bot.answering.attachments import AUDIO, UnheardVoiceAnswer, with_recognised_words
 from bot.answering.between_turns import tend_later
 from bot.answering.chat_state import may_be_meant, with_own_ids, within_topic
@@ -27,13 +27,10 @@ from bot.answering.question import (
     with_opened,
 )
 from bot.answering.recall import recall_at_opening, vector_of
-from bot.answering.reply import ProgressFrames, send_reply, store_reply
+from bot.answering.reply import EndedTurn, ProgressFrames, send_reply, store_reply
 from bot.answering.request_rate import asker_of, is_stop
-from bot.documents.document import NO_DOCUMENTS
-from bot.features.connect.feature import offer_access
-from bot.features.private_answers.feature import show_to_asker
-from bot.features.private_answers.offering import PrivateLookup, is_offered, queue_look_up
-from bot.features.registry import answer as answer_question
+from bot.feishu.user_scopes import NO_NEEDS
+from bot.hooks import FollowUp
 from bot.listening.transcript import ChannelConversation, HeldTranscript
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply, stop_button
@@ -103,55 +100,42 @@ async def _take_turn(
     """Opens the turn, makes the reply and delivers it."""
     with (
         metrics.IN_FLIGHT.track_inprogress(),
-        PrivateLookup(services) as looking,
+        services.hooks.follow_up(services) as follow_up,
         vector_of(services, turn) as vector,
     ):
         if vector:
             turn = replace(turn, vector=vector)
         transcript = services.transcripts.of(turn.request.tenant_key, turn.request.chat_id)
-        open_turn = await _open(services, turn, transcript)
+        open_turn = await _open(services, turn, transcript, follow_up)
         turn = with_opened(turn, open_turn, _conversation(services, turn, transcript, open_turn))
         if not turn.unasked:
-            looking.begin(turn, open_turn)
+            follow_up.begin(turn, open_turn)
         reply, foot = open_turn.reply, AnswerFooter.of_row(open_turn.shown)
-        forgets, means, documents = False, open_turn.means, NO_DOCUMENTS
-        wanted_scopes: tuple[str, ...] = ()
+        forgets, means, needs = False, open_turn.means, NO_NEEDS
         showing = ProgressFrames(services, turn, turn_language(services, turn, open_turn))
         stream = await _stream(services, turn, open_turn, showing)
         if open_turn.state == "open":
             answer = await _make_reply(services, turn, open_turn, showing, stream, answering)
             await room_to_go_on()
-            forgets, foot, means = answer.forgets, answer.foot, answer.means
-            documents, wanted_scopes = answer.documents, answer.wanted
-            looking.found(withheld=documents.withheld)
+            forgets, foot, means, needs = answer.forgets, answer.foot, answer.means, answer.needs
             reply = await store_reply(services, turn, answer, showing.language)
         is_press = answering is None and turn.by_click and turn.reply_to  # not in the menu
         pressed_question = turn.question if is_press else None
         turn = replace(turn, foot=foot, asked=pressed_question)
-        looking.ends(means)
-        delivery = await send_reply(services, turn, open_turn, reply, stream, lease, looking.after)
-        look_up = looking.after()
+        follow_up.end(means, needs)
+        delivery = await send_reply(services, turn, open_turn, reply, stream, lease, follow_up.job)
+        job = follow_up.job()
     if forgets or delivery.state == "cancelled":
         await withdraw_cards(services)
     if delivery.state == "sent":
         count_conversation(turn)
-    if delivery.state == "failed":
-        await show_to_asker(services, turn, reply)
     _report(
         services, turn, open_turn, means if means == ANSWERED_ELSEWHERE else delivery.ended(means)
     )
-    if delivery.state in ("sent", "duplicate"):
-        await queue_look_up(services, look_up)
     answer_id = delivery.sent.message_id if delivery.sent and answering is None else ""
-    unconnected_links = documents.unconnected
-    await offer_access(
-        services,
-        turn,
-        showing.language,
-        answer_id,
-        is_unconnected=unconnected_links,
-        wanted_scopes=wanted_scopes,
-    )
+    ended = EndedTurn(turn, reply, delivery, showing.language, needs, answer_id, job)
+    for after in services.hooks.after:
+        await after(services, ended)
     await tend_later(services, turn.context, open_turn)
 
 
@@ -203,7 +187,9 @@ def _conversation(
     )
 
 
-async def _open(services: Services, turn: Turn, transcript: HeldTranscript) -> OpenTurn:
+async def _open(
+    services: Services, turn: Turn, transcript: HeldTranscript, follow_up: FollowUp
+) -> OpenTurn:
     with timed_stage("memory_load"):
         return await services.store.begin_turn(
             turn.context,
@@ -215,7 +201,7 @@ async def _open(services: Services, turn: Turn, transcript: HeldTranscript) -> O
             recent_s=turn.recent_s,
             asked_ms=turn.request.create_time_ms,
             recall=recall_at_opening(services, turn),
-            elsewhere=is_offered(services, turn),
+            elsewhere=follow_up.is_possible(turn),
             origin=turn.origin,
             **opening_args(services, turn.request, turn.heard, transcript),
         )

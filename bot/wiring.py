@@ -17,7 +17,7 @@ from bot.agents.specialists import load_own_servers, load_own_specialists
 from bot.agents.summaries import build_summariser
 from bot.answering.recall import NamesIn, recall_tool
 from bot.answering.request_rate import build_judge
-from bot.features.registry import TOOLS
+from bot.features.registry import HOOKS, TOOLS
 from bot.feishu.authorization import UserAuthorization
 from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import SharedPace
@@ -111,6 +111,7 @@ async def open_services(
                 models,
             ),
             rpc=rpc,
+            hooks=HOOKS,
             meter=meter,
             sight=models.sight(),
             judge=build_judge(models.judge()),

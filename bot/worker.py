@@ -26,17 +26,9 @@ from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import ask_again, handle_click
 from bot.card_actions.confirmation import consent_to_pending
 from bot.card_actions.menu_and_reactions import handle_menu_press, handle_reaction
-from bot.features.comments.answering import handle_comment
-from bot.features.connect.feature import handle_revocation
-from bot.features.connect.stepping import handle_connect
-from bot.features.history_import.importing import give_up_import, handle_import
-from bot.features.private_answers.offering import OfferJob, handle_look_up
-from bot.features.registry import TIMERS
-from bot.features.timers import handle_timer, tend_timers
-from bot.features.welcome import WELCOMED, welcome
 from bot.feishu import events, other_events
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
-from bot.feishu.other_events import parse_comment
+from bot.hooks import FeatureJob
 from bot.listening.turn_request import TurnRequest
 from bot.operations.maintenance.upkeep import (
     is_first_to_tell,
@@ -78,13 +70,9 @@ from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import (
-    CONNECT_TASK,
     EVENT_TASK,
-    IMPORT_TASK,
-    PRIVATE_TASK,
     STORE_TASK,
     TENDING_TASK,
-    TIMER_TASK,
     Hopeless,
     Job,
     Later,
@@ -126,16 +114,10 @@ async def handle_job(services: Services, lease: Lease) -> None:
             args = job.args
             context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
             await handle_tending(services, context, job.attempt)
-        elif job.task == PRIVATE_TASK:
-            await handle_look_up(services, OfferJob.of_job(job.args), job.attempt)
-        elif job.task == TIMER_TASK:
-            await handle_timer(services, lease, TIMERS, handle_request)
-        elif job.task == IMPORT_TASK:
-            await handle_import(services, lease)
-        elif job.task == CONNECT_TASK:
-            await handle_connect(services, lease, ask_again)
         elif job.task == STORE_TASK:
             await write_missed(services, job)
+        elif handle := services.hooks.jobs.get(job.task):
+            await handle(services, FeatureJob(lease, handle_request, ask_again))
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure, QueueUnavailable) as exc:
@@ -154,8 +136,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
 
 async def give_up_job(services: Services, lease: Lease, reason: str) -> bool:
     """Ends a job that gets no other attempt; whether somebody was told. Raises `Later`."""
-    if lease.job.task == IMPORT_TASK:
-        await give_up_import(services, lease.job.args["import_id"])
+    if feature_gives_up := services.hooks.give_ups.get(lease.job.task):
+        await feature_gives_up(services, lease)
     return await give_up(services, lease, reason)
 
 
@@ -178,15 +160,10 @@ async def handle_event(services: Services, lease: Lease) -> None:
             await handle_menu_press(services, press, received_ms, lease)
         elif envelope.event_type == events.CARD_ACTION:
             await _click(services, events.parse_card_action(envelope), received_ms, lease)
-        elif envelope.event_type == events.COMMENT_ADDED:
-            await handle_comment(services, parse_comment(envelope), received_ms, lease)
-        elif envelope.event_type == events.TOKEN_REVOKED:
-            await handle_revocation(services, envelope, received_ms)
         elif envelope.event_type in other_events.CHAT_EVENTS and services.membership:
-            news = other_events.parse_chat_news(envelope, received_ms)
-            await services.membership.hear(news)
-            if news.what in WELCOMED:
-                await welcome(services, news, lease)
+            await services.membership.hear(other_events.parse_chat_news(envelope, received_ms))
+        if handle := services.hooks.events.get(envelope.event_type):
+            await handle(services, envelope, received_ms, lease)
     except events.MalformedEvent as exc:
         log.warning("event.malformed", reason=str(exc))
 
@@ -324,7 +301,7 @@ async def _work(
 def _tending(services: Services, table: JobTable, stop: asyncio.Event) -> list[Work]:
     """What a worker does beside its jobs for as long as it lives."""
     works: list[Work] = [
-        partial(tend_timers, services, table),
+        *(partial(tend, services, table) for tend in services.hooks.tending),
         partial(tend_imports, services, table),
         partial(tend_user_tokens, services, table),
         partial(tend_withdrawals, services),

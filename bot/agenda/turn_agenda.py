@@ -25,7 +25,13 @@ from bot.feishu.calendars import (
     ListedTask,
 )
 from bot.feishu.errors import FeishuError, FeishuFailure
-from bot.feishu.user_scopes import READ_CALENDAR, READ_TASKS, WRITE_CALENDAR, WRITE_TASKS
+from bot.feishu.user_scopes import (
+    READ_CALENDAR,
+    READ_TASKS,
+    WRITE_CALENDAR,
+    WRITE_TASKS,
+    AccessNeeds,
+)
 
 log = structlog.get_logger()
 
@@ -79,6 +85,14 @@ class TurnAgenda:
     def wanted(self) -> tuple[str, ...]:
         """The scopes that were needed and are not granted."""
         return tuple(dict.fromkeys(self._wanted))
+
+    @property
+    def needs(self) -> AccessNeeds:
+        return AccessNeeds(scopes=self.wanted)
+
+    async def may_still_be_told(self) -> bool:
+        """Always: who reads the answer was checked before anything was read."""
+        return True
 
     async def members(self) -> Sequence[Colleague]:
         """Those of the group; none where Feishu does not tell."""

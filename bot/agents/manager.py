@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.choice import choose_tools
 from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
 from bot.agents.llm.requests import manager_messages, reader_of
@@ -40,7 +39,7 @@ from bot.agents.running_turns import (
 )
 from bot.agents.specialists import Specialist
 from bot.agents.tool_types import NO_TOOLS, Tool, Toolbox
-from bot.agents.tools.deps import Liken, MayBeTold, Recall, ToolDeps
+from bot.agents.tools.deps import Liken, MayBeTold, Opened, Recall, ToolDeps
 from bot.agents.tools.own_tools import conversation_tools, memory_tools, note_tools
 from bot.agents.tools.tool_calls import (
     Toolkit,
@@ -48,7 +47,6 @@ from bot.agents.tools.tool_calls import (
     call_and_record,
     offer_for_confirmation,
 )
-from bot.documents.turn_documents import TurnDocuments
 from bot.process.concurrency import compute_apart
 from bot.text.languages import Language
 from memory.models import STOPPED as STOPPED_TURN
@@ -60,6 +58,7 @@ from memory.tables.timers import TimerStore
 __all__ = ["AgentAnswer", "Manager", "ModelUnavailable", "Prompt", "Stores", "own_tools"]
 
 LIMITS = Limits()
+NOTHING_OPENED: Mapping[str, Opened] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +139,9 @@ class Manager:
         flows_for_s: float = 0.0,
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
-        documents: TurnDocuments | None = None,
+        opened: Mapping[str, Opened] = NOTHING_OPENED,
         may_be_told: MayBeTold | None = None,
         allowed_tools: frozenset[str] | None = None,
-        agenda: TurnAgenda | None = None,
     ) -> AgentAnswer:
         """The reply to `prompt`. Raises `ModelUnavailable` when nothing has begun after
         `timeout_s`; once something has, the whole may take `flows_for_s`, if that is longer.
@@ -151,11 +149,11 @@ class Manager:
         An answer that is cut short stays as far as it came; `ended` says why. When there is nothing
         of it and a limit is hit, or the model fails after tools have worked, the reply says so
         honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
-        each step; the model streams without it too. `stop` ends it at any moment. `documents` and
-        `agenda` are what its tools may read; `may_be_told` says whether what they give may be told.
+        each step; the model streams without it too. `stop` ends it at any moment. `opened` is
+        what its tools may read; `may_be_told` says whether what they give may be told.
         `allowed_tools`: only these of our tools, and of outside ones those that read.
         """
-        turn = self._turn(prompt, WrittenSoFar(on_progress), documents, may_be_told, agenda=agenda)
+        turn = self._turn(prompt, WrittenSoFar(on_progress), opened, may_be_told)
         turn.allowed = allowed_tools
         try:
             async with time_limit(timeout_s) as limit:
@@ -245,9 +243,8 @@ class Manager:
         self,
         prompt: Prompt,
         text_so_far: WrittenSoFar,
-        documents: TurnDocuments | None = None,
+        opened: Mapping[str, Opened] = NOTHING_OPENED,
         may_be_told: MayBeTold | None = None,
-        agenda: TurnAgenda | None = None,
     ) -> _Turn:
         usage = Spent(self._limits)
         if self._stores is None or prompt.context is None:
@@ -267,9 +264,8 @@ class Manager:
             exchange=prompt.exchange,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
-            documents=documents,
+            opened=opened,
             may_be_told=may_be_told,
-            agenda=agenda,
             spent=usage,
             on_progress=text_so_far,
         )

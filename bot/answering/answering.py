@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import structlog
 
-from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.llm.model import next_step
 from bot.agents.loop import stopped_sentence
 from bot.agents.manager import AgentAnswer, ModelUnavailable
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.running_turns import STOPPED, note_sources, noting_sources
+from bot.agents.tools.deps import Opened
 from bot.answering import material
-from bot.answering.agendas import agenda_of
 from bot.answering.answer_sources import cited_sources, find_edits, spoken_here, without_sources
 from bot.answering.attachments import AUDIO, limits_of
-from bot.answering.documents import SourceDocumentCheck, asking_person, documents_of
 from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt, with_heard, without_other_topics
 from bot.answering.question import Turn, people_of, turn_language, used_up_sentence
@@ -27,9 +25,10 @@ from bot.answering.quoted_messages import QuestionSource
 from bot.answering.recall import recalled_passages, size_of
 from bot.answering.request_rate import asker_of, rate_notice
 from bot.answering.texts import apology, say_both
-from bot.documents.turn_documents import TurnDocuments
 from bot.feishu import markup
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
 from bot.files.reading import refusal_text
+from bot.hooks import SourceCheck
 from bot.listening.chat_rules import owner_instructions, rules_of
 from bot.listening.decisions import Reason
 from bot.listening.transcript import MessageRecord
@@ -42,7 +41,7 @@ from bot.queue.jobs import Later
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
-from memory.models import OpenTurn, apology_outcome, refusal_outcome
+from memory.models import ANSWERED, ANSWERED_BY_COMMAND, OpenTurn, apology_outcome, refusal_outcome
 from memory.recall.passages import Passage
 from memory.recall.selection import answer_sources
 from memory.tables.notes import note_source
@@ -67,6 +66,15 @@ _UNASKED = (
     "one or two sentences, and only if what was said in this chat before answers it. Otherwise "
     f"reply with {NO_ANSWER} and nothing else."
 )
+
+
+async def answer_question(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
+    """Carries out a command; everything else is for the model."""
+    if turn.heard.decision.reason is not Reason.RATE_LIMITED:
+        reply: Reply | None = await services.hooks.answer_command(services, turn, open_turn)
+        if reply:
+            return replace(reply, means=ANSWERED_BY_COMMAND) if reply.means == ANSWERED else reply
+    return await answer(services, turn, open_turn)
 
 
 async def answer(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
@@ -124,7 +132,7 @@ async def _answer(
         return AgentAnswer(refusal, means=refusal_outcome("used_up")), (), ()
     came = await material.gather_material(services, _source(turn, open_turn))
     services.rates.count(asker_of(turn.request), services.clock(), came.files)
-    behind = _behind(services, turn, open_turn)
+    behind = services.hooks.checks["sources"](services, turn, open_turn)
     if behind and not await behind.may_be_told([*came.read, *came.texts]):
         came = material.TAKEN_BACK
     if not await _may_tell(services, turn, open_turn, came):
@@ -139,20 +147,17 @@ async def _answer(
             prompt, earlier = await _tellable(
                 services, turn, open_turn, came, behind, source_ids, (prompt, earlier)
             )
-        documents = None if open_turn.degraded else documents_of(services, turn)
-        agenda = None if open_turn.degraded else agenda_of(services, turn)
+        opened = {} if open_turn.degraded else _open_for_tools(services, turn)
         quoted_id = came.quoted.message_id if came.quoted else ""
-        model_call = _ask_model(services, turn, open_turn, prompt, documents, behind, agenda)
+        model_call = _ask_model(services, turn, open_turn, prompt, opened, behind)
         answer = await _unless_edited(services, turn, open_turn, model_call, earlier, quoted_id)
         note_sources(behind.sources if behind else ())
-    if documents:
-        if not await documents.may_still_be_told():
-            raise Later("a document that was read is no longer open to everybody")
-        answer = replace(answer, documents=documents.outcome)
+    for one in opened.values():
+        if not await one.may_still_be_told():
+            raise Later("what was read is no longer open to everybody")
     if behind and not await behind.still_open():
-        raise Later("a document that was told of is no longer open to everybody")
-    if agenda:
-        answer = replace(answer, wanted=agenda.wanted)
+        raise Later("what was told of is no longer open to everybody")
+    answer = replace(answer, needs=_joined_needs(one.needs for one in opened.values()))
     return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
 
 
@@ -179,12 +184,21 @@ async def _unless_edited(
     return answer
 
 
-def _behind(services: Services, turn: Turn, open_turn: OpenTurn) -> SourceDocumentCheck | None:
-    """None: answers told of no document, as far as is known."""
-    if services.access is None or open_turn.degraded or not open_turn.documents:
-        return None
-    own = {turn.id, turn.request.message_id}
-    return SourceDocumentCheck(services, turn.context, asking_person(turn.context), own=own)
+def _open_for_tools(services: Services, turn: Turn) -> dict[str, Opened]:
+    """What the features that concern this turn open for their tools, by feature."""
+    gathers = services.hooks.gathers.items()
+    return {name: opened for name, gather in gathers if (opened := gather(services, turn))}
+
+
+def _joined_needs(needs: Iterable[AccessNeeds]) -> AccessNeeds:
+    joined = NO_NEEDS
+    for one in needs:
+        joined = AccessNeeds(
+            joined.withheld or one.withheld,
+            joined.unconnected or one.unconnected,
+            joined.scopes + one.scopes,
+        )
+    return joined
 
 
 async def _tellable(
@@ -192,7 +206,7 @@ async def _tellable(
     turn: Turn,
     open_turn: OpenTurn,
     came: Material,
-    behind: SourceDocumentCheck,
+    behind: SourceCheck,
     source_ids: set[str],
     prompt_and_passages: tuple[Prompt, tuple[Passage, ...]],
 ) -> tuple[Prompt, tuple[Passage, ...]]:
@@ -227,9 +241,8 @@ async def _ask_model(
     turn: Turn,
     open_turn: OpenTurn,
     prompt: Prompt,
-    documents: TurnDocuments | None,
-    behind: SourceDocumentCheck | None,
-    agenda: TurnAgenda | None,
+    opened: Mapping[str, Opened],
+    behind: SourceCheck | None,
 ) -> AgentAnswer:
     """The model's answer, or an apology when it fails or takes too long."""
     begins_s, flows_for_s = _times(services, turn, open_turn)
@@ -241,9 +254,8 @@ async def _ask_model(
                 flows_for_s=flows_for_s,
                 on_progress=turn.on_progress,
                 stop=turn.stop,
-                documents=documents,
+                opened=opened,
                 may_be_told=behind.may_be_told if behind else None,
-                agenda=agenda,
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, turn_language(services, turn, open_turn))

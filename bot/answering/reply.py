@@ -18,6 +18,7 @@ from bot.answering.texts import say
 from bot.feishu import drawable_markdown, markup
 from bot.feishu.drawable_markdown import normalised_markdown
 from bot.feishu.markup import IncrementalMarkdown
+from bot.feishu.user_scopes import AccessNeeds
 from bot.files.writing import history_text
 from bot.listening.decisions import Reason
 from bot.listening.turn_request import TurnRequest
@@ -64,6 +65,21 @@ class Voice:
     addresses: bool = True
     template: MentionTemplate = PLAIN
     allow_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTurn:
+    """A turn that is over. `reply`: its cards. `needs`: what its answer lacked. `answer_id`: the
+    answer's message, if it can be asked again. `follow_up`: what queues the job that follows, which
+    a memory that joins transactions has done."""
+
+    turn: Turn
+    reply: Sequence[StoredCard]
+    delivery: Outcome
+    language: Language
+    needs: AccessNeeds
+    answer_id: str
+    follow_up: Statement | None
 
 
 def compose(

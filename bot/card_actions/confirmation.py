@@ -21,14 +21,13 @@ from bot.agents.tool_types import ToolOutcome
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.agents.tools.note_texts import WORDING, closed_document_outcome, note_shared
 from bot.agents.tools.tool_calls import store_failure_outcome
-from bot.answering.answering import Answering
+from bot.answering.answering import Answering, answer_question
 from bot.answering.chat_state import root_of, within_topic
-from bot.answering.documents import SourceDocumentCheck, asking_person
 from bot.answering.question import Turn, kind_of, people_of, turn_language
 from bot.features import commands
 from bot.features.feature import PressTurn
 from bot.features.registry import PRESSES, press_name
-from bot.features.registry import answer as answer_question
+from bot.features.source_documents import SourceDocumentCheck, asking_person
 from bot.feishu import events
 from bot.feishu.events import CardAction
 from bot.feishu.other_events import Consent

@@ -242,16 +242,3 @@ def cut_text(cut: Cut, language: Language) -> str:
     """One sentence on what was not read."""
     megabytes = MOST_BYTES // 1_000_000
     return say(f"cut-{cut}", language, megabytes=megabytes, tables=MOST_TABLES, rows=MOST_ROWS)
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentsOutcome:
-    """`withheld`: there is one that not everybody who reads the answer can open, and that who asked
-    may be told of alone. `unconnected`: one was asked for, and who asked has not connected their
-    account."""
-
-    withheld: bool = False
-    unconnected: bool = False
-
-
-NO_DOCUMENTS = DocumentsOutcome()

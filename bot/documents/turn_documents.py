@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable
 from bot.documents.audience import GroupAudience
 from bot.documents.document import (
     DocumentLink,
-    DocumentsOutcome,
     ReadDocument,
     Reason,
     UnreadDocument,
@@ -20,6 +19,7 @@ from bot.documents.document import (
 )
 from bot.documents.reading import PersonDocuments
 from bot.feishu.documents import FoundDocument
+from bot.feishu.user_scopes import AccessNeeds
 
 _MOST_FOUND = 5
 NOT_THERE = UnreadDocument("not_found")
@@ -43,8 +43,8 @@ class TurnDocuments:
         self._withheld = self._unconnected = False
 
     @property
-    def outcome(self) -> DocumentsOutcome:
-        return DocumentsOutcome(self._withheld, self._unconnected)
+    def needs(self) -> AccessNeeds:
+        return AccessNeeds(self._withheld, self._unconnected)
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
         """The document behind a link, of which a model sees what `give` was called with. Raises

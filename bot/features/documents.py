@@ -23,6 +23,7 @@ from bot.documents.document import (
 )
 from bot.documents.turn_documents import TurnDocuments
 from bot.features.feature import Feature
+from bot.features.source_documents import check_sources, documents_of
 from bot.feishu.documents import FoundDocument
 from memory.text import one_line
 
@@ -83,9 +84,10 @@ def _tool_failure(refusal: UnreadDocument) -> ToolFailed:
 
 
 def _documents(deps: ToolDeps) -> TurnDocuments:
-    if deps.documents is None:
+    documents: TurnDocuments | None = deps.opened.get(DOCUMENTS.name)
+    if documents is None:
         raise _tool_failure(UnreadDocument("not_connected"))
-    return deps.documents
+    return documents
 
 
 def _document_text(document: ReadDocument, names: Mapping[str, str]) -> str:
@@ -119,4 +121,9 @@ def _found_line(hit: FoundDocument) -> str:
     return f"- {hit.title or 'Untitled'}{about}: {one_line(hit.url)}\n  {hit.summary}".rstrip()
 
 
-DOCUMENTS = Feature(name="documents", tools=document_tools())
+DOCUMENTS = Feature(
+    name="documents",
+    tools=document_tools(),
+    gather=documents_of,
+    checks={"sources": check_sources},
+)

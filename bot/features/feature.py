@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.agents.tool_types import Tool
+from bot.agents.tools.deps import Opened
 from bot.answering.question import Turn
-from bot.answering.reply import RequestHandler
+from bot.answering.reply import EndedTurn, RequestHandler
+from bot.feishu.events import Envelope
+from bot.hooks import CheckName, FeatureJob, FollowUp, SourceCheck
 from bot.outbox.buttons import Reply
 from bot.queue.consumer import Lease
+from bot.queue.table import JobTable
 from bot.services import Services
 from bot.text.languages import Language
 from bot.text.slash_commands import Command, CommandName
@@ -71,6 +75,14 @@ CommandFunction = Callable[[Services, CommandTurn], Awaitable[Reply | None]]
 PressFunction = Callable[[Services, PressTurn], Awaitable[Reply]]
 DeletingPress = Callable[[Services, Click, PressResult], Awaitable[None]]
 TimerFunction = Callable[[Services, Firing], Awaitable[str]]
+GatherFunction = Callable[[Services, Turn], Opened | None]
+CheckFunction = Callable[[Services, Turn, OpenTurn], SourceCheck | None]
+FollowUpFunction = Callable[[Services], FollowUp]
+AfterFunction = Callable[[Services, EndedTurn], Awaitable[None]]
+EventFunction = Callable[[Services, Envelope, int, Lease], Awaitable[None]]
+JobFunction = Callable[[Services, FeatureJob], Awaitable[None]]
+GiveUpFunction = Callable[[Services, Lease], Awaitable[None]]
+TendingFunction = Callable[[Services, JobTable], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +92,9 @@ class Feature:
     `personal`: those of its commands that work on the sender's own memory only. `tools`: what the
     model can call. `presses`: what its buttons do, by `press_name`; `deleting_presses` are no
     turns, which would be the first thing to delete. `timers`: what happens at the time of a timer;
-    returns what came of it, for metrics. `settings`: the fields of `Settings` that it reads.
+    returns what came of it, for metrics. `settings`: the fields of `Settings` that it reads. The
+    others are steps of the pipeline (`bot.hooks.Hooks`): `gather`, `checks`, `follow_up`, `after`,
+    `events`, `jobs`, `give_ups`, `tending`.
     """
 
     name: str
@@ -91,3 +105,11 @@ class Feature:
     deleting_presses: Mapping[str, DeletingPress] = field(default_factory=dict)
     timers: Mapping[TimerKind, TimerFunction] = field(default_factory=dict)
     settings: frozenset[str] = frozenset()
+    gather: GatherFunction | None = None
+    checks: Mapping[CheckName, CheckFunction] = field(default_factory=dict)
+    follow_up: FollowUpFunction | None = None
+    after: AfterFunction | None = None
+    events: Mapping[str, EventFunction] = field(default_factory=dict)
+    jobs: Mapping[str, JobFunction] = field(default_factory=dict)
+    give_ups: Mapping[str, GiveUpFunction] = field(default_factory=dict)
+    tending: Sequence[TendingFunction] = ()

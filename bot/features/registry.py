@@ -1,16 +1,18 @@
-"""Lists the features, and answers a turn with a command if it asks for one, else with the model."""
+"""Lists the features, puts their hooks together, and answers commands."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from bot.agents.offline.commands import command_meant
-from bot.answering.answering import answer as answer_by_model
 from bot.answering.question import Turn, turn_language
 from bot.features import commands
 from bot.features.calendar.feature import CALENDAR
 from bot.features.chat_settings.feature import CHAT_SETTINGS
 from bot.features.commands import COMMANDS
+from bot.features.comments.feature import COMMENTS
 from bot.features.connect.feature import CONNECT
 from bot.features.digests.feature import DIGESTS
 from bot.features.documents import DOCUMENTS
@@ -22,30 +24,39 @@ from bot.features.history_import.feature import HISTORY_IMPORT
 from bot.features.own_memory.feature import OWN_MEMORY
 from bot.features.private_answers.feature import PRIVATE_ANSWERS
 from bot.features.reminders.feature import REMINDERS
+from bot.features.timers import handle_timer, tend_timers
 from bot.features.unasked import UNASKED
+from bot.features.welcome import WELCOME
+from bot.hooks import FeatureJob, Hooks
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply
+from bot.queue.jobs import TIMER_TASK
 from bot.services import Services
 from bot.text.slash_commands import Command, parse_command
 from memory.errors import StoreUnavailable
-from memory.models import ANSWERED, ANSWERED_BY_COMMAND, OpenTurn, apology_outcome
+from memory.models import OpenTurn, apology_outcome
 from memory.tables.cards import PressResult
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 FEATURES: tuple[Feature, ...] = (
     HELP,
     COMMANDS,
     CHAT_SETTINGS,
     HISTORY_IMPORT,
-    CONNECT,
     OWN_MEMORY,
     PRIVATE_ANSWERS,
+    CONNECT,
     REMINDERS,
     DIGESTS,
     UNASKED,
     FILES,
     DOCUMENTS,
     CALENDAR,
+    COMMENTS,
+    WELCOME,
 )
 COMMAND_FUNCTIONS = {
     name: function for feature in FEATURES for name, function in feature.commands.items()
@@ -68,15 +79,6 @@ def press_name(press: PressResult) -> str:
     if press.kind == "share":
         return "private.share"
     return str(payload.get("tool") or "")
-
-
-async def answer(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
-    """A command to the bot is carried out; everything else is for the model."""
-    is_limited = turn.heard.decision.reason is Reason.RATE_LIMITED
-    reply = None if is_limited else await answer_words(services, turn, open_turn)
-    if reply is None:
-        return await answer_by_model(services, turn, open_turn)
-    return replace(reply, means=ANSWERED_BY_COMMAND) if reply.means == ANSWERED else reply
 
 
 async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply | None:
@@ -133,3 +135,30 @@ def _unknown(services: Services, turn: Turn, open_turn: OpenTurn) -> str:
     if not turn.question.startswith(("/", "／")) or not (outright or in_own_thread):
         return ""
     return answer_unknown(turn.question, turn_language(services, turn, open_turn))
+
+
+async def _fire_timer(services: Services, job: FeatureJob) -> None:
+    await handle_timer(services, job.lease, TIMERS, job.handle_request)
+
+
+def hooks_of(features: Sequence[Feature]) -> Hooks:
+    """The hooks of the pipeline. Raises `MissingHook`."""
+    (follow_up,) = (one.follow_up for one in features if one.follow_up)
+    return Hooks(
+        gathers={one.name: one.gather for one in features if one.gather},
+        checks=_merged(one.checks for one in features),
+        answer_command=answer_words,
+        follow_up=follow_up,
+        after=tuple(one.after for one in features if one.after),
+        events=_merged(one.events for one in features),
+        jobs=_merged(one.jobs for one in features) | {TIMER_TASK: _fire_timer},
+        give_ups=_merged(one.give_ups for one in features),
+        tending=(tend_timers, *(tend for one in features for tend in one.tending)),
+    )
+
+
+def _merged(parts: Iterable[Mapping[K, V]]) -> dict[K, V]:
+    return {key: value for part in parts for key, value in part.items()}
+
+
+HOOKS = hooks_of(FEATURES)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import structlog
 
+from bot.features.feature import Feature
 from bot.features.help import texts as help_texts
 from bot.features.help.feature import hears_all
 from bot.features.help.texts import SetUp, set_up
 from bot.feishu import markup
 from bot.feishu.errors import FeishuError
-from bot.feishu.other_events import ChatNews
+from bot.feishu.events import Envelope
+from bot.feishu.other_events import CHAT_EVENTS, ChatNews, parse_chat_news
 from bot.listening.chat_rules import languages_of, rules_of
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.finding import doubt_of
@@ -29,6 +31,15 @@ log = structlog.get_logger()
 WELCOMED = frozenset({"entered", "opened"})
 
 say = Catalogue(__file__).say
+
+
+async def handle_chat_event(
+    services: Services, envelope: Envelope, received_ms: int, lease: Lease
+) -> None:
+    """Welcomes a group that the bot entered, or a person who opened their chat with it."""
+    news = parse_chat_news(envelope, received_ms)
+    if services.membership and news.what in WELCOMED:
+        await welcome(services, news, lease)
 
 
 async def welcome(services: Services, news: ChatNews, lease: Lease) -> None:
@@ -94,3 +105,6 @@ def welcome_text(bot: str, here: SetUp, language: Language) -> str:
     if here.in_group and here.imports:
         text += say("imports", language, bot=bot)
     return text if here.hears else f"{text}\n\n{help_texts.say('mentions-only', language)}"
+
+
+WELCOME = Feature(name="welcome", events=dict.fromkeys(CHAT_EVENTS, handle_chat_event))

@@ -8,6 +8,7 @@ it is first needed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 OFFLINE = "offline_access"  # without it a grant ends after two hours
 
@@ -63,3 +64,17 @@ def missing_scopes(purposes: Collection[str], granted_scopes: Collection[str]) -
     has = {*granted_scopes, *(_INCLUDED[one] for one in granted_scopes if one in _INCLUDED)}
     needed_scopes = (one for purpose in purposes for one in PURPOSES[purpose])
     return tuple(one for one in needed_scopes if one not in has)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessNeeds:
+    """What an answer could not use of the asker's own access. `withheld`: a document that not
+    everybody who reads the answer can open, and that the asker may be told of alone. `unconnected`:
+    a document of somebody whose account is not connected. `scopes`: needed, and not granted."""
+
+    withheld: bool = False
+    unconnected: bool = False
+    scopes: tuple[str, ...] = ()
+
+
+NO_NEEDS = AccessNeeds()

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from bot.documents.document import NO_DOCUMENTS, DocumentsOutcome
 from bot.feishu import cards, markup
 from bot.feishu.events import CardAction
 from bot.feishu.fields import as_text
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
 from bot.outbox.texts import CATALOGUE, say
 from bot.text.follow_ups import questions_of, split_follow_ups
 from bot.text.languages import Language
@@ -72,8 +72,8 @@ class Reply:
     and nothing is said here. `forgets`: something was forgotten, or shown from what is kept; then
     the turn keeps no words once it is over. `files` (`bot.files.writing`) follow the cards.
     `given`: the messages that its prompt showed besides the question; not stored where one was
-    taken back meanwhile. `means`: how the turn ends with it. `documents`: what came of
-    those that it asked for. `wanted`: the scopes that it needed and the person has not granted.
+    taken back meanwhile. `means`: how the turn ends with it. `needs`: what its tools
+    lacked.
     """
 
     text: str
@@ -87,8 +87,7 @@ class Reply:
     files: tuple[Mapping[str, str], ...] = ()
     given: tuple[str, ...] = ()
     means: TurnOutcome = ANSWERED
-    documents: DocumentsOutcome = NO_DOCUMENTS
-    wanted: tuple[str, ...] = ()
+    needs: AccessNeeds = NO_NEEDS
 
 
 def reply_of(
@@ -118,8 +117,7 @@ def reply_of(
         files=answer.files,
         given=source_ids,
         means=answer.means,
-        documents=answer.documents,
-        wanted=answer.wanted,
+        needs=answer.needs,
     )
 
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.documents.comment_text import elements_of, is_said
 from bot.feishu import cards, markup
 from bot.feishu.client import FeishuClient
+from bot.feishu.comment_text import elements_of, is_said
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage, is_same_text, shown_text
 from bot.feishu.other_events import (

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from bot.documents.comment_text import is_said
+from bot.feishu.comment_text import is_said
 from bot.feishu.models import RawMessage, is_same_text, shown_text
 from bot.feishu.other_events import CommentReply
 from bot.text.slash_commands import CommandName, parse_command

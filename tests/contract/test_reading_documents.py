@@ -307,7 +307,8 @@ def deps(reader: DocumentReader | None, token: str | None = None) -> Any:
     noted: list[str] = []
     prompt = SimpleNamespace(people=NOBODY)
     documents = own and TurnDocuments(own, note)
-    return SimpleNamespace(documents=documents, noted=noted, prompt=prompt)
+    opened = {"documents": documents} if documents else {}
+    return SimpleNamespace(opened=opened, noted=noted, prompt=prompt)
 
 
 TOOLS = Toolbox(document_tools())

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.tool_types import ToolOutcome
 from bot.agents.tools.deps import ToolDeps
-from bot.answering.agendas import agenda_for
 from bot.features.calendar.tools import calendar_tools
+from bot.features.calendar.turn_agendas import agenda_for
 from bot.features.feature import PressTurn
 from bot.features.registry import PRESSES
 from bot.feishu.calendars import CalendarCalls
@@ -167,7 +167,9 @@ class AgendaScene:
         )
         agenda = agenda_for(self.services, context, is_alone=alone)
         store = cast(Any, None)
-        return ToolDeps(context, store, store, prompt, agenda=agenda, **more)
+        return ToolDeps(
+            context, store, store, prompt, opened={"calendar": agenda} if agenda else {}, **more
+        )
 
     async def call(self, deps: ToolDeps, name: str, **arguments: Any) -> ToolOutcome:
         """What a tool gives. Raises `ToolFailed`."""

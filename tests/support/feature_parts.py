@@ -120,6 +120,9 @@ def brought_twice(features: Sequence[Feature]) -> list[str]:
             *(f"tool {tool.name}" for tool in feature.tools),
             *(f"press {press}" for press in (*feature.presses, *feature.deleting_presses)),
             *(f"timer {kind}" for kind in feature.timers),
+            *(f"check {check}" for check in feature.checks),
+            *(f"event {event}" for event in feature.events),
+            *(f"job {task}" for task in feature.jobs),
         )
     ]
     return [

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from bot.agents.authority.rules import AskerExchange
-from bot.documents.document import NO_DOCUMENTS, DocumentsOutcome
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
 from bot.text.languages import Language, language_of
 from bot.text.roster import NOBODY, AutoMention, Roster
 from memory.context import PromptMessage
@@ -220,8 +220,7 @@ class AgentAnswer:
     `cut_short` is why an honest sentence stands in place of an answer (a limit, for logs), or "".
     `ended`: the text is the answer as far as it came, and why it came no further.
     `files` (`bot.files.writing`) are sent after it. `passages`: what its tools found of what was
-    said earlier. `means`: how the turn ends with it. `documents`: what came of those
-    that it asked for. `wanted`: the scopes that it needed and the person has not granted.
+    said earlier. `means`: how the turn ends with it. `needs`: what its tools lacked.
     """
 
     text: str
@@ -237,8 +236,7 @@ class AgentAnswer:
     files: tuple[Mapping[str, str], ...] = ()
     passages: tuple[Passage, ...] = ()
     means: TurnOutcome = ANSWERED
-    documents: DocumentsOutcome = NO_DOCUMENTS
-    wanted: tuple[str, ...] = ()
+    needs: AccessNeeds = NO_NEEDS
 
 
 def own_rules(prompt: Prompt) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.authority.rules import AskerExchange
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
 from bot.agents.running_turns import OnProgress, Spent
 from bot.agents.tool_types import NO_TOOLS, Toolbox
-from bot.documents.turn_documents import TurnDocuments
+from bot.feishu.user_scopes import AccessNeeds
 from memory.models import QuestionEmbedding
 from memory.recall.passages import Passage
 from memory.recall.rendering import RenderedPassages
@@ -35,6 +34,18 @@ MayBeTold = Callable[[Collection[str]], Awaitable[bool]]
 """Whether what comes from these ids (`bot.agents.running_turns`) may be told to its readers.
 Raises `StoreError`."""
 
+
+class Opened(Protocol):
+    """What a feature opens for its tools, for one turn of the person who asks."""
+
+    @property
+    def needs(self) -> AccessNeeds:
+        """What the tools lacked."""
+
+    async def may_still_be_told(self) -> bool:
+        """Whether everybody who reads the answer may see what the tools read."""
+
+
 Liken = Callable[[str], Awaitable[QuestionEmbedding | None]]
 """What finds by meaning: that of a query; None when it cannot be had in time."""
 
@@ -49,9 +60,9 @@ class ToolDeps:
     MCP servers as the turn found them. `note_done` keeps, beside the turn, the name of a tool that
     has changed something. `exchange`, `words_of_model` and `reads_only` are those of the `Prompt`;
     `confirmed`: the person pressed the button for exactly this call. `ended` says why the answer
-    that a specialist gives to the person is not complete. `documents` and `agenda` are those of the
-    person who asks, for this turn; `may_be_told` is asked of what a tool gives before a model sees
-    it.
+    that a specialist gives to the person is not complete. `opened` is what features opened for
+    this turn, by the feature's name (`Opened`); `may_be_told` is asked of what a tool gives before
+    a model sees it.
     """
 
     context: AgentMemoryContext
@@ -66,9 +77,8 @@ class ToolDeps:
     exchange: AskerExchange | None = None
     words_of_model: bool = False
     confirmed: bool = False
-    documents: TurnDocuments | None = None
+    opened: Mapping[str, Any] = field(default_factory=dict)
     may_be_told: MayBeTold | None = None
-    agenda: TurnAgenda | None = None
     reads_only: bool = False
     spent: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None

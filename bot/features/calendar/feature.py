@@ -16,11 +16,12 @@ from bot.agenda.plans import MeetingPlan, TaskPlan, idempotency_key
 from bot.agenda.refusals import AgendaRefused
 from bot.agenda.turn_agenda import TurnAgenda, WrittenEvent
 from bot.agents.prompts.prompt import PendingAction
-from bot.answering.agendas import agenda_for
 from bot.features.calendar import wording
 from bot.features.calendar.tools import BOOK, MAKE_TASK, busy_people, calendar_tools
+from bot.features.calendar.turn_agendas import agenda_for, agenda_of
 from bot.features.feature import Feature, PressTurn
 from bot.feishu.markup import verbatim_words
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
 from bot.outbox.buttons import Reply, confirmation
 from bot.services import Services
 from memory.tables.cards import NewButton
@@ -57,17 +58,17 @@ async def _press_offer(services: Services, here: PressTurn, do: _Do, otherwise: 
     try:
         return await do(services, here, agenda)
     except AgendaRefused as refusal:
-        return _refusal_reply(here, otherwise, refusal, agenda.wanted)
+        return _refusal_reply(here, otherwise, refusal, agenda.needs)
 
 
 def _refusal_reply(
-    here: PressTurn, otherwise: str, refusal: AgendaRefused, wanted_scopes: tuple[str, ...] = ()
+    here: PressTurn, otherwise: str, refusal: AgendaRefused, needs: AccessNeeds = NO_NEEDS
 ) -> Reply:
     log.info("agenda.refused", reason=refusal.reason)
     withdrawn = refusal.reason in ("not_connected", "not_approved")
     reason = wording.say("withdrawn", here.language) if withdrawn else refusal.told(here.language)
     sentence = wording.say(otherwise, here.language, reason=reason)
-    return Reply(sentence, wanted=wanted_scopes)
+    return Reply(sentence, needs=needs)
 
 
 async def _book(_: Services, here: PressTurn, agenda: TurnAgenda) -> Reply:
@@ -200,5 +201,6 @@ def _key(here: PressTurn) -> str:
 CALENDAR = Feature(
     name="calendar",
     tools=calendar_tools(),
+    gather=agenda_of,
     presses={BOOK: press_book, MAKE_TASK: press_task, UNDO: press_undo},
 )

@@ -237,6 +237,7 @@ def _until(when: str, today: date) -> tuple[date, date]:
 
 
 def _agenda(deps: ToolDeps) -> TurnAgenda:
-    if deps.agenda is None:
+    agenda: TurnAgenda | None = deps.opened.get("calendar")
+    if agenda is None:
         raise AgendaRefused("not_set_up")
-    return deps.agenda
+    return agenda

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 import structlog
 
 from bot.agents.prompts.prompt import quotation, remark, short_name
-from bot.answering.documents import token_of
-from bot.documents.comment_text import reply_text
 from bot.documents.document import (
     DocumentLink,
     LinkKind,
@@ -19,6 +17,8 @@ from bot.documents.document import (
 )
 from bot.documents.reading import DocumentReader, PersonDocuments
 from bot.documents.turn_documents import CommentedDocument
+from bot.features.source_documents import token_of
+from bot.feishu.comment_text import reply_text
 from bot.feishu.errors import FeishuError
 from bot.feishu.other_events import CommentNotice, CommentPlace, CommentReply, CommentThread
 from bot.services import Services

@@ -5,30 +5,30 @@ The link is sent to the person alone and is never stored in a history."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 import structlog
 
-from bot.answering.question import Turn
+from bot.answering.reply import EndedTurn
 from bot.features import commands as command_texts
 from bot.features.connect import texts
+from bot.features.connect.stepping import handle_connect, queue_step
 from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
 from bot.features.private_answers.ephemeral_answer import tell_asker
 from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuFailure
-from bot.feishu.events import Envelope, MalformedEvent
+from bot.feishu.events import TOKEN_REVOKED, Envelope, MalformedEvent
 from bot.feishu.fields import as_text
 from bot.feishu.user_scopes import DOCUMENTS, OFFLINE
 from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Aside, Undeliverable
 from bot.outbox.sending import send_notice
 from bot.people.personal_access import PersonalAccess
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.consumer import Lease
+from bot.queue.jobs import CONNECT_TASK
 from bot.services import Services
-from bot.text.languages import Language
 from bot.text.slash_commands import CommandName
 from memory.errors import StoreError
 from memory.models import ANSWERED_ELSEWHERE, apology_outcome
@@ -119,19 +119,12 @@ def _person(context: AgentMemoryContext) -> FeishuPerson:
     return FeishuPerson(context.tenant_key, context.actor_id)
 
 
-async def offer_access(
-    services: Services,
-    turn: Turn,
-    language: Language,
-    answer_id: str,
-    *,
-    is_unconnected: bool,
-    wanted_scopes: Collection[str],
-) -> None:
-    """Shows the asker the link for what their question needed: reading documents
-    (`is_unconnected`), or the scopes `wanted_scopes`. Once they grant it, the question of the
-    answer `answer_id` (a message_id, "": none) is asked again. Never raises: `/connect` and asking
-    again do the same."""
+async def offer_access(services: Services, ended: EndedTurn) -> None:
+    """Shows the asker the link for what their question needed: reading documents, or some scopes.
+    Once they grant it, the question is asked again. Never raises: `/connect` and asking again do
+    the same."""
+    turn, language, answer_id = ended.turn, ended.language, ended.answer_id
+    is_unconnected, wanted_scopes = ended.needs.unconnected, ended.needs.scopes
     access, context = services.access, turn.context
     if access is None or context.actor_tenant or not (is_unconnected or wanted_scopes):
         return
@@ -199,16 +192,6 @@ async def ask_for_access(
     return "beside" if delivery.aside or place.chat_type == "p2p" else "in_p2p"
 
 
-async def queue_step(services: Services, person: FeishuPerson, wait_s: float = 0.0) -> None:
-    """What is next for them. Where the queue is away the maintenance does it within a minute."""
-    if services.queue_connect is None:
-        return
-    try:
-        await services.queue_connect(person, wait_s)
-    except QueueUnavailable as exc:
-        log.warning("connect.not_queued", error=str(exc))
-
-
 async def _device(
     services: Services,
     access: PersonalAccess,
@@ -246,7 +229,9 @@ async def _device(
     return device, link.life_s, link.interval_s
 
 
-async def handle_revocation(services: Services, envelope: Envelope, received_ms: int) -> None:
+async def handle_revocation(
+    services: Services, envelope: Envelope, received_ms: int, lease: Lease
+) -> None:
     """Ends what was granted until the event. Raises `StoreError`, and MalformedEvent without a
     person."""
     open_id = as_text(envelope.event.get("open_id"))
@@ -266,4 +251,7 @@ CONNECT = Feature(
     personal=frozenset({CommandName.CONNECT}),
     presses={DISCONNECT: press_disconnect},
     settings=frozenset({"user_token_key"}),
+    after=offer_access,
+    events={TOKEN_REVOKED: handle_revocation},
+    jobs={CONNECT_TASK: handle_connect},
 )

@@ -14,15 +14,16 @@ from typing import Literal
 import structlog
 
 from bot.features.connect import texts
-from bot.features.connect.feature import queue_step
 from bot.features.private_answers.ephemeral_answer import take_away
 from bot.feishu import cards
 from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
+from bot.hooks import FeatureJob
 from bot.outbox.delivery import Aside, Undeliverable
 from bot.outbox.sending import send_notice
 from bot.people.personal_access import PersonalAccess
 from bot.queue.consumer import Lease
+from bot.queue.inbox import QueueUnavailable
 from bot.services import Services
 from bot.text.languages import Language
 from memory.scope import FeishuPerson
@@ -39,9 +40,10 @@ _TRIES = 3
 AskAgain = Callable[[Services, HandleTouch, int, Lease], Awaitable[None]]
 
 
-async def handle_connect(services: Services, lease: Lease, ask_again: AskAgain) -> None:
+async def handle_connect(services: Services, job: FeatureJob) -> None:
     """Does what is next. Raises `StoreError` and, where a card could not be sent,
     `FeishuFailure`."""
+    lease, ask_again = job.lease, job.ask_again
     access, args = services.access, lease.job.args
     if access is None:
         return
@@ -229,3 +231,13 @@ async def _say(
             raise
         log.warning("connect.not_told", code=exc.code)
     lease.unsure = False
+
+
+async def queue_step(services: Services, person: FeishuPerson, wait_s: float = 0.0) -> None:
+    """What is next for them. Where the queue is away the maintenance does it within a minute."""
+    if services.queue_connect is None:
+        return
+    try:
+        await services.queue_connect(person, wait_s)
+    except QueueUnavailable as exc:
+        log.warning("connect.not_queued", error=str(exc))

@@ -12,7 +12,12 @@ from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
 from bot.features.help.feature import hears_all
 from bot.features.history_import import cards, reporting
 from bot.features.history_import.cards import TOOLS
-from bot.features.history_import.importing import estimate_import, queue_step
+from bot.features.history_import.importing import (
+    estimate_import,
+    give_up_import,
+    handle_import,
+    queue_step,
+)
 from bot.features.history_import.reporting import report_text, starter_name
 from bot.features.history_import.standing import import_refusal, reason_against, seconds_a_page
 from bot.feishu import markup
@@ -20,6 +25,7 @@ from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply, chosen_values
 from bot.queue.inbox import QueueUnavailable
+from bot.queue.jobs import IMPORT_TASK
 from bot.services import Services
 from bot.text.slash_commands import CommandName
 from memory.errors import AccessDenied
@@ -210,4 +216,6 @@ HISTORY_IMPORT = Feature(
     name="history_import",
     commands={CommandName.IMPORT: answer_import_command},
     presses=dict.fromkeys(TOOLS, press_import),
+    jobs={IMPORT_TASK: handle_import},
+    give_ups={IMPORT_TASK: give_up_import},
 )

@@ -33,6 +33,7 @@ from bot.features.history_import.standing import (
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unintelligible
 from bot.feishu.models import HistoryPage, RawMessage, forward_text
+from bot.hooks import FeatureJob
 from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.services import Services
@@ -47,9 +48,10 @@ DATES = 10
 _PER_PAGE = 50
 
 
-async def handle_import(services: Services, lease: Lease) -> None:
+async def handle_import(services: Services, job: FeatureJob) -> None:
     """Does one job of an import and queues the next. Raises `StoreError` and, where a card could
     not be sent, `FeishuFailure`."""
+    lease = job.lease
     import_id: int = lease.job.args["import_id"]
     structlog.contextvars.bind_contextvars(import_id=import_id)
     chat_import = await ImportStore(services.rpc).get(import_id)
@@ -63,9 +65,9 @@ async def handle_import(services: Services, lease: Lease) -> None:
         await report_import(services, chat_import, lease)
 
 
-async def give_up_import(services: Services, import_id: int) -> None:
+async def give_up_import(services: Services, lease: Lease) -> None:
     """A step failed for a reason that nobody foresaw: the import waits until it is resumed."""
-    await ImportStore(services.rpc).fail(import_id, "defect")
+    await ImportStore(services.rpc).fail(lease.job.args["import_id"], "defect")
 
 
 async def _go_on(services: Services, chat_import: HistoryImport, lease: Lease) -> None:

@@ -15,16 +15,19 @@ import structlog
 
 from bot.agents.running_turns import noting_sources
 from bot.answering.answering import answer as answer_question
-from bot.answering.documents import audience_of, note_document
 from bot.answering.question import Turn, turn_language
+from bot.answering.reply import EndedTurn
 from bot.documents.document import DocumentLink, LinkKind
 from bot.features.feature import Feature, PressTurn
 from bot.features.private_answers import offering
 from bot.features.private_answers.ephemeral_answer import answer_alone, as_private, take_away
+from bot.features.source_documents import audience_of, note_document
 from bot.feishu.errors import FeishuFailure
+from bot.hooks import FeatureJob
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.delivery import Aside
+from bot.queue.jobs import PRIVATE_TASK
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreError
@@ -133,6 +136,21 @@ def _share(turn: Turn, answer_place: AnswerPlace, tongue: Language) -> NewButton
     return NewButton(label, "share", payload, "p2p", FOLLOW_UP_LIVES_S)
 
 
+async def after_turn(services: Services, ended: EndedTurn) -> None:
+    """Shows an answer that Feishu did not take to the asker alone, and queues what follows one that
+    it took."""
+    if ended.delivery.state == "failed":
+        await show_to_asker(services, ended.turn, ended.reply)
+    if ended.delivery.state in ("sent", "duplicate"):
+        await offering.queue_look_up(services, ended.follow_up)
+
+
+async def run_look_up(services: Services, job: FeatureJob) -> None:
+    """Looks for what may be offered after a turn. Raises what is worth another attempt."""
+    lookup = offering.OfferJob.of_job(job.lease.job.args)
+    await offering.handle_look_up(services, lookup, job.lease.job.attempt)
+
+
 async def show_to_asker(services: Services, turn: Turn, reply: Sequence[StoredCard]) -> str:
     """What came of it, for the log. Never raises: the answer stays in the queue as given up."""
     unsent = tuple(card.content for card in reply if card.status != "sent" and not card.file)
@@ -175,4 +193,7 @@ PRIVATE_ANSWERS = Feature(
     name="private_answers",
     presses={SHARE: publish_answer},
     settings=frozenset({"private_answers"}),
+    follow_up=offering.PrivateLookup,
+    after=after_turn,
+    jobs={PRIVATE_TASK: run_look_up},
 )

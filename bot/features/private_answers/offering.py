@@ -23,6 +23,7 @@ from bot.features.private_answers.comparing import helps_more, recalled_in_group
 from bot.features.private_answers.questions import asks_for_information
 from bot.feishu import markup
 from bot.feishu.errors import FeishuFailure
+from bot.feishu.user_scopes import AccessNeeds
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, card_buttons
 from bot.outbox.delivery import Aside, Delivered, Undeliverable
 from bot.outbox.retractions import withdraw_card, withdraw_cards
@@ -284,6 +285,10 @@ class PrivateLookup:
         if self._task:
             self._task.cancel()
 
+    def is_possible(self, turn: Turn) -> bool:
+        """Whether the turn is one that anything may be offered after."""
+        return is_offered(self._services, turn)
+
     def begin(self, turn: Turn, open_turn: OpenTurn) -> None:
         """Looks in the background, if the turn is one that anything is offered after. What was
         answered before and is only sent now is left to the job."""
@@ -292,15 +297,13 @@ class PrivateLookup:
         if self._asked and open_turn.state == "open":
             self._task = asyncio.create_task(self._helps(self._asked, turn.question))
 
-    def ends(self, means: TurnOutcome) -> None:
-        """How the turn ends: nothing is offered beside an apology, a refusal or a command."""
+    def end(self, means: TurnOutcome, needs: AccessNeeds) -> None:
+        """How the turn ends: nothing is offered beside an apology, a refusal or a command, and a
+        document is offered that the person alone may be told of."""
         self._means = means
+        self._withheld = needs.withheld
 
-    def found(self, *, withheld: bool) -> None:
-        """What the answer was not told of: a document that the person alone may be told of."""
-        self._withheld = withheld
-
-    def after(self) -> Statement | None:
+    def job(self) -> Statement | None:
         """What queues the job; None where there is nothing to offer."""
         if self._means != ANSWERED:
             return None

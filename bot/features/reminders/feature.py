@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from bot.answering.documents import SourceDocumentCheck
 from bot.features import timers
 from bot.features.commands import learn_managers
 from bot.features.feature import Feature, FeatureTurn, Firing, PressTurn
 from bot.features.reminders import texts
 from bot.features.reminders.tools import reminder_tools
+from bot.features.source_documents import SourceDocumentCheck
 from bot.features.timers import post_timer_card
 from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Target

@@ -11,7 +11,7 @@ import itertools
 
 import structlog
 
-from bot.answering.documents import check_document_audience
+from bot.features.source_documents import check_document_audience
 from bot.process import metrics
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.person_rates import Asker

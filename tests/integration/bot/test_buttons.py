@@ -19,6 +19,7 @@ from bot.agents.prompts.prompt import PendingAction
 from bot.agents.prompts.tool_context import named_notes
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.card_actions.clicks import handle_click
+from bot.features.registry import HOOKS
 from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction
 from bot.feishu.models import BotInfo, SentMessage
@@ -429,6 +430,7 @@ def services(rpc: Rpc, sent: Sent, actions: Actions | None) -> Services:
         people=People(feishu),
         manager=Manager(Acting(lambda _: "from the model")),
         rpc=rpc,
+        hooks=HOOKS,
         perform=actions,
     )
 

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import structlog
 
-from bot.answering import documents
-from bot.answering.documents import SourceDocumentCheck
 from bot.card_actions import confirmation
 from bot.documents import audience
 from bot.documents.audience import GroupListener
+from bot.features import source_documents as documents
 from bot.features.private_answers import feature as private_answers
+from bot.features.source_documents import SourceDocumentCheck
 from memory.scope import FeishuPerson
 from memory.sealing import new_sealing_key
 from tests.support import depth

@@ -36,6 +36,7 @@ def services(tmp_path: Path, zone: str) -> Services:
         people=nothing,
         manager=nothing,
         rpc=nothing,
+        hooks=nothing,
         clock=AFTER_MIDNIGHT.timestamp,
     )
 

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
+from bot.features.registry import HOOKS
 from bot.feishu.caller import RetryPolicy
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
@@ -84,7 +85,7 @@ class Town:
 @pytest.fixture(autouse=True)
 def without_first_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those have tests of their own; here there is no worker who could say them."""
-    monkeypatch.setattr("bot.worker.WELCOMED", frozenset())
+    monkeypatch.setattr("bot.features.welcome.WELCOMED", frozenset())
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ class Bot:
 
     async def hears(self, *events: dict[str, Any]) -> None:
         """The worker's own way of an event, from the queue's payload on."""
-        services = cast(Services, SimpleNamespace(membership=self.membership))
+        services = cast(Services, SimpleNamespace(membership=self.membership, hooks=HOOKS))
         for payload in events or self.town.pushed:
             job = SimpleNamespace(args={"payload": payload}, received_ms=int(time.time() * 1000))
             await handle_event(services, cast(Lease, SimpleNamespace(job=job)))
@@ -472,7 +473,7 @@ async def test_the_background_learns_a_new_group_soon_and_outlives_a_memory_that
         return await find()
 
     monkeypatch.setattr(bot.store, "find", found)
-    services = cast(Services, SimpleNamespace(membership=bot.membership))
+    services = cast(Services, SimpleNamespace(membership=bot.membership, hooks=HOOKS))
     loop = asyncio.create_task(tend_members(services, every_s=0.1))
     try:
         chat = town.group("Alice")

@@ -156,15 +156,13 @@ async def test_what_is_not_allowed_is_asked_for_by_its_own_scopes(scene: AgendaS
     deps = scene.deps()
     with pytest.raises(ToolFailed, match="need your permission first"):
         await scene.call(deps, "look_at_calendar")
-    assert deps.agenda
-    assert deps.agenda.wanted == scopes_for((READ_CALENDAR,))[1:]
+    assert deps.opened["calendar"].needs.scopes == scopes_for((READ_CALENDAR,))[1:]
 
     scene.connect("Alice", " ".join(scopes_for((READ_CALENDAR,))))
     deps = scene.deps()
     with pytest.raises(ToolFailed, match="need your permission first"):
         await scene.call(deps, "book_meeting", title="x", at="tomorrow")
-    assert deps.agenda
-    assert deps.agenda.wanted == scopes_for((WRITE_CALENDAR,))[1:]
+    assert deps.opened["calendar"].needs.scopes == scopes_for((WRITE_CALENDAR,))[1:]
 
 
 @pytest.mark.parametrize(
@@ -184,8 +182,7 @@ async def test_nobody_is_asked_to_allow_what_cannot_be_done(
     deps = scene.deps()
     with pytest.raises(ToolFailed, match=why):
         await scene.call(deps, tool, **given)
-    assert deps.agenda
-    assert deps.agenda.wanted == ()
+    assert deps.opened["calendar"].needs.scopes == ()
 
 
 async def test_a_task_for_tomorrow_needs_no_calendar(scene: AgendaScene) -> None:
@@ -193,8 +190,7 @@ async def test_a_task_for_tomorrow_needs_no_calendar(scene: AgendaScene) -> None
     scene.connect("Alice", "offline_access task:task:write")
     deps = scene.deps()
     await scene.call(deps, "make_task", title="slides", for_whom="Bob", due="by tomorrow")
-    assert deps.agenda
-    assert deps.agenda.wanted == ()
+    assert deps.opened["calendar"].needs.scopes == ()
     reply = await scene.press(offered_payload(deps))
     (task,) = scene.written("tasks")
     assert (task["summary"], task["assignees"]) == ("slides", ["Bob"])
@@ -210,7 +206,7 @@ async def test_what_was_withdrawn_before_the_press_is_said_and_asked_for(
     scene.connect("Alice", " ".join(gone))
     reply = await scene.press(payload)
     assert reply.text.startswith("Nothing was written: I no longer have your permission for this")
-    assert reply.wanted == scopes_for((WRITE_CALENDAR,))[1:]
+    assert reply.needs.scopes == scopes_for((WRITE_CALENDAR,))[1:]
     assert scene.written() == []
 
 

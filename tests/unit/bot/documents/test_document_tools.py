@@ -29,7 +29,7 @@ class Documents:
 
 async def test_whoever_wrote_a_comment_is_named_where_the_chat_knows_them() -> None:
     prompt = SimpleNamespace(people=Roster((Person("ou_bob", "Bob\nBuilder"),)))
-    deps = cast(Any, SimpleNamespace(documents=Documents(), prompt=prompt))
+    deps = cast(Any, SimpleNamespace(opened={"documents": Documents()}, prompt=prompt))
     text = await read_document(deps, PLAN.url)
     assert "- on “3 March”, Bob Builder: Why March?" in text
     assert "- someone: Good (solved)" in text

@@ -11,7 +11,6 @@ import pytest
 from bot.documents.audience import FRESH_S, AskedGroup, GroupAudience
 from bot.documents.document import (
     DocumentLink,
-    DocumentsOutcome,
     ReadDocument,
     Section,
     UnreadDocument,
@@ -19,6 +18,7 @@ from bot.documents.document import (
 from bot.documents.turn_documents import NOT_THERE, TurnDocuments
 from bot.feishu.documents import FoundDocument, WikiNode
 from bot.feishu.errors import FeishuError, Unreachable
+from bot.feishu.user_scopes import AccessNeeds
 from memory.scope import FeishuPerson
 
 pytestmark = pytest.mark.anyio
@@ -267,10 +267,10 @@ async def test_in_a_group_what_is_closed_is_not_there_and_is_not_noted() -> None
     noted: list[str] = []
     documents = turn(Own(PLAN), Feishu(link="closed"), noted)
     assert await documents.read(LINK.url) == NOT_THERE
-    assert (documents.outcome, noted) == (DocumentsOutcome(withheld=True), [])
+    assert (documents.needs, noted) == (AccessNeeds(withheld=True), [])
     opened = turn(Own(PLAN), Feishu(), noted)
     assert await opened.read(LINK.url) == PLAN
-    assert (opened.outcome, noted) == (DocumentsOutcome(), [])
+    assert (opened.needs, noted) == (AccessNeeds(), [])
     assert await opened.give(PLAN, "On Friday")
     assert noted == ["On Friday"]
 
@@ -285,18 +285,18 @@ async def test_what_is_with_a_document_is_for_who_can_open_it(reason: Any) -> No
 async def test_that_somebody_is_not_connected_is_known_after_the_turn() -> None:
     documents = turn(Own(UnreadDocument("not_connected")), Feishu(), [])
     assert await documents.read(LINK.url) == UnreadDocument("not_connected")
-    assert documents.outcome == DocumentsOutcome(unconnected=True)
+    assert documents.needs == AccessNeeds(unconnected=True)
 
 
 async def test_of_what_is_found_a_group_is_told_what_everybody_can_open() -> None:
     own = Own(PLAN, (FoundDocument(LINK.url, "Plan", "on Friday", "Ann", 1),))
     closed = turn(own, Feishu(link="closed"), [])
     assert await closed.search("plan") == []
-    assert closed.outcome.withheld
+    assert closed.needs.withheld
     noted: list[str] = []
     opened = turn(own, Feishu(), noted)
     assert [one.title for one in await opened.search("plan")] == ["Plan"]  # type: ignore[union-attr]
-    assert (opened.outcome.withheld, noted) == (False, ["Plan\non Friday"])
+    assert (opened.needs.withheld, noted) == (False, ["Plan\non Friday"])
     alone = turn(own, None, noted)
     assert len(await alone.search("plan")) == 1  # type: ignore[arg-type]
     assert await alone.may_still_be_told()

@@ -8,7 +8,15 @@ import pytest
 
 from bot.agents.specialists import TOOL_NAMES
 from bot.features.feature import CommandTurn, Feature
-from bot.features.registry import DELETING_PRESSES, FEATURES, PRESSES, TIMERS, press_name
+from bot.features.registry import (
+    DELETING_PRESSES,
+    FEATURES,
+    PRESSES,
+    TIMERS,
+    hooks_of,
+    press_name,
+)
+from bot.hooks import MissingHook
 from bot.outbox.buttons import Reply
 from bot.services import Services
 from bot.text.slash_commands import CommandName
@@ -121,3 +129,8 @@ def test_what_is_cancelled_has_no_function() -> None:
     assert press_name(PressResult("accepted", "confirm", payload=payload)) == ""
     payload["decision"] = "confirm"
     assert press_name(PressResult("accepted", "confirm", payload=payload)) == "memory.delete"
+
+
+def test_nothing_starts_without_a_required_check() -> None:
+    with pytest.raises(MissingHook, match="sources"):
+        hooks_of([feature for feature in FEATURES if not feature.checks])

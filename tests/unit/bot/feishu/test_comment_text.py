@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.documents.comment_text import (
+from bot.feishu.comment_text import (
     LONGEST,
     MOST_REPLIES,
     elements_of,

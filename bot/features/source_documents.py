@@ -23,6 +23,7 @@ from bot.documents.turn_documents import TurnDocuments
 from bot.outbox.retractions import withdraw_cards
 from bot.people.personal_access import NotConnected, UserToken
 from bot.services import Services
+from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext, FeishuPerson
 from memory.tables.sources import SourceDocument, SourceDocumentStore
 
@@ -103,6 +104,16 @@ def token_of(
 
 async def _take_token(token: UserToken) -> str:
     return token.access_token
+
+
+def check_sources(
+    services: Services, turn: Turn, open_turn: OpenTurn
+) -> SourceDocumentCheck | None:
+    """None: answers told of no document, as far as is known."""
+    if services.access is None or open_turn.degraded or not open_turn.documents:
+        return None
+    own = {turn.id, turn.request.message_id}
+    return SourceDocumentCheck(services, turn.context, asking_person(turn.context), own=own)
 
 
 class SourceDocumentCheck:

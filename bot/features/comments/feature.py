@@ -19,7 +19,6 @@ from bot.answering.request_rate import rate_notice, within_rate
 from bot.answering.texts import apology
 from bot.answering.texts import say as say_of_answers
 from bot.conversation import ResponseDecider
-from bot.documents.comment_text import mentioned_in, replies_of, reply_text
 from bot.features.comments.reading import (
     ThreadNotRead,
     document_of,
@@ -27,7 +26,16 @@ from bot.features.comments.reading import (
     material_of,
     thread_of,
 )
-from bot.feishu.other_events import CommentNotice, CommentReply, CommentThread, comment_message_key
+from bot.features.feature import Feature
+from bot.feishu.comment_text import mentioned_in, replies_of, reply_text
+from bot.feishu.events import COMMENT_ADDED, Envelope
+from bot.feishu.other_events import (
+    CommentNotice,
+    CommentReply,
+    CommentThread,
+    comment_message_key,
+    parse_comment,
+)
 from bot.listening.chat_rules import NOTHING_SPENT, BotBudget
 from bot.listening.conversation_store import ChatConversations, decision_args
 from bot.listening.decisions import Decision, IncomingMessage, Reason
@@ -330,7 +338,7 @@ async def _make_answer(
                 answer = await services.manager.answer(
                     prompt,
                     timeout_s=services.settings.model_timeout_seconds,
-                    documents=document,
+                    opened={"documents": document},
                     allowed_tools=TOOLS,
                 )
         except ModelUnavailable as exc:
@@ -385,3 +393,13 @@ def _sorry(comment: Commented, reason: str) -> AgentAnswer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=comment.id, reason=reason)
     return AgentAnswer(apology(reason, comment.language), means=apology_outcome(reason))
+
+
+async def handle_comment_event(
+    services: Services, envelope: Envelope, received_ms: int, lease: Lease
+) -> None:
+    """Answers one comment. Raises MalformedEvent, and as `handle_comment`."""
+    await handle_comment(services, parse_comment(envelope), received_ms, lease)
+
+
+COMMENTS = Feature(name="comments", events={COMMENT_ADDED: handle_comment_event})

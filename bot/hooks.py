@@ -1,0 +1,101 @@
+"""The steps of a turn that features extend.
+
+The pipeline calls a hook and does not know which feature is behind it; `bot.features.registry`
+puts the hooks together. `bot.features.feature.Feature` states the exact type of each function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self, get_args
+
+from bot.agents.tools.deps import Opened
+from bot.feishu.user_scopes import AccessNeeds
+from bot.queue.consumer import Lease
+from memory.models import OpenTurn, TurnOutcome
+from memory.rpc import Statement
+
+# sources: may what an answer draws on still be shown to its readers?
+CheckName = Literal["sources"]
+
+
+class SourceCheck(Protocol):
+    """Says what one answer may draw on. Its methods raise `StoreError`."""
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The ids of what the answer may tell of, to be noted with it."""
+
+    async def untellable(self, sources: Iterable[str]) -> frozenset[str]:
+        """Those of `sources` (ids as an answer notes them) that must be left out."""
+
+    async def may_be_told(self, sources: Collection[str]) -> bool:
+        """Whether none of them must be left out."""
+
+    async def still_open(self) -> bool:
+        """Whether what may be told of can still be shown, once the answer is there."""
+
+
+class FollowUp(Protocol):
+    """Looks, beside a turn, for what may follow its answer. The look ends with the `with` block."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, at: TracebackType | None
+    ) -> None: ...
+
+    def is_possible(self, turn: Any) -> bool:
+        """Whether the turn is one that anything may follow: the flag with which it begins."""
+
+    def begin(self, turn: Any, open_turn: OpenTurn) -> None:
+        """Looks in the background."""
+
+    def end(self, means: TurnOutcome, needs: AccessNeeds) -> None:
+        """How the turn ends, and what its answer lacked."""
+
+    def job(self) -> Statement | None:
+        """What queues the job that follows, in the transaction that ends the turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureJob:
+    """A job of a feature, and the ways back into the pipeline: `handle_request` answers a request
+    (`bot.turn`), `ask_again` repeats the question of an answer for somebody. Repeating that does
+    nothing."""
+
+    lease: Lease
+    handle_request: Callable[..., Coroutine[Any, Any, None]]
+    ask_again: Callable[..., Awaitable[None]]
+
+
+class MissingHook(RuntimeError):
+    """A check that the pipeline requires has no function: nothing may be shown without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """The functions of the features, by the step that calls them. Each takes `Services` first.
+
+    `gathers`: open what the tools of a turn read, by feature. `checks`: may this still be shown?
+    `answer_command`: the reply to a command; None if the question is none. `after`: after the
+    answer was sent, or could not be; they never raise. `events`: by event type. `jobs` and
+    `give_ups`: by task. `tending`: for as long as the worker works.
+    """
+
+    gathers: Mapping[str, Callable[..., Opened | None]]
+    checks: Mapping[CheckName, Callable[..., SourceCheck | None]]
+    answer_command: Callable[..., Awaitable[Any]]
+    follow_up: Callable[..., FollowUp]
+    after: Sequence[Callable[..., Awaitable[None]]]
+    events: Mapping[str, Callable[..., Awaitable[None]]]
+    jobs: Mapping[str, Callable[..., Awaitable[None]]]
+    give_ups: Mapping[str, Callable[..., Awaitable[None]]]
+    tending: Sequence[Callable[..., Awaitable[None]]]
+
+    def __post_init__(self) -> None:
+        """Raises `MissingHook`."""
+        if missing := set(get_args(CheckName)) - self.checks.keys():
+            raise MissingHook(f"No feature registers these checks: {', '.join(sorted(missing))}.")
