@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.running_turns import note_sources
 from bot.agents.tool_types import Tool, ToolFailed, ToolOutcome, tool
 from bot.agents.tools.deps import ToolDeps
@@ -178,9 +179,10 @@ async def _known_people(deps: ToolDeps, wanted: Collection[str]) -> Roster:
     people = deps.prompt.people
     names = [bare_name(one) for one in wanted if not (means_asker(one) or means_everybody(one))]
     is_known = all(name in people.names() or people.named(name) for name in names)
-    if is_known or deps.agenda is None or deps.context.chat_type == "p2p":
+    agenda: TurnAgenda | None = deps.opened.get("calendar")
+    if is_known or agenda is None or deps.context.chat_type == "p2p":
         return people
-    members = await deps.agenda.members()
+    members = await agenda.members()
     return people.including(*(Person(one.open_id, one.name) for one in members))
 
 
