@@ -13,8 +13,8 @@ import pytest
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
+from tests.support.forking import run_script
 from tests.support.people import Group
-from tests.support.scripts import run_script
 
 pytestmark = pytest.mark.anyio
 
