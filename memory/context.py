@@ -62,7 +62,8 @@ _SHORT = 1000
 
 def estimate_tokens(text: str) -> int:
     """Estimated o200k_base tokens of `text`; 0 only for an empty text. Linear in its length."""
-    return max(1, math.ceil(token_cost(text))) if text else 0
+    cost = _known_cost(text) if len(text) <= _SHORT else _cost(text)
+    return max(1, math.ceil(cost)) if text else 0
 
 
 def token_cost(text: str) -> float:
@@ -250,7 +251,8 @@ def fit_sections(
     texts: dict[str, Any] = {}
     texts["system"], cost = _shorten(sections.system, free, price=_rules_cost)
     free -= cost
-    grants = _grants(sections, free, shares)
+    costs = _message_costs(sections.history, free)
+    grants = _grants(sections, costs, free, shares)
     for name in _SHARING_TEXTS:
         newest_last = name == "transcript"
         worth = sections.recalled_worth if name == "recalled" else ()
@@ -258,7 +260,7 @@ def fit_sections(
             getattr(sections, name), grants[name], newest_last=newest_last, worth=worth
         )
         free -= cost
-    history, cost = _newest(sections.history, free)
+    history, cost = _newest(sections.history, costs, free)
     free -= cost
     estimated_tokens = question_cost + max(0, room) - free
     return FittedPrompt(
@@ -271,14 +273,16 @@ def fit_sections(
     )
 
 
-def _grants(sections: PromptSections, room: int, shares: SectionShares) -> dict[str, int]:
+def _grants(
+    sections: PromptSections, costs: Sequence[int], room: int, shares: SectionShares
+) -> dict[str, int]:
     """Split `room` among the texts by weight, leaving the history its part.
 
-    None gets more than it needs; the rest goes to the others. The newest message counts before
-    the split unless it alone would take more than half of the room.
+    `costs` are those of the newest messages. None gets more than it needs; the rest goes to the
+    others. The newest message counts before the split unless it alone would take more than half of
+    the room.
     """
     needs = {name: _text_cost(getattr(sections, name)) for name in _SHARING_TEXTS}
-    costs = _message_costs(sections.history, room)
     if sum(needs.values()) + sum(costs) <= room:
         return needs
     newest = costs[0] if costs and costs[0] <= room // 2 else 0
@@ -334,19 +338,23 @@ def _message_cost(message: PromptMessage) -> int:
     return estimate_tokens(message.content) + author + remarks + exchanges + MESSAGE_OVERHEAD
 
 
-def _newest(history: tuple[PromptMessage, ...], room: int) -> tuple[tuple[PromptMessage, ...], int]:
-    """The newest messages that fit, first of those that stay, and their cost."""
+def _newest(
+    history: tuple[PromptMessage, ...], costs: Sequence[int], room: int
+) -> tuple[tuple[PromptMessage, ...], int]:
+    """The newest messages that fit, first of those that stay, and their cost. `costs` are those of
+    the newest, newest first."""
     kept_indexes: set[int] = set()
     spent_tokens = 0
     for stays in (True, False):
-        for place in range(len(history) - 1, -1, -1):
+        for back, place in enumerate(range(len(history) - 1, -1, -1)):
             if history[place].stays is stays:
-                cost = _message_cost(history[place])
+                cost = costs[back] if back < len(costs) else _message_cost(history[place])
                 if spent_tokens + cost > room:
                     break
                 spent_tokens += cost
                 kept_indexes.add(place)
-    return tuple(one for place, one in enumerate(history) if place in kept_indexes), spent_tokens
+    kept_messages = [one for place, one in enumerate(history) if place in kept_indexes]
+    return tuple(kept_messages), spent_tokens
 
 
 def _shorten(

@@ -256,11 +256,11 @@ class OpenTurn:
     @property
     def told(self) -> tuple[StoredMessage, ...]:
         """What a model is told of `history`."""
-        return tuple(one for one in self.history if not one.command)
+        return tuple([one for one in self.history if not one.command])
 
     def own(self, asker: str) -> tuple[StoredMessage, ...]:
         """The asker's own exchanges in `history`: what they wrote, and the answers to them."""
-        return tuple(one for one in self.history if one.actor_id == asker)
+        return tuple([one for one in self.history if one.actor_id == asker])
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,11 @@ declare
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
-    told_since, turns_under_way, import_since, readable_imports, tell_nothing, tell_all, facts_since,
-    chat_of, root_of, require_identity, refuse_identity, require_place, refuse_place, require_card_count, require_size, refuse_size,
+    told_since, look_up_told_since, tenant_outside_groups, chats_of_sender, turns_under_way, import_since, readable_imports, tell_nothing, tell_all, facts_since,
+    chat_of, root_of, require_identity, refuse_identity, require_place, refuse_place, require_card_count, refuse_card_count, require_size, refuse_size,
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,
-    turn_reply, button_looks, card_sent, keep_cards, thread_entered,
+    turn_reply, button_looks,
     commands_among, words_of, messages_told, thread_number, newest_of_thread, nth_of_thread, longest_line, others_bytes, window_ids, summary_of, summary_from, is_from_before, outside_window, hold_messages,
     facts_told, merged_facts, former_values, merge_patch,
     fact_id, facts_of_chat, replaced_facts, facts_held, group_facts, replaceable_facts,
@@ -43,24 +43,24 @@ declare
     note_score, notes_alike, notes_elsewhere,
     recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, places_to_recall,
     recall_few, recall_newest, recall_best, recall_alike, recall_likeness, keep_terms,
-    turns_saying, turns_beside, turns_that_help, recalled_at_once,
+    turns_saying, turns_beside, turns_that_help,
     told_document, documents_told, documents_were_told, keep_given_documents,
     refuse_own_place, require_own_place, keep_seal, seal_of, drop_seals, keep_pair, user_tokens_json, end_grant,
     import_place, import_json, imported_told, require_manager, imports_that_help, drop_words_of, own_imported,
-    add_to_transcript, keep_topics, transcript_marks, conversation_in_short, extend_conversation, most_messages, trim_transcript, note_asked,
+    add_to_transcript, keep_topics, conversation_in_short, most_messages, trim_transcript, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
     accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number, is_gone,
-    thread_source, thread_sources, noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
+    thread_source, thread_sources, noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, with_cited, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
   of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids}';
   -- The same as of_functions, of taking back and of importing: what looks into the keyed hashes of sources, and what
   -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{
-    keyed_hashes, keep_line_terms, keep_question_terms, packed_record, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, known_as, made_from, cards_of,
+    keyed_hashes, keep_line_terms, keep_question_terms, short_record, first_read, hashes_read, read_terms, read_by, sources_read, forget_source_terms, forget_readers, known_as, made_from, cards_of,
     told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, phrases_of, units_without_others, source_terms_among, tells_any, said_since,
     sources_of, turns_given, pass_on_sources, bare_words, rows_written, rows_since, draft_receipt, drop_item,
     imported_id, index_imported, import_marks, imports_likely, imports_size, import_dates,
@@ -111,7 +111,7 @@ declare
     feishu_bot.hold_lease, feishu_bot.release_lease,
     feishu_bot.stop_turn, feishu_bot.is_stopped, feishu_bot.recent_stops,
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.close_places,
-    feishu_bot.worker_with_room, feishu_bot.job_told, feishu_bot.with_event, feishu_bot.take_jobs,
+    feishu_bot.job_told, feishu_bot.with_event, feishu_bot.take_jobs,
     feishu_bot.end_and_take, feishu_bot.end_if_silent, feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.hand_back, feishu_bot.failed_work, feishu_bot.job_events,
     feishu_bot.health, feishu_bot.retry_failed, feishu_bot.retry_answer, feishu_bot.drop_failed, feishu_bot.forget_failed,
     feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
@@ -166,10 +166,9 @@ begin
     select p.oid from pg_proc p
     where case p.pronamespace::regnamespace::text
             when 'feishu_bot' then p.prorettype <> 'trigger'::regtype
-            when 'public' then p.proname = any (of_a_turn || of_the_service) and p.proname not in
-              ('claim', 'token_auth_user', 'membership_lasts', 'readable_chats', 'own_tenant')
+            when 'public' then p.proname = any (of_a_turn || of_the_service)
           end
-      and p.provolatile <> 'i'
+      and p.provolatile <> 'i' and p.prosqlbody is null  -- what has a setting is not written into its caller
   loop
     execute format('alter function %s set jit = off', called);
   end loop;

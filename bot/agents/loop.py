@@ -162,9 +162,12 @@ def _on_text(on_progress: OnProgress | None, reader: AnswerReader) -> OnText:
     Where nobody watches the model streams too: then only a pause ends it, not its length.
     """
 
+    def read(text: str) -> str:
+        return reader.read(text, complete=False).text
+
     async def report(text: str) -> None:
         if on_progress:
-            await on_progress(Progress(text=reader.read(text, complete=False).text))
+            await on_progress(Progress(text, read=read))
 
     return report
 

@@ -12,7 +12,8 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 STOPPED: Final = "stopped"
@@ -74,12 +75,21 @@ class Stops:
                 stop.ask()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Progress:
-    """The whole text so far, or the name of the tool that runs; neither while nothing is said."""
+    """The whole text so far, or the name of the tool that runs; neither while nothing is said.
 
-    text: str = ""
+    `read` gives what of the text is for people. Pieces come faster than anybody looks, so it is
+    called only for those that are shown.
+    """
+
+    written: str = ""
     tool: str = ""
+    read: Callable[[str], str] = field(default=str, compare=False)
+
+    @cached_property
+    def text(self) -> str:
+        return self.read(self.written)
 
 
 OnProgress = Callable[[Progress], Awaitable[None]]
@@ -92,10 +102,14 @@ class WrittenSoFar:
     def __init__(self, on_progress: OnProgress | None = None) -> None:
         self._on_progress = on_progress
         self.begun: Callable[[], None] | None = None
-        self.text = ""
+        self._last = Progress()
+
+    @property
+    def text(self) -> str:
+        return self._last.text
 
     async def __call__(self, progress: Progress) -> None:
-        self.text = progress.text
+        self._last = progress
         if self.begun:
             self.begun()
             self.begun = None

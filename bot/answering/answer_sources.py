@@ -37,21 +37,23 @@ _AGAIN_S = 60.0
 _TYPED = frozenset({"text", "post"})
 
 
-def spoken_here(here: AgentMemoryContext, open_turn: OpenTurn) -> Iterator[Passage]:
+def spoken_here(here: AgentMemoryContext, open_turn: OpenTurn) -> list[Passage]:
     """What people said in the conversation of the prompt, as passages without an answer."""
-    for one in open_turn.told[:-1]:
-        if one.role == "user" and one.message_id and not one.by_bot:
-            yield Passage(
-                one.message_id,
-                0,
-                here.conversation_id,
-                here.chat_id,
-                one.created_at,
-                one.actor_id,
-                one.actor_name,
-                one.content,
-                "",
-            )
+    return [
+        Passage(
+            one.message_id,
+            0,
+            here.conversation_id,
+            here.chat_id,
+            one.created_at,
+            one.actor_id,
+            one.actor_name,
+            one.content,
+            "",
+        )
+        for one in open_turn.told[:-1]
+        if one.role == "user" and one.message_id and not one.by_bot
+    ]
 
 
 def cited_sources(turn: Turn, passages: Sequence[Passage]) -> Iterator[RecalledSource]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -324,7 +324,7 @@ async def _prompt(
     turns = {message.message_id for message in open_turn.told if message.role == "user"}
     earlier = await recalled_passages(services, turn, open_turn, turns, hidden_ids)
     _keep(services, open_turn, came, turn.bot.name)
-    note_sources(_prompt_sources(turn, open_turn))
+    note_sources(_prompt_sources(open_turn))
     build = partial(
         build_prompt,
         open_turn,
@@ -343,19 +343,20 @@ async def _prompt(
         typed=turn.request.message_type in _WRITTEN_BY_SENDER,
         reads_only=turn.private or turn.unasked,
     )
-    chars = sum(len(message.content) for message in open_turn.told)
+    chars = sum([len(message.content) for message in open_turn.told])
     prompt = await compute_apart(build, chars + len(turn.question) + len(earlier.text))
     note_sources(source for one in earlier.found for source in one.ids)
     return prompt, (*spoken_here(turn.context, open_turn), *earlier.found)
 
 
-def _prompt_sources(turn: Turn, open_turn: OpenTurn) -> Iterator[str | None]:
+def _prompt_sources(open_turn: OpenTurn) -> list[str | None]:
     """The ids of the messages, notes and threads that the prompt's content comes from."""
-    yield from (message.message_id for message in open_turn.told)
-    yield from open_turn.working_memory.turns
-    yield from (note_source(str(row["id"])) for row in open_turn.registry)
-    if open_turn.summary:
-        yield open_turn.summary.source
+    return [
+        *[message.message_id for message in open_turn.told],
+        *open_turn.working_memory.turns,
+        *[note_source(str(row["id"])) for row in open_turn.registry],
+        *([open_turn.summary.source] if open_turn.summary else []),
+    ]
 
 
 def _keep(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -312,7 +313,7 @@ def without_other_topics(
         return open_turn
     on_topic = {one.message_id for one in discussion.of_topic(question)}
     other = {one.message_id for one in discussion.messages} - on_topic
-    kept_lines = (one for one in open_turn.history if one.id >= 0 or one.message_id not in other)
+    kept_lines = [one for one in open_turn.history if one.id >= 0 or one.message_id not in other]
     return replace(open_turn, history=tuple(kept_lines))
 
 
@@ -343,12 +344,12 @@ def without_repeats(lines: Sequence[StoredMessage]) -> list[StoredMessage]:
     question_of = _questions(lines)
     with_tools = {question_of[place] for place, line in enumerate(lines) if line.tool_calls}
     last = len(lines) - 1
-    last_asked = {now: last} if (now := _question_key(lines[-1])) else {}
+    last_asked = {now: last} if (now := _question_key(lines[-1].content)) else {}
     just_asked = question_of[last - 1] if last else last
     kept_lines: list[StoredMessage] = []
     for place, line in enumerate(lines):
         asked_at = question_of[place]
-        says = _question_key(lines[asked_at])
+        says = _question_key(lines[asked_at].content)
         is_first = last_asked.setdefault(says, asked_at) == asked_at
         stays = asked_at in with_tools or (asked_at == just_asked and says != now)
         if not says or is_first or stays:
@@ -369,11 +370,18 @@ def _questions(lines: Sequence[StoredMessage]) -> list[int]:
     return places
 
 
-def _question_key(line: StoredMessage) -> str:
+def _question_key(text: str) -> str:
     """The words of a question; "" of anything else."""
-    text = one_line(line.content)
-    words = " ".join(_WORD.findall(text.lower()))
-    return words if is_question(text) else ""
+    return _known_question(text) if len(text) <= _KNOWN_CHARS else _read_question(text)
+
+
+def _read_question(text: str) -> str:
+    line = one_line(text)
+    return " ".join(_WORD.findall(line.lower())) if is_question(line) else ""
+
+
+_KNOWN_CHARS = 1000
+_known_question = lru_cache(maxsize=512)(_read_question)  # a window's lines come again each turn
 
 
 def stale_answers(lines: Sequence[StoredMessage]) -> frozenset[int]:

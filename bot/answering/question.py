@@ -173,7 +173,7 @@ def turn_language(services: Services, turn: Turn, open_turn: OpenTurn) -> Langua
 def _names(turn: Turn) -> list[str]:
     """Of whom the question can name: they are in no language."""
     mentioned_names = [mention.name for mention in turn.request.mentions]
-    return [*mentioned_names, *(turn.names.name(one) for one in people_of(turn)), turn.bot.name]
+    return [*mentioned_names, *map(turn.names.name, people_of(turn)), turn.bot.name]
 
 
 def people_of(turn: Turn) -> list[str]:

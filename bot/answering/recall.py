@@ -99,7 +99,7 @@ async def recalled_passages(
 
 def size_of(passages: Iterable[Passage]) -> int:
     """Their characters."""
-    return sum(len(one.question) + len(one.answer) for one in passages)
+    return sum([len(one.question) + len(one.answer) for one in passages])
 
 
 def vector_of(services: Services, turn: Turn) -> AbstractContextManager[QuestionVector | None]:

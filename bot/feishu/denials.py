@@ -48,8 +48,8 @@ class Denials:
 
     def stands(self, api: str, chat_type: str = "") -> bool:
         """Whether `api` was refused lately, everywhere or in this kind of chat."""
-        refusals = (self._refused.get((api, kind)) for kind in {"", chat_type})
-        return any(one and self._clock() < one.until for one in refusals)
+        refusals = [self._refused.get((api, "")), self._refused.get((api, chat_type))]
+        return any(one and self._clock() < one.until for one in filter(None, refusals))
 
     def note(self, api: str, chat_type: str = "", error: FeishuError | None = None) -> None:
         """`api` was refused just now. A refusal that names no scope of a kind of chat is of one

@@ -100,7 +100,7 @@ class SharedSlots:
         fcntl.flock(self._file, fcntl.LOCK_EX)  # held for microseconds; a killed holder's is freed
         try:
             count, *shared_slots = _PLACE.unpack_from(self._slots, at)
-            slots = tuple(s for s in shared_slots[:count] if s < now + _FUTURE_S)
+            slots = tuple([s for s in shared_slots[:count] if s < now + _FUTURE_S])
             taken_slots, wait_s = next_slot(slots, now, limit, window_s)
             if later or wait_s <= 0:
                 empty_slots = (0.0,) * (_MOST - len(taken_slots))

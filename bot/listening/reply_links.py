@@ -248,9 +248,9 @@ def _read(names: _Names, content: str, author_id: str) -> tuple[_Form, frozenset
     form = _form(text)
     to = {author for name, author in names.within.items() if name in text}
     known_names = names.by_token
-    if any(name in text for name in known_names):
+    if [name for name in known_names if name in text]:
         tokens = text.split()
-        cores = (known_names.get(token) or known_names.get(token.strip(_MARKS)) for token in tokens)
+        cores = [known_names.get(token) or known_names.get(token.strip(_MARKS)) for token in tokens]
         to.update(filter(None, cores))
     return form._replace(calls=form.calls and not to), frozenset(to - {author_id})
 

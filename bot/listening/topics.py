@@ -120,9 +120,9 @@ def split_by_topic(
     if not any(one is newest for one in records):
         records.append(newest)
     chat = [one for one in records if one.root_id is None or one.ours][-2 * WINDOW :]
-    if not any(_is_open(one, newest) for one in chat[-WINDOW:]):
+    if not [one for one in chat[-WINDOW:] if _is_open(one, newest)]:
         return Discussion(tuple(records))  # nothing is to be weighed
-    topics = {_key(one): one.topic for one in chat if one.topic is not None}
+    topics = {one.message_id or _key(one): one.topic for one in chat if one.topic is not None}
     topic_ids: dict[str, int] = {}
     shares: Shares = {}
     spoken_for: Shares = {}
@@ -134,7 +134,7 @@ def split_by_topic(
             topics[_key(one)] = topic_ids[_key(one)] = _name(its_shares, one)
     placed_records = (
         [
-            replace(one, topic=topic_ids[_key(one)]) if _key(one) in topic_ids else one
+            replace(one, topic=topic_ids[name]) if (name := _key(one)) in topic_ids else one
             for one in records
         ]
         if topic_ids

@@ -218,10 +218,10 @@ class HeldTranscript:
         if not (topics or answered_ids):
             return self.messages
         changed_ids = answered_ids.union(topics)
-        return (
+        return [
             _with_topic(one, topics, answered_ids) if one.message_id in changed_ids else one
             for one in self.messages
-        )
+        ]
 
 
 class EarlierTalk:

@@ -157,7 +157,7 @@ class CardStream:
         """What the model has written so far; shown soon, or never if more comes first."""
         self._latest = progress
         self._changed.set()
-        if progress.text:
+        if not self._spoken.is_set() and progress.text:
             self._spoken.set()
 
     @contextlib.asynccontextmanager

@@ -190,7 +190,8 @@ class Names:
         return Person(open_id=open_id, name=self.name(open_id), is_bot=is_bot)
 
     def roster(self, open_ids: Iterable[str]) -> Roster:
-        return Roster(tuple(self.person(open_id) for open_id in dict.fromkeys(open_ids) if open_id))
+        unique_ids = dict.fromkeys(filter(None, open_ids))
+        return Roster(tuple([Person(one, self.known.get(one) or one) for one in unique_ids]))
 
     async def look_up(self, open_ids: Iterable[str], *, wait_s: float = 0.5) -> None:
         """Finds names that are missing or old, and waits a moment for them.

@@ -12,7 +12,7 @@ import gettext
 import io
 import re
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -71,12 +71,20 @@ class Catalogue:
         return translations.gettext(key)
 
 
-def _parts(template: str, fields: Mapping[str, object]) -> Iterator[str]:
+@cache
+def _parsed(template: str) -> list[tuple[str, str | None]]:
+    """What stands between the fields, each with the name of the field after it."""
+    return [(literal, field) for literal, field, _, _ in string.Formatter().parse(template)]
+
+
+def _parts(template: str, fields: Mapping[str, object]) -> list[str]:
     """What stands between the fields, and in them."""
-    for literal, field, _, _ in string.Formatter().parse(template):
-        yield literal
+    parts: list[str] = []
+    for literal, field in _parsed(template):
+        parts.append(literal)
         if field:
-            yield str(fields[field])
+            parts.append(str(fields[field]))
+    return parts
 
 
 class _NoSuchText(gettext.NullTranslations):

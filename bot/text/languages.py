@@ -50,10 +50,10 @@ def own_language(text: str, names: Iterable[str] = ()) -> Language | None:
 def _language_said(text: str, names: tuple[str, ...]) -> Language | None:
     own_words = _own_words(text, names)
     chinese = sum(
-        _FRAME_WEIGHT if one in _FRAME_ZH else 1 for one in _HAN_CHARACTER.findall(own_words)
+        [_FRAME_WEIGHT if one in _FRAME_ZH else 1 for one in _HAN_CHARACTER.findall(own_words)]
     )
-    words = (word.lower() for word in _OTHER_WORD.findall(own_words))
-    other = sum(_FRAME_WEIGHT if word in _FRAME else 1 for word in words)
+    words = _OTHER_WORD.findall(own_words)
+    other = sum([_FRAME_WEIGHT if word.lower() in _FRAME else 1 for word in words])
     if not chinese and not other:
         return None
     return "zh" if chinese >= other else "en"

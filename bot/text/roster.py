@@ -86,9 +86,9 @@ class Roster:
 
         def make() -> Roster:
             escaped_names = [(person, escape(person.name)) for person in self.people]
-            if all(person.name == name for person, name in escaped_names):
+            if not [name for person, name in escaped_names if person.name != name]:
                 return self
-            people = (Person(p.open_id, name, p.is_bot) for p, name in escaped_names)
+            people = [Person(p.open_id, name, p.is_bot) for p, name in escaped_names]
             return replace(self, people=tuple(people))
 
         return self._last("escaped", escape, make)
@@ -97,7 +97,7 @@ class Roster:
         """The names to look for in a text, `more` among them."""
 
         def make() -> NameIndex:
-            names = (*(person.name for person in self.people), *more)
+            names = [*[person.name for person in self.people], *more]
             return NameIndex.of(names, complete=self.complete)
 
         return self._last("index", more, make)
@@ -145,8 +145,8 @@ class NameIndex:
     @classmethod
     def of(cls, names: Iterable[str], *, complete: bool) -> NameIndex:
         nonempty = [name for name in names if name]
-        lengths = sorted({len(name) for name in nonempty}, reverse=True)
-        return cls(frozenset(name.casefold() for name in nonempty), tuple(lengths), complete)
+        lengths = sorted(set(map(len, nonempty)), reverse=True)
+        return cls(frozenset(map(str.casefold, nonempty)), tuple(lengths), complete)
 
     def end(self, text: str, start: int) -> int | None:
         """Where the name that begins at `start` ends, None where there is no name."""

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from bot.text.languages import Language, language_of
 
@@ -190,6 +191,10 @@ COMMAND_WORDS: Mapping[str, CommandName] = {
 
 def parse_command(text: str) -> Command | None:
     """The command that `text` (what stands after the mention) is; None for everything else."""
+    return _known_command(text) if len(text) <= _LONGEST_REQUEST else _read_command(text)
+
+
+def _read_command(text: str) -> Command | None:
     bare_text = text.strip()
     if match := _SLASHED.match(bare_text):
         name = COMMAND_WORDS.get(unicodedata.normalize("NFKC", match[1]).lower())
@@ -210,6 +215,10 @@ def parse_command(text: str) -> Command | None:
     if word in STOP_WORDS:
         return Command(CommandName.STOP, "", language_of([word]), only_when_running=True)
     return None
+
+
+# Each step of a turn asks about the same question.
+_known_command = lru_cache(maxsize=256)(_read_command)
 
 
 def without_address(text: str) -> str:

@@ -62,8 +62,9 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
         message = self._message(query, args)
         async with self.lock:
             results = await self._exchange(message)
-        for result in filter(_refusal_of, results):
-            raise errors.error_from_result(result, encoding="utf-8")
+        refused = pq.ExecStatus.FATAL_ERROR
+        if refusals := [result for result in results if result.status == refused]:
+            raise errors.error_from_result(refusals[0], encoding="utf-8")
         return [self._value(results[number]) for number in result_indexes]
 
     async def _exchange(self, message: bytes) -> list[pq.abc.PGresult]:
@@ -154,17 +155,19 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
         self.pgconn.finish()
 
     def _message(self, query: bytes, args: Sequence[object]) -> bytes:
+        escape = pq.Escaping(self.pgconn).escape_literal
         first, *others = _pieces(query)
         message = [first]
         for value, piece in zip(args, others, strict=True):
-            message += (self._quoted(value), piece)
+            if isinstance(value, str) and "\0" not in value:
+                message += (escape(value.encode()), piece)
+            else:
+                message += (self._quoted(value), piece)
         return b"".join(message)
 
     def _quoted(self, value: object) -> bytes:
         if value is None:
             return b"NULL"
-        if isinstance(value, str) and "\0" not in value:
-            return pq.Escaping(self.pgconn).escape_literal(value.encode())
         if isinstance(value, bool):
             return b"true" if value else b"false"
         if isinstance(value, int):

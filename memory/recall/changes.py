@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from memory.models import GroupFact
@@ -346,7 +347,7 @@ def _statements_of_facts(facts: Mapping[str, Any]) -> Iterator[StatedFact]:
     """What facts state: the sentences of a value, or else what its key is said to be."""
     for key, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        told_facts = list(stated_facts(text)) if value is not None else []
+        told_facts = stated_facts(text) if value is not None else ()
         yield from told_facts or stated_facts(_sentence(key.replace("_", " "), text))
 
 
@@ -354,8 +355,12 @@ def _sentence(key: str, value: str) -> str:
     return f"{key}是{value}" if has_han(key) else f"the {key} is {value}"
 
 
-def stated_facts(text: str) -> Iterator[StatedFact]:
+def stated_facts(text: str) -> tuple[StatedFact, ...]:
     """What the sentences of `text` state. Questions state nothing."""
+    return _known_facts(text) if len(text) <= _SHORT else tuple(_read_facts(text))
+
+
+def _read_facts(text: str) -> Iterator[StatedFact]:
     for sentence in map(one_line, _SENTENCE.findall(text)):
         if _QUESTION.search(sentence):
             continue
@@ -374,3 +379,12 @@ def stated_facts(text: str) -> Iterator[StatedFact]:
 
 def _clauses(sentence: str) -> list[str]:
     return [part.strip() for part in _CLAUSE_END.split(sentence) if part.strip()]
+
+
+# A line is read in each turn whose window or recall holds it.
+_SHORT = 1000
+
+
+@lru_cache(maxsize=512)
+def _known_facts(text: str) -> tuple[StatedFact, ...]:
+    return tuple(_read_facts(text))

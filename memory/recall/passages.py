@@ -5,6 +5,7 @@ The search itself is the SQL function `recall`; it knows words, this module know
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -231,18 +232,15 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def _content(text: str) -> frozenset[str]:
-    runs = _CONTENT.findall(_NO_CONTENT.sub(" ", text.lower()))
-    return frozenset(
-        word for run in runs for word in _words(run) if word not in _ENGLISH_NO_CONTENT
-    )
+    words: set[str] = set()
+    for run in _CONTENT.findall(_NO_CONTENT.sub(" ", text.lower())):
+        if run[0] < "\u3040":
+            words.add(run)
+        else:
+            words.update(map(operator.add, run, run[1:]))
+    return frozenset(words - _ENGLISH_NO_CONTENT)
 
 
 # The steps of a turn ask about one question and one answer.
 _SHORT = 1000
 _known_content = lru_cache(maxsize=256)(_content)
-
-
-def _words(run: str) -> list[str]:
-    if run[0] < "\u3040":
-        return [run]
-    return [run[i : i + 2] for i in range(len(run) - 1)]

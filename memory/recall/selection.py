@@ -173,7 +173,7 @@ def _shares_word(one: Passage, words: frozenset[str]) -> bool:
 
 def _own_words(question: str) -> frozenset[str]:
     short = set(_SHORT_WORD.findall(question.lower())) - _TELLS_NOTHING
-    stems = (word[:-_ENDING] if len(word) > 5 else word for word in content_words(question))
+    stems = [word[:-_ENDING] if len(word) > 5 else word for word in content_words(question)]
     return frozenset(short.union(stems))
 
 
@@ -182,8 +182,10 @@ def used_passages(
 ) -> tuple[Passage, ...]:
     """Those of `passages` that share with `answer` what `question` does not say. A line that the
     bot said then and says again, such as a notice, tells nothing."""
-    question_words = _stems_of([question])
-    return tuple(one for one in passages if _is_used(answer, one, question_words))
+    if not passages:
+        return ()
+    question_words, answer_lines = _stems_of([question]), _lines(answer)
+    return tuple(one for one in passages if _is_used(answer_lines, one, question_words))
 
 
 def answer_sources(
@@ -206,23 +208,24 @@ def answer_sources(
     return sorted(by_turn, key=lambda one: (one.asked_at, one.message_id))
 
 
-def _is_used(answer: str, passage: Passage, question_words: frozenset[str]) -> bool:
-    passage_lines, answer_lines = _lines(passage.answer), _lines(answer)
-    own = _stems_of(line for line in answer_lines if line not in passage_lines) - question_words
+def _is_used(answer_lines: Sequence[str], passage: Passage, question_words: frozenset[str]) -> bool:
+    passage_lines = _lines(passage.answer)
+    own = _stems_of([line for line in answer_lines if line not in passage_lines]) - question_words
     shared_words = own & _stems_of(
-        [passage.question, *(line for line in passage_lines if line not in answer_lines)]
+        [passage.question, *[line for line in passage_lines if line not in answer_lines]]
     )
     return len(shared_words) >= (1 if len(own) <= _FEW_WORDS else 2)
 
 
 def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines()]
+    return list(map(str.strip, text.splitlines()))
 
 
 def _stems_of(texts: Iterable[str]) -> frozenset[str]:
     text = "\n".join(texts)
-    return frozenset(map(_stem, content_words(text) | set(_NUMBER.findall(text))))
-
-
-def _stem(word: str) -> str:
-    return word[:-_ENDING] if len(word) > 5 and word.isascii() and word.isalpha() else word
+    return frozenset(
+        [
+            word[:-_ENDING] if len(word) > 5 and word.isascii() and word.isalpha() else word
+            for word in content_words(text).union(_NUMBER.findall(text))
+        ]
+    )

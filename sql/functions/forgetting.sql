@@ -161,10 +161,8 @@ $$;
 
 -- What stands for somebody who is forgotten.
 create or replace function public.person_mark(p_user_id text) returns text
-language sql immutable security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select encode(sha256(convert_to('forgotten ' || p_user_id, 'UTF8')), 'hex')
-$$;
+language sql stable security invoker
+return encode(sha256(convert_to('forgotten ' || p_user_id, 'UTF8')), 'hex');
 
 -- Whether a message must not be told any more: it was taken back, or its author had the bot forget them since p_at_ms.
 -- With the owner's rights: a turn's token sees nobody else's marks.

@@ -26,36 +26,12 @@ as $$
   where c.chat_id = p_chat_id and c.active
 $$;
 
--- What there is of a transcript up to a number and in all: the last numbers of lines and of topics, how many and
--- their sums. Neither changes once it is there, so where all this is as it was, nothing has gone or was committed
--- late. As far as the token may read: it is another where somebody may read less.
-create or replace function bot_private.transcript_marks(
-  p_chat_id text, p_tenant_key text, p_last bigint, p_last_topic bigint,
-  out p_before jsonb, out p_now jsonb
-)
-language sql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select
-    jsonb_build_object('last', p_last, 'lines', l.lines_before, 'sum', l.sum_before,
-                       'last_topic', p_last_topic, 'topics', s.topics_before, 'topic_sum', s.sum_before),
-    jsonb_build_object('last', l.last, 'lines', l.lines, 'sum', l.sum,
-                       'last_topic', s.last, 'topics', s.topics, 'topic_sum', s.sum)
-  from (
-    select count(*) as lines, coalesce(max(t.number), 0) as last, coalesce(sum(t.number), 0) as sum,
-           count(*) filter (where t.number <= p_last) as lines_before,
-           coalesce(sum(t.number) filter (where t.number <= p_last), 0) as sum_before
-    from public.chat_transcript t
-    where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key) l, (
-    select count(*) as topics, coalesce(max(s.number), 0) as last, coalesce(sum(s.number), 0) as sum,
-           count(*) filter (where s.number <= p_last_topic) as topics_before,
-           coalesce(sum(s.number) filter (where s.number <= p_last_topic), 0) as sum_before
-    from public.chat_topics s
-    where s.chat_id = p_chat_id and s.tenant_key = p_tenant_key) s
-$$;
-
 -- The same of a conversation that was just read, with all topics, for the two hundred messages of a busy
 -- chat: each is a list of message_id, root_id, author, author_id, content, timestamp, is_bot and ours;
 -- beside them stand `topics` (message_id -> topic) and the ids of those that were `answered`.
+-- `mark` is what there is of the transcript: the last numbers of lines and of topics, how many and their sums. Neither
+-- changes once it is there, so where all this is as it was, nothing has gone or was committed late. As far as the token
+-- may read: it is another where somebody may read less.
 -- p_held: what the caller has, `mark` of an earlier result; null: nothing. If that still stands and little has come
 -- since, the result is what has come, and `goes_on`; of decisions those on the last hundred messages, which are more
 -- than a worker decides on between two readings. p_lines: how many messages there are.
@@ -68,14 +44,36 @@ declare
   v_chat_id constant text := p_conversation.chat_id;
   v_tenant_key constant text := p_conversation.tenant_key;
   few constant integer := 25;
-  v_marks constant record := bot_private.transcript_marks(
-    v_chat_id, v_tenant_key, (p_held ->> 'last')::bigint, (p_held ->> 'last_topic')::bigint);
-  v_goes_on constant boolean := coalesce(
-    v_marks.p_before = p_held and (v_marks.p_now ->> 'lines')::bigint <= few + (p_held ->> 'lines')::bigint, false);
-  v_last constant bigint := case when v_goes_on then (p_held ->> 'last')::bigint else 0 end;
-  v_last_topic constant bigint := case when v_goes_on then (p_held ->> 'last_topic')::bigint else 0 end;
+  v_last bigint := (p_held ->> 'last')::bigint;
+  v_last_topic bigint := (p_held ->> 'last_topic')::bigint;
+  v_mark jsonb;
+  v_goes_on boolean;
   v_said record;
 begin
+  select jsonb_build_object('last', l.last, 'lines', l.lines, 'sum', l.sum,
+                            'last_topic', s.last, 'topics', s.topics, 'topic_sum', s.sum),
+         p_held = jsonb_build_object(
+           'last', v_last, 'lines', l.lines_before, 'sum', l.sum_before,
+           'last_topic', v_last_topic, 'topics', s.topics_before, 'topic_sum', s.sum_before)
+           and l.lines <= few + (p_held ->> 'lines')::bigint,
+         l.lines
+  into v_mark, v_goes_on, p_lines
+  from (
+    select count(*) as lines, coalesce(max(t.number), 0) as last, coalesce(sum(t.number), 0) as sum,
+           count(*) filter (where t.number <= v_last) as lines_before,
+           coalesce(sum(t.number) filter (where t.number <= v_last), 0) as sum_before
+    from public.chat_transcript t
+    where t.chat_id = v_chat_id and t.tenant_key = v_tenant_key) l, (
+    select count(*) as topics, coalesce(max(s.number), 0) as last, coalesce(sum(s.number), 0) as sum,
+           count(*) filter (where s.number <= v_last_topic) as topics_before,
+           coalesce(sum(s.number) filter (where s.number <= v_last_topic), 0) as sum_before
+    from public.chat_topics s
+    where s.chat_id = v_chat_id and s.tenant_key = v_tenant_key) s;
+  if v_goes_on is not true then
+    v_goes_on := false;
+    v_last := 0;
+    v_last_topic := 0;
+  end if;
   select coalesce(json_agg(json_build_array(
            t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
            t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]') as messages,
@@ -83,11 +81,10 @@ begin
   into v_said
   from public.chat_transcript t
   where t.chat_id = v_chat_id and t.tenant_key = v_tenant_key and t.number > v_last;
-  p_lines := v_marks.p_now -> 'lines';
   p_told := json_build_object(
     'channel_id', v_chat_id, 'started_at', p_conversation.started_at,
     'last_activity', p_conversation.last_activity, 'quiet', p_conversation.quiet,
-    'messages', v_said.messages, 'mark', v_marks.p_now, 'goes_on', v_goes_on,
+    'messages', v_said.messages, 'mark', v_mark, 'goes_on', v_goes_on,
     'topics', (
       select coalesce(json_object_agg(s.message_id, s.topic), '{}')
       from public.chat_topics s
@@ -112,26 +109,6 @@ language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select to_jsonb(coalesce((select c.quiet from public.chat_conversations c
                             where c.chat_id = p_chat_id), false))
-$$;
-
--- Adds transcript rows (JSON array) that are not there yet, but for messages that must not be told.
-create or replace function bot_private.add_to_transcript(
-  p_chat_id text, p_tenant_key text, p_records jsonb
-) returns boolean
-language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into public.chat_transcript
-    (chat_id, tenant_key, message_id, root_id, author, author_id, content, "timestamp", is_bot, ours)
-  select p_chat_id, p_tenant_key, r.message_id, r.root_id, r.author, r.author_id, r.content,
-         r."timestamp", r.is_bot, r.ours
-  from jsonb_to_recordset(p_records) as r(
-    message_id text, root_id text, author text, author_id text, content text,
-    "timestamp" bigint, is_bot boolean, ours boolean)
-  where not bot_private.is_gone(r.message_id, r.author_id, r."timestamp")
-  on conflict do nothing;
-  return true;
-end
 $$;
 
 -- Keeps the topics of messages (JSON: message_id -> topic) that are in the transcript and have none.
@@ -190,34 +167,43 @@ begin
   if v_gone is not null then
     perform bot_private.keep_talk_terms(p_chat_id, v_gone);
   end if;
-  perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, v_records);
+  perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records);
   perform bot_private.tell_nothing(false);
   return 'null'::jsonb;
 end
 $$;
 
--- Records messages if the conversation is active since p_active_since, and trims its transcript. Returns the
--- conversation as it is then; null when none is active.
-create or replace function bot_private.extend_conversation(
-  p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
-  p_keep integer
+-- Adds transcript rows (JSON array) that are not there yet, but for messages that must not be told. With p_at only to a
+-- conversation that is active since p_active_since, which is returned as it is then; its transcript is trimmed to p_keep.
+create or replace function bot_private.add_to_transcript(
+  p_chat_id text, p_tenant_key text, p_records text, p_at bigint default null,
+  p_active_since bigint default null, p_keep integer default null
 ) returns public.chat_conversations
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 1048576);
   v_conversation public.chat_conversations;
-  v_added boolean;
 begin
-  update public.chat_conversations
-  set last_activity = greatest(last_activity, p_at), updated_at = now()
-  where chat_id = p_chat_id and tenant_key = p_tenant_key
-    and active and last_activity >= p_active_since
-  returning * into v_conversation;
-  if not found then
-    return null;
+  if p_at is not null then
+    update public.chat_conversations
+    set last_activity = greatest(last_activity, p_at), updated_at = now()
+    where chat_id = p_chat_id and tenant_key = p_tenant_key
+      and active and last_activity >= p_active_since
+    returning * into v_conversation;
+    if not found then
+      return null;
+    end if;
   end if;
-  v_added := bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb);
+  insert into public.chat_transcript
+    (chat_id, tenant_key, message_id, root_id, author, author_id, content, "timestamp", is_bot, ours)
+  select p_chat_id, p_tenant_key, r.message_id, r.root_id, r.author, r.author_id, r.content,
+         r."timestamp", r.is_bot, r.ours
+  from jsonb_to_recordset(p_records::jsonb) as r(
+    message_id text, root_id text, author text, author_id text, content text,
+    "timestamp" bigint, is_bot boolean, ours boolean)
+  where not bot_private.is_gone(r.message_id, r.author_id, r."timestamp")
+  on conflict do nothing;
   if p_keep is not null then
     perform bot_private.trim_transcript(p_chat_id, p_tenant_key, p_keep);
   end if;
@@ -273,7 +259,7 @@ declare
   v_size constant boolean := bot_private.require_size('p_held', p_held, 1024);
   v_place constant boolean := bot_private.require_place(p_chat_id);
   v_besides constant boolean := bot_private.besides_taking_back();
-  v_conversation constant public.chat_conversations := bot_private.extend_conversation(
+  v_conversation constant public.chat_conversations := bot_private.add_to_transcript(
     p_chat_id, p_tenant_key, p_records, p_at, p_active_since,
     case when not p_short then p_keep end);  -- in short they are counted as they are read
   v_short record;
@@ -283,7 +269,7 @@ begin
                where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
                  and c.asked_ms >= p_active_since)
     then
-      perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb);
+      perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records);
     end if;
     return null;
   end if;
@@ -323,7 +309,7 @@ create or replace function bot_private.tell_conversation(
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_goes_on constant boolean := (bot_private.extend_conversation(
+  v_goes_on constant boolean := (bot_private.add_to_transcript(
     p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep)).chat_id is not null;
 begin
   if not v_goes_on then

@@ -227,18 +227,12 @@ $$;
 create or replace function bot_private.imported_told(p_ids bigint[]) returns table (
   id bigint, turn_id text, conversation_id text, chat_id text, actor_id text, actor_name text, created_at timestamptz,
   question text, answer text, feishu_id text, import_id integer, "position" integer)
-language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
-begin
-  if (0 > any (p_ids)) is not true then
-    return;
-  end if;
-  return query
-    select m.id, 'import:' || m.message_id, '', i.chat_id, m.author_id, m.author_name, m.sent_at, m.content,
-           null::text, m.message_id, i.id, m.position
-    from public.imported_messages m join public.chat_imports i on i.id = m.import_id
-    where m.id = any (p_ids);
-end
+  select m.id, 'import:' || m.message_id, '', i.chat_id, m.author_id, m.author_name, m.sent_at, m.content,
+         null::text, m.message_id, i.id, m.position
+  from public.imported_messages m join public.chat_imports i on i.id = m.import_id
+  where m.id = any (p_ids)
 $$;
 
 -- Stores what one page of an import held, where it still is `running`, in p_phase and at p_at; p_thread_id: the

@@ -455,15 +455,6 @@ returns jsonb
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if not (
-    exists (select from public.agent_notes n
-            where n.user_id = p_actor_id and n.tenant_key = p_tenant_key)
-    or exists (select from public.agent_note_uses u
-               where u.user_id = p_actor_id and u.tenant_key = p_tenant_key
-                 and u.shown_at > now() - interval '1 day'))
-  then
-    return '[]';
-  end if;
   return (
     with listed as materialized (
       select u.note_id, u.owner_id, u.shown_place
@@ -521,17 +512,14 @@ as $$
 declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_here jsonb;
 begin
-  if not exists (
+  if exists (
     select from public.agent_note_uses u
     where u.conversation_id = p_conversation_id and u.user_id = p_actor_id
       and u.tenant_key = p_tenant_key)
   then
-    return bot_private.notes_elsewhere(p_actor_id, p_tenant_key);
-  end if;
-  return (
-    select coalesce(jsonb_agg(to_jsonb(r) order by r.ordinal),
-                    bot_private.notes_elsewhere(p_actor_id, p_tenant_key))
+    select jsonb_agg(to_jsonb(r) order by r.ordinal) into v_here
     from (
       select u.note_id as id, n.title, to_jsonb(n.tags) as tags, u.last_action, u.last_used_at,
              n.conversation_id = p_conversation_id as here, u.shown_place as shown,
@@ -547,6 +535,17 @@ begin
       where u.conversation_id = p_conversation_id and u.user_id = p_actor_id
         and u.tenant_key = p_tenant_key
     ) r
-    where r.ordinal <= 10 or r.shown <= 10 or r.rank <= 40);
+    where r.ordinal <= 10 or r.shown <= 10 or r.rank <= 40;
+  end if;
+  if v_here is null and (
+    exists (select from public.agent_notes n
+            where n.user_id = p_actor_id and n.tenant_key = p_tenant_key)
+    or exists (select from public.agent_note_uses u
+               where u.user_id = p_actor_id and u.tenant_key = p_tenant_key
+                 and u.shown_at > now() - interval '1 day'))
+  then
+    v_here := bot_private.notes_elsewhere(p_actor_id, p_tenant_key);
+  end if;
+  return coalesce(v_here, '[]');
 end
 $$;

@@ -23,7 +23,7 @@ return interval '24 hours';
 
 -- The sender's own tenant. In a group of several companies a guest's is another than the group's, which the claim
 -- actor_tenant says; what is done later, without an event, finds it with the p2p chat.
-create or replace function public.own_tenant() returns text
+create or replace function bot_private.tenant_outside_groups() returns text
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
@@ -34,19 +34,23 @@ as $$
     public.claim('tenant_key'), '')
 $$;
 
+-- This and other functions that every query of a turn asks are expressions: the planner writes them into the policy, and
+-- calls another function only where the claims alone do not decide.
+create or replace function public.own_tenant() returns text
+language sql stable security invoker
+return case
+  when public.claim('chat_type') = 'group'
+  then coalesce(nullif(public.claim('actor_tenant'), ''), public.claim('tenant_key'), '')
+  else bot_private.tenant_outside_groups() end;
+
 -- The other places that may be read, {chat_id: since when}: in p2p the person's own, and the groups they are in. In a
 -- group there are none.
-create or replace function public.readable_chats() returns jsonb
+create or replace function bot_private.chats_of_sender() returns jsonb
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_own text;
+  v_own constant text := public.own_tenant();
 begin
-  if public.claim('chat_type') is distinct from 'p2p'
-     or public.claim('sub') is distinct from public.claim('actor') then
-    return '{}';
-  end if;
-  v_own := public.own_tenant();
   return (
     select coalesce(jsonb_object_agg(r.chat_id, r.since), '{}')
     from (
@@ -64,6 +68,13 @@ begin
 end
 $$;
 
+create or replace function public.readable_chats() returns jsonb
+language sql stable security invoker
+return case
+  when public.claim('chat_type') is distinct from 'p2p'
+    or public.claim('sub') is distinct from public.claim('actor')
+  then '{}' else bot_private.chats_of_sender() end;
+
 -- The groups that the person of the token is in, in p2p; in a group none. At most p_most.
 create or replace function public.shared_groups(p_most integer) returns jsonb
 language sql stable security invoker set search_path = pg_catalog, pg_temp
@@ -79,16 +90,12 @@ $$;
 --
 -- feishu_bot.tells: 'nothing' where a function tells nothing of what it reads; 'all' where bot_private.tell_all found,
 -- earlier in the same call, that nothing is hidden from anybody in the chat.
-create or replace function bot_private.told_since() returns timestamptz
+create or replace function bot_private.look_up_told_since() returns timestamptz
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_chat_id text;
+  v_chat_id constant text := public.claim('chat_id');
 begin
-  if current_setting('feishu_bot.tells', true) in ('nothing', 'all') then
-    return '-infinity';
-  end if;
-  v_chat_id := public.claim('chat_id');
   if not exists (
     select from public.chat_rules r
     where r.chat_id = v_chat_id and r.tenant_key = coalesce(public.claim('tenant_key'), '')
@@ -106,6 +113,12 @@ begin
     where m.chat_id = v_chat_id and m.left_at is null), '-infinity');
 end
 $$;
+
+create or replace function bot_private.told_since() returns timestamptz
+language sql stable security invoker
+return case
+  when current_setting('feishu_bot.tells', true) in ('nothing', 'all') then '-infinity'
+  else bot_private.look_up_told_since() end;
 
 -- The sender's turns that are not answered yet: somebody who joins meanwhile does not stop them.
 create or replace function bot_private.turns_under_way() returns text[]
@@ -151,8 +164,7 @@ declare
   v_p2p constant boolean := public.claim('chat_type') is not distinct from 'p2p';
   v_chats text[] := array[v_own];
 begin
-  if public.claim('sharing') is not distinct from 'person'
-     or not exists (select from public.chat_imports i where i.tenant_key = v_tenant_key) then
+  if public.claim('sharing') is not distinct from 'person' then
     return '{}';
   end if;
   if v_p2p then

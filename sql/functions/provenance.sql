@@ -240,8 +240,10 @@ as $$
 $$;
 
 -- The ids of a JSON array as sources are noted: a card as the answer of its turn, and beside a note the turns that
--- it comes from, for these are still known when card and note are gone.
-create or replace function bot_private.noted_sources(p_ids jsonb, p_most integer) returns text[]
+-- it comes from, for these are still known when card and note are gone. p_given: of what an answer was given; beside a
+-- turn its answer need not stand, for whatever goes of a turn, known_as names both.
+create or replace function bot_private.noted_sources(p_ids jsonb, p_most integer, p_given boolean default false)
+returns text[]
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -265,22 +267,18 @@ begin
         select n.turn_id as id union select s.value ->> 'turn' from jsonb_each(n.sources) s) t
       where starts_with(i, 'note:') and t.id is not null);
   end if;
+  if p_given then
+    v_noted := array(
+      select n from unnest(v_noted) n where not (starts_with(n, 'answer:') and substr(n, 8) = any (v_noted)));
+  end if;
   return coalesce(v_noted[:p_most], '{}');
 end
 $$;
 
--- The same of what an answer was given: beside a turn its answer need not stand. Whatever goes of a turn, known_as
--- names both. None is dropped: record_reply takes 64 KB of ids, which is fewer.
+-- None is dropped: record_reply takes 64 KB of ids, which is fewer.
 create or replace function bot_private.given_sources(p_ids jsonb) returns text[]
-language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_noted constant text[] := bot_private.noted_sources(p_ids, 2000);
-begin
-  return array(
-    select n from unnest(v_noted) n where not (starts_with(n, 'answer:') and substr(n, 8) = any (v_noted)));
-end
-$$;
+language sql stable security invoker
+return bot_private.noted_sources(p_ids, 2000, true);
 
 -- The id by which an answer is given a whole thread, in its summary: everything that was said there before. p_person:
 -- whose summary it is, as summary_of gives it.

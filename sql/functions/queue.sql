@@ -19,7 +19,8 @@ declare
     when p_lock_in_topic is not null and public.is_topic_group(split_part(p_lock, ':', 2))
     then p_lock_in_topic else p_lock end;
   v_told text := jsonb_build_object('task', p_task, 'lock', v_lock, 'args', p_args)::text;
-  v_room record;
+  v_worker bigint;
+  v_channel text;
   v_follows boolean;
   v_job bigint;
 begin
@@ -33,15 +34,26 @@ begin
   if not v_follows and octet_length(v_told) < 7900 and not exists (
     select from jobs o where o.lock = v_lock and o.status = 'waiting')
   then
-    v_room := worker_with_room();
-    if v_room.worker_id is not null then
+    -- alive, and with the largest share of its places free. It cannot be taken for gone before this transaction ends.
+    -- Whether its session lives is asked with a shared lock, so that those who ask at the same time do not stand for it.
+    select w.id, w.channel into v_worker, v_channel
+    from workers w
+    cross join lateral (select count(*) as jobs from jobs j
+                        where j.worker_id = w.id and j.status = 'running') busy
+    where w.has_session and w.places > busy.jobs
+      and w.last_heartbeat > now() - interval '8 seconds'
+      and not pg_try_advisory_xact_lock_shared(worker_lock(), w.id::integer)
+    order by busy.jobs::real / w.places, random()
+    limit 1
+    for key share of w skip locked;
+    if found then
       insert into jobs (task, lock, args, status, worker_id)
-      values (p_task, v_lock, p_args, 'running', v_room.worker_id)
+      values (p_task, v_lock, p_args, 'running', v_worker)
       on conflict (lock) where status = 'running' do nothing  -- one of its lock has just begun
       returning id into v_job;
     end if;
     if v_job is not null then
-      perform pg_notify(v_room.channel, v_job || ' ' || v_told);
+      perform pg_notify(v_channel, v_job || ' ' || v_told);
       return v_job;
     end if;
   end if;

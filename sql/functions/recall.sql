@@ -126,7 +126,7 @@ begin
   end if;
   insert into bot_private.turn_words as w (first_id, place, thread, asked_at, length, words)
   select t.first_id, t.place, t.thread, t.asked_at, cardinality(t.tokens),
-         bot_private.recall_words(t.place, t.tokens)
+         array(select bot_private.recall_word(t.place, k) from unnest(t.tokens) k)
   from (
     select min(m.id) as first_id, min(m.created_at) as asked_at, max(m.actor_id) as actor_id,
            bot_private.recall_number(min(m.tenant_key), min(m.chat_id)) as place,
@@ -198,7 +198,8 @@ begin
     from jsonb_each_text(public.readable_chats()) e
     where e.key <> v_chat_id and e.key <> all (p_but);
   end if;
-  if p_imports and p_scope <> 'thread' then
+  if p_imports and p_scope <> 'thread'
+     and exists (select from public.chat_imports i where i.tenant_key = v_tenant_key) then
     v_imports := bot_private.readable_imports();
   end if;
   if v_imports <> '{}' then
@@ -606,7 +607,7 @@ begin
         from conversed c window around as (order by c.thread, c.first_id)
       ),
       asked as materialized (
-        select p.place, bot_private.recall_words(p.place, v_terms) as keys,
+        select p.place, array(select bot_private.recall_word(p.place, t) from unnest(v_terms) t) as keys,
                bot_private.recall_word(p.place, '?') as asks,
                array[bot_private.recall_word(p.place, 'i'),
                      bot_private.recall_word(p.place, 'my')] as speaker,
@@ -902,7 +903,7 @@ begin
         where m.turn_id = any (v_best.turn_ids || v_newest_turns) and m.status <> 'failed') m
       group by m.turn_id
       union all
-      select * from bot_private.imported_told(v_ids)
+      select i.* from (select where 0 > any (v_ids)) any_imported, bot_private.imported_told(v_ids) i
     )
     select coalesce(jsonb_agg(jsonb_build_object(
       'turn_id', t.turn_id, 'asked_at', coalesce(r.asked_at, t.created_at),
@@ -919,39 +920,5 @@ begin
     left join told p on p.id = r.before_id
     left join told f on f.id = r.after_id
   );
-end
-$$;
-
--- What recall finds for a turn that is being opened (p_opened, as begin_turn returns it). p_recall: arguments of
--- recall, and `words`, of which at least half have to stand nowhere in the turn's window; without them it is searched
--- in any case. `p_k` are wanted beside the turns of the window, of which twenty are counted at most. Null: nothing was searched, or it failed: then recall, called
--- by itself, says why.
-create or replace function bot_private.recalled_at_once(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
-  p_recall jsonb, p_opened jsonb
-) returns jsonb
-language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_told constant jsonb := (p_opened -> 'history') - -1;
-  v_known integer;
-begin
-  if jsonb_typeof(p_recall -> 'words') = 'array' and v_told <> '[]' and (
-    select 2 * count(*) filter (where strpos(t.told, w.word) = 0) < count(*)
-    from jsonb_array_elements_text(p_recall -> 'words') w (word), (
-      select lower(string_agg(m ->> 'content', e'\n')) as told
-      from jsonb_array_elements(v_told) m) t)
-  then
-    return null;
-  end if;
-  v_known := 1 + least(20, jsonb_array_length(
-    jsonb_path_query_array(v_told, '$[*] ? (@.role == "user" && @.id > 0)')));
-  return public.recall(
-    p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall ->> 'p_query',
-    p_recall ->> 'p_scope', (p_recall ->> 'p_k')::integer + v_known, p_recall ->> 'p_spans',
-    (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,-1,id}')::bigint,
-    p_newest_too => coalesce((p_recall ->> 'p_newest_too')::boolean, false));
-exception when others then
-  return null;
 end
 $$;

@@ -5,23 +5,6 @@ create or replace function bot_private.lists_ids(p_field text) returns boolean
 language sql immutable parallel safe security invoker
 return p_field = any ('{history_ids,recent_ids,transcript_ids,recalled}');
 
--- A record as it is stored: ids as words of one text, by their place in p_given (bot_private.given_ids) where they
--- stand there; what is null, false or empty is left out.
-create or replace function bot_private.packed_record(p_record jsonb, p_given text[]) returns jsonb
-language sql immutable security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select coalesce(jsonb_object_agg(e.key, case
-      when bot_private.lists_ids(e.key) and jsonb_typeof(e.value) = 'array' then (
-        select to_jsonb(string_agg(case
-            when jsonb_typeof(i.value) = 'number' then i.value #>> '{}'
-            else coalesce('#' || array_position(p_given, i.value #>> '{}'), i.value #>> '{}') end, ' '
-          order by i.ordinality))
-        from jsonb_array_elements(e.value) with ordinality i)
-      else e.value end), '{}')
-  from jsonb_each(p_record) e
-  where e.value not in ('null', 'false', '""', '[]', '{}')
-$$;
-
 -- The same as it was handed over, but for what was left out.
 create or replace function bot_private.told_record(p_record jsonb, p_given text[]) returns jsonb
 language sql immutable security invoker set search_path = pg_catalog, pg_temp
@@ -46,16 +29,26 @@ return '{
   tokens_out, tools, specialists, cut_short, limit, recalled, history_ids, recent_ids, transcript_ids, summary, came_along
 }'::text[];
 
--- A packed record as it is stored: which of those fields it has, as a number of bits, then their values, then an object
--- of its other fields, if it has any.
-create or replace function bot_private.short_record(p_record jsonb) returns text
+-- A record as it is stored: which of those fields it has, as a number of bits, then their values, then an object of its
+-- other fields, if it has any. Ids are words of one text, by their place in p_given (bot_private.given_ids) where they
+-- stand there; what is null, false or empty is left out.
+create or replace function bot_private.short_record(p_record jsonb, p_given text[] default '{}') returns text
 language sql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
-  select format('[%s]', concat_ws(',', coalesce(sum(1::bigint << n.place::integer), 0),
-    string_agg((p_record -> n.name)::text, ',' order by n.place),
-    nullif(p_record - bot_private.record_fields(), '{}')))
-  from unnest(bot_private.record_fields()) with ordinality n (name, place)
-  where p_record ? n.name
+  select format('[%s]', concat_ws(',', coalesce(sum(1::bigint << f.place::integer), 0),
+    string_agg(f.value::text, ',' order by f.place) filter (where f.place is not null),
+    nullif(coalesce(jsonb_object_agg(f.key, f.value) filter (where f.place is null), '{}'), '{}')))
+  from (
+    select e.key, array_position(bot_private.record_fields(), e.key) as place, case
+        when bot_private.lists_ids(e.key) and jsonb_typeof(e.value) = 'array' then (
+          select to_jsonb(string_agg(case
+              when jsonb_typeof(i.value) = 'number' then i.value #>> '{}'
+              else coalesce('#' || array_position(p_given, i.value #>> '{}'), i.value #>> '{}') end, ' '
+            order by i.ordinality))
+          from jsonb_array_elements(e.value) with ordinality i)
+        else e.value end as value
+    from jsonb_each(p_record) e
+    where e.value not in ('null', 'false', '""', '[]', '{}')) f
 $$;
 
 -- The same as it was packed.
@@ -102,8 +95,9 @@ begin
         and exists (select from public.agent_messages m where m.turn_id = t.id and m.role = 'user')
     )
     insert into public.agent_turn_records (turn_id, short)
-    select distinct on (there.id) there.id, bot_private.short_record(bot_private.packed_record(
-      coalesce(bot_private.told_record(bot_private.whole_record(k.short), there.given), '{}') || (r -> 'record'), there.given))
+    select distinct on (there.id) there.id, bot_private.short_record(
+      case when k.short is null then '{}'
+        else bot_private.told_record(bot_private.whole_record(k.short), there.given) end || (r -> 'record'), there.given)
     from jsonb_array_elements(p_records) with ordinality e (r, place)
     join there on there.id = r ->> 'turn_id'
     left join public.agent_turn_records k on k.turn_id = there.id

@@ -66,16 +66,18 @@ return case when octet_length(p_text) > p_most
   then bot_private.refuse_size(p_name, octet_length(p_text), p_most) else true end;
 
 -- Every card that is stored has the words of the whole turn indexed again.
-create or replace function bot_private.require_card_count(p_cards jsonb) returns void
+create or replace function bot_private.refuse_card_count(p_count integer) returns boolean
 language plpgsql immutable security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if jsonb_array_length(p_cards) > 50 then
-    raise exception 'a reply has % cards, the limit is 50', jsonb_array_length(p_cards)
-      using errcode = 'PT400';
-  end if;
+  raise exception 'a reply has % cards, the limit is 50', p_count using errcode = 'PT400';
 end
 $$;
+
+create or replace function bot_private.require_card_count(p_cards jsonb) returns boolean
+language sql immutable security invoker
+return case when jsonb_array_length(p_cards) > 50
+  then bot_private.refuse_card_count(jsonb_array_length(p_cards)) else true end;
 
 create or replace function bot_private.refuse_place() returns boolean
 language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
@@ -134,9 +136,14 @@ return array(
   where i.ordinality > 2 and i.value <> '');
 
 -- agent_turns.read_messages with the messages that stand below the answer.
-create or replace function bot_private.also_read(p_read text[], p_shown jsonb) returns text[]
+create or replace function bot_private.with_cited(p_read text[], p_shown jsonb) returns text[]
 language sql immutable parallel safe security invoker
 return (array(select unnest(bot_private.cited_ids(p_shown)) union select unnest(p_read)))[:50];
+
+create or replace function bot_private.also_read(p_read text[], p_shown jsonb) returns text[]
+language sql immutable parallel safe security invoker
+return case when coalesce(p_shown -> 'recalled', '[]') = '[]' then p_read
+  else bot_private.with_cited(p_read, p_shown) end;
 
 -- {id: {words, author, chat_id, position}} of these messages.
 create or replace function bot_private.quoted_messages(p_shown jsonb) returns jsonb
@@ -181,6 +188,7 @@ declare
   v_origin constant jsonb := p_origin;
   v_turn public.agent_turns;
   v_from bigint;
+  v_stale boolean;
   v_question bigint;
   v_asked_at constant timestamptz := case
     when to_timestamp(p_asked_ms / 1000.0) between now() - interval '1 day' and now()
@@ -197,8 +205,21 @@ begin
     return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
   end if;
 
-  v_from := bot_private.thread_entered(
-    p_conversation_id, p_chat_id, p_root_id, p_user_id, p_tenant_key, p_content);
+  -- the thread of the person, begun or gone on with; its time is that of the hour
+  select c.history_from, c.updated_at < now() - interval '1 hour' or c.chat_type is null
+  into v_from, v_stale
+  from public.agent_chats c
+  where c.tenant_key = p_tenant_key and c.id = p_conversation_id and c.user_id = p_user_id
+  for key share;
+  if v_stale is not false then
+    insert into public.agent_chats
+      (id, user_id, tenant_key, chat_id, chat_type, root_id, title)
+    values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, public.claim('chat_type'),
+            p_root_id, left(p_content, 80))
+    on conflict (tenant_key, id, user_id) do update
+      set updated_at = now(), chat_type = coalesce(public.agent_chats.chat_type, excluded.chat_type)
+    returning history_from into v_from;
+  end if;
   insert into public.agent_turns
     (id, conversation_id, user_id, actor_id, tenant_key, chat_id, origin, parent_id, cause, again_of)
   values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
@@ -274,41 +295,14 @@ begin
 end
 $$;
 
--- The thread of a person, begun or gone on with: where its history starts. Its time is that of the hour.
-create or replace function bot_private.thread_entered(
-  p_conversation_id text, p_chat_id text, p_root_id text, p_user_id text, p_tenant_key text,
-  p_content text
-) returns bigint
-language plpgsql security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_from bigint;
-  v_stale boolean;
-begin
-  select c.history_from, c.updated_at < now() - interval '1 hour' or c.chat_type is null
-  into v_from, v_stale
-  from public.agent_chats c
-  where c.tenant_key = p_tenant_key and c.id = p_conversation_id and c.user_id = p_user_id
-  for key share;
-  if v_stale is not false then
-    insert into public.agent_chats
-      (id, user_id, tenant_key, chat_id, chat_type, root_id, title)
-    values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, public.claim('chat_type'),
-            p_root_id, left(p_content, 80))
-    on conflict (tenant_key, id, user_id) do update
-      set updated_at = now(), chat_type = coalesce(public.agent_chats.chat_type, excluded.chat_type)
-    returning history_from into v_from;
-  end if;
-  return v_from;
-end
-$$;
-
 -- What begins a turn, in one: the message is recorded in the chat's conversation (p_heard, JSON with
 -- the arguments of append_to_conversation, and p_before, what was said before where none is on; null: it is already, or
 -- nothing is), the decision on it is
 -- stored (p_decision, JSON with the arguments of log_decision; null: it is already, or none is), and the
--- turn is opened unless an earlier decision says no. Returns what open_turn does, and the conversation. p_recall: as recalled_at_once takes it, whose result is
--- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
+-- turn is opened unless an earlier decision says no. Returns what open_turn does, and the conversation. p_recall: arguments of recall,
+-- whose result is "recalled", and `words`, of which at least half have to stand nowhere in the turn's window; without
+-- them it is searched in any case. `p_k` are wanted beside the turns of the window, of which twenty are counted at most.
+-- "recalled" is null where nothing was searched, or it failed: then recall, called by itself, says why. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
 -- says of the sender. "documents": whether answers there told of any. p_short: {"turn": all but the conversation, "conversation": in short}.
 create or replace function public.begin_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
@@ -332,6 +326,9 @@ declare
   v_all constant boolean := bot_private.tell_all();
   v_heard constant jsonb := p_heard;
   v_decision jsonb := p_decision;
+  v_recall constant jsonb := p_recall;
+  v_window jsonb;
+  v_recalled jsonb;
   v_conversation json;
   v_opened jsonb;
   v_more jsonb;
@@ -346,7 +343,7 @@ begin
                                      (v_heard ->> 'p_active_since')::bigint);
       if v_heard ? 'p_before' then
         perform bot_private.add_to_transcript(
-          p_chat_id, p_tenant_key, (v_heard ->> 'p_before')::jsonb);
+          p_chat_id, p_tenant_key, v_heard ->> 'p_before');
       end if;
     end if;
   end if;
@@ -375,10 +372,27 @@ begin
     end if;
   end if;
   v_opened := v_opened || v_more;
-  if p_recall is not null and v_opened ->> 'state' = 'open' then
-    v_opened := v_opened || jsonb_build_object('recalled', bot_private.recalled_at_once(
-      p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall::jsonb,
-      v_opened));
+  if v_recall is not null and v_opened ->> 'state' = 'open' then
+    v_window := (v_opened -> 'history') - -1;
+    if jsonb_typeof(v_recall -> 'words') <> 'array' or v_window = '[]' or (
+      select 2 * count(*) filter (where strpos(t.told, w.word) = 0) >= count(*)
+      from jsonb_array_elements_text(v_recall -> 'words') w (word), (
+        select lower(string_agg(m ->> 'content', e'\n')) as told
+        from jsonb_array_elements(v_window) m) t)
+    then
+      begin
+        v_recalled := public.recall(
+          p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, v_recall ->> 'p_query',
+          v_recall ->> 'p_scope', (v_recall ->> 'p_k')::integer + 1 + least(20, jsonb_array_length(
+            jsonb_path_query_array(v_window, '$[*] ? (@.role == "user" && @.id > 0)'))),
+          v_recall ->> 'p_spans', (v_recall ->> 'p_boost')::double precision,
+          (v_opened #>> '{history,-1,id}')::bigint,
+          p_newest_too => coalesce((v_recall ->> 'p_newest_too')::boolean, false));
+      exception when others then
+        null;
+      end;
+    end if;
+    v_opened := v_opened || jsonb_build_object('recalled', v_recalled);
   end if;
   perform bot_private.tell_nothing(false);
   if p_short then
@@ -410,10 +424,11 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_besides constant boolean := bot_private.besides_taking_back();
+  v_nothing constant boolean := bot_private.tell_nothing();
   v_turn public.agent_turns;
   v_cards constant jsonb := p_cards;
+  v_few constant boolean := bot_private.require_card_count(v_cards);
   v_given text[] := '{}';
-  v_reply jsonb;
 begin
   if p_given <> '[]' then
     v_given := bot_private.given_sources(p_given::jsonb);
@@ -437,51 +452,33 @@ begin
           else r.message_id = any (v_given) end))
   returning t.* into v_turn;
   if found then
-    v_reply := bot_private.keep_cards(v_turn, v_cards, p_tool_calls);
+    insert into public.agent_messages (conversation_id, user_id, actor_id, turn_id, tenant_key,
+                                       chat_id, role, chunk, content, status, tool_calls, file)
+    select v_turn.conversation_id, v_turn.user_id, v_turn.actor_id, v_turn.id, v_turn.tenant_key,
+           v_turn.chat_id, 'assistant', c.ordinality - 1, coalesce(c.value ->> 'content', c.value #>> '{}'),
+           'pending', case when c.ordinality = 1 then p_tool_calls::jsonb else '[]' end, c.value -> 'file'
+    from jsonb_array_elements(v_cards) with ordinality c order by c.ordinality;
+    if strpos(p_tool_calls, '"shown"') > 0 then
+      perform bot_private.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
+    end if;
     perform bot_private.keep_told_terms(p_turn_id);
     if strpos(p_given, '"doc:') > 0 then
       perform bot_private.keep_given_documents(p_turn_id);
     end if;
-    return jsonb_build_object('state', v_turn.state, 'reply', v_reply);
+    return jsonb_build_object('state', v_turn.state, 'reply', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'chunk', c.ordinality - 1, 'content', coalesce(c.value ->> 'content', c.value #>> '{}'),
+        'status', 'pending', 'message_id', null, 'file', c.value -> 'file', 'buttons', '[]'::jsonb)
+        order by c.ordinality), '[]')
+      from jsonb_array_elements(v_cards) with ordinality c));
   end if;
+  perform bot_private.tell_nothing(false);
   select * into v_turn from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id;
   if v_turn.id is null then
     raise exception 'turn % is not open', p_turn_id using errcode = 'PT404';
   end if;
   return jsonb_build_object('state', v_turn.state, 'reply', bot_private.turn_reply(p_turn_id));
-end
-$$;
-
--- Stores the cards of an answer, pending, and the notes it showed; returned is what turn_reply gives.
-create or replace function bot_private.keep_cards(
-  p_turn public.agent_turns, p_cards jsonb, p_tool_calls text
-) returns jsonb
-language plpgsql security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_card jsonb;
-  v_content text;
-  v_reply jsonb := '[]';
-begin
-  perform bot_private.require_card_count(p_cards);
-  for v_chunk in 0 .. jsonb_array_length(p_cards) - 1 loop
-    v_card := p_cards -> v_chunk;
-    v_content := coalesce(v_card ->> 'content', v_card #>> '{}');
-    insert into public.agent_messages (conversation_id, user_id, actor_id, turn_id, tenant_key,
-                                       chat_id, role, chunk, content, status, tool_calls, file)
-    values (p_turn.conversation_id, p_turn.user_id, p_turn.actor_id, p_turn.id, p_turn.tenant_key,
-            p_turn.chat_id, 'assistant', v_chunk, v_content, 'pending',
-            case when v_chunk = 0 then p_tool_calls::jsonb else '[]' end, v_card -> 'file');
-    v_reply := v_reply || jsonb_build_object(
-      'chunk', v_chunk, 'content', v_content, 'status', 'pending', 'message_id', null,
-      'file', v_card -> 'file', 'buttons', '[]'::jsonb);
-  end loop;
-  if strpos(p_tool_calls, '"shown"') > 0 then
-    perform bot_private.keep_shown_notes(
-      p_turn.conversation_id, p_turn.user_id, p_turn.actor_id, p_tool_calls);
-  end if;
-  return v_reply;
 end
 $$;
 
@@ -534,73 +531,6 @@ as $$
     limit p_limit) p
 $$;
 
--- A card was delivered: its final text and its Feishu message_id. The turn is sent with its last card.
--- Of a question that was taken back meanwhile nothing is stored, and the card will be withdrawn.
-create or replace function public.mark_sent(
-  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
-  p_chunk integer, p_content text, p_message_id text
-) returns jsonb
-language plpgsql security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_size constant boolean := bot_private.require_size('p_content', p_content, 1048576);
-  v_identity constant boolean :=
-    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-begin
-  return jsonb_build_object('state', bot_private.card_sent(
-    p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id));
-end
-$$;
-
--- The same; the state of the turn is returned. Its row comes first, as for who takes a message back:
--- that is waited for. p_plain: this is the whole answer, without buttons, so nothing else of it is looked for
--- but, if p_streamed, the card it was written in.
-create or replace function bot_private.card_sent(
-  p_turn_id text, p_conversation_id text, p_user_id text,
-  p_chunk integer, p_content text, p_message_id text, p_plain boolean default false,
-  p_streamed boolean default false
-) returns text
-language plpgsql security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_nothing constant boolean := bot_private.tell_nothing();  -- whoever joined since it was asked
-  v_state text := 'sent';
-begin
-  if not p_plain then
-    if exists (
-      select from public.agent_messages m
-      where m.turn_id = p_turn_id and m.role = 'assistant' and m.status = 'pending'
-        and m.chunk <> p_chunk)
-    then
-      v_state := 'pending';
-    end if;
-  end if;
-  update public.agent_turns t set updated_at = now(), error = null, state = v_state
-  where t.id = p_turn_id and t.user_id = p_user_id and t.state <> 'cancelled'
-  returning t.state into v_state;
-  if not found and bot_private.card_is_too_late(p_turn_id, p_message_id) then
-    return 'cancelled';
-  end if;
-  update public.agent_messages
-  set status = 'sent', content = p_content, message_id = p_message_id, error = null,
-      updated_at = now(), file = file - 'content'
-  where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
-    and role = 'assistant' and chunk = p_chunk;
-  if not found then
-    raise exception 'turn % has no card %', p_turn_id, p_chunk using errcode = 'PT404';
-  end if;
-  if not p_plain then
-    update public.agent_buttons set message_id = p_message_id
-    where turn_id = p_turn_id and chunk = p_chunk;
-  end if;
-  if v_state = 'sent' and (p_streamed or not p_plain) then
-    update public.agent_cards set streaming = false, updated_at = now()
-    where turn_id = p_turn_id and streaming;
-  end if;
-  return v_state;
-end
-$$;
-
 -- Whether the turn was cancelled before its card was delivered, which is then to be withdrawn. Waits for
 -- a taking back that is under way; of what is shown privately that leaves no turn.
 create or replace function bot_private.card_is_too_late(p_turn_id text, p_message_id text) returns boolean
@@ -625,8 +555,11 @@ begin
 end
 $$;
 
--- mark_sent, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
--- tell_conversation; null: it is not. p_plain, p_streamed: as for card_sent.
+-- A card was delivered: its final text and its Feishu message_id. The turn is sent with its last card. Its row comes
+-- first, as for who takes a message back: that is waited for. Of a question that was taken back meanwhile nothing is
+-- stored, and the card will be withdrawn. Then the chat's conversation is told of the answer: p_told, JSON with the
+-- arguments of tell_conversation; null: it is not. p_plain: this is the whole answer, without buttons, so nothing else of
+-- it is looked for but, if p_streamed, the card it was written in.
 create or replace function public.mark_sent_and_tell(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_chunk integer, p_content text, p_message_id text,
@@ -641,17 +574,56 @@ declare
     and bot_private.require_size('p_told', p_told, 1048576);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_nothing constant boolean := bot_private.tell_nothing();  -- whoever joined since it was asked
   v_told constant jsonb := p_told;
-  v_state constant text := bot_private.card_sent(
-    p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id, p_plain,
-    p_streamed);
-  v_goes_on constant boolean := v_told is not null and v_state <> 'cancelled'
-    and bot_private.tell_conversation(
+  v_state text := 'sent';
+begin
+  if not p_plain and exists (
+    select from public.agent_messages m
+    where m.turn_id = p_turn_id and m.role = 'assistant' and m.status = 'pending'
+      and m.chunk <> p_chunk)
+  then
+    v_state := 'pending';
+  end if;
+  update public.agent_turns t set updated_at = now(), error = null, state = v_state
+  where t.id = p_turn_id and t.user_id = p_user_id and t.state <> 'cancelled';
+  if not found and bot_private.card_is_too_late(p_turn_id, p_message_id) then
+    return '{"state": "cancelled"}';
+  end if;
+  update public.agent_messages
+  set status = 'sent', content = p_content, message_id = p_message_id, error = null,
+      updated_at = now(), file = file - 'content'
+  where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
+    and role = 'assistant' and chunk = p_chunk;
+  if not found then
+    raise exception 'turn % has no card %', p_turn_id, p_chunk using errcode = 'PT404';
+  end if;
+  if not p_plain then
+    update public.agent_buttons set message_id = p_message_id
+    where turn_id = p_turn_id and chunk = p_chunk;
+  end if;
+  if v_state = 'sent' and (p_streamed or not p_plain) then
+    update public.agent_cards set streaming = false, updated_at = now()
+    where turn_id = p_turn_id and streaming;
+  end if;
+  if v_told is not null then
+    perform bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,
       (v_told ->> 'p_active_since')::bigint, null, v_told ->> 'p_topics');
-begin
+  end if;
   return jsonb_build_object('state', v_state);
 end
+$$;
+
+-- The same, and no conversation is told of it.
+create or replace function public.mark_sent(
+  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
+  p_chunk integer, p_content text, p_message_id text
+) returns jsonb
+language sql volatile security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select public.mark_sent_and_tell(
+    p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_chunk, p_content, p_message_id, null, null, null)
 $$;
 
 -- What is still pending of a reply will never be delivered (p_error: code and reason, no text).

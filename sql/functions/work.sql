@@ -50,26 +50,6 @@ create or replace function feishu_bot.close_places(p_worker bigint) returns void
 language sql volatile security invoker set search_path = feishu_bot
 as $$ update workers set places = 0 where id = p_worker $$;
 
--- The worker to hand a job to: alive, and with the largest share of its places free; null when there
--- is none. It cannot be taken for gone before this transaction ends. Whether its session lives is
--- asked with a shared lock, so that those who ask at the same time do not stand for it.
-create or replace function feishu_bot.worker_with_room(out worker_id bigint, out channel text)
-language plpgsql volatile security invoker set search_path = feishu_bot
-as $$
-begin
-  select w.id, w.channel into worker_id, channel
-  from workers w
-  cross join lateral (select count(*) as jobs from jobs j
-                      where j.worker_id = w.id and j.status = 'running') busy
-  where w.has_session and w.places > busy.jobs
-    and w.last_heartbeat > now() - interval '8 seconds'
-    and not pg_try_advisory_xact_lock_shared(worker_lock(), w.id::integer)
-  order by busy.jobs::real / w.places, random()
-  limit 1
-  for key share of w skip locked;
-end
-$$;
-
 -- A job as its worker is told of it.
 create or replace function feishu_bot.job_told(j feishu_bot.jobs) returns jsonb
 language sql immutable security invoker set search_path = pg_catalog, pg_temp

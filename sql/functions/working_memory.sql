@@ -28,16 +28,20 @@ language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since constant timestamptz := bot_private.told_since();
-  v_replaced constant text[] := bot_private.replaced_facts(bot_private.chat_of(p_conversation_id), p_tenant_key);
-  v_group constant jsonb := bot_private.group_facts(
-    p_conversation_id, p_user_id, p_tenant_key, p_question, v_since);
+  v_chat_id constant text := bot_private.chat_of(p_conversation_id);
+  v_replaced text[] := '{}';
+  v_group jsonb := '[]';
 begin
+  if exists (select from public.agent_working_memory w where w.chat_id = v_chat_id and w.tenant_key = p_tenant_key) then
+    v_replaced := bot_private.replaced_facts(v_chat_id, p_tenant_key);
+    v_group := bot_private.group_facts(p_conversation_id, p_user_id, p_tenant_key, p_question, v_since);
+  end if;
   return (
     select jsonb_build_object(
       'chat', coalesce(jsonb_agg(h.told) filter (
         where h.scope = 'chat' and h.user_id = p_user_id and h.actor_id = p_user_id) -> 0, '{}'),
       'user', coalesce(bot_private.merged_facts(array_agg(h.told order by
-          h.chat_id = bot_private.chat_of(p_conversation_id), h.updated_at, h.id)
+          h.chat_id = v_chat_id, h.updated_at, h.id)
         filter (where h.scope = 'user')), '{}'),
       'said', coalesce(jsonb_agg(jsonb_build_object(
           'actor_id', h.actor_id, 'user_id', h.user_id, 'content', h.told) order by h.id)
@@ -129,11 +133,7 @@ declare
   most_characters constant integer := 2400;
 begin
   if p_question is null or public.claim('chat_type') is not distinct from 'p2p'
-     or public.claim('sharing') is not distinct from 'person'
-     or not exists (
-       select from public.agent_working_memory w
-       where w.chat_id = v_chat_id and w.tenant_key = p_tenant_key and w.content <> '{}')
-  then
+     or public.claim('sharing') is not distinct from 'person' then
     return '[]';
   end if;
   v_words := array(

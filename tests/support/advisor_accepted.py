@@ -22,8 +22,9 @@ ADVISOR: Mapping[str, Accepted] = {
     ),
     "0008 row level security without policy": (r"(bot_private|feishu_bot)\.\w+", 4, _NOBODY),
     "0011 function without a fixed search path": (
-        r"bot_private\.\w+|public\.(claim|membership_lasts|token_auth_user)",
-        38,
+        r"bot_private\.\w+|public\.(claim|membership_lasts|token_auth_user|own_tenant|readable_chats"
+        r"|person_mark)",
+        45,
         "runs as its caller and names every object with its schema; with a fixed path Postgres "
         "could not inline it",
     ),

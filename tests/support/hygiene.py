@@ -24,7 +24,7 @@ RUN_AS_OWNER: dict[str, str] = {
     "commands_among": "it says of known turns that they were commands, for each message told",
     "own_imported": "it counts what the token's own person wrote, whoever may read that",
     "is_gone": "no token reads the marks of other people: it gives yes or no of one message",
-    "told_since": "no token reads who else is in a group: it gives a time",
+    "look_up_told_since": "no token reads who else is in a group: it gives a time",
     **dict.fromkeys(
         ("import_since", "readable_imports"),
         "no token reads who was in a group when: they give times",

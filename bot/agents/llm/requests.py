@@ -4,9 +4,10 @@ Pure."""
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -87,19 +88,19 @@ def _messages(
     render = _with_pairs if with_tools else _with_block
     return [
         {"role": "system", "content": instructions},
-        *(message for one in prompt.history for message in render(one)),
+        *itertools.chain.from_iterable(map(render, prompt.history)),
         {"role": "user", "content": question},
     ]
 
 
-def _with_pairs(message: context.PromptMessage) -> Iterator[Message]:
+def _with_pairs(message: context.PromptMessage) -> list[Message]:
     """A message of the thread, after the calls and results that came before it."""
-    if message.exchanges:
-        calls = [call_entry(one.id, one.name, one.arguments) for one in message.exchanges]
-        yield {"role": "assistant", "content": None, "tool_calls": calls}
-    for one in message.exchanges:
-        yield result_message(one.id, one.result)
-    yield {"role": message.role, "content": _visible_content(message, message.content)}
+    visible = {"role": message.role, "content": _visible_content(message, message.content)}
+    if not message.exchanges:
+        return [visible]
+    calls = [call_entry(one.id, one.name, one.arguments) for one in message.exchanges]
+    called = {"role": "assistant", "content": None, "tool_calls": calls}
+    return [called, *(result_message(one.id, one.result) for one in message.exchanges), visible]
 
 
 def _visible_content(message: context.PromptMessage, content: str) -> str:
@@ -109,7 +110,7 @@ def _visible_content(message: context.PromptMessage, content: str) -> str:
     return f"{at}{content or _NOTHING_TO_READ}{since}"
 
 
-def _with_block(message: context.PromptMessage) -> Iterator[Message]:
+def _with_block(message: context.PromptMessage) -> list[Message]:
     """The same for an agent without tools: some endpoints take no calls where there are none."""
     calls = [
         {
@@ -121,7 +122,7 @@ def _with_block(message: context.PromptMessage) -> Iterator[Message]:
         for one in message.exchanges
     ]
     content = enrich(message.content, calls)
-    yield {"role": message.role, "content": _visible_content(message, content)}
+    return [{"role": message.role, "content": _visible_content(message, content)}]
 
 
 def _asked_content(prompt: Prompt) -> str | list[dict[str, Any]]:

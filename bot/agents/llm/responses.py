@@ -117,8 +117,10 @@ class ResponseAssembly:
     @property
     def text(self) -> str:
         """Returns the text so far. Text after the end counts unless it repeats the beginning."""
-        text, late = str(self._text), str(self._late)
-        return (text if text.startswith(late) else text + late)[:MOST_TEXT]
+        text = str(self._text)
+        if self.complete and not text.startswith(late := str(self._late)):
+            text += late
+        return text[:MOST_TEXT]
 
     def add(self, event: Any) -> None:
         """A chunk or a completion. Raises `ModelFailed` when it is neither, or an error."""
@@ -128,8 +130,13 @@ class ResponseAssembly:
             raise ModelFailed("provider_error")
         if isinstance(usage := event.get("usage"), dict):
             self._usage = usage
-        self.is_completion = self.is_completion or isinstance(event.get("choices"), list)
-        for choice in _dicts(event.get("choices"))[:1]:
+        choices = event.get("choices")
+        if not isinstance(choices, list):
+            return
+        self.is_completion = True
+        for choice in choices:
+            if not isinstance(choice, dict):
+                continue
             if choice.get("error") or choice.get("finish_reason") == "error":
                 raise ModelFailed("provider_error")
             finish = _str(choice.get("finish_reason"))
@@ -141,6 +148,7 @@ class ResponseAssembly:
                 self._add(delta)
             self._finish = finish or self._finish
             self.complete = self.complete or bool(self._finish) or self._text.is_full
+            return
 
     def broken_off(self, why: Literal["time", "connection"]) -> Response:
         """Returns what was said before it broke off."""
@@ -175,24 +183,25 @@ class ResponseAssembly:
         self, message: Mapping[str, Any], *, instead: bool = False, whole: bool = False
     ) -> None:
         """Adds a piece, or takes what is in `message` `instead` of what came before."""
-        if text := _stated_text(message.get("content")):
+        content = message.get("content")
+        if text := content if isinstance(content, str) else _stated_text(content):
             if instead:
                 self._late = _Text()
             if self.complete and not instead:
                 self._late = self._said(self._late, text)
             else:
                 self._text = self._said(self._text, text, instead=instead)
-        if refusal := _str(message.get("refusal")):
+        if (refusal := message.get("refusal")) and isinstance(refusal, str):
             self._refusal = self._said(self._refusal, refusal, instead=instead)
         for name, value in message.items():
-            if not _BELONGS.search(name) or not value:
+            if not value or not _BELONGS.search(name):
                 continue
             if not isinstance(value, str):
                 _extend(self._extra, name, value, instead=instead)
             else:
                 before = self._thoughts.get(name) or _Text()
                 self._thoughts[name] = self._said(before, value, instead=instead)
-        if calls := _dicts(message.get("tool_calls")):
+        if (calls := message.get("tool_calls")) and (calls := _dicts(calls)):
             self.pieces += 1
             if instead:
                 self._calls = []
@@ -369,29 +378,29 @@ class BodyReader:
         # A line feed may still follow a carriage return at the end.
         end = 1 + max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1))
         complete, self._rest = self._rest[:end], self._rest[end:]
-        for line in complete.splitlines():
-            yield from self._line(line)
+        yield from self._documents(complete.splitlines())
 
     def close(self) -> Iterator[bytes]:
         """The documents that nothing has closed."""
-        for line in (*self._rest.splitlines(), b""):
-            yield from self._line(line)
+        yield from self._documents((*self._rest.splitlines(), b""))
         self._rest = b""
         yield from self._plain()
 
-    def _line(self, line: bytes) -> Iterator[bytes]:
-        is_data = line.startswith(b"data:")
-        while line.startswith(b"data:"):  # some proxies add a second one
-            line = line[6:] if line[5:6] == b" " else line[5:]
-        if is_data or (line and self._data and not line.startswith(_FIELDS)):
-            self._data.append(line)  # also the next line of an object over several
-        elif not line and self._data:
-            yield from self._plain()
-            self.is_plain = False
-            yield b"\n".join(self._data)
-            self._data.clear()
-        elif line and self.is_plain and not line.startswith(_FIELDS):
-            self._outside.append(line)
+    def _documents(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        for line in lines:
+            is_data = line.startswith(b"data:")
+            while line.startswith(b"data:"):  # some proxies add a second one
+                line = line[6:] if line[5:6] == b" " else line[5:]
+            if is_data or (line and self._data and not line.startswith(_FIELDS)):
+                self._data.append(line)  # also the next line of an object over several
+            elif not line and self._data:
+                if self.is_plain:
+                    yield from self._plain()
+                    self.is_plain = False
+                yield b"\n".join(self._data)
+                self._data.clear()
+            elif line and self.is_plain and not line.startswith(_FIELDS):
+                self._outside.append(line)
 
     def _plain(self) -> Iterator[bytes]:
         if self._outside:

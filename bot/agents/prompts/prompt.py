@@ -182,7 +182,7 @@ class Prompt:
     @property
     def characters(self) -> int:
         """How long the question and what was said before it are together."""
-        history_chars = sum(len(one.content) for one in self.history)
+        history_chars = sum([len(one.content) for one in self.history])
         return len(self.question) + len(self.transcript) + history_chars
 
     @property
@@ -330,11 +330,11 @@ def _name_bot(rules: str, bot_name: str) -> str:
 
 
 def _joined(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, parts))
 
 
 def _titled(*texts: tuple[str, str]) -> str:
-    return "\n\n".join(f"{title}\n{text}" for title, text in texts if text)
+    return "\n\n".join([f"{title}\n{text}" for title, text in texts if text])
 
 
 def short_name(name: str) -> str:

@@ -54,7 +54,7 @@ def hear(database: psycopg.Connection, *lines: str) -> None:
         for n, line in enumerate(lines)
     ]  # fmt: skip
     database.execute(
-        "select bot_private.extend_conversation(%s, %s, %s, 1, 0, 8)",
+        "select bot_private.add_to_transcript(%s, %s, %s, 1, 0, 8)",
         [HERE, TENANT, json.dumps(records)],
     )
 

@@ -328,7 +328,7 @@ def test_no_frame_of_a_streamed_attack_notifies_anybody_else(attack: Attack) -> 
     waiting = [*scene.names.values(), *ALL_NAMES]
 
     for end in range(len(text) + 1):
-        frame = showable_text(Progress(text=text[:end]), waiting, attack.lang)
+        frame = showable_text(Progress(text[:end]), waiting, attack.lang)
         pieces = composed(frame, scene)[:1]
         assert notified(pieces, known=[scene.asker]) <= {scene.asker}, text[:end]
 

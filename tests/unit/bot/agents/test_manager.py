@@ -481,7 +481,7 @@ async def test_a_specialists_answer_ends_the_turn_and_is_not_written_a_second_ti
 
     assert answer.text == "The list."
     assert len(script.requests) == 2
-    assert reports == [Progress(tool="ask_specialist"), Progress(text="The list.")]
+    assert reports == [Progress(tool="ask_specialist"), Progress("The list.")]
 
 
 async def test_a_manager_that_has_more_to_do_gets_the_specialists_answer() -> None:
@@ -502,7 +502,7 @@ async def test_a_manager_that_has_more_to_do_gets_the_specialists_answer() -> No
 
     assert answer.text == "Kept."
     assert script.results()[0] == "The list."
-    assert Progress(text="The list.") not in reports
+    assert Progress("The list.") not in reports
     assert answer.specialists == ("helper",)
 
 

@@ -81,7 +81,7 @@ class Scene:
         async with self.stream.running():
             await self.platform.until(lambda: "reply" in self.platform.names)
             for text in texts:
-                await self.stream.progress(Progress(text=text))
+                await self.stream.progress(Progress(text))
                 await self.platform.until(self._shows(text))
 
     def _shows(self, text: str) -> Callable[[], bool]:
@@ -169,7 +169,7 @@ class TestOneCard:
     async def test_a_quick_answer_calls_nothing(self) -> None:
         scene = Scene(NEVER)
         async with scene.stream.running():
-            await scene.stream.progress(Progress(text="Hello."))
+            await scene.stream.progress(Progress("Hello."))
 
         assert scene.platform.calls == []
         assert scene.stream.card is None
@@ -180,7 +180,7 @@ class TestOneCard:
         scene = Scene()
         scene.memory.away = True
         async with scene.stream.running():
-            await scene.stream.progress(Progress(text="Hello"))
+            await scene.stream.progress(Progress("Hello"))
             await scene.memory.failed.wait()
 
         assert scene.stream.card is None
@@ -194,7 +194,7 @@ class TestOneCard:
         clock = [loop.time()]
         monkeypatch.setattr(loop, "time", lambda: clock[0])
         async with scene.stream.running():
-            await scene.stream.progress(Progress(text="Hello"))
+            await scene.stream.progress(Progress("Hello"))
             for step in (0.0, seconds):
                 clock[0] += step
                 for _ in range(20):
@@ -238,7 +238,7 @@ class TestOneCard:
     async def test_an_earlier_attempts_card_is_gone_on_with_and_not_sent_again(self) -> None:
         scene = Scene(kept=left_card())
         async with scene.stream.running():
-            await scene.stream.progress(Progress(text="again"))
+            await scene.stream.progress(Progress("again"))
             await scene.platform.until(lambda: bool(scene.platform.named("stream_text")))
 
         assert scene.platform.names == ["stream_text"]
@@ -479,7 +479,7 @@ class TestHandles:
         scene.stream._working = working
         async with scene.stream.running():
             await scene.platform.until(lambda: len(scene.platform.named("stage")) > 1)
-            await scene.stream.progress(Progress(text="words"))
+            await scene.stream.progress(Progress("words"))
             await scene.platform.until(scene._shows("words"))
         await scene.stream.finish("words", buttons=(), names={})
 

@@ -1,0 +1,71 @@
+"""What a plain mention costs, in counts: they are the same on a busy machine."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psycopg
+import pytest
+
+from bot.queue.consumer import Lease
+from bot.queue.jobs import EVENT_TASK, Job
+from bot.worker import handle_event
+from sandbox.world.actors import Speech
+from tests.support.whole_turns import Stage, stage
+
+pytestmark = pytest.mark.anyio
+
+_ROOT = Path(__file__).parents[3]
+_OURS = tuple(str(_ROOT / package) for package in ("bot", "memory"))
+_MENTIONS = 10
+_FUNCTIONS = "select sum(calls) / %s from pg_stat_user_functions"
+
+
+class PythonCalls:
+    """Counts the calls of our own code, and how often a generator or coroutine goes on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        self.count += event == "call" and frame.f_code.co_filename.startswith(_OURS)
+
+
+async def ask(on: Stage, person: str, group: str, question: str) -> None:
+    bot = on.town.platform.world.bot.name
+    on.town.platform.actors.say(Speech(person, group, f"@{bot} {question}"))
+    for event in (events := on.town.events):
+        args = {"payload": event, "received_ms": int(time.time() * 1000)}
+        lease = Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
+        await handle_event(on.services, lease)
+    events.clear()
+
+
+async def test_a_plain_mention_runs_few_functions(database_url: str) -> None:
+    calls = PythonCalls()
+    with psycopg.connect(database_url, autocommit=True) as database:
+        database.execute("alter system set track_functions = 'all'")
+        database.execute("select pg_reload_conf()")
+        try:
+            async with stage(database_url) as on:
+                platform = on.town.platform
+                ann, bob = (platform.actors.add_person(name).open_id for name in ("Ann", "Bob"))
+                group = platform.groups.add("Garden", [ann, bob]).chat_id
+                for number in range(_MENTIONS):
+                    if number == _MENTIONS // 2:
+                        sys.setprofile(calls)
+                    await ask(
+                        on, (ann, bob)[number % 2], group, f"when is trip {number} to Lisbon?"
+                    )
+        finally:
+            sys.setprofile(None)
+            database.execute("alter system reset track_functions")
+            database.execute("select pg_reload_conf()")
+        [functions] = database.execute(_FUNCTIONS, [_MENTIONS]).fetchone() or [0]
+
+    assert 20 < functions <= 42, functions
+    assert 1000 < calls.count / (_MENTIONS // 2) <= 2700, calls.count
