@@ -20,7 +20,7 @@ from bot.features.own_memory.texts import item_line, short_text
 from bot.feishu import cards, markup
 from bot.feishu.errors import FeishuError
 from bot.outbox import texts as outbox_texts
-from bot.outbox.buttons import Decision, Reply, chosen_values, decision_button
+from bot.outbox.buttons import Decision, Reply, decision_button
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.retractions import (
     find_same_words,
@@ -200,10 +200,9 @@ async def ask_to_forget_words(services: Services, command_turn: CommandTurn, wor
             names = join_list([short_text(one) for one in others], language)
             return Reply(texts.say("said-by-others", language, names=names), forgets=True)
         return Reply(texts.say("nothing-meant", language), forgets=True)
+    intro = (texts.say("forget-these", language), texts.say("recall-yourself", language))
     lines = [f"**{n}.** {markup.verbatim_words(one.line)}" for n, one in enumerate(items, 1)]
-    parts = [texts.say("forget-these", language), "\n".join(lines)]
-    parts.append(texts.say("recall-yourself", language))
-    return Reply("\n\n".join(parts), _chosen_buttons(command_turn, items), forgets=True)
+    return Reply("\n\n".join((*intro, *lines)), _chosen_buttons(command_turn, items), forgets=True)
 
 
 async def _own_items(services: Services, command_turn: CommandTurn) -> list[Item]:
@@ -256,16 +255,15 @@ async def _find_candidates(
 def _chosen_buttons(
     command_turn: CommandTurn, items: Sequence[ForgetCandidate]
 ) -> tuple[NewButton, ...]:
-    """One that deletes what is chosen in the form around it, and one to cancel. What they store
+    """One that deletes what is checked in the form around it, and one to cancel. What they store
     has no words of the items."""
     language, group = command_turn.language, new_button_id()
-    options = [["yes", texts.say("delete", language)], ["no", texts.say("keep", language)]]
     form = [
         {
             "name": f"item_{n}",
-            "label": texts.say("number", language, n=n),
-            "initial": "yes" if one.match == "sure" else "no",
-            "options": options,
+            "label": texts.say("delete", language),
+            "checked": one.match == "sure",
+            "entry": len(items) - n + 1,
         }
         for n, one in enumerate(items, 1)
     ]
@@ -294,17 +292,14 @@ def _chosen_buttons(
 
 
 async def forget_chosen(services: Services, here: PressTurn) -> Reply:
-    """Deletes what was chosen and says how much that was. Raises `StoreError`."""
+    """Deletes what was checked and says how much that was. Raises `StoreError`."""
     payload = here.press.payload
     if payload["decision"] != "confirm":
         return Reply(texts.say("kept-as-it-was", here.language))
-    form = payload["form"]
-    initial = {one["name"]: one["initial"] for one in form}
-    picked_ids = initial | chosen_values(form, here.values)
     which = [
         one
         for n, one in enumerate(payload["arguments"]["chosen"], 1)
-        if picked_ids.get(f"item_{n}") == "yes"
+        if here.values.get(f"item_{n}") is True
     ]
     if not which:
         return Reply(texts.say("kept-as-it-was", here.language))
