@@ -74,6 +74,10 @@ _SOMETHING = re.compile(
 )
 _SAYS_WHO = re.compile(r"(?:\s+(?:the|a|an|this|that|who|on the)\s.*|[\s.!?]*)", re.DOTALL)
 _ORIGIN = re.compile(r"(?:https?://)?(?:www\.)?")
+_MY = re.compile(rf"(?:that |about )?(?:my|our) ({ALPHANUMERIC}+)|我们?的?([{HAN}]{{2,}})")
+_OF_OTHERS = re.compile(
+    r"(?:['’]s|s['’]|\b(?:his|her|their|your)) $|(?<!我)(?<!我们)(?<!咱们)的$|[他她你您]$"
+)
 _CAMEL = re.compile(r"\b[a-z]{2,}(?:[A-Z][a-z0-9]+)+\b")
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _UMLAUTS = str.maketrans(
@@ -119,6 +123,7 @@ class _Description:
     `is_unique`: one of the identifiers, or the name, is enough to show what else says it. `name`:
     it is everything about the person of this name, or about something of theirs. `goes_on` tells of
     words that others follow whether the next one is a stop word. `shapes` are those of identifiers.
+    `own`: the word or phrase that stands right after “my”.
     """
 
     identifiers: tuple[re.Pattern[str], ...]
@@ -129,6 +134,7 @@ class _Description:
     given_names: tuple[str, ...]
     goes_on: Mapping[str, bool]
     shapes: Mapping[str, frozenset[str]]
+    own: str
 
     def __bool__(self) -> bool:
         return bool(self.identifiers or self.words or self.phrases)
@@ -143,7 +149,8 @@ class _Description:
         if self.name and not self._is_named(text):
             return "likely" if text == text.lower() and self._share(plain) == 1 else ""
         share = self._share(plain)
-        if share == 1 and not (self._names_another(text) or self._is_of_another(plain)):
+        is_doubtful = self._names_another(text) or self._is_of_another(plain)
+        if share == 1 and not (is_doubtful or _is_of_others(self.own, plain)):
             return "sure"
         return "likely" if share >= _LIKELY_SHARE or self.is_unique else ""
 
@@ -248,6 +255,7 @@ def _description(words: str) -> _Description:
             if stem(one) in others and after != "s" and not about
         },
         shapes=_shapes(plain),
+        own=own[1] or own[2] if (own := _MY.match(folded_text(words))) else "",
     )
 
 
@@ -266,6 +274,13 @@ def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
     while first and (tokens[first - 1] not in _STOP or tokens[first - 1] == "at"):
         first -= 1
     return [*tokens[:first], *tokens[at:]] if first in (0, 1) else tokens
+
+
+def _is_of_others(own: str, plain: str) -> bool:
+    """True if what somebody calls theirs (“my blood type”, “我的血型”) is others' wherever `plain`
+    says it: “my sister's blood type”, “他的血型”."""
+    said = list(re.finditer(re.escape(own), plain)) if own else []
+    return bool(said) and all(_OF_OTHERS.search(plain[: one.start()]) for one in said)
 
 
 def _shapes(plain: str) -> dict[str, frozenset[str]]:
