@@ -32,7 +32,7 @@ _GENERIC = frozenset(
     profile record user""".split()
 )
 _HAN_STOP = re.compile(
-    "关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|刚才|刚刚|之前|以前|[提聊说讲](?:到|起)?过|提[到及起]|告诉过|说"
+    "在?哪[里儿]?|什么时候|什么|多少|几号|谁|怎么|关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|刚才|刚刚|之前|以前|[提聊说讲](?:到|起)?过|提[到及起]|告诉过|说"
     rf"|的[事话](?![{HAN}])|告诉|记得|记住|的|了|是|吗|吧|呢|啊|那|这|和|跟|与"
 )
 _TOKEN = re.compile(rf"[/\\~#@+]{{0,3}}{ALPHANUMERIC}(?:[\w.@+/\\:#-]*{ALPHANUMERIC})?")
@@ -43,7 +43,7 @@ _WORD = re.compile(rf"{ALPHANUMERIC}+")
 _CODE = re.compile(r"\b[a-z]{1,4}\d{1,6}\b")
 _MARKS = re.compile(r"[@/\\_#:.+\-]|\d")
 _NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:[- ][A-Z][a-zà-ÿ]+)+\b")
-_GIVEN_NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+\b")
+_GIVEN_NAME = re.compile(r"(?<!-)\b[A-Z][a-zà-ÿ]+\b(?!-)")
 _BEFORE = rf"(?<!{ALPHANUMERIC})(?<!{ALPHANUMERIC}[\-_./\\@+:])"
 _AFTER = rf"(?!{ALPHANUMERIC})(?![\-_/\\@+]{ALPHANUMERIC})(?!\.{ALPHANUMERIC})"
 _ASIDE = re.compile(r"[(（](?!\d+[)）])[^()（）]{0,200}[)）]")
@@ -75,8 +75,16 @@ _SOMETHING = re.compile(
 _SAYS_WHO = re.compile(r"(?:\s+(?:the|a|an|this|that|who|on the)\s.*|[\s.!?]*)", re.DOTALL)
 _ORIGIN = re.compile(r"(?:https?://)?(?:www\.)?")
 _MY = re.compile(rf"(?:that |about )?(?:my|our) ({ALPHANUMERIC}+)|我们?的?([{HAN}]{{2,}})")
+_KIN = (
+    "姐姐|妹妹|哥哥|弟弟|爸爸|妈妈|[父母]亲|老婆|老公|妻子|丈夫|爱人|女儿|儿子|孩子|朋友|同事|老板"
+)
 _OF_OTHERS = re.compile(
-    r"(?:['’]s|s['’]|\b(?:his|her|their|your)) $|(?<!我)(?<!我们)(?<!咱们)的$|[他她你您]$"
+    r"(?:['’]s|s['’]|\b(?:his|her|their|your)) $"
+    rf"|(?<!我)(?<!我们)(?<!咱们)的$|(?:[他她你您]|{_KIN})$"
+)
+_I = re.compile(r"(?:that |about )?(i|we)(?:['’][a-z]+)? ([a-z]+)")
+_SUBJECT_IS = (
+    r"(?:he|she|they|you|[a-z]{2,}) (?:is|are|was|were|has|had|will|would|can|could|won't|isn't)\b"
 )
 _CAMEL = re.compile(r"\b[a-z]{2,}(?:[A-Z][a-z0-9]+)+\b")
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -123,7 +131,8 @@ class _Description:
     `is_unique`: one of the identifiers, or the name, is enough to show what else says it. `name`:
     it is everything about the person of this name, or about something of theirs. `goes_on` tells of
     words that others follow whether the next one is a stop word. `shapes` are those of identifiers.
-    `own`: the word or phrase that stands right after “my”.
+    `own`: the word or phrase that stands right after “my”. `speaker` and `verb`: “I” at the
+    beginning and what follows it.
     """
 
     identifiers: tuple[re.Pattern[str], ...]
@@ -135,6 +144,8 @@ class _Description:
     goes_on: Mapping[str, bool]
     shapes: Mapping[str, frozenset[str]]
     own: str
+    speaker: str
+    verb: str
 
     def __bool__(self) -> bool:
         return bool(self.identifiers or self.words or self.phrases)
@@ -150,7 +161,8 @@ class _Description:
             return "likely" if text == text.lower() and self._share(plain) == 1 else ""
         share = self._share(plain)
         is_doubtful = self._names_another(text) or self._is_of_another(plain)
-        if share == 1 and not (is_doubtful or _is_of_others(self.own, plain)):
+        is_doubtful |= _is_of_others(self.own, plain) or self._has_another_subject(plain)
+        if share == 1 and not is_doubtful:
             return "sure"
         return "likely" if share >= _LIKELY_SHARE or self.is_unique else ""
 
@@ -184,6 +196,12 @@ class _Description:
                 return True
         shapes = _shapes(plain) if self.words else {}
         return any(shapes.get(shape, known) - known for shape, known in self.shapes.items())
+
+    def _has_another_subject(self, plain: str) -> bool:
+        """True if others are or do what the speaker does: “my sister is pregnant”, “Bob leaves”."""
+        if not self.speaker or re.search(rf"\b{self.speaker}\b", plain):
+            return False
+        return re.search(rf"\b(?:{_SUBJECT_IS}|{self.verb}e?s\b)", plain) is not None
 
     def _is_other(self, following: Sequence[str], before_stop: bool) -> bool:
         of_it = following[:1] == ["s"]
@@ -227,7 +245,7 @@ def _description(words: str) -> _Description:
     if about:
         is_head = head and _SAYS_WHO.fullmatch(about[1].partition(head)[2])
         words = head if is_head else about[1]
-    plain = folded_text(words)
+    plain = folded_words = folded_text(words)
     names = [one for one in _NAME.findall(words) if len(one.split()) > 1]
     full = [_full_name(name) for name in names]
     for name in names:
@@ -255,7 +273,9 @@ def _description(words: str) -> _Description:
             if stem(one) in others and after != "s" and not about
         },
         shapes=_shapes(plain),
-        own=own[1] or own[2] if (own := _MY.match(folded_text(words))) else "",
+        own=(own[1] or own[2]) if (own := _MY.match(folded_words)) else "",
+        speaker=speaker[1] if (speaker := _I.match(folded_words)) else "",
+        verb=speaker[2] if speaker else "",
     )
 
 
