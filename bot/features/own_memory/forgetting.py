@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -50,8 +51,9 @@ FORGET_THREAD = "forget.thread"
 FORGET_PERSON = "forget.person"
 
 FORGET_CHOSEN = "forget.chosen"
-_MOST = 10
+_MOST = 20
 _WORDS_SHOWN = 120
+_LINE_SHOWN = 160
 
 _AT_ONCE = 5
 
@@ -194,15 +196,22 @@ async def ask_to_forget_words(services: Services, command_turn: CommandTurn, wor
     language = command_turn.language
     if not names_something(words):
         return Reply(texts.say("forget-what", language))
-    items, others = await _find_candidates(services, command_turn, words)
-    if not items:
-        if others:
-            names = join_list([short_text(one) for one in others], language)
-            return Reply(texts.say("said-by-others", language, names=names), forgets=True)
-        return Reply(texts.say("nothing-meant", language), forgets=True)
-    intro = (texts.say("forget-these", language), texts.say("recall-yourself", language))
-    lines = [f"**{n}.** {markup.verbatim_words(one.line)}" for n, one in enumerate(items, 1)]
-    return Reply("\n\n".join((*intro, *lines)), _chosen_buttons(command_turn, items), forgets=True)
+    found, others = await _find_candidates(services, command_turn, words)
+    names = join_list([short_text(one) for one in others], language)
+    if not found:
+        text = texts.say("said-by-others" if others else "nothing-meant", language, names=names)
+        return Reply(text, forgets=True)
+    items, left = found[:_MOST], len(found) - _MOST
+    parts = [texts.say("forget-these", language), texts.say("recall-yourself", language)]
+    parts += [texts.say("others-said-it-too", language, names=names)] if others else []
+    parts += [texts.say("more-meant", language, n=left)] if left > 0 else []
+    parts += map(forget_line, itertools.count(1), items)
+    return Reply("\n\n".join(parts), _chosen_buttons(command_turn, items), forgets=True)
+
+
+def forget_line(number: int, candidate: ForgetCandidate) -> str:
+    """The paragraph of a candidate in the list."""
+    return f"**{number}.** {markup.verbatim_words(short_text(candidate.line, _LINE_SHOWN))}"
 
 
 async def _own_items(services: Services, command_turn: CommandTurn) -> list[Item]:
@@ -249,7 +258,7 @@ async def _find_candidates(
     meant_items = [one for one in candidates if one.match == "sure"] or [
         one for one in candidates if one.match
     ]
-    return meant_items[:_MOST], tuple(dict.fromkeys(others))
+    return meant_items, tuple(dict.fromkeys(others))
 
 
 def _chosen_buttons(
