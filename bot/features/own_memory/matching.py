@@ -83,8 +83,8 @@ _OF_OTHERS = re.compile(
     rf"|(?<!我)(?<!我们)(?<!咱们)的$|(?:[他她你您]|{_KIN})$"
 )
 _I = re.compile(r"(?:that |about )?(i|we)(?:['’][a-z]+)? ([a-z]+)")
-_SUBJECT_IS = (
-    r"(?:he|she|they|you|[a-z]{2,}) (?:is|are|was|were|has|had|will|would|can|could|won't|isn't)\b"
+_SUBJECT_IS = re.compile(
+    r"\b[a-z]{2,} (?:is|are|was|were|has|had|will|would|can|could|won't|isn't)\b"
 )
 _CAMEL = re.compile(r"\b[a-z]{2,}(?:[A-Z][a-z0-9]+)+\b")
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -199,9 +199,10 @@ class _Description:
 
     def _has_another_subject(self, plain: str) -> bool:
         """True if others are or do what the speaker does: “my sister is pregnant”, “Bob leaves”."""
-        if not self.speaker or re.search(rf"\b{self.speaker}\b", plain):
+        said = set(_WORD.findall(plain))
+        if not self.speaker or self.speaker in said:
             return False
-        return re.search(rf"\b(?:{_SUBJECT_IS}|{self.verb}e?s\b)", plain) is not None
+        return bool(said & {f"{self.verb}s", f"{self.verb}es"} or _SUBJECT_IS.search(plain))
 
     def _is_other(self, following: Sequence[str], before_stop: bool) -> bool:
         of_it = following[:1] == ["s"]
@@ -299,8 +300,8 @@ def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
 def _is_of_others(own: str, plain: str) -> bool:
     """True if what somebody calls theirs (“my blood type”, “我的血型”) is others' wherever `plain`
     says it: “my sister's blood type”, “他的血型”."""
-    said = list(re.finditer(re.escape(own), plain)) if own else []
-    return bool(said) and all(_OF_OTHERS.search(plain[: one.start()]) for one in said)
+    before = plain.split(own)[:-1] if own else []
+    return bool(before) and all(map(_OF_OTHERS.search, before))
 
 
 def _shapes(plain: str) -> dict[str, frozenset[str]]:
