@@ -13,9 +13,11 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from lab.doubles import lite
+from lab.doubles import lite, processes
 from memory import migrations
-from tests.support import depth, postgres
+from tests.support import depth, forking, postgres
+
+processes.launch = forking.launch
 
 pytest_plugins = ["tests.support.planning", "tests.support.routes"]
 

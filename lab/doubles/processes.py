@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
 import psutil  # type: ignore[import-untyped]
 import requests
@@ -58,14 +58,32 @@ def free_port() -> int:
 
 def eventually(ask: Callable[[], T], *, within_s: float = 120.0, what: str = "") -> T:
     """The first truthy answer of `ask`; an AssertionError names `what` after `within_s`."""
-    deadline = time.monotonic() + within_s
+    deadline, pause_s = time.monotonic() + within_s, 0.02
     while True:
         answer = ask()
         if answer:
             return answer
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {within_s} s: {what or ask}")
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.2, 0.1)
+
+
+class StartedProcess(Protocol):
+    """The part of `subprocess.Popen` that is used here."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
 
 
 @dataclass
@@ -73,7 +91,7 @@ class Process:
     """A child process whose output goes to a file."""
 
     name: str
-    popen: subprocess.Popen[bytes]
+    popen: StartedProcess
     log: Path
 
     def kill(self) -> None:
@@ -102,15 +120,20 @@ def start(
 ) -> Process:
     log = folder / f"{name}.log"
     with log.open("ab") as out:
-        popen = subprocess.Popen(
-            command,
-            cwd=cwd,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env={**clean_environment(), **(env or {})},
-            start_new_session=True,
-        )
-    return Process(name, popen, log)
+        child = launch(command, {**clean_environment(), **(env or {})}, cwd, out)
+    return Process(name, child, log)
+
+
+def spawn(
+    command: Sequence[str], env: Mapping[str, str], cwd: Path, out: IO[bytes]
+) -> StartedProcess:
+    """Starts a process in a session of its own; both its outputs go to `out`."""
+    return subprocess.Popen(
+        command, cwd=cwd, env=env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+    )
+
+
+launch: Callable[[Sequence[str], Mapping[str, str], Path, IO[bytes]], StartedProcess] = spawn
 
 
 def stop(process: Process) -> None:
@@ -147,18 +170,26 @@ def clean_environment() -> dict[str, str]:
     return {**kept, "PYTHONUNBUFFERED": "1"}
 
 
+def local_session() -> requests.Session:
+    """Returns connections that stay open, for whoever waits asks often."""
+    session = requests.Session()
+    session.trust_env = False  # it looks for proxies with every request
+    return session
+
+
 @dataclass
 class PlatformDouble:
     """The stand-in platform: speak as a person, read what was sent."""
 
     url: str
     process: Process
+    session: requests.Session = field(default_factory=local_session)
 
     def get(self, path: str, **params: Any) -> Any:
-        return requests.get(f"{self.url}/sandbox/api{path}", params=params, timeout=30).json()
+        return self.session.get(f"{self.url}/sandbox/api{path}", params=params, timeout=30).json()
 
     def post(self, path: str, **body: Any) -> Any:
-        answer = requests.post(f"{self.url}/sandbox/api{path}", json=body, timeout=30)
+        answer = self.session.post(f"{self.url}/sandbox/api{path}", json=body, timeout=30)
         assert answer.ok, answer.text
         return answer.json()
 
@@ -184,7 +215,7 @@ class PlatformDouble:
         self.post("/faults", path_prefix=messages, path_suffix="/reply", method="POST", **fault)
 
     def forget_faults(self) -> None:
-        requests.delete(f"{self.url}/sandbox/api/faults", timeout=30)
+        self.session.delete(f"{self.url}/sandbox/api/faults", timeout=30)
 
 
 @dataclass
@@ -193,24 +224,25 @@ class ModelDouble:
 
     url: str
     process: Process
+    session: requests.Session = field(default_factory=local_session)
 
     @property
     def base_url(self) -> str:
         return f"{self.url}/v1"
 
     def requests(self) -> list[dict[str, Any]]:
-        found = requests.get(f"{self.url}/control/requests", timeout=30).json()
+        found = self.session.get(f"{self.url}/control/requests", timeout=30).json()
         return list(found["requests"] if isinstance(found, dict) else found)
 
     def load(self) -> dict[str, int]:
         """How many completions are under way, the most so far, how many it refused (`at_once`)."""
-        return dict(requests.get(f"{self.url}/control/load", timeout=30).json())
+        return dict(self.session.get(f"{self.url}/control/load", timeout=30).json())
 
     def forget(self) -> None:
-        requests.delete(f"{self.url}/control/requests", timeout=30)
+        self.session.delete(f"{self.url}/control/requests", timeout=30)
 
     def control(self, path: str, body: Any) -> None:
-        answer = requests.post(f"{self.url}/control/{path}", json=body, timeout=30)
+        answer = self.session.post(f"{self.url}/control/{path}", json=body, timeout=30)
         assert answer.ok, answer.text
 
 

@@ -14,7 +14,7 @@ from sandbox.errors import ApiError, GrantRefused
 from sandbox.world.user_scopes import OFFLINE, USER_SCOPES
 
 DEVICE_LIFE_S = 600
-INTERVAL_S = 5
+INTERVAL_S = 1  # Feishu says 5
 SLOWER_BY_S = 5
 REFRESH_LIFE_S = 604_800
 GRANT_LIFE_S = 365 * 86_400  # then people have to approve anew, however often it was refreshed

@@ -12,7 +12,7 @@ import pytest
 
 from lab.doubles.processes import clean_environment, eventually
 from tests.acceptance.conftest import World, prompt_of
-from tests.support.scripts import run_script
+from tests.support.forking import run_script
 
 pytestmark = pytest.mark.slow
 

@@ -17,6 +17,7 @@ from bot.queue.inbox import Inbox
 from bot.queue.jobs import Job
 from bot.queue.table import Hearing, JobTable, Presence
 from memory.backends.postgres import connection_pool
+from tests.support.patience import limit_s
 
 Handle = Callable[[Lease], Awaitable[None]]
 
@@ -77,7 +78,7 @@ async def working(
         )
         task = asyncio.create_task(consumer.work(stop))
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(limit_s(within_s)):
                 await _begun(consumer, task)
                 yield consumer
         finally:

@@ -17,8 +17,8 @@ from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from scripts.operating import dumps
 from tests.support.exchanges import exchange
+from tests.support.forking import run_script
 from tests.support.people import Group
-from tests.support.scripts import run_script
 
 _OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.support.scripts import run_script
+from tests.support.forking import run_script
 
 CHAT = "oc_figures"
 # Sender, seconds since the first, answered, why, about whom.

@@ -33,7 +33,7 @@ from lab.doubles.processes import ROOT, eventually, free_port
 from memory.text import has_han
 from tests.support.deliveries import Delivery, message_event
 from tests.support.feishu_api import Answer, Asked, FeishuApi, feishu_api
-from tests.support.scripts import run_script
+from tests.support.forking import run_script
 from tests.support.tenant import APP_ID, APP_SECRET, ENCRYPT_KEY, TOKEN, Tenant, running_tenant
 from tests.support.tenant import serving as serving_app
 

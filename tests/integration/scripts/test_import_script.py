@@ -20,8 +20,8 @@ from bot.queue.table import JobTable
 from lab.doubles.processes import ROOT
 from memory.backends.postgres import connection_pool
 from memory.tables.directory import ChatStore
+from tests.support.forking import run_script
 from tests.support.importing import ImportScene, import_scene
-from tests.support.scripts import run_script
 from tests.support.whole_turns import stage
 
 pytestmark = pytest.mark.anyio

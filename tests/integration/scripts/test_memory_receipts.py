@@ -18,8 +18,8 @@ from memory.migrations import apply_migrations
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from tests.support import postgres
+from tests.support.forking import run_script
 from tests.support.people import Group
-from tests.support.scripts import run_script
 
 pytestmark = pytest.mark.anyio
 

@@ -33,8 +33,8 @@ from memory.scope import memory_context
 from memory.store import MemoryStore
 from memory.tables.directory import PeopleStore, Sighting
 from tests.support.exchanges import exchange
+from tests.support.forking import run_script
 from tests.support.people import Group
-from tests.support.scripts import run_script
 
 pytestmark = pytest.mark.anyio
 

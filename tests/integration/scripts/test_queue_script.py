@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.support.scripts import run_script
+from tests.support.forking import run_script
 
 _OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
 _SECRET = "the launch code is 0000"

@@ -31,8 +31,8 @@ from bot.settings import NAMES
 from lab.doubles.processes import ROOT, eventually
 from tests.support.deliveries import message_event
 from tests.support.feishu_api import FeishuApi, feishu_api
+from tests.support.forking import run_script
 from tests.support.gateway import Gateway, running_gateway
-from tests.support.scripts import run_script
 from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
 
 OURS = tuple(name.upper() for name in NAMES)

@@ -32,8 +32,8 @@ from memory.errors import AuthRefused, AuthUnavailable, NotTheSamePerson
 from memory.scope import FeishuPerson
 from memory.tables.directory import PeopleStore, Sighting
 from tests.support.auth_server import LEGACY_KEY, SECRET_KEY, AuthServer, auth_server
+from tests.support.forking import run_script
 from tests.support.postgres import Server
-from tests.support.scripts import run_script
 
 pytestmark = pytest.mark.anyio
 

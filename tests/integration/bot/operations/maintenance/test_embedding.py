@@ -40,9 +40,9 @@ from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from sandbox.model.model import ModelServer
 from sandbox.model.model_embeddings import embedding
+from tests.support.forking import run_script
 from tests.support.people import Group
 from tests.support.postgres import Server
-from tests.support.scripts import run_script
 
 NOW = datetime.now(UTC)
 
