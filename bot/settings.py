@@ -252,31 +252,47 @@ def read(**overrides: object) -> Settings:
 def load(**overrides: object) -> Settings:
     """The settings of this process, fit to start with. Raises `SettingsError`."""
     settings = read(**overrides)
+    validate(settings)
+    if settings.feishu_app_id:
+        return settings
+    zone = settings.timezone or settings_values.machine_zone()
+    return replace(settings, timezone=zone, **_sandbox_credentials(settings))
+
+
+def validate(settings: Settings) -> None:
+    """Raises `SettingsError` unless the bot can start with these settings. Writes nothing."""
     _require_form(settings)
     _require_memory(settings)
     _require_room_for_instructions(settings)
     _require_embedding_endpoint(settings)
     if settings.embedded_database or not settings.feishu_app_id:
         _require_folder(settings.data_dir)
-    if not settings.feishu_app_id:
-        zone = settings.timezone or settings_values.machine_zone()
-        return replace(settings, timezone=zone, **_sandbox_credentials(settings))
-    _require_app(settings)
-    return settings
+    if settings.feishu_app_id:
+        _require_app(settings)
 
 
 def load_existing(**overrides: object) -> Settings:
     """As `load`, for what only looks: raises `SettingsError` where the embedded database was never
     made, as in a mistyped DATA_DIR, and makes nothing there."""
-    settings = read(**overrides)
-    if settings.embedded_database and not (settings.data_dir / "postgres" / "PG_VERSION").exists():
+    require_database(read(**overrides))
+    return load(**overrides)
+
+
+def require_database(settings: Settings) -> None:
+    """Raises `SettingsError` where the embedded database was never created."""
+    if not has_database(settings):
         folder = settings.data_dir.resolve()
         raise SettingsError(
             f"there is no database in {folder}: check DATA_DIR, or start the bot there once "
             "(scripts/start).",
             f"{folder} 中没有数据库：请检查 DATA_DIR，或先在那里启动一次机器人（scripts/start）。",
         )
-    return load(**overrides)
+
+
+def has_database(settings: Settings) -> bool:
+    """False where the embedded database was never created. A configured one is not looked at."""
+    embedded = settings.data_dir / "postgres" / "PG_VERSION"
+    return not settings.embedded_database or embedded.exists()
 
 
 def misspelt_names() -> dict[str, str]:

@@ -23,6 +23,7 @@ from bot.queue.connections import OfATrial, check_database, running_database
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing, read
 from scripts.operating import dumps
 from scripts.operating.arguments import parser, run_script
+from scripts.operating.words import counted
 
 
 def main() -> int:
@@ -39,7 +40,7 @@ def main() -> int:
     except (dumps.DumpFailed, psycopg.Error) as exc:
         print(f"backup: {exc}", file=sys.stderr)
         return EXIT_STATUS
-    print(f"{file}: about {sum(rows.values())} rows of {len(rows)} tables")
+    print(f"{file}: about {counted(sum(rows.values()), 'row')} of {counted(len(rows), 'table')}")
     return 0
 
 

@@ -44,6 +44,7 @@ from scripts.operating.console import Screen, moment, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.names import person_meant
 from scripts.operating.stored_rows import Finding, commented_otherwise, difference, is_verifiable
+from scripts.operating.words import counted
 
 _MESSAGES_READ = 2000
 _SEQUENCE_SHOWN = 40
@@ -255,7 +256,7 @@ def _show(desk: OperatorDesk, outcome: CheckResult, screen: Screen, *, messages:
         ],
     )
     for one in outcome.withheld:
-        screen.say(f"shown to nobody: {one.rows} rows of {one.table}: {one.problem}")
+        screen.say(f"shown to nobody: {counted(one.rows, 'row')} of {one.table}: {one.problem}")
 
 
 def _say_verdicts(screen: Screen, outcome: CheckResult) -> None:
@@ -263,16 +264,17 @@ def _say_verdicts(screen: Screen, outcome: CheckResult) -> None:
     if leaks is None:
         probed = Sentence("not checked", "未检查")
     elif leaks:
-        probed = Sentence(f"BROKEN, {leaks} leaks", f"失效，{leaks} 处泄漏")
+        probed = Sentence(f"BROKEN, {counted(leaks, 'leak')}", f"失效，{leaks} 处泄漏")
     else:
         probed = Sentence("held", "有效")
     found = Sentence("no problems found", "没有发现问题")
     if wrong:
-        found = Sentence(f"{wrong} findings", f"发现 {wrong} 个问题")
+        found = Sentence(counted(wrong, "finding"), f"发现 {wrong} 个问题")
     screen.verdict("isolation", probed, good=not leaks)
     screen.verdict("memory", found, good=not wrong)
     if outcome.unstored:
-        waits = Sentence(f"{outcome.unstored} turns wait", f"{outcome.unstored} 轮对话等待写入")
+        turns = counted(outcome.unstored, "turn")
+        waits = Sentence(f"{turns} waiting", f"{outcome.unstored} 轮对话等待写入")
         screen.verdict("not stored yet", waits, good=False)
     screen.say(f"{outcome.backend}\n")
 

@@ -1,7 +1,7 @@
 """Prints a link that signs you in to the operators' console, once, within ten minutes.
 
 The console is reached on the machine of the bot; from elsewhere through `ssh -L`, see
-docs/console.md. CONSOLE_ADMINS names who may sign in; the sandbox has an operator.
+docs/operating.md. CONSOLE_ADMINS names who may sign in; the sandbox has an operator.
 
 Examples:
   scripts/console                 as the first of CONSOLE_ADMINS
@@ -16,7 +16,7 @@ import sys
 import psycopg
 
 from bot.operations.console.database import Sessions
-from bot.queue.connections import database_url, require_migrated
+from bot.queue.connections import check_database, database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import Settings, SettingsError, load_existing
 from bot.text.languages import Sentence
@@ -40,6 +40,7 @@ def main() -> int:
 async def _invite(given: argparse.Namespace) -> int:
     settings = load_existing()
     admin = _admin(settings, given.admin)
+    check_database(settings)
     url = database_url(settings)
     try:
         require_migrated(url)

@@ -31,6 +31,7 @@ from memory.text import one_line
 from scripts.operating.arguments import add_language, add_limit, language, parser, run_script
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk, script_user
+from scripts.operating.words import counted
 
 _COLUMNS = (
     "day", "chat", "heard", "people", "conversations", "messages each", "people each",
@@ -154,9 +155,9 @@ def _verdict(days: Sequence[Mapping[str, Any]]) -> Sentence:
     answered, heard = (sum(day[kind] for day in days) for kind in ("answered", "heard"))
     held = sum(day["conversations"] for day in days)
     chats = len({(day["tenant_key"], day["chat_id"]) for day in days})
-    groups = f"{chats} chat{'s' if chats != 1 else ''}"
+    groups = counted(chats, "chat")
     return Sentence(
-        f"{held} in {groups}, {answered} of {heard} messages answered",
+        f"{held} in {groups}, {answered} of {counted(heard, 'message')} answered",
         f"{chats} 个群共 {held} 段，{heard} 条消息中回答 {answered} 条",
     )
 

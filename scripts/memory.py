@@ -54,6 +54,7 @@ from scripts.operating.verifying import (
     export_receipts,
     show_receipt_key,
 )
+from scripts.operating.words import counted
 
 _OF_EVERYBODY = frozenset({"embed", "link-users", "verify", "receipts", "receipt-key"})
 
@@ -204,7 +205,7 @@ async def _export(desk: OperatorDesk, given: argparse.Namespace) -> int:
             out.write(_dump({"table": table, "row": row}) + "\n")
             step()
     if given.output:
-        print(f"{total} rows in {given.output}", file=sys.stderr)
+        print(f"{counted(total, 'row')} in {given.output}", file=sys.stderr)
     return 0
 
 

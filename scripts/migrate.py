@@ -14,7 +14,7 @@ import psycopg
 
 from bot.operations.startup_checks import exit_with_sentence
 from bot.queue.connections import check_database, running_database
-from bot.settings import load
+from bot.settings import load, load_existing
 from memory import migrations
 from scripts.operating.arguments import parser, run_script
 
@@ -25,7 +25,7 @@ def main() -> int:
     arguments = options.parse_args()
     os.umask(0o077)
     with exit_with_sentence():
-        settings = load()
+        settings = load_existing() if arguments.check else load()
         check_database(settings)
         url = running_database(settings)
     try:

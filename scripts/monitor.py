@@ -51,6 +51,7 @@ from scripts.operating.logs import (
     WindowReport,
     alarms,
 )
+from scripts.operating.words import counted
 
 Rows = Sequence[tuple[str, ...]]
 
@@ -96,18 +97,22 @@ class Monitor:
         try:
             queue = await asyncio.to_thread(self._desk.queue.depth)
         except QueueUnavailable as exc:
-            away.append(f"database: the queue's does not answer ({exc})")
+            away.append(f"database: the queue's does not answer ({exc}) → scripts/doctor")
         try:
             found = await asyncio.to_thread(
                 health.health_checks, self._desk.url, self._desk.settings.zone
             )
         except QueueUnavailable:
             found = []  # it is away, as was said
-        red = [f"{one.name}: {one.sentence.en}" for one in found if one.state == "fail"]
+        red = [
+            f"{one.name}: {one.sentence.en} → {one.next_step or 'scripts/doctor'}"
+            for one in found
+            if one.state == "fail"
+        ]
         try:
             recent = await self._desk.operations.recent(seconds=self._window_s)
         except StoreError as exc:
-            away.append(f"memory: {exc}")
+            away.append(f"memory: {exc} → scripts/doctor")
         exceeded = alarms(report, _backlog(queue, recent), self._limits)
         return Picture(report, queue, recent, [*red, *exceeded, *away], found)
 
@@ -232,16 +237,13 @@ def _has_ended(source: LogSource) -> bool:
 
 def _verdict(picture: Picture) -> Sentence:
     if alarms := len(picture.alarms):
-        plural = "s" if alarms > 1 else ""
-        return Sentence(f"{alarms} alarm{plural}", f"{alarms} 个告警")
+        return Sentence(counted(alarms, "alarm"), f"{alarms} 个告警")
     if errors := sum(picture.report.errors.values()):
-        plural = "s" if errors > 1 else ""
-        return Sentence(f"{errors} error{plural} in the log; no limit is exceeded",
+        return Sentence(f"{counted(errors, 'error')} in the log; no limit is exceeded",
                         f"日志中有 {errors} 个错误；没有超出限值")  # fmt: skip
     warned = sum(one.state == "warn" for one in picture.health)
     if warned:
-        plural = "s" if warned > 1 else ""
-        return Sentence(f"{warned} warning{plural}; no limit is exceeded",
+        return Sentence(f"{counted(warned, 'warning')}; no limit is exceeded",
                         f"{warned} 个警告；没有超出限值")  # fmt: skip
     return Sentence("all within limits", "都在限值内")
 

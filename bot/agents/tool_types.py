@@ -56,19 +56,27 @@ class Wording:
     """The words of a room for the outcomes of its tools.
 
     `catalogue` has a text a kind; a kind that takes more than one has its own teller. Kinds that
-    are not of the room, such as a memory that does not answer, are common to all.
+    are not of the room, such as a memory that does not answer, are common to all. `whole`: what the
+    room refuses is said in whole sentences, which need no “I couldn't do that”.
     """
 
     def __init__(
-        self, catalogue: Catalogue = _COMMON, tellers: Mapping[str, Teller] | None = None
+        self,
+        catalogue: Catalogue = _COMMON,
+        tellers: Mapping[str, Teller] | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
         self._catalogue = catalogue
         self._tellers = tellers or {}
+        self._whole = whole
 
     def tell(self, outcome: ToolOutcome, language: Language) -> str:
         """What a person reads; ids stay between the models."""
         words = self._told(outcome, language)
-        return words if outcome.ok else _COMMON.say("not-done", language, reason=words)
+        if outcome.ok or (self._whole and self._catalogue.has(outcome.kind)):
+            return words
+        return _COMMON.say("not-done", language, reason=words)
 
     def _told(self, outcome: ToolOutcome, language: Language) -> str:
         kind, fields = outcome.kind, outcome.fields

@@ -95,7 +95,7 @@ def _foot(
     """The note below the answer that says how it was made."""
     sources = tuple(cited_sources(turn, made_with))
     transcription = turn.question if turn.request.message_type == AUDIO else ""
-    is_apology = answer.means.kind in ("apologised", "refused")
+    is_apology = answer.means.kind in ("apologised", "refused") or bool(answer.wanted)
     return AnswerFooter(
         language, seconds, sources, answer.ended, heard=transcription, apology=is_apology
     )

@@ -274,6 +274,7 @@ async def _incoming(services: Services, request: TurnRequest, bot: Person) -> In
         replies_to_bot=quoted_bot,
         replies_to_other=quotes and not quoted_bot,
         is_press=request.written is None,
+        is_resumed=request.resumed,
         quotes=request.quotes,
         root_id=request.root_of_thread or None,
     )

@@ -149,6 +149,7 @@ async def ask_again(
     request = await utterance_request(
         services, saying, press.origin(), place, press.question, about=press.subject
     )
+    request = replace(request, resumed=not at_ms)
     if edited_text := await edited_question(services, request, press.turn_id):
         request = replace(request, text=edited_text)
     await asyncio.gather(

@@ -51,6 +51,7 @@ class AddressedBy(StrEnum):
     MENTION = "mention"
     REPLY = "reply"
     BUTTON = "button"
+    PERMISSION = "permission"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class IncomingMessage:
     `mentions_others` is an @ of anybody but the bot, @all included; `mentions_bots` is an @ of
     another bot. `replies_to_bot` and `replies_to_other` say who wrote the quoted message, and
     `quotes` is its id. They hold outside threads only: inside a thread Feishu names the thread's
-    root as the parent of every message. `is_press`: nobody wrote it, somebody pressed a button.
+    root as the parent of every message. `is_press`: nobody wrote it, somebody pressed a button or,
+    where `is_resumed`, gave a permission.
     """
 
     message_id: str
@@ -76,6 +78,7 @@ class IncomingMessage:
     replies_to_bot: bool = False
     replies_to_other: bool = False
     is_press: bool = False
+    is_resumed: bool = False
     root_id: str | None = None
     quotes: str = ""
 
@@ -88,7 +91,7 @@ class IncomingMessage:
     def address(self) -> AddressedBy | None:
         """How it addresses the bot, where it is not only the chat that does."""
         if self.is_press:
-            return AddressedBy.BUTTON
+            return AddressedBy.PERMISSION if self.is_resumed else AddressedBy.BUTTON
         if self.mentions_bot:
             return AddressedBy.MENTION
         return AddressedBy.REPLY if self.replies_to_bot else None

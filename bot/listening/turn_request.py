@@ -31,8 +31,8 @@ class TurnRequest:
     `id` is the message's, or that of the `origin`. `threaded`: it is said in the thread of
     `root_id` although that has no `thread_id`. `mentions` are those whom it is about. `reply_to`:
     the message that the answer hangs under, "" for the question's own; `in_place`: a card of the
-    bot's, whose place the answer takes. `written` is None where
-    nobody wrote the question here.
+    bot's, whose place the answer takes. `written` is None where nobody wrote the question here.
+    `resumed`: it waited for a permission, and continues without a press.
     """
 
     id: str
@@ -51,6 +51,7 @@ class TurnRequest:
     mentions: tuple[Mention, ...] = ()
     reply_to: str = ""
     in_place: bool = False
+    resumed: bool = False
     written: WrittenQuestion | None = None
 
     @classmethod

@@ -55,15 +55,16 @@ _LINKS = (
 )
 
 
+def _offered(settings: Settings, kind: ChatType) -> list[Offered]:
+    """The commands of a kind of chat, `/help` first, because a menu shows the first ones only."""
+    known = available_commands(set_up(settings, kind, {}))
+    offered: list[Offered] = [{"word": _both(word), "about": _both(about)} for word, about in known]
+    return sorted(offered, key=lambda one: one["word"]["en"] != "/help")
+
+
 def _extras(settings: Settings) -> Extras:
     kinds: tuple[ChatType, ...] = ("group", "p2p")
-    commands: dict[str, list[Offered]] = {
-        kind: [
-            {"word": _both(word), "about": _both(about)}
-            for word, about in available_commands(set_up(settings, kind, {}))
-        ]
-        for kind in kinds
-    }
+    commands: dict[str, list[Offered]] = {kind: _offered(settings, kind) for kind in kinds}
     return Extras(
         commands,
         [{"title": _both(_TEXTS.both(key)), "href": page} for key, page in _LINKS],

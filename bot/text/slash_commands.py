@@ -215,9 +215,9 @@ def parse_command(text: str) -> Command | None:
     return None
 
 
-def parse_addressed_command(text: str) -> Command | None:
-    """The command that stands after the mentions in front of `text`."""
-    return parse_command(_ADDRESSED.sub("", text))
+def without_address(text: str) -> str:
+    """`text` without the mentions in front of it."""
+    return _ADDRESSED.sub("", text)
 
 
 def means_everything(command: Command) -> bool:

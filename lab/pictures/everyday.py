@@ -96,7 +96,7 @@ class Everyday:
         yield from self._voice()
 
     def _chat(self) -> Iterator[Taken]:
-        with self._opened(height=720) as page:
+        with self._opened(height=600) as page:
             page.locator(".card summary").last.click()  # the sources of the last answer
             page.wait_for_timeout(500)
             yield "sandbox", self.browser.picture(page)

@@ -336,6 +336,7 @@ async function start() {
   relabel();
   listen();
   world.seen = await load();
+  if (matchMedia("(pointer: fine)").matches) composer.focus();  // elsewhere a keyboard would cover the chat
   let silence = 0;
   const source = follow(world.seen, {
     hello: async (value) => {

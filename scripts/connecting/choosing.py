@@ -119,8 +119,10 @@ _EMBEDDING_WHICH = Sentence("Find earlier messages by meaning too", "是否也�
 _CHOICES = (
     Sentence("no, by their words", "否，只按词语"),
     Sentence(
-        "with a model on this machine: 90 MB to download, 70 MB of memory, no account",
-        "用在本机运行的模型：下载 90 MB，占内存 70 MB，不需要账号",
+        "with a model on this machine: 90 MB to download, 70 MB of memory, no account. Of 60"
+        " questions in other words it finds 58, words alone 2",
+        "用在本机运行的模型：下载 90 MB，占内存 70 MB，不需要账号。60 个换了说法的问题，它能找到"
+        " 58 个，只按词语能找到 2 个",
     ),
     Sentence("with a model at an endpoint", "用接口上的模型"),
 )
@@ -142,12 +144,15 @@ _NO_FILE = Sentence(
 )
 
 
-def choose_embeddings(talk: Talk, given: str, kept: Mapping[str, str]) -> dict[str, str]:
+def choose_embeddings(
+    talk: Talk, given: str, kept: Mapping[str, str], *, again: bool = False
+) -> dict[str, str]:
     """The variables to write down; none to leave all as it is. Raises `Unanswered`.
 
-    `given`: on the command line, a model's name or `NO_EMBEDDINGS`; "" where nothing was.
+    `given`: on the command line, a model's name or `NO_EMBEDDINGS`; "" where nothing was. `again`:
+    asks although a model is set.
     """
-    if not given and (kept.get("EMBEDDING_MODEL") or not talk.asks):
+    if not given and ((kept.get("EMBEDDING_MODEL") and not again) or not talk.asks):
         return {}
     name, address, key = _asked_embedding(talk) if not given else (given, "", "")
     if name == NO_EMBEDDINGS:
@@ -196,9 +201,9 @@ def _installed(talk: Talk) -> Sentence | None:
     if not PINNED.is_file():
         return _NO_FILE
     talk.say(_INSTALLING)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check",
                "--require-hashes", "-r", str(PINNED)]  # fmt: skip
-    return _outcome(command, _INSTALL_S)
+    return _outcome(command, _INSTALL_S, shows=sys.stdout.isatty())  # with pip's progress bar
 
 
 def _tried_here() -> Sentence | None:
@@ -207,10 +212,16 @@ def _tried_here() -> Sentence | None:
     return _outcome([sys.executable, "-c", program], _TRY_S)
 
 
-def _outcome(command: list[str], within_s: float) -> Sentence | None:
+def _outcome(command: list[str], within_s: float, *, shows: bool = False) -> Sentence | None:
+    """What went wrong. `shows`: the terminal shows what the command prints meanwhile."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=within_s, check=False
+            command,
+            stdout=None if shows else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=within_s,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         reason = f"not within {within_s:.0f} s"

@@ -6,7 +6,8 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from dotenv import dotenv_values
@@ -19,7 +20,7 @@ from bot.queue.connections import NotConfigured, database_url
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.text.languages import Sentence
-from scripts.connecting import apps, choosing, env_file, listening
+from scripts.connecting import apps, choosing, env_file, listening, places
 from scripts.connecting.apps import AppCredentials, NotRegistered
 from scripts.connecting.choosing import Choice
 from scripts.connecting.talk import Talk, Unanswered
@@ -45,6 +46,9 @@ def run(given: argparse.Namespace) -> int:
     talk = Talk(language(given.lang), asks=not given.yes)
     try:
         return _run(talk, given)
+    except SettingsError as exc:
+        print(f"setup: {exc.zh if talk.language == 'zh' else exc}", file=sys.stderr)
+        return EXIT_STATUS
     except (Unanswered, NotRegistered, NotWritten, NoHttpAnswer) as exc:
         print(f"setup: {exc.sentence.said(talk.language)}", file=sys.stderr)
         return EXIT_STATUS if isinstance(exc, Unanswered) else FINDINGS
@@ -54,15 +58,25 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _run(talk: Talk, given: argparse.Namespace) -> int:
+    if step := _SETTLING.get(given.only):
+        step(talk, given, again=True)
+        return _verdict(talk, run_checks(ExaminationWishes(running=False)))
     kept = _kept()
-    talk.title(_APP)
+    talk.step(_APP)
     app, is_new = _app(talk, given, kept)
     if found := _refused(app):
         talk.check(found)
         return FINDINGS
     if is_new:
         _write(talk, _variables(app, kept))
-    talk.title(_MODEL)
+    for step in () if given.only else _SETTLING.values():
+        step(talk, given, again=False)
+    return _first_events(talk, given, app, kept, is_new=is_new)
+
+
+def _model(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+    talk.step(_MODEL)
+    kept = {} if again else _kept()
     before = Choice(*(kept.get(name, "") for name in Choice().variables()))
     choice, found = choosing.choose_model(
         talk, Choice(given.api_key, given.base_url, given.model), before
@@ -71,11 +85,61 @@ def _run(talk: Talk, given: argparse.Namespace) -> int:
         _write(talk, choice.variables())
     if found.state == "ok" or choice is None:
         talk.check(found)
-    if embeddings := choosing.choose_embeddings(talk, given.embeddings, _kept()):
-        _write(talk, embeddings)
-    if key := choosing.choose_token_key(talk, given.connect, _kept()):
-        _write(talk, key)
-    return _first_events(talk, given, app, kept, is_new=is_new)
+
+
+def _meaning(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+    _write(talk, choosing.choose_embeddings(talk, given.embeddings, _kept(), again=again))
+
+
+def _accounts(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+    _write(talk, choosing.choose_token_key(talk, given.connect, _kept()))
+
+
+def _time_zone(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+    kept = _kept()
+    if given.time_zone or again or (talk.asks and not kept.get("TIMEZONE")):
+        talk.step(_ZONE)
+        usual = kept.get("TIMEZONE") or places.usual_zone(kept.get("FEISHU_DOMAIN", ""))
+        with _unanswered_stays(again=again):
+            _write(talk, places.choose_zone(talk, given.time_zone, default=usual))
+
+
+def _memory(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+    """Without anybody to ask the values come from `.env`, and the doctor tries them."""
+    kept = _kept()
+    if talk.asks and (again or not (kept.get("DATABASE_URL") or kept.get("SUPABASE_URL"))):
+        talk.step(_KEEPING)
+        with _unanswered_stays(again=again):
+            _write(talk, places.choose_memory(talk, kept))
+
+
+def _administrators(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+    kept = _kept()
+    if given.admins or again or (talk.asks and "CONSOLE_ADMINS" not in kept):
+        talk.step(_ADMINS)
+        usual = kept.get("CONSOLE_ADMINS", "")
+        with _unanswered_stays(again=again):
+            _write(talk, places.choose_admins(talk, given.admins, default=usual))
+
+
+@contextmanager
+def _unanswered_stays(*, again: bool) -> Iterator[None]:
+    """What nobody answers stays as it is, unless it is all that was asked for."""
+    try:
+        yield
+    except Unanswered:
+        if again:
+            raise
+
+
+_SETTLING: Mapping[str, Callable[..., None]] = {
+    "model": _model,
+    "meaning": _meaning,
+    "accounts": _accounts,
+    "time-zone": _time_zone,
+    "memory": _memory,
+    "administrators": _administrators,
+}
 
 
 def _app(
@@ -138,7 +202,7 @@ def _first_events(
     is_new: bool,
 ) -> int:
     """The test message, the ticks, and the doctor at the end."""
-    talk.title(_EVENTS)
+    talk.step(_EVENTS)
     wait_s = given.wait if given.wait is not None else (_WAIT_S if talk.asks else 0.0)
     if not is_new and kept.get("FEISHU_TRANSPORT", "webhook") != "websocket":
         talk.say(_BY_WEBHOOK)
@@ -167,12 +231,19 @@ def _first_events(
         apps.subscribe_by_hand(talk, app)
     if is_new and not given.by_hand:
         apps.tell_menu(talk)
+    return _verdict(talk, checks) or (FINDINGS if heard.failure else 0)
+
+
+def _verdict(talk: Talk, checks: Sequence[Check]) -> int:
+    """What the doctor says, and what to do next. Returns the exit status."""
     print()
     checklist.show(checks, talk.language)
-    broken = [check for check in findings(checks) if check.state == "fail"]
-    if not broken:
-        talk.title(_START)
-    return FINDINGS if broken or heard.failure else 0
+    if any(check.state == "fail" for check in findings(checks)):
+        return FINDINGS
+    talk.title(_START)
+    if talk.asks:
+        talk.say(_SAY_THIS)
+    return 0
 
 
 def _note(kinds: frozenset[str]) -> None:
@@ -217,6 +288,8 @@ def _variables(app: AppCredentials, kept: Mapping[str, str]) -> dict[str, str]:
 
 
 def _write(talk: Talk, values: Mapping[str, str]) -> None:
+    if not values:
+        return
     try:
         env_file.write(ENV, values)
     except (OSError, ValueError) as exc:
@@ -257,10 +330,17 @@ def _not_open(reason: str) -> Sentence:
     )
 
 
-_APP = Sentence("1. The Feishu app", "1. 飞书应用")
-_MODEL = Sentence("2. The model", "2. 模型")
-_EVENTS = Sentence("3. The first message", "3. 第一条消息")
+_APP = Sentence("The Feishu app", "飞书应用")
+_MODEL = Sentence("The model", "模型")
+_ZONE = Sentence("The time zone", "时区")
+_KEEPING = Sentence("The memory", "记忆")
+_ADMINS = Sentence("Administrators", "管理员")
+_EVENTS = Sentence("The first message", "第一条消息")
 _START = Sentence("Ready. Start the bot with scripts/start", "已就绪。启动机器人：scripts/start")
+_SAY_THIS = Sentence(
+    "Then add the bot to your group, and say there: @Memo remember that our launch is on 3 March",
+    "然后把机器人加进群，在群里说：@Memo 记住我们的发布日是 3 月 3 日",
+)
 _SECRET = Sentence("App Secret", "App Secret")
 _GRANT = Sentence("Grant them now by scanning a code?", "现在扫码开通这些权限？")
 _BY_WEBHOOK = Sentence(

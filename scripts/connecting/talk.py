@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 
 from rich.cells import cell_len
 
@@ -32,6 +33,7 @@ class Talk:
 
     language: Language
     asks: bool
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1), repr=False)
 
     def say(self, sentence: Sentence, *, indent: str = "") -> None:
         lines = wrapped(sentence.said(self.language), WIDTH - cell_len(indent))
@@ -43,6 +45,11 @@ class Talk:
         print()
         Screen().say(sentence.said(self.language), style="bold")
         sys.stdout.flush()
+
+    def step(self, title: Sentence) -> None:
+        """The title of the next step, with its number."""
+        number = next(self._numbers)
+        self.title(Sentence(f"{number}. {title.en}", f"{number}. {title.zh}"))
 
     def raw(self, text: str) -> None:
         """Something to be copied, as it is."""
@@ -74,14 +81,14 @@ class Talk:
         if not self.asks:
             return default
         marks = "Y/n" if default else "y/N"
-        answer = self.ask(Sentence(f"{question.en} [{marks}]", f"{question.zh} [{marks}]"),
-                          option="--yes", default="y" if default else "n")  # fmt: skip
-        return answer.lower() in ("y", "yes", "是", "好")
+        asked = Sentence(f"{question.en} [{marks}]", f"{question.zh} [{marks}]")
+        answer = self.ask(asked, option="--yes")
+        return answer.lower() in ("y", "yes", "是", "好") if answer else default
 
     def chosen(self, question: Sentence, choices: Sequence[Sentence], *, option: str) -> int:
         """The number of a choice, counted from 0; the first is the default."""
         for number, choice in enumerate(choices, 1):
-            self.say(Sentence(f"{number}  {choice.en}", f"{number}  {choice.zh}"), indent="  ")
+            self.say(choice, indent=f"  {number}  ")
         while True:
             answer = self.ask(question, option=option, default="1")
             if answer.isdecimal() and 1 <= int(answer) <= len(choices):

@@ -68,14 +68,23 @@ def save(url: str, file: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
+def require_backup(file: Path) -> None:
+    """Raises `DumpFailed` unless the file is one that `save` made."""
+    if not file.is_file():
+        raise DumpFailed(f"{file} is not a file.")
+    try:
+        _run(["pg_restore", "--list", str(file)])
+    except DumpFailed as exc:
+        raise DumpFailed(f"{file} is not a backup: give a file that scripts/backup made.") from exc
+
+
 def load(url: str, file: Path) -> None:
     """Brings the rows into a migrated database that holds none, all or nothing.
 
     Vectors are left out where the database has no pgvector: they can be made again. Raises
     `DumpFailed`.
     """
-    if not file.is_file():
-        raise DumpFailed(f"{file} is no file.")
+    require_backup(file)
     if full := [name for name, rows in tables(url).items() if rows and name != _KEY]:
         raise DumpFailed(f"the database is not empty ({full[0]} has rows): give an empty one.")
     of_a_trial = _is_of_a_trial(url, file)

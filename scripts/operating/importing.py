@@ -42,6 +42,7 @@ from memory.tables.imports import Chat, HistoryImport, ImportStore
 from scripts.operating.arguments import add_language, language, parser, run_script
 from scripts.operating.console import FINDINGS, Screen, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk, since
+from scripts.operating.words import counted
 
 _LOOK_EVERY_S = 1.0
 _STANDS_STILL_S = 150.0  # a worker looks for imports every minute
@@ -358,9 +359,9 @@ def _preview(expected: Estimate, desk: OperatorDesk) -> Sentence:
     at = datetime.fromtimestamp(expected.oldest_ms / 1000, UTC).isoformat()
     began = desk.shown(at)
     return Sentence(
-        f"About {expected.messages} messages since {began}, answers in threads not counted: "
-        f"{expected.pages} pages, about {expected.minutes} min. Kept are texts, names and times, "
-        "no files. The chat is told in a card.",
+        f"About {counted(expected.messages, 'message')} since {began}, without answers in threads: "
+        f"{counted(expected.pages, 'page')}, about {expected.minutes} min. Texts, names and times "
+        "are kept, files are not. The chat is told in a card.",
         f"约 {expected.messages} 条消息（自 {began} 起，话题回复未计入）：{expected.pages} 页，"
         f"约 {expected.minutes} 分钟。保存文字、姓名和时间，不保存文件。完成后会在群里用卡片告知。",
     )
@@ -369,7 +370,8 @@ def _preview(expected: Estimate, desk: OperatorDesk) -> Sentence:
 def _progress(found: HistoryImport, page_s: float) -> Sentence:
     if found.state == "removing":
         return Sentence(
-            f"being removed: {found.messages} messages left", f"移除中：还剩 {found.messages} 条"
+            f"being removed: {counted(found.messages, 'message')} left",
+            f"移除中：还剩 {found.messages} 条",
         )
     now = datetime.now(UTC)
     end = expected_end(found, now, page_s)
@@ -377,9 +379,13 @@ def _progress(found: HistoryImport, page_s: float) -> Sentence:
     ends = "" if left is None else f", about {left} min left"
     ends_zh = "" if left is None else f"，约剩 {left} 分钟"
     return Sentence(
-        f"{found.phase}: {found.messages} messages, {found.pages} pages{ends}",
+        f"{found.phase}: {_read_so_far(found)}{ends}",
         f"{found.phase}：{found.messages} 条消息，{found.pages} 页{ends_zh}",
     )
+
+
+def _read_so_far(found: HistoryImport) -> str:
+    return f"{counted(found.messages, 'message')}, {counted(found.pages, 'page')}"
 
 
 def _heed_cancelling() -> None:
@@ -399,7 +405,7 @@ def _told(found: HistoryImport) -> Sentence:
     rest = (f"; left out: {left_out}", f"；未保存：{left_out}") if left_out else ("", "")
     unread = _NOBODY_READS if found.report.get("members_unknown") else Sentence("", "")
     return Sentence(
-        f"{state.en}{why[0]}; {found.messages} messages, {found.pages} pages{rest[0]}{unread.en}",
+        f"{state.en}{why[0]}; {_read_so_far(found)}{rest[0]}{unread.en}",
         f"{state.zh}{why[1]}；{found.messages} 条消息，{found.pages} 页{rest[1]}{unread.zh}",
     )
 

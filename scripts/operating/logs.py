@@ -262,22 +262,27 @@ class Window:
             self._away = None
 
 
+_DOCTOR, _QUEUE = " → scripts/doctor", " → scripts/queue list"
+
+
 def alarms(report: WindowReport, backlog: LoggedBacklog | None, limits: MonitorLimits) -> list[str]:
-    """Each limit that is exceeded, in a sentence that names it."""
+    """Each limit that is exceeded: its name, a sentence and the next step."""
     found = []
     total = report.latency.get("total")
     if limits.p95_s is not None and total and total.p95 > limits.p95_s:
-        found.append(f"p95: answers take {total.p95:.1f} s, the limit is {limits.p95_s:g} s")
+        found.append(
+            f"p95: answers take {total.p95:.1f} s, the limit is {limits.p95_s:g} s{_DOCTOR}"
+        )
     errors = sum(report.errors.values())
     if limits.errors is not None and errors > limits.errors:
-        found.append(f"errors: {errors} in the window, the limit is {limits.errors}")
+        found.append(f"errors: {errors} in the window, the limit is {limits.errors}{_DOCTOR}")
     if backlog and limits.queue is not None and backlog.waiting > limits.queue:
-        found.append(f"queue: {backlog.waiting} jobs wait, the limit is {limits.queue}")
+        found.append(f"queue: {backlog.waiting} waiting, the limit is {limits.queue}{_QUEUE}")
     oldest = backlog.oldest_s if backlog else None
     if limits.pending_age_s is not None and oldest is not None and oldest > limits.pending_age_s:
         found.append(
             f"pending age: the oldest work is {oldest:.0f} s old, "
-            f"the limit is {limits.pending_age_s:g} s"
+            f"the limit is {limits.pending_age_s:g} s{_QUEUE}"
         )
     return found + _memory_alarms(report, backlog, limits)
 
@@ -292,7 +297,7 @@ def _memory_alarms(
     if away_s > limits.memory_away_s:
         found.append(
             f"memory: away, or not written to, for {away_s:.0f} s, "
-            f"the limit is {limits.memory_away_s:g} s"
+            f"the limit is {limits.memory_away_s:g} s{_DOCTOR}"
         )
     return found
 

@@ -23,6 +23,7 @@ from memory.tables.derived import EmbeddingBacklog, EmbeddingStore, Summaries, S
 from scripts.operating.arguments import language
 from scripts.operating.console import FINDINGS, Screen, print_json, progress
 from scripts.operating.desk import OperatorDesk
+from scripts.operating.words import counted
 
 if TYPE_CHECKING:
     from bot.agents.embeddings import Embedder
@@ -70,7 +71,7 @@ async def show_person(desk: OperatorDesk, given: argparse.Namespace) -> int:
 def _say_whom(screen: Screen, open_id: str, counts: Mapping[str, int]) -> None:
     """Who it is and how much is kept, before the tables."""
     total, name = sum(counts.values()), screen.named(open_id)
-    rows = Sentence(f"{total} rows of {name}", f"{name} 的 {total} 行数据")
+    rows = Sentence(f"{counted(total, 'row')} of {name}", f"{name} 的 {total} 行数据")
     screen.verdict("memory", rows, good=True)
 
 
@@ -146,7 +147,7 @@ def _show_summary(
             }
         )
         return
-    title = f"Version {stored.version}: {stored.folded} messages, {folded} of them folded now"
+    title = f"Version {stored.version}: {counted(stored.folded, 'message')}, {folded} folded now"
     Screen().table(title, ("summary",), [[line] for line in stored.content.splitlines()])
 
 
@@ -183,9 +184,9 @@ async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int
         counts = {"embedded": done, "left": left, "dropped": dropped}
         print_json({"model": embedder.name, **counts, "failure": failure})
     else:
-        print(f"{done} messages embedded by {embedder.name}, {left} left")
+        print(f"{counted(done, 'message')} embedded by {embedder.name}, {left} left")
         if dropped:
-            print(f"{dropped} embeddings of other models dropped")
+            print(f"{counted(dropped, 'embedding')} of other models dropped")
         if given.model and not left:
             print(
                 f"Set EMBEDDING_MODEL={given.model}, start the bot again, "

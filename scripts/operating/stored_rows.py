@@ -17,6 +17,7 @@ from bot.text.slash_commands import CommandName, parse_command
 from memory.models import Conversation
 from memory.scope import conversation_id
 from memory.tables.operations import CheckedTurn, Orphan, Table, Unplaced
+from scripts.operating.words import counted
 
 # An open_id for the chat: a place of the person alone, such as that of a private answer. `doc`: a
 # thread of comments in a document.
@@ -147,7 +148,7 @@ def check_tables(tables: Iterable[Table]) -> list[Finding]:
 def check_places(unplaced: Iterable[Unplaced]) -> list[Finding]:
     """Every row that is shown to anybody says truly who may read it."""
     return [
-        Finding("audience", one.table, f"{one.rows} rows: {one.problem}")
+        Finding("audience", one.table, f"{counted(one.rows, 'row')}: {one.problem}")
         for one in unplaced
         if one.shown
     ]

@@ -32,6 +32,7 @@ from memory.tables.receipts import ReceiptStore
 from scripts.operating.arguments import FINDINGS
 from scripts.operating.console import print_json
 from scripts.operating.desk import OperatorDesk
+from scripts.operating.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def _require_memory(connection: psycopg.Connection[Any], receipt: Receipt) -> No
 
 def _tell(handed_in: Given, search: SurvivorSearch, *, chain: int) -> None:
     receipt = handed_in.receipt
-    print(f"{receipt.label}: signature and chain of {chain} receipts hold")
+    print(f"{receipt.label}: signature and chain of {counted(chain, 'receipt')} hold")
     if handed_in.names_text is None:
         print("not verified that the receipt names the text: that takes --text and a copy's salt")
     else:

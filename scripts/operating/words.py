@@ -1,4 +1,4 @@
-"""The operators' titles and columns in Chinese, by their English."""
+"""The words of operators' scripts: titles and columns in Chinese, and counts in English."""
 
 from __future__ import annotations
 
@@ -95,3 +95,8 @@ WORDS: Mapping[str, str] = {
     "tools": "工具",
     "text": "文本",
 }
+
+
+def counted(number: int, noun: str) -> str:
+    """English: “1 row”, “2 rows”."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -158,6 +158,8 @@ def test_every_question_that_waits_for_a_permission_is_answered_once(world: Worl
         (answer,) = place.answers(turn)
         assert f"{day.day}" in markdown(answer)
         assert "permission" not in markdown(answer)
+    cues = world.rows("select cue from agent_decisions where message_id = any (%s)", turns)
+    assert [one["cue"] for one in cues] == ["permission"] * 2, "nobody pressed a button"
     eventually(
         lambda: world.rows("select from user_tokens where open_id = %s and ask = ''",
                            world.people["Bob"]),

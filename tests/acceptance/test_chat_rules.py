@@ -101,7 +101,7 @@ def test_in_a_thread_the_settings_of_the_group_come_in_p2p(group: World) -> None
     alone = private_chat(group, "Alice")
     asked = lambda: group.say("Alice", f"@{group.bot_name} /mode", root_id=question)  # noqa: E731
     card = after(group, alone, asked)
-    assert "in the group where you asked" in markdown(card)
+    assert "for the group you asked in" in markdown(card)
     saved = after(group, alone, lambda: click(group, "Alice", card, index=0, form={"mode": "all"}))
     assert selects(saved) == {"mode": "all"}
     rows = group.rows("select chat_id, mode from chat_rules")
@@ -115,7 +115,7 @@ def test_in_p2p_the_settings_are_those_of_the_private_chat(world: World) -> None
     world.group = chat
 
     question, card = world.ask("Paula", "/settings")
-    assert "**My settings in our private chat**" in card
+    assert "**Settings for our private chat**" in card
     assert "You can change these" in card
     assert not any(word in card for word in ("owner", "group", "`/mode`", "`/proactive"))
     assert set(selects(card_of(world, question))) == {"language", "digest"}
@@ -124,7 +124,7 @@ def test_in_p2p_the_settings_are_those_of_the_private_chat(world: World) -> None
     assert "Saved." in set_rule(world, "Paula", "/language en")
     assert "Saved." in set_rule(world, "Paula", "/language default")
     chinese = world.ask("Paula", "/设置")[1]
-    assert "**我在单聊里的设置**" in chinese
+    assert "**单聊设置**" in chinese
     assert "群" not in chinese
 
 

@@ -173,6 +173,21 @@ def test_a_page_is_sound_while_something_is_wrong(
                 assert not is_wider_than_its_window(signed_in), view
 
 
+@pytest.mark.parametrize("path", ["people", "audit"])
+def test_on_a_phone_the_menu_is_one_line_with_the_page_in_sight(
+    sandbox: Sandbox, signed_in: Any, path: str
+) -> None:
+    opened(signed_in, sandbox, path, "en")
+    signed_in.set_viewport_size({"width": 390, "height": 844})
+    signed_in.reload()
+    current = signed_in.locator(".bar nav [aria-current]").bounding_box()
+
+    assert signed_in.locator(".bar nav").bounding_box()["height"] < 60
+    assert current["x"] >= 0
+    assert current["x"] + current["width"] <= 390
+    signed_in.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_all_of_it_is_reached_with_the_keyboard(sandbox: Sandbox, signed_in: Any) -> None:
     page = signed_in
     page.goto(f"{sandbox.url}/console/")

@@ -69,7 +69,7 @@ def test_what_was_kept_and_said_is_shown_and_deleted_with_one_press(
     assert markdown(card).count(word) == 3
     assert f"@{world.bot_name}" not in markdown(card).replace("&#64;", "@"), "its own words"
 
-    told = press(world, "Alice", card, "Delete what is chosen")
+    told = press(world, "Alice", card, "Delete selected")
 
     assert f"Deleted: 1 fact, 2 messages, {shown} answer" in told
     signed = world.rows("select line from agent_receipts order by number desc limit 1")[0]["line"]
@@ -90,7 +90,7 @@ def test_what_is_unchecked_stays(world: World, word: str) -> None:
     assert [one["checked"] for one in checks] == [True, True]
     stays = next(n for n in (1, 2) if "blue" in markdown(card).split(f"**{n}.**")[1].split("**")[0])
 
-    told = press(world, "Alice", card, "Delete what is chosen", **{f"item_{stays}": False})
+    told = press(world, "Alice", card, "Delete selected", **{f"item_{stays}": False})
 
     assert "Deleted: 1 message" in told
     query = "select 1 from agent_messages where turn_id = %s and role = 'user'"
@@ -110,7 +110,7 @@ def test_what_was_deleted_is_told_though_the_pressed_card_is_gone_already(
     card = world.answers(question, chat=chat)[0]
     reply = f"/open-apis/im/v1/messages/{card['message_id']}/reply"
     world.platform.post("/faults", path_prefix=reply, method="POST", code=230011)
-    index = buttons(card).index("Delete what is chosen")
+    index = buttons(card).index("Delete selected")
 
     told = after(world, chat, lambda: click(world, who, card, index=index, form={}))
 

@@ -236,14 +236,13 @@ def test_the_focus_stays_where_it_is_while_others_write(page: Any, sandbox: Sand
     assert page.evaluate(f"{HERE}.textContent").startswith("KKitchen")
 
 
-def test_the_composer_is_a_few_keys_away(page: Any) -> None:
-    page.keyboard.press("Tab")
-    assert page.evaluate(f"{HERE}.id") == "skip"
+def test_the_composer_has_the_focus_and_is_a_few_keys_away(page: Any) -> None:
+    assert page.evaluate(f"{HERE}.id") == "text"
+    page.focus("#skip")
     page.keyboard.press("Enter")
     assert page.evaluate(f"{HERE}.id") == "text"
 
-    page.reload()
-    page.wait_for_selector(".message")
+    page.focus("#skip")
     stops = []
     while "text" not in stops and len(stops) < 24:
         page.keyboard.press("Tab")
@@ -299,8 +298,10 @@ def test_words_are_found_in_every_chat_and_the_message_is_shown(
 def test_a_slash_offers_the_commands_of_the_bot_and_addresses_it(
     page: Any, sandbox: Sandbox
 ) -> None:
-    page.click("#text")
-    page.keyboard.type("/no")
+    assert page.evaluate("document.activeElement.id") == "text"
+    page.keyboard.type("/")
+    assert page.locator("#completion li b").first.inner_text() == "/help"
+    page.keyboard.type("no")
     page.wait_for_selector("#completion li")
     assert page.locator("#completion li b").all_inner_texts() == ["/notes"]
     page.keyboard.press("Enter")

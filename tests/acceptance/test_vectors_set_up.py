@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "works", "nearest", "found"),
     [
-        ("en", "The embedding model works.", "Closest in meaning", "behind the warehouse"),
+        ("en", "The embedding model works.", "The closest I found", "behind the warehouse"),
         ("zh", "向量模型可用。", "意思最接近", "面包车停在仓库后面"),
     ],
 )

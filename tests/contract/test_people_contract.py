@@ -257,7 +257,7 @@ class TestTheTokenOfAnAuthUser:
         assert anonymous.status_code in (401, 403)
 
 
-# As docs/identity.md gives it.
+# As docs/setup-supabase.md gives it.
 _POLICY = """
 create policy todos_select on public.todos for select to authenticated using (
   (tenant_key, assignee) = (select p.tenant_key, p.open_id from public.feishu_person() p))

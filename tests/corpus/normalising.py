@@ -46,7 +46,8 @@ _PATTERN = re.compile(
         for name, pattern in {
             "origin": r"http://127\.0\.0\.1:\d+",
             "port": r"127\.0\.0\.1:\d+",
-            "zone": r"Etc/GMT[+-]?\d*|\b(?:UTC|GMT)[+-]\d+(?::\d\d)?|(?<=\()[+-]\d\d(?=, UTC)",
+            "zone": r"Etc(?:/|&#47;)GMT(?:[+-]|&#4[35];)?\d*"
+            r"|\b(?:UTC|GMT)[+-]\d+(?::\d\d)?|(?<=\()[+-]\d\d(?=, UTC)",
             "id": r"(?<![A-Za-z0-9])(?:om|oc|ou|omt|on|evt|img|file|note|timer|call|aud|st)"
             r"_[A-Za-z0-9_-]{6,}",
             "code": r"(?<=user_code=)[0-9A-F]{4}-[0-9A-F]{4}",

@@ -26,7 +26,7 @@ TABLES: Mapping[str, frozenset[str]] = {
     "agent_chats": frozenset({"history_from"}),
     "agent_messages": frozenset(),
     "agent_working_memory": frozenset({"sources"}),
-    "agent_working_memory_history": frozenset(),
+    "agent_working_memory_history": frozenset({"working_memory_id"}),
     "agent_notes": frozenset(),
     "agent_note_changes": frozenset(),
     "agent_summaries": frozenset({"from_message_id", "until_message_id"}),

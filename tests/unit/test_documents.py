@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ TWINS = {
 MOST_LINES_OF_TWO_SCREENS = 100
 MOST_BYTES_OF_A_PICTURE = 120_000
 MOST_WORDS_OF_A_DECISION = 80
-MOST_WORDS_OF_DECISIONS = 5_500
+MOST_WORDS_OF_DECISIONS = 5_000
 LIST_OF_DEPENDENCIES = "Every dependency has a reason"
 MOST_TERMS = 60
 MOST_LINES_OF_CHANGES = 40
@@ -132,17 +133,33 @@ def test_no_table_has_a_row_twice(path: Path) -> None:
     assert [row for row, times in Counter(rows).items() if times > 1] == []
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_table_ends_with_an_empty_line(path: Path) -> None:
+    """Otherwise Markdown takes the paragraph below for one more row."""
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    below = [after for row, after in pairwise(lines) if row.startswith("|") and row.endswith("|")]
+    assert [line for line in below if line and not line.startswith("|")] == []
+
+
+@every_row("chinese", TWINS.values())
+def test_a_line_does_not_end_within_chinese(chinese: str) -> None:
+    """A browser draws the end of a line as a space."""
+    prose = re.sub(r"^ *```.*?^ *```", "", text(chinese), flags=re.MULTILINE | re.DOTALL)
+    wide = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+    assert re.findall(rf"^(?![|#>]).*{wide}\n *{wide}.*$", prose, re.MULTILINE) == []
+
+
 def test_the_readme_is_two_screens_and_begins_with_two_commands() -> None:
     for path in ("README.md", "README.zh.md"):
         assert len(text(path).splitlines()) <= MOST_LINES_OF_TWO_SCREENS
         ours = [line for line in commands(path) if line.startswith("scripts/")]
-        assert ours == ["scripts/start", "scripts/setup", "scripts/test"]
+        assert ours == ["scripts/start", "scripts/setup"]
 
 
 def test_guides_of_set_up_and_operation_are_there_in_chinese() -> None:
     needed = {
         "setup-feishu.md", "feishu-app.md", "setup-supabase.md", "settings.md", "operating.md",
-        "deploying.md", "commands.md", "on-time.md", "first-day.md", "console.md", "import.md",
+        "deploying.md", "commands.md", "on-time.md", "first-day.md", "import.md",
         "documents.md", "calendar.md",
     }  # fmt: skip
     assert {Path(path).name for path in TWINS} == {"README.md", "SECURITY.md", *needed}

@@ -16,7 +16,7 @@ from tests.support.hostile_text import grows_too_fast, hostile_texts, pieces_of
 from tests.support.patterns_in_use import Use, patterns_made_in_functions, uses
 
 # Patterns for texts that their callers cut: they may be slower, up to these many characters.
-CUT = {"bot.agents.offline.reminders.": 1000}
+CUT = {"bot.agents.offline.reminders.": 1000, "bot.agents.offline.agenda_requests.": 400}
 # Not for texts of people and models: patterns of the code itself, read when it is loaded.
 OF_CODE = ("bot.agents.choice:",)
 # These make patterns of names and words of their own while the process works.

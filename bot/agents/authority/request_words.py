@@ -118,9 +118,11 @@ _ITEM = "(?:note|one|reminder|fact|alarm|entry|list)s?"
 _POINTS_AT_ITEM = re.compile(
     rf"\b(?:it|these|those|them|(?:this|that)(?= {_ITEM}\b|\s*(?:[,.!?]|$))"
     r"|(?:first|second|third|1st|2nd|3rd|last|latest|newest|previous|other|same|all)"
-    rf"(?: (?:of )?(?:the )?{_ITEM})?)\b"
+    rf"(?: (?:of )?(?:the )?{_ITEM})?"
+    rf"|(?:{_ITEM}|number) ?#?(?:\d{{1,2}}|one|two|three|four|five))\b"
     r"|(?:(?<![\u3400-\u9fff])|(?<=[把将掉除了在给到从向对新改消]))[这那](?:[个些条])?"
-    r"|第[一二三四五六七八九十\d]+[个条]|最后[一个条]|最新|刚才|刚刚|全部|所有|它",
+    r"|第 ?[一二三四五六七八九十\d]+ ?[个条]|(?:提醒|笔记) ?\d{1,2}"
+    r"|最后[一个条]|最新|刚才|刚刚|全部|所有|它",
     re.IGNORECASE,
 )
 _ONLY_A_NUMBER = re.compile(

@@ -164,8 +164,8 @@ def _confirmation(value: str, answer: Sequence[PromptLine]) -> str:
     """The line of the bot's receipt that holds the corrected value."""
     for one in answer:
         if one.own and value in one.text:
-            receipt = one.text.splitlines()[0]
-            return facts.without_stop(re.split(r"[:：]\s*", receipt, maxsplit=1)[-1])
+            receipt = re.split(r"[:：]\s*", one.text.splitlines()[0], maxsplit=1)[-1]
+            return facts.without_stop(receipt.rpartition(" → ")[2])
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from bot.agents.offline import reminders
+from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 
 _POLITE = r"^\W*(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the way)\b[\s,:]*)*"
@@ -137,8 +138,14 @@ def is_request(text: str) -> bool:
         or _REQUEST.search(text)
         or command(text)
         or reminders.reminder_wish(text)
-        or reminders.agenda_call(text)
+        or agenda_call(text)
     )
+
+
+def is_errand(text: str) -> bool:
+    """Whether `text`, said to the bot, only greets it or asks it to do something, so that nobody
+    else learns anything from it."""
+    return not fact_to_remember(text) and bool(small_talk(text) or is_request(text))
 
 
 def statement_in(text: str) -> str:

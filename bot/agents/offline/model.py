@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from bot.agents.llm.model import Message, OnText, Request, Response
 from bot.agents.offline import facts, notes, reminders
+from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.evidence import (
     Evidence,
@@ -94,7 +95,7 @@ def next_step(situation: Situation) -> Call | str:
 def _with_agenda(situation: Situation) -> Call | str | None:
     """The tool for calendars or tasks that the question calls for, or what it returned."""
     before = next((line.text for line in reversed(situation.lines) if not line.own), "")
-    call = reminders.agenda_call(situation.question, before)
+    call = agenda_call(situation.question, before)
     if call is None or call.tool not in situation.tools:
         return None
     return situation.last.told(situation.language) if situation.last else call

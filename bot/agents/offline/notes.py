@@ -37,10 +37,12 @@ _SEVERAL = re.compile(r"\b(?:all|every|both|these|those|notes)\b|所有|全部|�
 
 _NUMBERS_ZH = "一二三四五六七八九十"
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_CARDINALS = "one two three four five six seven eight nine ten".split()
 _POSITION = re.compile(
-    rf"第([{_NUMBERS_ZH}]|\d{{1,3}})(?=[条个篇份笔便项])|\b({'|'.join(_ORDINALS)})\b"
+    rf"第\s*([{_NUMBERS_ZH}]|\d{{1,3}})(?=\s*[条个篇份笔便项])|\b({'|'.join(_ORDINALS)})\b"
     r"|\b(\d{1,3})(?:st|nd|rd|th)\b(?! of\b)"
-    r"|(?:\bnote|\breminder|\bnumber|\bno\.?|#) ?(\d{1,3})\b|^\s*(\d{1,3})\s*$",
+    r"|(?:\bnote|\breminder|\bnumber|\bno\.?|#) ?(\d{1,3})\b|^\s*(\d{1,3})\s*$"
+    rf"|^(?:number )?({'|'.join(_CARDINALS)})$",
     re.IGNORECASE,
 )
 _NEXT = re.compile(
@@ -273,7 +275,9 @@ class ListedItem:
 def list_position(ref: str, last: int) -> int:
     """The number that `ref` names, from 1; 0 if it names none. “The last one” is `last`."""
     if match := _POSITION.search(ref):
-        chinese, english, *digits = match.groups()
+        chinese, english, *digits, cardinal = match.groups()
+        if cardinal:
+            return _CARDINALS.index(cardinal.lower()) + 1
         if chinese and not chinese.isdecimal():
             return _NUMBERS_ZH.index(chinese) + 1
         if english:

@@ -32,7 +32,7 @@ from memory.text import FOREIGN_MARGIN, original_text
 _DATED = re.compile(r"\[(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d)(?P<marks>[^\]]*)\] (?P<line>.+)", re.S)
 # A name of several words has capital letters: “add a note: …” names nobody.
 _NAME = r"(?!\[)(?:[^\s:：]{1,40}|[A-Z][^\s:：]{0,40}(?: [A-Z][^\s:：]{0,40}){1,3})"
-_LABELLED = re.compile(rf"({_NAME})[:：]\s+(.*)", re.S)
+_LABELLED = re.compile(rf"({_NAME}(?: \(…[^\s()]{{1,8}}\))?)[:：]\s+(.*)", re.S)
 _OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
 _FILE = re.compile(r"Text of the (?:file|document) \"(.+?)\"")
 _FACT = re.compile(

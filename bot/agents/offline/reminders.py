@@ -1,4 +1,4 @@
-"""Reads requests for reminders, calendars and tasks, for the offline model. Pure.
+"""Reads requests for reminders, for the offline model. Pure.
 
 It knows the sentences that people use most, in English and Chinese; everything else is for a
 language model."""
@@ -43,33 +43,56 @@ _CALL = re.compile(  # only with a time: 叫我小李 gives a name
     r"|(?:叫|喊|通知|呼|叫醒|喊醒)(?:一下|一声)?(?P<zh>我们|我|大家|所有人)(?:一下|一声)?",
     re.IGNORECASE,
 )
+_MOST_CANCELLED = 8
 _LONGEST_WISH = 1000  # characters; bounds the work of the patterns on hostile input
 _LIST = re.compile(
-    r"\b(?:list|show|what|which)\b.{0,30}\breminders\b|(?:列出|看看|查看|显示|有哪些|有什么).{0,6}提醒"
-    r"|提醒.{0,4}(?:列表|有哪些)",
+    r"\b(?:list|show|what|which|any)\b.{0,30}\breminders\b"
+    r"|^\W*(?:(?:please|see|view|check|all|of|my|our|the)\b\W*){0,4}reminders(?: please)?\W*$"
+    r"|\bwhat (?:will you|do you (?:have|need) to|are you going to) remind (?:me|us)"
+    r"(?: (?:of|about))?(?: (?:today|tomorrow))?\W*$"
+    r"|(?:列出|看[看下]|看一下|查[看下]|查一下|显示|有哪些|有什么).{0,6}提醒"
+    r"|提醒.{0,4}(?:列表|有哪些)|^\W*(?:我们?|这里|群里|所有|全部)的?提醒[吗呢]?\W*$"
+    r"|^(?:我们?|这里|群里|[今明后]天|[这本下]周)*(?:还?有没有|还有)(?:什么|别的|其他)?提醒[吗呢]?\W*$"
+    r"|提醒(?:我们?|大家)?(?:些|做|干)?(?:什么|哪些|啥)",
     re.IGNORECASE,
 )
+DAY_EN = r"today|tomorrow|tonight|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _CANCEL = re.compile(
-    r"\b(?:cancel|delete|remove|stop|drop)\b(?P<before>.{0,60}?)\breminders?\b(?P<en>.*)"
-    r"|\bcancel (?P<one>(?:the|that) (?:[\w'’-]{1,15} ){0,3}one\b.{0,40}"
+    r"\b(?:cancel|delete|remove|stop|drop|scrap|clear|get rid of|turn off|don['’]?t need)\b"
+    r"(?P<before>.{0,60}?)\breminders?\b(?P<en>.*)"
+    rf"|\bcancel (?P<one>(?:the|that) (?:[\w'’-]{{1,15}} ){{0,3}}one\b.{{0,40}}"
     r"|the (?:\d{1,3}(?:st|nd|rd|th)|first|second|third|fourth|fifth|last|next)"
-    r"|(?:number |#)?\d{1,3})\W*$"
+    rf"|(?:{DAY_EN})['’]s|(?:number |#)?\d{{1,3}})\W*$"
+    rf"|\b(?:delete|remove|drop|scrap) (?P<of_day>(?:the|that) (?:(?:{DAY_EN}) one"
+    rf"|one (?:on|of|for|from) (?:{DAY_EN})\b.{{0,20}}))\W*$"
     r"|(?:取消|删除|删掉|去掉)(?P<zh>.*?)的?提醒(?P<number> ?\d{1,3})?"
     r"|把(?P<ba>.{0,40}?)的?提醒(?:给|都)?(?:取消|删除|删掉|去掉)"
-    r"|取消(?P<nth>[^，。,.]{1,20}[个条项])\W*$",
+    r"|把(?P<ba_nth>[^，。,.]{1,20}(?:[个条项]|的))(?:给|都)?取消掉?\W*$"
+    r"|取消(?P<nth>[^，。,.]{1,20}(?:[个条项]|的))\W*$"
+    r"|(?:删除|删掉|去掉)(?P<zh_day>(?:[今明后]天|[这本下]?(?:周|星期)[一二三四五六日天]|\d{1,2}月\d{1,2}[日号])"
+    r"[^，。,.]{0,10}(?:[个条项]|的))\W*$",
     re.IGNORECASE | re.DOTALL,
 )
 _CHANGE = re.compile(
     r"\b(?:move|change|postpone|reschedule|shift)\b(?P<before>.{0,60}?)\breminder\b(?P<en>.{0,200}?)"
     r"\bto (?P<to>.+)"
+    r"|\b(?:move|postpone|reschedule|shift) "
+    r"(?P<one>(?:the|that) (?:[\w'’-]{1,15} ){0,3}one\b.{0,40}?) to (?P<oto>.+)"
+    r"|\A把(?P<nth>[^，。,.]{1,20}[个条项])(?:改到|推迟到|提前到|挪到)(?P<nto>.+)"
     r"|\A把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)",
     re.IGNORECASE | re.DOTALL,
+)
+_NEW_TIME = ("to", "oto", "nto", "zto")
+_ALL = re.compile(
+    r"(?:all|every|each)(?: (?:of|my|our|the|them|single|one))*|所有|全部|每一?[个条]",
+    re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 
 # One of these stands in each of the patterns above, which take longer to try.
 _MAY_WISH = re.compile(
-    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|提醒|叫|喊|通知|呼|取消"
+    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|delete|remove|drop|scrap"
+    r"|move|postpone|reschedule|shift|提醒|叫|喊|通知|呼|取消|删|去掉|[改推提挪].{0,1}到"
 )
 _EDGES = re.compile(
     r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b"
@@ -105,81 +128,6 @@ _PRONOUNS = {
     "me": "me", "我": "me",
 }  # fmt: skip
 
-_LONGEST = 400
-_DAY_ZH = (
-    r"(?:今天|明天|大?后天|[这本]周[一二三四五六日天末]?|下周[一二三四五六日天]?"
-    r"|(?:周|星期|礼拜)[一二三四五六日天]|\d{1,2}月\d{1,2}[日号])"
-)
-_TIME_ZH = (
-    r"(?:上午|下午|早上|晚上|中午)?"
-    r"(?:[\d一二三四五六七八九十两]{1,3}[点时](?:半|一刻|\d{1,2}分?)?|\d{1,2}[:：]\d\d)?"
-)
-_UNTIL_ZH = rf"{_DAY_ZH}{_TIME_ZH})(?:之?前)?(?:完成|截止)?)?"
-_LENGTH = r"(?P<length>an hour|half an hour|\d{1,3} ?(?:minutes?|mins?|hours?))"
-_LENGTH_ZH = r"(?P<length>[一两二三四五六七八九十\d]{1,3}个?半?小时|半个?小时|\d{1,3}分钟)"
-_WHEN = r"(?:on |at |next |this |today|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|in the )"
-_POLITE_AGENDA = re.compile(
-    r"^(?:(?:please|pls|can you|could you|would you|hey|hi)[\s,]+)+|^(?:请|麻烦|帮我?|给我)+", re.I
-)
-_FREE = (
-    re.compile(
-        r"^when (?:is|are|am) (?P<who>.+?) (?:free|available|busy)\b(?P<when>.*)$"
-        r"|^(?:is|are|am) (?!you\b|it\b|this\b|that\b|there\b|the\b)(?P<who2>.+?)"
-        rf" (?:free|available|busy)(?P<when2>(?: {_WHEN}.*)?)$",
-        re.I | re.S,
-    ),
-    re.compile(
-        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?P<who>.{{1,40}}?)(?P<when2>{_DAY_ZH}{_TIME_ZH})?"
-        r"(?:都)?(?:什么时候|啥时候|何时|几点|哪些时间|有没有)?(?:有空|空闲|有时间|没空|忙不忙)"
-        r"(?:吗|么|呢|的|没有|没)*$",
-        re.S,
-    ),
-)
-_DUE = re.compile(
-    r"^(?:what|which)(?:['’]s| is| are| do i have| tasks are)?(?: my)?(?: open)?(?: tasks?)?"
-    r"(?: (?:that (?:is|are) )?due\b|(?<=tasks)$|(?<=tasks)(?= do i have$))(?P<when>.*)$"
-    r"|^(?:show |list )?(?:me )?my (?:open )?tasks$"
-    rf"|^(?:列出|看看|查看)?(?:我)?(?P<zh>{_DAY_ZH}|本周|这周)?(?:我)?"
-    r"(?:(?:有什么|有哪些|哪些|什么)?(?:任务|待办)?(?:要)?(?:到期|截止|要交)(?:的)?(?:任务|待办)?"
-    r"(?:有哪些|有什么)?|(?:(?:还)?(?:有什么|有哪些)|的)(?:任务|待办)(?:事项)?(?:有哪些|有什么)?)$",
-    re.I | re.S,
-)
-_BOOK = (
-    re.compile(
-        rf"^(?:book|schedule|set up|arrange)\b(?: {_LENGTH})?(?: (?:a |the )?(?:meeting|call))?"
-        rf"(?: (?:of|for) {_LENGTH.replace('length', 'length2')})?"
-        rf"(?: with (?P<who>.+?))?(?: (?P<when>{_WHEN}.*?))?"
-        r"(?:,? (?:and )?(?:call(?:ed)? (?:it )?|title[d]? (?:it )?|named? (?:it )?|about )"
-        r"(?P<title>.+))?$",
-        re.I | re.S,
-    ),
-    re.compile(
-        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?:和|跟|与|约|预约|安排)一?下?(?:和|跟|与)?(?P<who>.+?)"
-        rf"(?P<when2>{_DAY_ZH}{_TIME_ZH})?(?:约|开|安排|预约)?一?个?{_LENGTH_ZH}?的?(?:会议?|时间)?"
-        r"(?:[，,。 ]*(?:标题|主题|名称|名字)?(?:就?叫|是|为|叫做)(?P<title>.+))$",
-        re.S,
-    ),
-)
-_TASK = (
-    re.compile(
-        r"^(?:make|create|add|set) (?:a|the) (?:new )?task\b"
-        r"(?: (?:of|out of|from) (?P<this>this|that|it))?"
-        r"(?:(?: to|:| of| called) (?P<what>.+?))?(?: for (?P<who>.+?))?"
-        r"(?: (?:by|due|until|before) (?P<due>.+?))?$",
-        re.I | re.S,
-    ),
-    re.compile(
-        r"^(?:给|为|帮)(?P<who>.+?)(?:建|创建|新建|加|安排|布置)(?:一?个)?任务"
-        rf"(?:[，,]?(?P<due>{_UNTIL_ZH}(?:[：:，, ]+(?P<what>.+))?$"
-        rf"|^把(?P<this>[这那它]个?)(?:建|做|变|设)?成?(?P<who2>.+?)的任务"
-        rf"(?:[，,]?(?P<due2>{_UNTIL_ZH}$",
-        re.S,
-    ),
-)
-_NAMES = re.compile(r",|、|，| and |和|与|跟|以及", re.I)
-_NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "半": 0.5}
-_HOUR = 60
-
 
 @dataclass(frozen=True, slots=True)
 class ReminderWish:
@@ -198,7 +146,7 @@ def reminder_wish(question: str) -> ReminderWish | None:
         return None
     question = question.replace(_HERE, " ")
     if match := _CHANGE.search(question):
-        return ReminderWish("change", match["to"] or match["zto"], about=_about(match))
+        return ReminderWish("change", _new_time(match), about=_about(match))
     if _LIST.search(question):
         return ReminderWish("list")
     if match := _CANCEL.search(question):
@@ -215,11 +163,13 @@ def reminder_wish(question: str) -> ReminderWish | None:
     return ReminderWish("set", _POLITE.sub("", rest), tuple(whom))
 
 
+def _new_time(match: re.Match[str]) -> str:
+    return next(match[name] for name in _NEW_TIME if match[name])
+
+
 def _about(match: re.Match[str]) -> str:
     """The words that name the reminder: before and after that word."""
-    words = {
-        name: text or "" for name, text in match.groupdict().items() if name not in ("to", "zto")
-    }
+    words = {name: text or "" for name, text in match.groupdict().items() if name not in _NEW_TIME}
     words["before"] = _ARTICLE.sub("", words["before"])
     return _bare_reminder(" ".join(filter(None, words.values())))
 
@@ -238,6 +188,8 @@ def next_reminder_step(
 ) -> Call | str:
     """The next tool to call, or the answer."""
     last = results[-1] if results else None
+    if results and reminder_wish.kind == "cancel" and _ALL.fullmatch(reminder_wish.about):
+        return _cancel_all(results, language)
     if last and (not last.ok or last.tool != "list_reminders" or reminder_wish.kind == "list"):
         return last.told(language)
     if reminder_wish.kind == "set":
@@ -274,6 +226,8 @@ def _on_one(
     rows = list_result.outcome.fields.get("reminders", ())
     there = [ListedItem(one["id"], one["text"], _due_time(one)) for one in rows]
     choices = choose_items(reminder_wish.about, there, now)
+    if not there:
+        return list_result.told(language)
     if len(choices) != 1:
         return f"{say('ask-which', language)}\n\n{list_result.told(language)}"
     if reminder_wish.kind == "cancel":
@@ -283,6 +237,17 @@ def _on_one(
         return say(f"ask-{time.problem}", language)
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
     return Call("change_reminder", {"reminder_id": choices[0].id, "at": time.at, **often})
+
+
+def _cancel_all(results: Sequence[Returned], language: Language) -> Call | str:
+    """As many as one turn may, and then the list of what is left."""
+    listed, *after = results
+    rows = listed.outcome.fields.get("reminders", ())
+    if len(after) < min(len(rows), _MOST_CANCELLED):
+        return Call("cancel_reminder", {"reminder_id": rows[len(after)]["id"]})
+    if len(after) == _MOST_CANCELLED < len(rows):
+        return Call("list_reminders", {})
+    return "\n".join(one.told(language) for one in after or results)
 
 
 def _due_time(row: Mapping[str, Any]) -> datetime | None:
@@ -306,86 +271,3 @@ def _bare_reminder(text: str) -> str:
     while (shorter := _EDGES.sub("", joined_text)) != joined_text:
         joined_text = shorter
     return joined_text
-
-
-def agenda_call(question: str, before: str = "") -> Call | None:
-    """The call that the question asks for; `before`: what was said before it (“make a task of
-    this”)."""
-    words = _POLITE_AGENDA.sub("", question.strip()[:_LONGEST]).rstrip("?？.。!！ ")
-    return (
-        _free_call(words) or _due_call(words) or _booking_call(words) or _task_call(words, before)
-    )
-
-
-def _free_call(words: str) -> Call | None:
-    for pattern in _FREE:
-        if match := pattern.search(words):
-            groups = match.groupdict()
-            who = _people(groups["who"] or groups.get("who2") or "")
-            when = groups["when"] or groups.get("when2") or ""
-            return Call("look_at_calendar", {"who": who, "when": when.strip() or "today"})
-    return None
-
-
-def _due_call(words: str) -> Call | None:
-    match = _DUE.search(words)
-    if not match:
-        return None
-    when = (match["when"] or match["zh"] or "").removeprefix(" do i have").strip()
-    return Call("list_due_tasks", {"when": when or "this week"})
-
-
-def _booking_call(words: str) -> Call | None:
-    for pattern in _BOOK:
-        match = pattern.search(words)
-        if not match:
-            continue
-        groups = match.groupdict()
-        who, when = groups["who"], groups["when"] or groups.get("when2")
-        if not who and not when:
-            continue
-        arguments = {
-            "title": _bare_title(groups["title"] or ""),
-            "at": (when or "").strip(" ,，"),
-            "with_whom": _people(who or ""),
-            "minutes": _minutes(groups.get("length") or groups.get("length2") or ""),
-        }
-        return Call("book_meeting", arguments)
-    return None
-
-
-def _task_call(words: str, before: str) -> Call | None:
-    for pattern in _TASK:
-        match = pattern.search(words)
-        if not match:
-            continue
-        groups = match.groupdict()
-        title = _bare_title(groups["what"] or "") or before
-        who = _people(groups["who"] or groups.get("who2") or "me")
-        due = groups["due"] or groups.get("due2") or ""
-        arguments = {"title": title[:200], "for_whom": who[0] if who else "me", "due": due}
-        return Call("make_task", arguments)
-    return None
-
-
-def _people(names: str) -> list[str]:
-    names_found = [one.strip().lstrip("@") for one in _NAMES.split(names.strip())]
-    return ["me" if one.lower() in ("i", "you", "we") else one for one in names_found if one]
-
-
-def _minutes(length: str) -> int:
-    """Of “half an hour”, 两个半小时; an hour where nothing is said."""
-    if not length:
-        return _HOUR
-    figure = re.search(r"\d+", length)
-    number = int(figure[0]) if figure else _NUMBERS.get(length[0], 1)
-    if "minute" in length.lower() or "min" in length.lower() or "分" in length:
-        return int(number)
-    if length.lower().startswith("half"):
-        return _HOUR // 2
-    half = _HOUR // 2 if "半小时" in length[1:] else 0
-    return int(number * _HOUR) + half
-
-
-def _bare_title(title: str) -> str:
-    return title.strip(" ,，。.\"'“”‘’「」《》:：")

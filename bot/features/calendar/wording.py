@@ -238,7 +238,9 @@ def due_on(day: datetime, language: Language, now: datetime) -> str:
     return times.weekday_text(day, language, now=now)
 
 
-WORDING = Wording(TEXTS, {"agenda-told": _agenda_in_words, "tasks-told": _tasks_in_words})
+WORDING = Wording(
+    TEXTS, {"agenda-told": _agenda_in_words, "tasks-told": _tasks_in_words}, whole=True
+)
 
 
 def meeting_offer(plan: MeetingPlan, busy: Sequence[str], language: Language, now: datetime) -> str:

@@ -13,11 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 import structlog
 
+from bot.agents.offline.commands import command_meant
+from bot.agents.offline.facts import is_errand
 from bot.agents.summaries import extractive_summary, note_failure, noting_failures
 from bot.answering.documents import SourceDocumentCheck
 from bot.features.digests import texts
@@ -31,7 +34,7 @@ from bot.process import metrics
 from bot.services import Services
 from bot.text.languages import Language, language_of
 from bot.text.roster import from_card
-from bot.text.slash_commands import parse_addressed_command
+from bot.text.slash_commands import parse_command, without_address
 from memory.scope import AgentMemoryContext
 from memory.summary import SummaryLine, first_batch
 from memory.tables.timers import MOST_DIGEST_MESSAGES, DigestMessage, DigestStore
@@ -72,7 +75,7 @@ async def digest_cards(
     head = texts.heading(
         began.astimezone(zone),
         span.until.astimezone(zone),
-        len(lines),
+        len([line for line in lines if not line.by_bot]) or len(lines),
         tongue,
         of_thread=bool(span.root),
     )
@@ -84,6 +87,8 @@ async def digest_cards(
     )
     foot = [markup.escape(attachments)] if attachments else []
     honest = [texts.say(without_model, tongue)] if without_model else []
+    if without_model:
+        text = texts.chosen_lines(text, tongue, span.until.astimezone(zone))
     parts = [head, *honest, markup.card_markdown(text), *foot, *notes]
     return drawable_markdown.split_markdown("\n\n".join(parts))
 
@@ -112,24 +117,33 @@ def _day(one: DigestMessage, zone: ZoneInfo) -> str:
 
 
 def _is_command(one: DigestMessage) -> bool:
-    return not one.card and parse_addressed_command(one.content) is not None
+    words = without_address(one.content)
+    return not one.card and bool(parse_command(words) or command_meant(words))
 
 
 async def _write_digest(services: Services, lines: Sequence[SummaryLine]) -> tuple[str, str]:
     """The digest, and the key of the text that says why no model wrote it, or ""."""
     if services.summarise is extractive_summary:
-        return await _choose_lines(lines), "without-model"
+        return await choose_lines(lines), "without-model"
     with noting_failures() as failures:
         text = await _by_model(services, lines)
     if not failures:
         return text, ""
     metrics.note_for_log(model_failed=failures[0])
-    return await _choose_lines(lines), "model-failed"
+    return await choose_lines(lines), "model-failed"
 
 
-async def _choose_lines(lines: Sequence[SummaryLine]) -> str:
-    """Rules cannot tell that the bot repeats what people said, or apologises."""
-    return await extractive_summary("", [line for line in lines if not line.by_bot] or lines)
+async def choose_lines(lines: Sequence[SummaryLine]) -> str:
+    """Rules cannot tell that the bot repeats what people said, or apologises, so only people's
+    lines count, without the errands that the bot did."""
+    by_people = [line for line in lines if not line.by_bot]
+    errands = {
+        line
+        for line, answer in pairwise(lines)
+        if answer.by_bot and is_errand(without_address(line.text))
+    }
+    telling = [line for line in by_people if line not in errands]
+    return await extractive_summary("", telling or by_people or lines)
 
 
 async def _by_model(services: Services, lines: Sequence[SummaryLine]) -> str:

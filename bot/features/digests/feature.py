@@ -36,8 +36,7 @@ async def answer_digest(services: Services, here: CommandTurn) -> Reply:
     if request.kind == "thread" or (request.kind == "here" and in_thread):
         span = DigestSpan(_EVER, asked_at, root)
     else:
-        midnight = asked_at.replace(hour=0, minute=0, second=0, microsecond=0)
-        span = DigestSpan(midnight, asked_at)
+        span = DigestSpan(*texts.period_of(request, asked_at))
     material = await gather_messages(services, here.context, span)
     cards = await digest_cards(services, here.context, here.turn_id, material, span, language)
     if not cards:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -18,6 +18,11 @@ from memory.tables.timers import Repeats, Timer
 _OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
 _THREAD = frozenset({"thread", "this thread", "话题", "本话题", "这个话题"})
 _TODAY = frozenset({"today", "now", "今天", "今日", "现在"})
+_PERIODS: Mapping[str, Literal["yesterday", "week", "last week"]] = {
+    **dict.fromkeys(("yesterday", "昨天", "昨日"), "yesterday"),
+    **dict.fromkeys(("week", "this week", "本周", "这周", "这个星期", "本星期"), "week"),
+    **dict.fromkeys(("last week", "上周", "上个星期", "上星期"), "last week"),
+}
 _SCHEDULE = re.compile(
     r"(?:(?P<daily>daily|every ?day|每天|每日)|(?P<weekdays>weekdays|每?个?工作日)"
     rf"|(?:weekly|every|每)\s*(?P<day>{'|'.join(WEEKDAY_STEMS)})[a-z]*"
@@ -28,6 +33,9 @@ _SCHEDULE = re.compile(
 say = Catalogue(__file__).say
 _FILE = re.compile(r"\[(?:file|video): ([^\]\n]+)\]")
 _MOST_FILES = 10
+_CHOSEN_LINE = re.compile(
+    r"^- (?:(?P<day>\d{4}-\d\d-\d\d) )?(?P<name>[^:\n]{1,80}): ", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,9 @@ class DigestRequest:
     """What `/digest …` asks for. `repeats` and `at` (hour, minute) of a schedule; `weekday` counts
     from Monday, None: any day."""
 
-    kind: Literal["today", "thread", "here", "schedule", "off", "unclear"]
+    kind: Literal[
+        "today", "yesterday", "week", "last week", "thread", "here", "schedule", "off", "unclear"
+    ]
     repeats: Repeats = "daily"
     weekday: int | None = None
     at: tuple[int, int] = (0, 0)
@@ -49,6 +59,8 @@ def parse_argument(argument: str) -> DigestRequest:
         return DigestRequest("thread")
     if not argument or argument in _TODAY:
         return DigestRequest("today" if argument else "here")
+    if argument in _PERIODS:
+        return DigestRequest(_PERIODS[argument])
     match = _SCHEDULE.fullmatch(argument)
     clock = read_time_alone(match["time"]) if match else None
     if not match or not clock:
@@ -57,6 +69,21 @@ def parse_argument(argument: str) -> DigestRequest:
     if match["daily"] or match["weekdays"]:
         return DigestRequest("schedule", "daily" if match["daily"] else "weekdays", None, at)
     return DigestRequest("schedule", "weekly", read_weekday(match["day"] or match["zh"]), at)
+
+
+def period_of(request: DigestRequest, asked_at: datetime) -> tuple[datetime, datetime]:
+    """The period that a digest covers, today unless another one is asked for."""
+    midnight = asked_at.replace(hour=0, minute=0, second=0, microsecond=0)
+    monday = midnight - timedelta(days=midnight.weekday())
+    match request.kind:
+        case "yesterday":
+            return midnight - timedelta(days=1), midnight
+        case "week":
+            return monday, asked_at
+        case "last week":
+            return monday - timedelta(days=7), monday
+        case _:
+            return midnight, asked_at
 
 
 def first_time(request: DigestRequest, now: datetime) -> datetime:
@@ -102,6 +129,18 @@ def _span(since: datetime, until: datetime, language: Language) -> str:
         return say("span-of-day", language, day=day, since=f"{since:%H:%M}", until=f"{until:%H:%M}")
     since_said, until_said = (times.moment_text(at, language, now=until) for at in (since, until))
     return say("span", language, since=since_said, until=until_said)
+
+
+def chosen_lines(text: str, language: Language, now: datetime) -> str:
+    """Lines `- 2026-11-24 Alice: …`, with or without the day, as people write them."""
+
+    def label(line: re.Match[str]) -> str:
+        key = "line-of-day" if line["day"] else "line"
+        at = datetime.fromisoformat(line["day"] or "2000-01-01")
+        day = times.day_text(at, language, now=now)
+        return say(key, language, day=day, name=line["name"])
+
+    return _CHOSEN_LINE.sub(label, text)
 
 
 def limit_notes(seen_part: str, wordless: int, language: Language, *, follows: bool) -> list[str]:

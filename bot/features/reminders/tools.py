@@ -5,7 +5,7 @@ A reminder is posted in the conversation in which it was set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ from bot.agents.tools.deps import ToolDeps
 from bot.features.reminders.planning import addressees, content_of, due_moment, skipped_remark
 from bot.features.reminders.texts import WORDING
 from bot.text.languages import language_of
+from bot.text.roster import Person, Roster, bare_name, means_asker, means_everybody
 from memory.errors import AccessDenied
 from memory.tables.timers import (
     MOST_OF_A_CHAT,
@@ -67,8 +68,9 @@ async def set_reminder(
     """
     now, context = deps.prompt.now, deps.context
     local, due_ms, repeats = due_moment(at, repeats, now, deps.prompt.asked_at)
+    known = await _known_people(deps, for_whom or ())
     people, for_all = addressees(
-        for_whom, deps.prompt.people, context.actor_id, in_p2p=context.chat_type == "p2p"
+        for_whom, known, context.actor_id, in_p2p=context.chat_type == "p2p"
     )
     plan = TimerPlan(
         content=content_of(text),
@@ -90,15 +92,15 @@ async def set_reminder(
             kind,
             most=most,
         ) from exc
-    names = deps.prompt.people.names()
-    return set_outcome(timer, names, now, skipped_remark(local, now))
+    return set_outcome(timer, known.names(), now, skipped_remark(local, now))
 
 
 async def list_reminders(deps: ToolDeps) -> ToolOutcome:
     """List the reminders of this chat that are to come."""
     timers = await _timers(deps).list(deps.context)
     note_sources(timer.turn_id for timer in timers)
-    return listed_outcome(timers, deps.prompt.people.names(), deps.prompt.now)
+    known = await _known_people(deps, [one for timer in timers for one in timer.plan.for_people])
+    return listed_outcome(timers, known.names(), deps.prompt.now)
 
 
 async def change_reminder(
@@ -136,10 +138,11 @@ async def change_reminder(
         due_ms=due_ms,
         repeats=often,
     )
+    known = await _known_people(deps, [*(for_whom or ()), *plan.for_people])
     if for_whom:
         people, for_all = addressees(
             for_whom,
-            deps.prompt.people,
+            known,
             deps.context.actor_id,
             in_p2p=deps.context.chat_type == "p2p",
         )
@@ -147,8 +150,7 @@ async def change_reminder(
     changed_timer = await _timers(deps).change(deps.context, timer.id, plan, deps.prompt.turn_id)
     if changed_timer is None:
         raise _no_such(reminder_id)
-    names = deps.prompt.people.names()
-    return changed_outcome(changed_timer, names, now, skipped_remark(local, now))
+    return changed_outcome(changed_timer, known.names(), now, skipped_remark(local, now))
 
 
 async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
@@ -168,6 +170,18 @@ async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
     if timer is None:
         raise _no_such(reminder_id)
     return cancelled_outcome(timer, deps.prompt.people.names(), deps.prompt.now)
+
+
+async def _known_people(deps: ToolDeps, wanted: Collection[str]) -> Roster:
+    """The people of the conversation; the other members of the group too, where somebody is
+    `wanted`, by name or open_id, who has not said anything there."""
+    people = deps.prompt.people
+    names = [bare_name(one) for one in wanted if not (means_asker(one) or means_everybody(one))]
+    is_known = all(name in people.names() or people.named(name) for name in names)
+    if is_known or deps.agenda is None or deps.context.chat_type == "p2p":
+        return people
+    members = await deps.agenda.members()
+    return people.including(*(Person(one.open_id, one.name) for one in members))
 
 
 async def _find_reminder(deps: ToolDeps, reminder_id: str) -> Timer:

@@ -20,7 +20,15 @@ from bot.operations.doctor.http_exchange import NoHttpAnswer
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.process.metrics import LOOP_BLOCKED_S, blocks_of_today
 from bot.process.plan import RunDirectory
-from bot.settings import Settings, SettingsError, load, misspelt_names, read
+from bot.settings import (
+    Settings,
+    SettingsError,
+    has_database,
+    load,
+    misspelt_names,
+    read,
+    validate,
+)
 from memory.proxies import ignored_proxies
 
 _AT_ONCE = 6
@@ -78,15 +86,18 @@ def _settings() -> tuple[list[Check], Settings | None]:
     """What is wrong with them in one line; and what can be used of them nevertheless."""
     checks = [_misspelt(name, meant) for name, meant in misspelt_names().items()]
     try:
-        settings = load()
+        settings = read()
+        validate(settings)
         check_files(settings)
+        if has_database(settings):
+            settings = load()
     except SettingsError as exc:
         checks.insert(0, fail("settings", str(exc), exc.zh))
         try:
             return checks, read()
         except SettingsError:
             return checks, None
-    if settings.sandbox:
+    if settings.sandbox or not settings.feishu_app_id:
         checks.insert(0, _no_app())
         return checks, settings
     return [

@@ -27,7 +27,7 @@ from bot.queue.connections import (
 )
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueOperations
-from bot.settings import Settings
+from bot.settings import Settings, SettingsError, require_database
 from memory.errors import AccessDenied, NoteNotFound, ProbeFailed, StoreError
 from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
@@ -46,7 +46,12 @@ _PEOPLE = ("owner", "stranger")
 
 
 def database_checks(settings: Settings) -> tuple[list[Check], str]:
-    """Whether it answers and is up to date; and its URL, "" when it cannot be used."""
+    """Whether it answers and is up to date; and its URL, "" when it cannot be used. Does not create
+    an embedded database: DATA_DIR may be mistyped."""
+    try:
+        require_database(settings)
+    except SettingsError as exc:
+        return [warn("database", str(exc), exc.zh)], ""
     try:
         missing = check_database(settings)
         url = running_database(settings)

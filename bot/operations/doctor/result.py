@@ -105,5 +105,5 @@ def verdict(checks: Iterable[Check]) -> Sentence:
         more_zh = f"，{doubtful} 项需要留意" if doubtful else ""
         return Sentence(f"{wrong} to fix{more}", f"{wrong} 项需要修复{more_zh}")
     if doubtful:
-        return Sentence(f"running, {doubtful} to check", f"可以运行，{doubtful} 项需要留意")
+        return Sentence(f"nothing to fix, {doubtful} to check", f"可以运行，{doubtful} 项需要留意")
     return Sentence("everything is OK", "一切正常")

@@ -678,4 +678,4 @@ async def test_what_cannot_be_done_after_all_is_said(asked_by_a_model: Asked, gr
 
     await asked_by_a_model.press(0, bob)
 
-    assert "I couldn't do that: I couldn't find that note." in asked_by_a_model.sent.replies[-1][2]
+    assert "I couldn't do that: there's no such note here." in asked_by_a_model.sent.replies[-1][2]

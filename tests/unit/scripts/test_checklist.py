@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from lab.doubles.processes import ROOT
 from scripts.operating.arguments import language
 from scripts.operating.checklist import wrapped
+from scripts.operating.words import counted
 from tests.support.rows import every_row
 
 WORDS = st.text(st.sampled_from("ab 一二，。：（）/-"), max_size=120)
@@ -45,3 +49,20 @@ def test_the_language_is_the_terminals_unless_one_is_asked_for(
     given: str | None, environment: dict[str, str], expected: str
 ) -> None:
     assert language(given, environment) == expected
+
+
+def test_scripts_count_in_the_singular_and_in_the_plural() -> None:
+    nouns = (
+        "alarm|conversation|embedding|error|finding|job|leak|message|page|receipt|row|table|turn"
+    )
+    fixed = re.compile(rf"""["' ]\{{[\w.()]+\}} (?:{nouns})s\b""")
+    sources = [one for one in (ROOT / "scripts").rglob("*.py") if one.name != "words.py"]
+
+    found = [one.name for one in sources if fixed.search(one.read_text(encoding="utf-8"))]
+
+    assert found == []
+    assert (counted(1, "row"), counted(0, "row"), counted(2, "row")) == (
+        "1 row",
+        "0 rows",
+        "2 rows",
+    )

@@ -200,6 +200,7 @@ def test_an_alarm_names_what_is_exceeded(limits: MonitorLimits, expected: list[s
     found = alarms(report, LoggedBacklog(10, 60.0), limits)
 
     assert [alarm.split(":")[0] for alarm in found] == expected
+    assert all(" → scripts/" in alarm for alarm in found)
 
 
 def test_the_memory_is_away_from_the_first_line_that_says_so_until_one_says_otherwise() -> None:

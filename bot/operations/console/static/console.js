@@ -12,3 +12,6 @@ document.addEventListener("keydown", (event) => {
   open.removeAttribute("open");
   open.querySelector("summary").focus();
 });
+
+// On a narrow screen the menu is one line that scrolls: the current page is in sight.
+document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });

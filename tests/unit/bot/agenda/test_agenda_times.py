@@ -26,7 +26,7 @@ from bot.agenda.times import (
     working_hours,
     zone_of,
 )
-from bot.agents.offline.reminders import agenda_call
+from bot.agents.offline.agenda_requests import agenda_call
 from bot.features.calendar.wording import PersonAgenda, agenda_outcome, times_of_events
 from bot.feishu.calendars import BusySpan, CalendarEvent
 from tests.support.rows import every_row

@@ -105,20 +105,20 @@ async def test_who_left_or_is_outside_is_named(scene: AgendaScene) -> None:
     wish = {"title": "launch", "at": "tomorrow", "with_whom": ["Bob"]}
     assert await refusal(scene, "book_meeting", **wish) == (
         "left",
-        "Bob has left your organization or is not of it, so I can't look at their calendar or "
+        "Bob isn't in your organization, or has left it, so I can't look at their calendar or "
         "invite them.",
     )
     scene.outside.add("陈晨")
     found, sentence = await refusal(scene, "make_task", title="slides", for_whom="陈晨")
     assert found == "outside"
-    assert "陈晨 is not of your organization" in sentence
+    assert "陈晨 isn't in your organization" in sentence
 
 
 async def test_who_has_left_since_the_offer_leaves_no_meeting_behind(scene: AgendaScene) -> None:
     payload = await offer(scene, at="tomorrow", with_whom=["陈晨", "Bob"])
     scene.tenant.control("POST", "agendas/resign", {"as": scene.people["Bob"]})
     reply = await scene.press(payload)
-    assert reply.text.startswith("Nothing was written: Bob has left")
+    assert reply.text.startswith("Nothing was written: Bob isn't in")
     assert scene.written() == []
 
 
@@ -138,7 +138,7 @@ async def test_another_time_zone_since_the_offer_is_said_and_asked_again(
     day = tomorrow(scene, 2)
     scene.add("Alice", "flight", f"{day}T09:00:00", f"{day}T10:00:00", zone="Europe/Berlin")
     reply = await scene.press(payload)
-    assert "Your time zone is Europe/Berlin now; when you asked it was Asia/Shanghai" in reply.text
+    assert "Your time zone is now Europe/Berlin; when you asked, it was Asia/Shanghai" in reply.text
     assert "at 15:00–16:00 (Europe/Berlin)" in reply.text
     assert [one["summary"] for one in scene.written()] == ["flight"]
     yes, no = reply.buttons
@@ -198,7 +198,7 @@ async def test_a_task_for_tomorrow_needs_no_calendar(scene: AgendaScene) -> None
     reply = await scene.press(offered_payload(deps))
     (task,) = scene.written("tasks")
     assert (task["summary"], task["assignees"]) == ("slides", ["Bob"])
-    assert "Task made: slides · for Bob · due" in reply.text
+    assert "Task created: slides · for Bob · due" in reply.text
 
 
 async def test_what_was_withdrawn_before_the_press_is_said_and_asked_for(
@@ -222,10 +222,10 @@ async def test_undo_deletes_just_what_was_made_and_says_when_it_is_gone(
     assert undo_of(first).lives_s == 600
     assert "Deleted again: one" in (await scene.press(undo_of(first).payload)).text
     assert [one["summary"] for one in scene.written()] == ["two"]
-    assert "deleted in Feishu already" in (await scene.press(undo_of(first).payload)).text
+    assert "already deleted in Feishu" in (await scene.press(undo_of(first).payload)).text
     event = undo_of(second).payload["arguments"]["event_id"]
     scene.tenant.control("POST", "agendas/remove", {"event_id": event})
-    assert "deleted in Feishu already" in (await scene.press(undo_of(second).payload)).text
+    assert "already deleted in Feishu" in (await scene.press(undo_of(second).payload)).text
 
 
 async def test_a_press_that_died_is_done_once(scene: AgendaScene) -> None:
@@ -250,7 +250,7 @@ async def test_a_task_whose_token_may_have_lapsed_is_not_made_again(scene: Agend
     await scene.press(payload)
     scene.tenant.clock.now += TOKEN_HOLDS_MS / 1000 + 1
     reply = await scene.press(payload, attempts=2, pressed_ms=pressed_ms)
-    assert "don't know whether the task was made" in reply.text
+    assert "don't know whether the task was created" in reply.text
     assert len(scene.written("tasks")) == 1
 
 

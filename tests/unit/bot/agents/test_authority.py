@@ -326,6 +326,11 @@ def test_only_the_note_that_the_asker_names_is_deleted(words: str, wanted: bool)
         ("change_reminder", "move the reminder to 19:00", {"at": "2031-01-06T19:00"}, "log off"),
         ("change_reminder", "把提醒改到19:00", {"at": "2031-01-06T19:00"}, "下班"),
         ("cancel_reminder", "cancel the reminder", {}, "log off"),
+        ("cancel_reminder", "drop reminder 2", {}, "log off"),
+        ("cancel_reminder", "delete reminder #2", {}, "log off"),
+        ("cancel_reminder", "cancel reminder two", {}, "log off"),
+        ("cancel_reminder", "取消提醒 2", {}, "下班"),
+        ("cancel_reminder", "取消第 2 个", {}, "下班"),
         ("update_note", "给第一条笔记加上标签家", {"note_id": "n", "add_tags": ["家"]}, "意面"),
     ],
 )

@@ -245,7 +245,7 @@ def test_where_meaning_counts_the_nearest_is_told_if_nothing_shares_a_word() -> 
     again = next_step(replace(situation, returned=(many,)))
     assert again == Call("recall", {"query": question, "scope": "everywhere", "k": 2})
     told = str(next_step(replace(situation, returned=(many, best))))
-    assert told.splitlines()[0] == "Nobody has told me in these words. Closest in meaning:"
+    assert told.splitlines()[0] == "Nobody has told me exactly that. The closest I found:"
     assert told.splitlines()[2:] == ["- Alice, 2 Mar at 10:00: the van stands behind the warehouse"]
     by_words = replace(situation, by_meaning=False, returned=(many,))
     assert "Nobody has told me that" in str(next_step(by_words))

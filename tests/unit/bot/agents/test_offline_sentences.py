@@ -9,10 +9,11 @@ import pytest
 
 from bot.agents.llm.model import Request
 from bot.agents.offline import reminders
+from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command, command_meant
 from bot.agents.offline.model import Situation, next_step, situation_of
 from bot.agents.offline.notes import Call, Returned, say
-from bot.agents.offline.prompt_reading import PromptLine
+from bot.agents.offline.prompt_reading import PromptLine, label_and_words
 from bot.agents.prompts.prompt import ASKED, GROUP_FACTS, KNOWN, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
 from bot.features.reminders.texts import WORDING
@@ -22,7 +23,7 @@ from tests.support.rows import every_row
 DATA = Path(__file__).parents[3] / "data" / "offline"
 TOOLS = frozenset(
     {"create_note", "update_note", "update_working_memory", "forget_fact", "recall", "set_reminder"}
-    | {"list_due_tasks"}
+    | {"list_due_tasks", "look_at_calendar", "book_meeting", "make_task"}
 )
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NOW = "Now:\n2026-11-28 10:00 Saturday (Asia/Shanghai)"
@@ -39,6 +40,7 @@ def kind(text: str) -> str:
     step = next_step(Situation(text, tools=TOOLS, instructions=NOW))
     if isinstance(step, Call):
         tools = {"update_working_memory": "keep", "recall": "ask", "list_due_tasks": "tasks"}
+        tools |= {"look_at_calendar": "calendar", "book_meeting": "book", "make_task": "task"}
         return tools[step.tool]
     texts = {"not-here": "forget", "only-read": "model", "greeting": "talk", "thanks": "talk"}
     keys = {say(key, language): name for key, name in texts.items() for language in LANGUAGES}
@@ -110,6 +112,10 @@ SCENES: list[tuple[str, str, list[tuple[str, str]], str, str]] = [
      [("Alice", "the red team won")], "I don't know", "red team"),
     ("too little in common, Chinese", "谁修好了红色咖啡机？",
      [("Alice", "红队赢了")], "我不知道", "赢"),
+    ("corrected with its old value", "when is the fair?",
+     [("Alice", "the fair is on 3 March"), ("Bob", "no, it is now 14 March"),
+      ("Memo", "Got it, corrected: the fair is on 3 March → the fair is on 14 March.")],
+     "Bob: the fair is on 14 March", "→"),
     ("corrected", "when is the fair?",
      [("Alice", "the fair is on 3 March"), ("Bob", "when is the fair?"),
       ("Memo", "Alice: the fair is on 3 March."), ("Bob", "no, it is now 14 March"),
@@ -231,6 +237,15 @@ PLAN = [
         ("把报价的提醒取消掉", "tm_c"),
         ("取消第二个", "tm_b"),
         ("cancel the third one", "tm_c"),
+        ("drop reminder 2", "tm_b"),
+        ("delete the one on Friday", "tm_b"),
+        ("get rid of the stretch reminder", "tm_a"),
+        ("cancel reminder two", "tm_b"),
+        ("cancel Friday's", "tm_b"),
+        ("取消周五的", "tm_b"),
+        ("把周五的取消掉", "tm_b"),
+        ("删掉周五那个", "tm_b"),
+        ("取消第 2 个", "tm_b"),
         ("cancel the reminder", ""),
         ("cancel the tenth reminder", ""),
         ("cancel the Thursday reminder", ""),
@@ -248,3 +263,108 @@ def test_a_reminder_is_chosen_by_number_day_or_words(question: str, id: str) -> 
         assert step == Call("cancel_reminder", {"reminder_id": id})
     else:
         assert str(step).startswith(say("ask-which", "en"))
+
+
+def test_all_reminders_are_cancelled_one_after_the_other() -> None:
+    same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
+    rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN[:2]]
+    gone = [
+        Returned("cancel_reminder", ToolOutcome("…", "reminder-cancelled", row), WORDING)
+        for row in rows
+    ]
+    for question in ("cancel all my reminders", "取消所有提醒"):
+        wish = reminders.reminder_wish(question)
+        assert wish
+        steps = [
+            reminders.next_reminder_step(wish, [listed(rows), *gone[:done]], NOW, "en")
+            for done in range(3)
+        ]
+        assert steps[:2] == [Call("cancel_reminder", {"reminder_id": row["id"]}) for row in rows]
+        assert str(steps[2]).splitlines() == [
+            "Reminder cancelled: stretch",
+            "Reminder cancelled: send the deck",
+        ]
+
+
+def test_without_reminders_nobody_is_asked_which_one() -> None:
+    wish = reminders.reminder_wish("cancel the one on Friday")
+    assert wish
+    nothing = Returned("list_reminders", ToolOutcome("…", "no-reminders"), WORDING)
+    told = reminders.next_reminder_step(wish, [nothing], NOW, "en")
+    assert told == WORDING.tell(nothing.outcome, "en")
+
+
+@every_row(
+    ("question", "call"),
+    [
+        ("move the Friday one to Monday at 10", {"reminder_id": "tm_b", "at": "2026-11-30T10:00"}),
+        ("把周五那个改到周一上午十点", {"reminder_id": "tm_b", "at": "2026-11-30T10:00"}),
+    ],
+)
+def test_the_one_of_a_day_is_moved(question: str, call: dict[str, str]) -> None:
+    same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
+    rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
+    wish = reminders.reminder_wish(question)
+    assert wish
+    step = reminders.next_reminder_step(wish, [listed(rows)], NOW, "en")
+    assert step == Call("change_reminder", call)
+
+
+@every_row(
+    ("text", "argument"),
+    [
+        ("digest", ""),
+        ("summary please", ""),
+        ("digest of this week", "week"),
+        ("what did we talk about yesterday?", "yesterday"),
+        ("summarize this thread", "thread"),
+        ("give me a recap of last week", "last week"),
+        ("what did I miss today?", "today"),
+        ("本周摘要", "week"),
+        ("昨天聊了什么", "yesterday"),
+        ("这周大家聊了什么？", "week"),
+        ("总结一下上周的讨论", "last week"),
+        ("总结一下", ""),
+    ],
+)
+def test_a_digest_is_of_the_period_that_is_named(text: str, argument: str) -> None:
+    meant = command_meant(text)
+    assert meant
+    assert (meant.name, meant.argument) == ("digest", argument)
+
+
+@every_row(
+    ("question", "tool", "arguments"),
+    [
+        ("book a meeting with Bob tomorrow at 3pm", "book_meeting",
+         {"title": "Meeting with Bob", "with_whom": ["Bob"], "at": "tomorrow at 3pm"}),
+        ("arrange a meeting with Bob for half an hour tomorrow", "book_meeting",
+         {"title": "Meeting with Bob", "minutes": 30}),
+        ("帮我约Bob明天下午3点的会", "book_meeting",
+         {"title": "与 Bob 的会议", "with_whom": ["Bob"], "at": "明天下午3点"}),
+        ("make a task for Bob: send the deck by Friday", "make_task",
+         {"title": "send the deck", "for_whom": "Bob", "due": "Friday"}),
+        ("建个任务：交周报", "make_task", {"title": "交周报", "for_whom": "me"}),
+        ("what's on my calendar tomorrow?", "look_at_calendar", {"when": "tomorrow"}),
+        ("我今天有什么安排", "look_at_calendar", {"when": "今天"}),
+        ("what tasks do I have?", "list_due_tasks", {"when": "this week"}),
+        ("我今天要做什么", "list_due_tasks", {"when": "今天"}),
+    ],
+)  # fmt: skip
+def test_a_calendar_or_task_is_asked_for_in_everyday_words(
+    question: str, tool: str, arguments: dict[str, object]
+) -> None:
+    call = agenda_call(question)
+    assert call
+    assert call.tool == tool
+    assert arguments.items() <= call.arguments.items()
+
+
+@every_row("text", ["今天约饭吗", "我约了Bob明天吃饭", "会议", "tasks are boring", "安排一下"])
+def test_talk_of_meetings_and_tasks_asks_for_nothing(text: str) -> None:
+    assert agenda_call(text) is None
+
+
+@every_row("label", ["Alice", "Alice (…ce5b)", "陈晨 (…a1b2)", "Ada Lovelace (…ce5b)"])
+def test_the_words_of_somebody_whose_name_others_bear_are_understood(label: str) -> None:
+    assert label_and_words(f"{label}: my reminders", "Memo") == (label, "my reminders")

@@ -209,7 +209,7 @@ def test_every_outcome_is_told_in_both_languages(
         (".", "。", ")", "）", "ship it", "related", "可能相关", "Boil it.", "everyone", "大家")
     )
     refused = told.startswith({"en": "I couldn't do that: ", "zh": "没能完成："}[language])
-    assert refused == (not outcome.ok)
+    assert refused == (not outcome.ok and wording is not AGENDA)
 
 
 @every_row(

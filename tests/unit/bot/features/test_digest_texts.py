@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from bot.features.digests.digesting import choose_lines
 from bot.features.digests.texts import (
     DigestRequest,
     attachment_line,
+    chosen_lines,
     first_time,
     limit_notes,
     parse_argument,
+    period_of,
 )
+from memory.summary import SummaryLine
 from tests.support.rows import every_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -23,6 +28,10 @@ BERLIN = ZoneInfo("Europe/Berlin")
         ("", DigestRequest("here")),
         ("today", DigestRequest("today")),
         ("今天", DigestRequest("today")),
+        ("yesterday", DigestRequest("yesterday")),
+        ("this week", DigestRequest("week")),
+        ("本周", DigestRequest("week")),
+        ("上周", DigestRequest("last week")),
         ("thread", DigestRequest("thread")),
         ("off", DigestRequest("off")),
         ("关闭", DigestRequest("off")),
@@ -60,6 +69,44 @@ def test_a_week_begins_on_its_day() -> None:
     now = datetime(2026, 11, 25, 10, 0, tzinfo=BERLIN)
     assert first_time(parse_argument("weekly mon 9:00"), now) == datetime(2026, 11, 23, 9)  # noqa: DTZ001
     assert first_time(parse_argument("daily 18:00"), now) == datetime(2026, 11, 25, 18)  # noqa: DTZ001
+
+
+@every_row(
+    ("argument", "since", "until"),
+    [
+        ("today", (25, 0), (25, 10)),
+        ("yesterday", (24, 0), (25, 0)),
+        ("week", (23, 0), (25, 10)),
+        ("last week", (16, 0), (23, 0)),
+    ],
+)
+def test_a_digest_covers_the_period_that_is_named(
+    argument: str, since: tuple[int, int], until: tuple[int, int]
+) -> None:
+    now = datetime(2026, 11, 25, 10, tzinfo=BERLIN)  # a Wednesday
+    period = period_of(parse_argument(argument), now)
+    assert [(one.day, one.hour) for one in period] == [since, until]
+
+
+def test_without_a_model_a_digest_leaves_out_what_the_bot_was_only_asked_to_do() -> None:
+    def said(author: str, *texts: str) -> list[SummaryLine]:
+        return [SummaryLine(author, text, "", by_bot=author == "Bot") for text in texts]
+
+    errands = ("hello", "cancel the Friday one", "我的提醒", "list my notes", "what are my tasks?")
+    exchanges = [line for text in errands for line in (*said("Bob", text), *said("Bot", "Done."))]
+    talk = said("Alice", "we decided to launch on 3 March", "let's drop the Friday one")
+    told = asyncio.run(choose_lines([*exchanges, *talk]))
+    assert told == "- Alice: we decided to launch on 3 March\n- Alice: let's drop the Friday one"
+    assert asyncio.run(choose_lines(exchanges[:2])) == "- Bob: hello"
+
+
+def test_lines_that_rules_chose_are_written_in_the_readers_language() -> None:
+    now = datetime(2026, 11, 25, 10, tzinfo=BERLIN)
+    lines = "- 2026-11-24 Alice: at 9: tea\n- Bob: 2026-11-24 is fine"
+    assert chosen_lines(lines, "en", now) == "- 24 Nov, Alice: at 9: tea\n- Bob: 2026-11-24 is fine"
+    assert (
+        chosen_lines(lines, "zh", now) == "- 11月24日 Alice：at 9: tea\n- Bob：2026-11-24 is fine"
+    )
 
 
 def test_files_are_named_and_pictures_counted() -> None:
