@@ -48,11 +48,25 @@ class SelectField:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckField:
+    """A checkbox with a plain `label`, beside the paragraph `entry`, counted from the last. A card
+    that has any has one for each of its last paragraphs."""
+
+    name: str
+    label: str
+    checked: bool
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
 class InputField:
     """A line to write on, empty at first, under a plain `label`."""
 
     name: str
     label: str
+
+
+Field = SelectField | CheckField | InputField
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +79,12 @@ class Button:
     value: dict[str, Any]
     danger: bool = False
     disabled: bool = False
-    fields: tuple[SelectField | InputField, ...] = ()
+    fields: tuple[Field, ...] = ()
     entry: int = 0
+
+    @property
+    def checks(self) -> tuple[CheckField, ...]:
+        return tuple(one for one in self.fields if isinstance(one, CheckField))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +144,12 @@ def answer_card(
     elements: list[dict[str, Any]] = []
     if asked:
         elements.append({"tag": "div", "element_id": "asked", "text": _small(f"↪ {asked}")})
-    most = max((button.entry for button in buttons), default=0)
+    checks = [check for button in buttons for check in button.checks]
+    most = max([0, *(one.entry for one in buttons), *(one.entry for one in checks)])
     words, entries = part_entries(markdown, most)
-    below, beside = _placed_buttons(buttons, bool(entries))
+    below, beside = _placed_buttons(buttons, entries)
     elements.append({"tag": "markdown", "element_id": element_id, "content": words})
-    elements += entry_elements(entries, beside)
+    elements += () if checks else entry_elements(entries, beside)
     if note:
         elements.append(_note(note))
     elements += below
@@ -201,13 +220,14 @@ def _small(text: str) -> dict[str, Any]:
 
 
 def _placed_buttons(
-    buttons: Sequence[Button], has_entries: bool
+    buttons: Sequence[Button], entries: Sequence[str]
 ) -> tuple[list[dict[str, Any]], Mapping[int, list[dict[str, Any]]]]:
     """The buttons below all, and those beside each entry."""
     places: dict[int, list[dict[str, Any]]] = {}
     for number, button in enumerate(buttons, 1):
-        element = _form(number, button) if button.fields else _button(f"button_{number}", button)
-        places.setdefault(button.entry if has_entries else 0, []).append(element)
+        plain = _button(f"button_{number}", button)
+        element = _form(number, button, entries) if button.fields else plain
+        places.setdefault(button.entry if entries else 0, []).append(element)
     return places.pop(0, []), places
 
 
@@ -222,23 +242,47 @@ def _button(element_id: str, button: Button) -> dict[str, Any]:
     return {**element, "disabled": True} if button.disabled else element
 
 
-def _form(number: int, button: Button) -> dict[str, Any]:
+def _form(number: int, button: Button, entries: Sequence[str]) -> dict[str, Any]:
     """Names are unique in the card; the option that is chosen at first must be one of them.
-    Source: Feishu, “Form container”, “Dropdown select” and “Input”, card JSON 2.0."""
-    elements: list[dict[str, Any]] = []
-    for one in button.fields:
-        elements.append({"tag": "div", "text": {"tag": "plain_text", "content": one.label}})
-        elements.append(_select(one) if isinstance(one, SelectField) else _input(one))
+    Source: Feishu, “Form container”, “Dropdown select”, “Checker” and “Input”, card JSON 2.0."""
     submit = _button(f"button_{number}", button) | {
         "type": "primary_filled",
         "name": f"submit_{number}",
         "form_action_type": "submit",
     }
+    fields = [element for one in button.fields for element in _field(one, entries)]
     return {
         "tag": "form",
         "element_id": f"form_{number}",
         "name": f"form_{number}",
-        "elements": [*elements, submit],
+        "elements": [*fields, submit],
+    }
+
+
+def _field(field: Field, entries: Sequence[str]) -> Iterable[CardElement]:
+    if isinstance(field, CheckField):
+        yield _checked_entry(field, entries[-field.entry] if entries else "")
+        return
+    yield {"tag": "div", "text": {"tag": "plain_text", "content": field.label}}
+    yield _select(field) if isinstance(field, SelectField) else _input(field)
+
+
+def _checked_entry(check: CheckField, entry: str) -> CardElement:
+    """A checkbox and, to the right of it, the paragraph that it is about."""
+    checker = {
+        "tag": "checker",
+        "name": check.name,
+        "checked": check.checked,
+        "text": {"tag": "plain_text", "content": check.label},
+    }
+    words = {"tag": "column", "width": "weighted", "weight": 1}
+    return {
+        "tag": "column_set",
+        "horizontal_spacing": "12px",
+        "columns": [
+            {"tag": "column", "width": "auto", "elements": [checker]},
+            {**words, "elements": list(_entry_words(check.entry, entry))},
+        ],
     }
 
 

@@ -222,18 +222,19 @@ def card_buttons(stored_buttons: Sequence[CardButton]) -> list[cards.Button]:
     ]
 
 
-def fields_of(
-    form: Sequence[Mapping[str, Any]],
-) -> tuple[cards.SelectField | cards.InputField, ...]:
-    """The fields that a button submits: those without options are written on."""
-    return tuple(
-        cards.SelectField(
-            one["name"], one["label"], one["initial"], tuple(map(tuple, one["options"]))
-        )
-        if "options" in one
-        else cards.InputField(one["name"], one["label"])
-        for one in form
-    )
+def fields_of(form: Sequence[Mapping[str, Any]]) -> tuple[cards.Field, ...]:
+    """The fields that a button submits."""
+    return tuple(map(_field, form))
+
+
+def _field(one: Mapping[str, Any]) -> cards.Field:
+    """A checkbox, a choice of options, or a line to write on."""
+    name, label = one["name"], one["label"]
+    if "checked" in one:
+        return cards.CheckField(name, label, one["checked"], one["entry"])
+    if "options" in one:
+        return cards.SelectField(name, label, one["initial"], tuple(map(tuple, one["options"])))
+    return cards.InputField(name, label)
 
 
 def written_value(values: Mapping[str, Any], name: str) -> str:

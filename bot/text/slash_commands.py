@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from bot.text.languages import Language, language_of
+from bot.text.spelling import simplified
 
 _PLAIN_WORDS = frozenset({"help", "帮助", "quiet", "安静", "新对话"})
 _RESUME_WORDS = frozenset({"resume", "继续"})
@@ -63,7 +64,8 @@ _ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _THANKS = re.compile(
-    r"(?<![,\s])[,\s]{1,3}(?:please|pls|thanks|thank you|ok|okay|now|for good|forever|because .+)$",
+    r"(?<![,\s])[,\s]{1,3}(?:please|pls|thanks|thx|thank you|ok|okay|now|for good|forever"
+    r"|because .+)$",
     re.IGNORECASE,
 )
 _DETERMINER = r"(?:the|my|our|his|her|their|an?|all|that i|or)\b"
@@ -71,7 +73,8 @@ _VERB = (
     r"\b(?:is|are|was|were|am|has|have|had|will|would|can|could|should|do|does|did|let|please)\b"
 )
 _GOES_ON = re.compile(
-    r"[;?？；…]|[.!:。！：]\s|\s[-–—]+\s"  # another sentence
+    r"[;?？；…]|[!:。！：]\s|\s[-–—]+\s"  # another sentence
+    r"|(?<!\b[DM]r)(?<!\bMrs)(?<!\bM[sx])(?<!\b(?:St|No))\.\s"
     # after a comma only more of the same: “the code, my PIN and our address”, “Porto, Portugal”
     rf"|[,，](?!\s*(?:and\s+|or\s+)?(?:{_DETERMINER}|(?-i:[A-Z](?!['’\s]))|\d|\S+@))"
     r"|[,，]\s*(?:what|who|when|where|how|why|which|let|tell|show|give)\b"
@@ -104,7 +107,7 @@ _CHINESE = re.compile(
     r"(?:忘掉(?P<off>[^了过].*)|(?P<open>忘记|忘了)(?:一下)?(?P<of>.+)"
     rf"|[把将](?P<taken>.+?)(?:忘掉|(?P<done>忘了|忘记)|从{_MEMORY}(?:{_ERASE}))了?"
     rf"|从{_MEMORY}(?:{_ERASE})掉?(?P<kept>.+)"
-    rf"|(?:{_ERASE})(?:关于|有关)(?P<about>.+?)的(?:一切|全部|所有)(?:内容|记忆|信息|事情?|消息|话)?"
+    rf"|(?:{_ERASE})(?:你?(?:所|还)?(?:记得|知道|记住)的?)?(?:关于|有关)(?P<about>.+?)的(?:一切|全部|所有)(?:内容|记忆|信息|事情?|消息|话)?"
     rf"|(?:{_ERASE})(?:所有|一切|全部)(?:关于|有关)(?P<all>.+?)的(?:内容|记忆|信息|事情?|消息|话))"
     r"|(?:请|你)*(?:不用|不要|别|无需)再记[得住着](?P<longer>.+?)了?"
 )
@@ -197,7 +200,7 @@ def parse_command(text: str) -> Command | None:
 def _read_command(text: str) -> Command | None:
     bare_text = text.strip()
     if match := _SLASHED.match(bare_text):
-        name = COMMAND_WORDS.get(unicodedata.normalize("NFKC", match[1]).lower())
+        name = COMMAND_WORDS.get(simplified(unicodedata.normalize("NFKC", match[1])).lower())
         argument = " ".join(match[2][:_ARGUMENT_CHARS].lower().rstrip(_ENDING).split())
         if not name:
             return None
@@ -250,13 +253,14 @@ def asks_for_quiet(text: str) -> bool:
 
 def words_to_forget(text: str) -> str:
     """Returns what `text` asks to forget, or "" if it asks for no such thing. The words are those
-    of `text`; “what you know about” becomes “everything about”."""
+    of `text`, in Chinese with simplified characters; “what you know about” becomes “everything
+    about”."""
     words = text.strip()
     if len(words) > _LONGEST_REQUEST or "\n" in words:
         return ""
     asks = words.endswith(("?", "？")) and not words.lower().endswith(("ok?", "okay?"))
     words = words.rstrip(_SENTENCE_END)
-    return _named_in_english(words, asks=asks) or _named_in_chinese(words, asks=asks)
+    return _named_in_english(words, asks=asks) or _named_in_chinese(simplified(words), asks=asks)
 
 
 def _named_in_english(words: str, *, asks: bool) -> str:

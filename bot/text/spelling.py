@@ -24,6 +24,9 @@ _DIGITS = {
     for digit, word in enumerate("zero one two three four five six seven eight nine".split())
 } | {"oh": "0"}
 
+_APART = re.compile(
+    rf"(?<=[{HAN}])[·・•‧](?=[{HAN}])|(?<![{HAN}])(?:[{HAN}][\s\-_·]{{1,3}}){{2,}}[{HAN}](?![{HAN}])"
+)
 _MIXED = re.compile(rf"(?:{ALPHANUMERIC})+")
 _HAN_NUMBER = re.compile(r"[零〇一二三四五六七八九幺]{3,}")
 _SPOKEN_NUMBER = re.compile(
@@ -47,7 +50,8 @@ _THOUSANDS = re.compile(r"(?<=\d)[,'’](?=\d{3}(?!\d))")
 def folded_text(text: str) -> str:
     """`text` in lower case, simplified characters and digits, with addresses and spelled-out words
     written together."""
-    text = _plain(text).translate(_simplified_table())
+    text = simplified(_plain(text))
+    text = _APART.sub(lambda found: re.sub(r"[\s\-_·・•‧]", "", found[0]), text)
     text = _MIXED.sub(_one_script, text)
     text = _HAN_NUMBER.sub(lambda found: found[0].translate(_HAN_DIGITS), text)
     text = _SPOKEN_NUMBER.sub(_digits, text)
@@ -66,6 +70,11 @@ def _plain(text: str) -> str:
         one for one in decomposed_text if unicodedata.category(one) not in ("Mn", "Cf")
     )
     return unicodedata.normalize("NFKC", "".join(visible_characters)).casefold()
+
+
+def simplified(text: str) -> str:
+    """`text` in simplified characters, one for one."""
+    return text.translate(_simplified_table())
 
 
 @cache

@@ -70,6 +70,7 @@ function element(one, context, counter) {
     case "column_set": return columns(one, context, counter);
     case "form": return form(one, context, counter);
     case "select_static": return select(one);
+    case "checker": return checker(one, context);
     case "input": return el("input", { name: one.name ?? "", value: one.default_value ?? "", maxlength: one.max_length ?? 1000 });
     case "interactive_container":
       return el("div", { class: "container" }, elements(one.elements, context, counter));
@@ -114,7 +115,7 @@ function button(one, context, counter) {
     if (node.classList.contains("busy")) return;
     node.classList.add("busy"); // not `disabled`: that would take the focus away
     const box = one.form_action_type === "submit" ? node.closest("form") : null;
-    await context.click(index, box ? Object.fromEntries(new FormData(box)) : undefined);
+    await context.click(index, box ? filledIn(box) : undefined);
     node.classList.remove("busy");
   });
   return node;
@@ -123,11 +124,21 @@ function button(one, context, counter) {
 // A button in it sends what is chosen; nothing is sent by the browser itself.
 function form(one, context, counter) {
   const node = el("form", { class: "form" }, elements(one.elements, context, counter));
-  for (const one of node.querySelectorAll("select, input")) {
+  for (const one of node.querySelectorAll("select, input:not([type])")) {
     one.setAttribute("aria-label", one.previousElementSibling?.textContent ?? one.name);
   }
   node.addEventListener("submit", (event) => event.preventDefault());
   return node;
+}
+
+function filledIn(form) {
+  const boxes = [...form.querySelectorAll("[type=checkbox]")].map((box) => [box.name, box.checked]);
+  return { ...Object.fromEntries(new FormData(form)), ...Object.fromEntries(boxes) };
+}
+
+function checker(one, context) {
+  const box = el("input", { type: "checkbox", name: one.name ?? "", checked: Boolean(one.checked), disabled: Boolean(one.disabled) });
+  return el("label", { class: "checker" }, box, text(one.text, context));
 }
 
 function select(one) {

@@ -24,6 +24,12 @@ from sandbox.world.wire import card_of, is_streaming
 
 TOKEN_LIFE_MS = 30 * 60 * 1000
 TOKEN_USES = 2
+# What a field holds at first is under that name, else it is that value.
+_FIELDS = (
+    ("select_static", "initial_option", ""),
+    ("checker", "checked", False),
+    ("input", "default_value", ""),
+)
 _TOASTS = ("info", "success", "error", "warning")
 
 
@@ -161,8 +167,8 @@ def submitted(node: Any, name: object) -> dict[str, Any]:
         ours = [one for one in buttons(form) if one.get("form_action_type") == "submit"]
         if name and any(one.get("name") == name for one in ours):
             return {
-                one["name"]: one.get("initial_option", one.get("default_value", ""))
-                for tag in ("select_static", "input")
+                one["name"]: one.get(initial, missing)
+                for tag, initial, missing in _FIELDS
                 for one in _of_tag(form, tag)
             }
     return {}

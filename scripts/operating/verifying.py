@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -76,10 +77,10 @@ async def check_receipt(desk: OperatorDesk, given: argparse.Namespace) -> int:
         lines = [line async for line in ReceiptStore(desk.rpc).lines()]
         verify_chain(lines, _keys(desk, given), anchor=handed_in.receipt.hash)
         _require_named(handed_in)
+        search = _searched(desk, given, handed_in)
     except ReceiptRefused as exc:
         print(f"refused: {exc}")
         return FINDINGS
-    search = _searched(desk, given, handed_in)
     if given.json:
         print_json(_as_json(handed_in, search))
     else:
@@ -122,10 +123,19 @@ def _searched(desk: OperatorDesk, given: argparse.Namespace, handed_in: Given) -
             is_retraction=fields["kind"] == "retraction",
         )
     )
-    with psycopg.connect(desk.url, autocommit=True) as connection, as_verifier(connection):
-        search_database(connection, search)
+    with psycopg.connect(desk.url, autocommit=True) as connection:
+        _require_memory(connection, handed_in.receipt)
+        with as_verifier(connection):
+            search_database(connection, search)
     search_files(desk.settings.data_dir, given.log, search)
     return search
+
+
+def _require_memory(connection: psycopg.Connection[Any], receipt: Receipt) -> None:
+    """Over Supabase's API the chain may come from elsewhere than the rows that are read."""
+    query = "select 1 from agent_receipts where number = %s"
+    if not connection.execute(query, [receipt.number]).fetchone():
+        raise ReceiptRefused("DATABASE_URL is another database than the memory's")
 
 
 def _tell(handed_in: Given, search: SurvivorSearch, *, chain: int) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from lab.doubles.processes import eventually
 from memory.receipts.receipts import parse_receipt
+from sandbox.cards.forms import tagged
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import click
 from tests.acceptance.test_own_memory import after, buttons
@@ -35,7 +36,7 @@ def answers_with(world: World, word: str) -> list[dict[str, Any]]:
     return [m for m in mine if not m["deleted"] and word in str(m)]
 
 
-def press(world: World, who: str, card: dict[str, Any], label: str, **values: str) -> str:
+def press(world: World, who: str, card: dict[str, Any], label: str, **values: bool) -> str:
     """Submits the form of the card; returns what the bot says then."""
     index = buttons(card).index(label)
 
@@ -78,6 +79,25 @@ def test_what_was_kept_and_said_is_shown_and_deleted_with_one_press(
     eventually(lambda: not answers_with(world, word), what="no card shows it")
 
 
+def test_what_is_unchecked_stays(world: World, word: str) -> None:
+    kept, dropped = (
+        world.ask("Alice", f"the locker code is {word} {n}")[0] for n in ("blue", "red")
+    )
+    for one in (kept, dropped):
+        world.settled(one)
+    card = asked(world, "Alice", f"/forget {word}")
+    checks = [one for one in tagged(card["card"]) if one["tag"] == "checker"]
+    assert [one["checked"] for one in checks] == [True, True]
+    stays = next(n for n in (1, 2) if "blue" in markdown(card).split(f"**{n}.**")[1].split("**")[0])
+
+    told = press(world, "Alice", card, "Delete selected", **{f"item_{stays}": False})
+
+    assert "Deleted: 1 message" in told
+    query = "select 1 from agent_messages where turn_id = %s and role = 'user'"
+    assert world.rows(query, kept)
+    assert not world.rows(query, dropped)
+
+
 @pytest.mark.parametrize("place", ["group", "p2p"])
 def test_what_was_deleted_is_told_though_the_pressed_card_is_gone_already(
     world: World, word: str, place: str
@@ -107,6 +127,11 @@ def test_nothing_found_and_the_words_of_others_are_never_said_to_be_deleted(
     told = markdown(asked(world, "Alice", "/忘记 地下室的暗号"))
     assert "没有找到" in told
     assert where(world, word)
+
+    world.settled(world.ask("Alice", f"Bob told me {word}")[0])
+    told = markdown(asked(world, "Alice", f"/forget {word}"))
+    assert f"Bob told me {word}" in told
+    assert "Bob said it here too" in told
 
 
 def test_this_thread_in_the_main_chat_is_what_was_said_there(world: World, word: str) -> None:

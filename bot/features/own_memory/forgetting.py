@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +21,7 @@ from bot.features.own_memory.texts import item_line, short_text
 from bot.feishu import cards, markup
 from bot.feishu.errors import FeishuError
 from bot.outbox import texts as outbox_texts
-from bot.outbox.buttons import Decision, Reply, chosen_values, decision_button
+from bot.outbox.buttons import Decision, Reply, decision_button
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.retractions import (
     find_same_words,
@@ -50,8 +51,9 @@ FORGET_THREAD = "forget.thread"
 FORGET_PERSON = "forget.person"
 
 FORGET_CHOSEN = "forget.chosen"
-_MOST = 10
+_MOST = 20
 _WORDS_SHOWN = 120
+_LINE_SHOWN = 160
 
 _AT_ONCE = 5
 
@@ -194,16 +196,22 @@ async def ask_to_forget_words(services: Services, command_turn: CommandTurn, wor
     language = command_turn.language
     if not names_something(words):
         return Reply(texts.say("forget-what", language))
-    items, others = await _find_candidates(services, command_turn, words)
-    if not items:
-        if others:
-            names = join_list([short_text(one) for one in others], language)
-            return Reply(texts.say("said-by-others", language, names=names), forgets=True)
-        return Reply(texts.say("nothing-meant", language), forgets=True)
-    lines = [f"**{n}.** {markup.verbatim_words(one.line)}" for n, one in enumerate(items, 1)]
-    parts = [texts.say("forget-these", language), "\n".join(lines)]
-    parts.append(texts.say("recall-yourself", language))
+    found, others = await _find_candidates(services, command_turn, words)
+    names = join_list([short_text(one) for one in others], language)
+    if not found:
+        text = texts.say("said-by-others" if others else "nothing-meant", language, names=names)
+        return Reply(text, forgets=True)
+    items, left = found[:_MOST], len(found) - _MOST
+    parts = [texts.say("forget-these", language), texts.say("recall-yourself", language)]
+    parts += [texts.say("others-said-it-too", language, names=names)] if others else []
+    parts += [texts.say("more-meant", language, n=left)] if left > 0 else []
+    parts += map(forget_line, itertools.count(1), items)
     return Reply("\n\n".join(parts), _chosen_buttons(command_turn, items), forgets=True)
+
+
+def forget_line(number: int, candidate: ForgetCandidate) -> str:
+    """The paragraph of a candidate in the list."""
+    return f"**{number}.** {markup.verbatim_words(short_text(candidate.line, _LINE_SHOWN))}"
 
 
 async def _own_items(services: Services, command_turn: CommandTurn) -> list[Item]:
@@ -250,22 +258,21 @@ async def _find_candidates(
     meant_items = [one for one in candidates if one.match == "sure"] or [
         one for one in candidates if one.match
     ]
-    return meant_items[:_MOST], tuple(dict.fromkeys(others))
+    return meant_items, tuple(dict.fromkeys(others))
 
 
 def _chosen_buttons(
     command_turn: CommandTurn, items: Sequence[ForgetCandidate]
 ) -> tuple[NewButton, ...]:
-    """One that deletes what is chosen in the form around it, and one to cancel. What they store
+    """One that deletes what is checked in the form around it, and one to cancel. What they store
     has no words of the items."""
     language, group = command_turn.language, new_button_id()
-    options = [["yes", texts.say("delete", language)], ["no", texts.say("keep", language)]]
     form = [
         {
             "name": f"item_{n}",
-            "label": texts.say("number", language, n=n),
-            "initial": "yes" if one.match == "sure" else "no",
-            "options": options,
+            "label": texts.say("delete", language),
+            "checked": one.match == "sure",
+            "entry": len(items) - n + 1,
         }
         for n, one in enumerate(items, 1)
     ]
@@ -294,17 +301,14 @@ def _chosen_buttons(
 
 
 async def forget_chosen(services: Services, here: PressTurn) -> Reply:
-    """Deletes what was chosen and says how much that was. Raises `StoreError`."""
+    """Deletes what was checked and says how much that was. Raises `StoreError`."""
     payload = here.press.payload
     if payload["decision"] != "confirm":
         return Reply(texts.say("kept-as-it-was", here.language))
-    form = payload["form"]
-    initial = {one["name"]: one["initial"] for one in form}
-    picked_ids = initial | chosen_values(form, here.values)
     which = [
         one
         for n, one in enumerate(payload["arguments"]["chosen"], 1)
-        if picked_ids.get(f"item_{n}") == "yes"
+        if here.values.get(f"item_{n}") is True
     ]
     if not which:
         return Reply(texts.say("kept-as-it-was", here.language))

@@ -7,7 +7,7 @@ B” are two ways to name the same thing. Of “everything about Frank the engin
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -32,8 +32,8 @@ _GENERIC = frozenset(
     profile record user""".split()
 )
 _HAN_STOP = re.compile(
-    "关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|说过|说"
-    "|告诉|记得|记住|的|了|是|吗|吧|呢|啊|那|这|和|跟|与"
+    "在?哪[里儿]?|什么时候|什么|多少|几号|谁|怎么|关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|刚才|刚刚|之前|以前|[提聊说讲](?:到|起)?过|提[到及起]|告诉过|说"
+    rf"|的[事话](?![{HAN}])|告诉|记得|记住|的|了|是|吗|吧|呢|啊|那|这|和|跟|与"
 )
 _TOKEN = re.compile(rf"[/\\~#@+]{{0,3}}{ALPHANUMERIC}(?:[\w.@+/\\:#-]*{ALPHANUMERIC})?")
 _HAN_IN = re.compile(f"[{HAN}]")
@@ -43,10 +43,10 @@ _WORD = re.compile(rf"{ALPHANUMERIC}+")
 _CODE = re.compile(r"\b[a-z]{1,4}\d{1,6}\b")
 _MARKS = re.compile(r"[@/\\_#:.+\-]|\d")
 _NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:[- ][A-Z][a-zà-ÿ]+)+\b")
-_GIVEN_NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+\b")
+_GIVEN_NAME = re.compile(r"(?<!-)\b[A-Z][a-zà-ÿ]+\b(?!-)")
 _BEFORE = rf"(?<!{ALPHANUMERIC})(?<!{ALPHANUMERIC}[\-_./\\@+:])"
 _AFTER = rf"(?!{ALPHANUMERIC})(?![\-_/\\@+]{ALPHANUMERIC})(?!\.{ALPHANUMERIC})"
-_ASIDE = re.compile(r"[(（][^()（）]{0,200}[)）]")
+_ASIDE = re.compile(r"[(（](?!\d+[)）])[^()（）]{0,200}[)）]")
 _OR = re.compile(
     r"\s{1,3}(?:/|\||aka|a\.k\.a\.|alias|also known as)\s{1,3}|又名|又叫|也叫", re.IGNORECASE
 )
@@ -57,15 +57,70 @@ _IN_OTHER_LETTERS = re.compile(
 )
 _IS_NAME = re.compile(r"[^\W\d_a-z]|[\d@]")
 _HAN_GENERIC = frozenset("信息 资料 数据 记录 档案".split())
-_EVERYTHING = re.compile(
-    r"(?:everything|anything|all)\s+(?:(?:that\s+)?(?:i|you|we)\s+\w+\s+)?about\s+(.+)",
+_ABOUT = (
+    r"\s+(?:(?:that\s+)?(?:i|you|we)(?:['’]ve)?\s+(?:\w+\s+){1,4}?)?"
+    r"(?:about|regarding|concerning|mentioning|rel(?:ated|ating)\s+to|to\s+do\s+with"
+    r"|that\s+(?:mentions?|names?|concerns?))\s+"
+)
+_EVERYTHING = re.compile(rf"(?:everything|anything|all){_ABOUT}(.+)", re.IGNORECASE)
+
+# “my last message about the rent” is about the rent.
+_SOMETHING = re.compile(
+    r"^(?:what(?:ever)?|(?:all\s+)?(?:of\s+)?(?:the\s+|my\s+|your\s+|our\s+|any\s+)?"
+    r"(?:(?:last|latest|previous|recent|earlier)\s+)?"
+    r"(?:notes?|messages?|facts?|things?|stuff|memor(?:y|ies)|info(?:rmation)?|details?|data))"
+    rf"{_ABOUT}",
     re.IGNORECASE,
 )
 _SAYS_WHO = re.compile(r"(?:\s+(?:the|a|an|this|that|who|on the)\s.*|[\s.!?]*)", re.DOTALL)
 _ORIGIN = re.compile(r"(?:https?://)?(?:www\.)?")
+_MY = re.compile(rf"(?:that |about )?(?:my|our) ({ALPHANUMERIC}+)|我们?的?([{HAN}]{{2,}})")
+_KIN = (
+    "姐姐|妹妹|哥哥|弟弟|爸爸|妈妈|[父母]亲|老婆|老公|妻子|丈夫|爱人|女儿|儿子|孩子|朋友|同事|老板"
+)
+_OF_OTHERS = re.compile(
+    r"(?:['’]s|s['’]|\b(?:his|her|their|your)) $"
+    rf"|(?<!我)(?<!我们)(?<!咱们)的$|(?:[他她你您]|{_KIN})$"
+)
+_I = re.compile(r"(?:that |about )?(i|we)(?:['’][a-z]+)? ([a-z]+)")
+_SUBJECT_IS = re.compile(
+    r"\b[a-z]{2,} (?:is|are|was|were|has|had|will|would|can|could|won't|isn't)\b"
+)
+_CAMEL = re.compile(r"\b[a-z]{2,}(?:[A-Z][a-z0-9]+)+\b")
+_CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_UMLAUTS = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"}
+)
+
+# Two ways to write one text: `gymCode`, “Müller”.
+_REWRITINGS: tuple[Callable[[str], str], ...] = (
+    lambda text: _CAMEL.sub(lambda found: _CAMEL_JOINT.sub(" ", found[0]), text),
+    lambda text: text.translate(_UMLAUTS),
+)
+
+# British and American spelling of a stem, as one.
+_BRITISH = (
+    (re.compile(r"(?<=[a-z]{2})our(?=$|it|al|hood|abl|ful|less)"), "or"),
+    (re.compile(r"(?<=[a-z]{2}[iy])z(?=$|ation|er$)"), "s"),
+    (re.compile(r"(?<=[a-z]{3})tr$"), "ter"),
+    (re.compile(r"(?<=[a-z]{2})enc$"), "ens"),
+)
+_GROUPED_NUMBER = re.compile(r"(?!\d{1,3}(?:\.\d{1,3}){3}$)\d+(?:\.\d+)+")
+_PHONE_DIGITS = 7
 _LONG_NUMBER = 5
 _LONG_CODE = 6
 _LIKELY_SHARE = 0.6
+
+# A surname and one character; what follows a name; what begins the words after one.
+_SHORT_NAME = re.compile(
+    "[王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭"
+    f"廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文][{HAN}]"
+)
+_AFTER_NAME = "的是在说有住叫和跟要会去喜"
+_NO_NAME = (
+    f"(?![{_AFTER_NAME}家人病来能不没也都就还被把给让到今明昨上下每常已正将从对向因与及等最很太只又再才刚])"
+    f"[{HAN}]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +131,8 @@ class _Description:
     `is_unique`: one of the identifiers, or the name, is enough to show what else says it. `name`:
     it is everything about the person of this name, or about something of theirs. `goes_on` tells of
     words that others follow whether the next one is a stop word. `shapes` are those of identifiers.
+    `own`: the word or phrase that stands right after “my”. `speaker` and `verb`: “I” at the
+    beginning and what follows it.
     """
 
     identifiers: tuple[re.Pattern[str], ...]
@@ -86,6 +143,9 @@ class _Description:
     given_names: tuple[str, ...]
     goes_on: Mapping[str, bool]
     shapes: Mapping[str, frozenset[str]]
+    own: str
+    speaker: str
+    verb: str
 
     def __bool__(self) -> bool:
         return bool(self.identifiers or self.words or self.phrases)
@@ -100,7 +160,9 @@ class _Description:
         if self.name and not self._is_named(text):
             return "likely" if text == text.lower() and self._share(plain) == 1 else ""
         share = self._share(plain)
-        if share == 1 and not (self._names_another(text) or self._is_of_another(plain)):
+        is_doubtful = self._names_another(text) or self._is_of_another(plain)
+        is_doubtful |= _is_of_others(self.own, plain) or self._has_another_subject(plain)
+        if share == 1 and not is_doubtful:
             return "sure"
         return "likely" if share >= _LIKELY_SHARE or self.is_unique else ""
 
@@ -135,6 +197,13 @@ class _Description:
         shapes = _shapes(plain) if self.words else {}
         return any(shapes.get(shape, known) - known for shape, known in self.shapes.items())
 
+    def _has_another_subject(self, plain: str) -> bool:
+        """True if others are or do what the speaker does: “my sister is pregnant”, “Bob leaves”."""
+        said = set(_WORD.findall(plain))
+        if not self.speaker or self.speaker in said:
+            return False
+        return bool(said & {f"{self.verb}s", f"{self.verb}es"} or _SUBJECT_IS.search(plain))
+
     def _is_other(self, following: Sequence[str], before_stop: bool) -> bool:
         of_it = following[:1] == ["s"]
         next_word = following[int(of_it) :][:1]
@@ -146,6 +215,9 @@ class _Description:
 def match(words: str, text: str) -> Match:
     """Whether `text` says all of `words` ("sure") or most of them ("likely")."""
     matches = {one.match(text) for one in _descriptions(words)}
+    for rewritten in _REWRITINGS:
+        if (rewritten(words), rewritten(text)) != (words, text):
+            matches |= {one.match(rewritten(text)) for one in _descriptions(rewritten(words))}
     return "sure" if "sure" in matches else "likely" if "likely" in matches else ""
 
 
@@ -168,10 +240,13 @@ def _descriptions(words: str) -> tuple[_Description, ...]:
 
 def _description(words: str) -> _Description:
     """What `words` describe, which name it in one way."""
-    head = ""
-    if (about := _EVERYTHING.match(words)) and (head := _head(about[1])):
-        words = head if _SAYS_WHO.fullmatch(about[1].partition(head)[2]) else about[1]
-    plain = folded_text(words)
+    words = _SOMETHING.sub("", words, count=1)
+    about = _EVERYTHING.match(words)
+    head = _head(about[1]) if about else ""
+    if about:
+        is_head = head and _SAYS_WHO.fullmatch(about[1].partition(head)[2])
+        words = head if is_head else about[1]
+    plain = folded_words = folded_text(words)
     names = [one for one in _NAME.findall(words) if len(one.split()) > 1]
     full = [_full_name(name) for name in names]
     for name in names:
@@ -199,6 +274,9 @@ def _description(words: str) -> _Description:
             if stem(one) in others and after != "s" and not about
         },
         shapes=_shapes(plain),
+        own=(own[1] or own[2]) if (own := _MY.match(folded_words)) else "",
+        speaker=speaker[1] if (speaker := _I.match(folded_words)) else "",
+        verb=speaker[2] if speaker else "",
     )
 
 
@@ -217,6 +295,13 @@ def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
     while first and (tokens[first - 1] not in _STOP or tokens[first - 1] == "at"):
         first -= 1
     return [*tokens[:first], *tokens[at:]] if first in (0, 1) else tokens
+
+
+def _is_of_others(own: str, plain: str) -> bool:
+    """True if what somebody calls theirs (“my blood type”, “我的血型”) is others' wherever `plain`
+    says it: “my sister's blood type”, “他的血型”."""
+    before = plain.split(own)[:-1] if own else []
+    return bool(before) and all(map(_OF_OTHERS.search, before))
 
 
 def _shapes(plain: str) -> dict[str, frozenset[str]]:
@@ -238,7 +323,10 @@ def stem(word: str) -> str:
             break
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
         word = word[:-1]
-    return word.removesuffix("e") if len(word) > 3 else word
+    word = word.removesuffix("e") if len(word) > 3 else word
+    for british, american in _BRITISH:
+        word = british.sub(american, word)
+    return word
 
 
 def _phrases(run: str) -> list[str]:
@@ -248,7 +336,8 @@ def _phrases(run: str) -> list[str]:
 
 def _said_share(phrase: str, plain: str) -> float:
     """The share of a Chinese phrase that stands in `plain`, with or without particles between."""
-    if any(_stands_in(phrase, one) for one in (plain, re.sub("[的了]", "", plain))):
+    written = [plain] if _SHORT_NAME.fullmatch(phrase) else [plain, re.sub("[的了]", "", plain)]
+    if any(_stands_in(phrase, one) for one in written):
         return 1
     pairs = ["".join(pair) for pair in pairwise(phrase)]
     hits = sum(pair in plain for pair in pairs)
@@ -256,8 +345,11 @@ def _said_share(phrase: str, plain: str) -> float:
 
 
 def _stands_in(phrase: str, plain: str) -> bool:
-    """A doubled last character makes another name of it."""
-    return re.search(f"{re.escape(phrase)}(?!{re.escape(phrase[-1])})", plain) is not None
+    """A doubled last character makes another name of it, and so does one more character of a name:
+    “张伟民的” does not name 张伟."""
+    longer = rf"|{_NO_NAME}[{_AFTER_NAME}]" if _SHORT_NAME.fullmatch(phrase) else ""
+    other = f"{re.escape(phrase[-1])}{longer}"
+    return re.search(f"{re.escape(phrase)}(?!{other})", plain) is not None
 
 
 def _bare(token: str) -> str:
@@ -279,18 +371,22 @@ def _identifier(token: str) -> re.Pattern[str]:
             map(re.escape, re.split(r"[/\\]+", _ORIGIN.sub("", token, count=1).rstrip("/")))
         )
         return re.compile(rf"{_BEFORE}(?:https?://)?(?:www\.)?{path}{_AFTER}")
+    digits = sum(char.isdigit() for char in token)
+    if digits >= _PHONE_DIGITS and _GROUPED_NUMBER.fullmatch(token):
+        token = token.replace(".", "")
     parts = [part for part in re.split(r"[\s\-_·:]+", token) if part]
     between = r"[\s\-_·:.()]{0,3}" if len(parts) > 2 else r"[\s\-_·:()]{0,3}"
-    code = between.join(_spaced_pattern(part) for part in parts)
-    if sum(char.isdigit() for char in token) >= _LONG_NUMBER:
+    gap = r"[\s\-_·.()]{0,3}" if digits >= _PHONE_DIGITS else r"[\s\-_·()]{0,3}"
+    code = between.join(_spaced_pattern(part, gap) for part in parts)
+    if digits >= _LONG_NUMBER:
         return re.compile(rf"(?<!\d\s){_BEFORE}{code}{_AFTER}(?!\s\d)")
     return re.compile(rf"(?<!\d[.,]){_BEFORE}{code}{_AFTER}")
 
 
-def _spaced_pattern(part: str) -> str:
+def _spaced_pattern(part: str, gap: str) -> str:
     """A part of a code; its digits may be written in groups, and apart from its letters."""
     pattern = re.escape(part[0])
     for one, two in pairwise(part):
         apart = one.isalnum() and two.isalnum() and (one.isdigit() or two.isdigit())
-        pattern += (r"[\s\-_·()]{0,3}" if apart else "") + re.escape(two)
+        pattern += (gap if apart else "") + re.escape(two)
     return pattern

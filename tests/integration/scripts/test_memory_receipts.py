@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from lab.doubles import lite
+from memory.backends.embedded import start_embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.migrations import apply_migrations
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
+from tests.support import postgres
 from tests.support.forking import run_script
 from tests.support.people import Group
 
@@ -23,13 +28,15 @@ _OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
 
 
 class Desk:
-    """A database, the scripts on it, and a folder for files."""
+    """A database, the scripts on it, and a folder for files. `settings` say where the memory is."""
 
-    def __init__(self, rpc: PostgresRpc, url: str, folder: Path) -> None:
-        self.memory, self.notes = MemoryStore(rpc), NoteStore(rpc)
+    def __init__(
+        self, rpc: PostgresRpc, url: str, folder: Path, settings: Mapping[str, str]
+    ) -> None:
+        self.rpc, self.memory, self.notes = rpc, MemoryStore(rpc), NoteStore(rpc)
         self.url, self.folder = url, folder
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
-        self._env = {**kept, "DATABASE_URL": url, "DATA_DIR": str(folder / "data")}
+        self._env = {**kept, **settings, "DATA_DIR": str(folder / "data")}
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return run_script("memory", *arguments, env=self._env)
@@ -54,13 +61,68 @@ class Desk:
         return self.file("copy.json", done.stdout), self.file("said.txt", f"{TEXT}\n")
 
 
-@pytest.fixture
-async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
-    pool = connection_pool(database_url, size=2)
+@contextmanager
+def supabase(url: str, socket_folder: str) -> Iterator[dict[str, str]]:
+    """Settings of a memory behind Supabase's API."""
+    if reason := lite.missing():
+        pytest.skip(reason)
+    with lite.run(url, socket_folder=socket_folder) as server:
+        yield {
+            "DATABASE_URL": url,
+            "SUPABASE_URL": server.url,
+            "SUPABASE_PUBLISHABLE_KEY": server.publishable_key,
+            "SUPABASE_SECRET_KEY": server.secret_key,
+            "SUPABASE_JWT_SECRET": server.jwt_secret,
+        }
+
+
+@asynccontextmanager
+async def desk_at(url: str, folder: Path, settings: Mapping[str, str]) -> AsyncIterator[Desk]:
+    pool = connection_pool(url, size=2)
     await pool.open()
     rpc = PostgresRpc(pool)
-    yield Desk(rpc, database_url, tmp_path)
+    yield Desk(rpc, url, folder, settings)
     await rpc.close()
+
+
+@pytest.fixture
+async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
+    async with desk_at(database_url, tmp_path, {"DATABASE_URL": database_url}) as made:
+        yield made
+
+
+@pytest.mark.parametrize("kind", ["embedded", "supabase"])
+async def test_a_deletion_is_verified_wherever_the_memory_is(
+    kind: str, database_url: str, postgres_server: postgres.Server, tmp_path: Path
+) -> None:
+    url, settings = database_url, dict[str, str]()
+    with ExitStack() as stack:
+        if kind == "embedded":
+            url = start_embedded(tmp_path / "data")
+            apply_migrations(url)
+        else:
+            settings = stack.enter_context(supabase(url, postgres_server.socket_folder))
+        async with desk_at(url, tmp_path, settings) as desk:
+            group = Group()
+            copy, said = await desk.retract(group)
+            done = desk.run("verify", copy, "--text", said)
+            assert (done.returncode, "nothing survived" in done.stdout) == (0, True), done.stdout
+            await desk.notes.create(group.turn("bob"), title="Gym", body=TEXT, turn_id="")
+            done = desk.run("verify", copy, "--text", said)
+            assert (done.returncode, "public.agent_notes.body" in done.stdout) == (1, True)
+
+
+async def test_another_database_than_the_memorys_is_refused(
+    desk: Desk, postgres_server: postgres.Server, migrated_template: str
+) -> None:
+    copy, said = await desk.retract(Group())
+    with (
+        postgres_server.fresh_database(template=migrated_template) as other,
+        supabase(desk.url, postgres_server.socket_folder) as settings,
+    ):
+        mixed = Desk(desk.rpc, desk.url, desk.folder, {**settings, "DATABASE_URL": other})
+        done = mixed.run("verify", copy, "--text", said)
+    assert (done.returncode, "DATABASE_URL is another database" in done.stdout) == (1, True)
 
 
 async def test_a_deletion_that_holds_is_verified_and_a_survivor_named(desk: Desk) -> None:

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from bot.feishu.cards import Button, CheckField, answer_card
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 from sandbox.server import SandboxServer
@@ -149,6 +150,20 @@ def test_a_pressed_button_shows_the_toast_and_the_new_card(page, tenant):
     page.wait_for_selector("#toast:not([hidden])")
     assert page.inner_text("#toast") == "Thanks"
     page.wait_for_selector("text=pressed")
+
+
+def test_checkboxes_of_a_form_are_submitted_as_they_stand(page, tenant):
+    checks = tuple(CheckField(f"item_{n}", "Delete", n != 3, n) for n in (3, 2, 1))
+    button = Button("Go", {"n": 1}, fields=checks)
+    card = answer_card("These?\n\n**1.** tea\n\n**2.** milk\n\n**3.** rye", buttons=(button,))
+    body = {"msg_type": "interactive", "content": json.dumps(card)}
+    tenant.call("POST", f"/im/v1/messages/{tenant.say('hi')}/reply", body)
+    tenant.receiver.answer = {"toast": {"type": "success", "content": "Thanks"}}
+    page.uncheck(".columns:has-text('milk') [type=checkbox]")
+    page.click("text=Go")
+    page.wait_for_selector("#toast:not([hidden])")
+    action = tenant.receiver.events[-1]["event"]["action"]
+    assert action["form_value"] == {"item_3": False, "item_2": False, "item_1": True}
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.features.own_memory import texts as item_texts
+from bot.features.own_memory.forgetting import ForgetCandidate, forget_line
 from bot.features.reminders import texts as reminder_texts
-from bot.feishu.cards import Button, answer_card
+from bot.feishu.cards import Button, CheckField, answer_card
 from bot.feishu.drawable_markdown import split_markdown
 from bot.feishu.markup import applink_base
 from memory.models import FormerValue
@@ -65,3 +66,13 @@ def test_five_items_with_the_latest_messages_fit() -> None:
     told = item_texts.item_list([item] * 5, 99, 5, viewer)
 
     assert card_bytes(card_of(f"{OVERVIEW}\n\n{told}", ("更正", "删除"), 6)) < 30_000
+
+
+def test_twenty_items_to_forget_fit_with_their_checkboxes() -> None:
+    said = ForgetCandidate(LONG.replace("字", "*字"), {"message": "om_1"}, "sure")
+    told = "\n\n".join([OVERVIEW, *(forget_line(n, said) for n in range(1, 21))])
+    (whole,) = split_markdown(told)
+    checks = tuple(CheckField(f"item_{n}", "删除", True, n) for n in range(20, 0, -1))
+    card = answer_card(whole, buttons=[Button("删除", {"b": new_button_id()}, fields=checks)])
+
+    assert card_bytes(card) < 30_000

@@ -9,9 +9,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.feishu.cards import Button, answer_card, card_content
+from bot.feishu.cards import Button, CheckField, answer_card, card_content
 from bot.feishu.models import RawMessage, shown_text
 from sandbox.cards.card_check import check_card
+from sandbox.cards.forms import tagged
+from sandbox.world.clicks import submitted
 from tests.support.documented_cards import faults
 from tests.support.rows import every_row
 
@@ -44,6 +46,19 @@ def rows(card: dict[str, Any]) -> list[tuple[list[str], list[str]]]:
         if element["tag"] == "column_set"
         for words, pressed in [element["columns"]]
     ]
+
+
+def test_each_entry_stands_beside_its_checkbox_and_reads_back_as_text() -> None:
+    checks = tuple(CheckField(f"n{n}", "Delete", n > 1, n) for n in (3, 2, 1))
+    card = drawn(LIST, Button("Delete", {"b": "1"}, fields=checks))
+
+    check_card(card, knows_person=bool, knows_image=bool)
+    assert faults(card) == set()
+    assert submitted(card, "submit_1") == {"n3": True, "n2": True, "n1": False}
+    columns = [one["columns"] for one in tagged(card) if one["tag"] == "column_set"]
+    texts = [words["elements"][0]["content"] for _, words in columns]
+    assert texts == ["1. tea", "2. sugar", "Page 1 of 2"]
+    assert read(card) == LIST
 
 
 def test_each_entry_stands_beside_its_buttons() -> None:

@@ -35,7 +35,13 @@ REQUESTS = {
     "Erase everything about Halden.": "everything about Halden",
     "I'd like you to forget the launch date, thanks": "the launch date",
     "forget what I just said": "what I just said",
+    "forget Dr. Wu": "Dr. Wu",
+    "forget the rent thx": "the rent",
     "忘掉健身房密码": "健身房密码",
+    "請忘掉我的體檢結果": "我的体检结果",
+    "把陳靜的地址從記憶中刪除": "陈静的地址",
+    "刪除關於王芳的一切": "王芳",
+    "删掉你记得的关于我房租的一切": "我房租",
     "忘掉健身房的密码。": "健身房的密码",
     "请忘掉我五月要离职": "我五月要离职",
     "忘记健身房密码": "健身房密码",
@@ -112,6 +118,12 @@ def test_plain_words_that_ask_to_forget_name_what() -> None:
     given = {text: words_to_forget(text) for text in REQUESTS}
     wrong = {text: words for text, words in given.items() if words != REQUESTS[text]}
     assert not wrong
+
+
+def test_a_command_is_known_in_traditional_characters() -> None:
+    command = parse_command("／忘記 門牌號")
+    assert command is not None
+    assert (command.name, command.words) == (CommandName.FORGET, "門牌號")
 
 
 def test_other_words_are_for_the_model() -> None:
