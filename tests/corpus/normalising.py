@@ -55,7 +55,7 @@ _PATTERN = re.compile(
             "cut": r"(?<=/docx/)[0-9a-f]{1,26}(?=…)",
             "bare": r'(?<=noteid\\": \\")note\w+',  # in the summary of a card
             "ago": r"\b\d+ seconds ago",
-            "receipt": r"\bR\d+ · [0-9a-f]{8}…",
+            "receipt": r"\bR\d+ · (?:[0-9a-f]{8}…)?",
             "uuid": r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
             "hex": r"(?<![A-Za-z0-9])[0-9a-f]{16,64}(?![A-Za-z0-9])",
             "token": r"(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[A-Za-z0-9_-]{22}"
