@@ -86,6 +86,7 @@ _I = re.compile(r"(?:that |about )?(i|we)(?:['’][a-z]+)? ([a-z]+)")
 _SUBJECT_IS = re.compile(
     r"\b[a-z]{2,} (?:is|are|was|were|has|had|will|would|can|could|won't|isn't)\b"
 )
+_CLAUSE_END = re.compile(r"[.;!?]\s|\b(?:and|but|while)\b")
 _CAMEL = re.compile(r"\b[a-z]{2,}(?:[A-Z][a-z0-9]+)+\b")
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _UMLAUTS = str.maketrans(
@@ -162,6 +163,7 @@ class _Description:
         share = self._share(plain)
         is_doubtful = self._names_another(text) or self._is_of_another(plain)
         is_doubtful |= _is_of_others(self.own, plain) or self._has_another_subject(plain)
+        is_doubtful |= self._is_scattered(plain) or self._is_of_own(plain)
         if share == 1 and not is_doubtful:
             return "sure"
         return "likely" if share >= _LIKELY_SHARE or self.is_unique else ""
@@ -203,6 +205,19 @@ class _Description:
         if not self.speaker or self.speaker in said:
             return False
         return bool(said & {f"{self.verb}s", f"{self.verb}es"} or _SUBJECT_IS.search(plain))
+
+    def _is_scattered(self, plain: str) -> bool:
+        """True if no clause of `plain` says all words: “the gym is closed and the code is late”."""
+        clauses = (set(map(stem, _WORD.findall(one))) for one in _CLAUSE_END.split(plain))
+        return len(self.words) > 1 and not any(self.words <= one for one in clauses)
+
+    def _is_of_own(self, plain: str) -> bool:
+        """True if `plain` tells of what belongs to what is described: “my boss's wife” of “my
+        boss”."""
+        if not self.own or self.words != {stem(self.own)}:
+            return False
+        following = plain.split(self.own)[1:]
+        return bool(following) and all(re.match("['’]s ", one) for one in following)
 
     def _is_other(self, following: Sequence[str], before_stop: bool) -> bool:
         of_it = following[:1] == ["s"]
