@@ -1,0 +1,62 @@
+"""The page on how a message travels names the modules that a mention enters."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from bot.queue.consumer import Lease
+from bot.queue.jobs import EVENT_TASK, Job
+from bot.worker import handle_event
+from sandbox.world.actors import Speech
+from tests.support.whole_turns import Stage, stage
+
+pytestmark = pytest.mark.anyio
+
+_ROOT = Path(__file__).parents[3]
+_PIPELINE = re.compile(r"bot/(?:turn|worker|(?:answering|outbox)/\w+)\.py")
+
+
+class ModulesEntered:
+    """Notes the pipeline's modules of which a function is called."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        file = frame.f_code.co_filename.removeprefix(f"{_ROOT}/")
+        if event == "call" and _PIPELINE.fullmatch(file):
+            self.names.add(file)
+
+
+async def mention(on: Stage, person: str, group: str) -> None:
+    bot = on.town.platform.world.bot.name
+    on.town.platform.actors.say(Speech(person, group, f"@{bot} when is the trip to Lisbon?"))
+    for event in (events := on.town.events):
+        args = {"payload": event, "received_ms": int(time.time() * 1000)}
+        lease = Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
+        await handle_event(on.services, lease)
+    events.clear()
+
+
+async def test_the_page_names_the_modules_that_a_mention_enters(database_url: str) -> None:
+    page = (_ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    travels = page.partition("\n## ")[0].partition("\n\n**Files**")[0]
+    entered = ModulesEntered()
+    async with stage(database_url) as on:
+        ann = on.town.platform.actors.add_person("Ann").open_id
+        group = on.town.platform.groups.add("Garden", [ann]).chat_id
+        sys.setprofile(entered)
+        try:
+            await mention(on, ann, group)
+        finally:
+            sys.setprofile(None)
+
+    assert set(_PIPELINE.findall(travels)) == entered.names
+    assert all((_ROOT / name).is_file() for name in re.findall(r"(?:bot|memory)/[\w/]+\.py", page))
