@@ -75,7 +75,7 @@ def too_slow(
     connection: psycopg.Connection, token: str, calls: dict[str, str], most_ms: float = MOST_MS
 ) -> tuple[set[str], str]:
     """The functions whose call costs more than it may, each time of three; and the slowest."""
-    claims, most_ms = TOKENS[token], limit_s(most_ms)  # a busy machine makes each step dearer
+    claims = TOKENS[token]
     nothing = costs.time_call(connection, claims, "select")
     times = {}
     for name, call in calls.items():
@@ -150,9 +150,8 @@ def test_whoever_names_nobody_costs_little(
     """The texts that say who asks and where may be as large as the others."""
     costs.give_texts(connection, ["a" * costs.LARGEST])
     for token in TOKENS:
-        slow, _ = too_slow(
-            connection, token, {f.name: f.call({}, [costs.LARGEST]) for f in functions}
-        )
+        calls = {f.name: f.call({}, [costs.LARGEST]) for f in functions}
+        slow, _ = too_slow(connection, token, calls, limit_s(MOST_MS))
         assert slow == set(), token
 
 

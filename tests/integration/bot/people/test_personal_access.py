@@ -165,7 +165,7 @@ async def test_what_feishu_says_to_a_poll_has_a_kind(
     authorization, kinds = access.authorization, []
     link = await authorization.begin(SCOPES)
     assert link.link.startswith(f"{feishu.domain}/")
-    assert (link.life_s, link.interval_s) == (600, 5)
+    assert (link.life_s, link.interval_s) == (600, 1)
     for outcome in ("waiting", "waiting", "refused"):
         feishu.platform.user_tokens.requests[link.device_code].outcome = outcome
         with pytest.raises(NotGranted) as refused:
