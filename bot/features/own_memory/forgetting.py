@@ -20,6 +20,7 @@ from bot.features.own_memory.matching import Match, match, names_something
 from bot.features.own_memory.texts import item_line, short_text
 from bot.feishu import cards, markup
 from bot.feishu.errors import FeishuError
+from bot.listening.requests import is_question
 from bot.outbox import texts as outbox_texts
 from bot.outbox.buttons import Decision, Reply, decision_button
 from bot.outbox.delivery import Target, Undeliverable
@@ -253,7 +254,7 @@ async def _find_candidates(
             said_then = short_text(one.content, _WORDS_SHOWN)
             line = texts.say("you-said", command_turn.language, text=said_then, when=when)
             candidates.append(ForgetCandidate(line, {"message": one.message_id}, fits))
-        elif fits == "sure":
+        elif fits == "sure" and not is_question(one.content):
             others.append(one.author)
     meant_items = [one for one in candidates if one.match == "sure"] or [
         one for one in candidates if one.match
