@@ -16,7 +16,7 @@ UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting
 SAYS = {
     "help": "Here is what I can do",
     "memory": "remember",
-    "settings": "My settings",
+    "settings": "Settings for our private chat",
     "quiet": "nothing to mute",
     "connect": "onnect",
 }

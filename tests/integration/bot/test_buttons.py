@@ -539,7 +539,7 @@ async def test_what_did_not_work_is_said(
         (
             "en",
             "Everyone in this chat can now read the note",
-            "I couldn't do that: I couldn't find",
+            "I couldn't do that: there's no such note here",
         ),
         ("zh", "现在这里的所有人都能看到笔记“意面”。", "没能完成：没有找到这条笔记。"),
     ],
