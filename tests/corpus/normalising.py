@@ -51,7 +51,8 @@ _PATTERN = re.compile(
             "id": r"(?<![A-Za-z0-9])(?:om|oc|ou|omt|on|evt|img|file|note|timer|call|aud|st)"
             r"_[A-Za-z0-9_-]{6,}",
             "code": r"(?<=user_code=)[0-9A-F]{4}-[0-9A-F]{4}",
-            "row": r"(?<=forgotten:)\d+|(?<=\"id\":\")\d+(?=\",\"key\")|(?<=\[)\d+(?=-[0-9a-f]{8} ·)",
+            "row": r"(?<=forgotten:)\d+|(?<=\"id\":\")\d+(?=\",\"key\")"
+            r"|(?<=\[)\d+(?=-[0-9a-f]{8} ·)",
             "cut": r"(?<=/docx/)[0-9a-f]{1,26}(?=…)",
             "bare": r'(?<=noteid\\": \\")note\w+',  # in the summary of a card
             "ago": r"\b\d+ seconds ago",
