@@ -309,7 +309,7 @@ async def forget_chosen(services: Services, here: PressTurn) -> Reply:
     which = [
         one
         for n, one in enumerate(payload["arguments"]["chosen"], 1)
-        if here.values.get(f"item_{n}") is True
+        if here.values.get(f"item_{n}") in (True, "true")
     ]
     if not which:
         return Reply(texts.say("kept-as-it-was", here.language))
