@@ -20,9 +20,7 @@ from typing import Any
 
 from bot.features.private_answers.offering import OfferJob, handle_look_up
 from bot.operations.maintenance.upkeep import check_source_documents
-from bot.queue.consumer import Lease
-from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, Job, Later
-from bot.worker import handle_event
+from bot.queue.jobs import PRIVATE_TASK, Later
 from memory.scope import FeishuPerson
 from memory.tables.user_tokens import AskPlace, DeviceCode, TokenPair
 from sandbox.world import events
@@ -33,7 +31,7 @@ from sandbox.world.library import LINKS, MANAGERS, new_token
 from sandbox.world.user_scopes import USER_SCOPES
 from sandbox.world.user_tokens import APPROVED, BOTH
 from sandbox.world.wire import card_of
-from tests.support.whole_turns import Acts, Stage
+from tests.support.whole_turns import Acts, Stage, handle_pushed
 
 NAMES = ("Ann", "Bea", "Cem", "Eve")  # Eve is of another tenant
 _TAG = re.compile(r"banana zq(\d+)zq")
@@ -318,13 +316,11 @@ class DocumentWalk:
     async def _handle(self, event: dict[str, Any]) -> None:
         readers = self._readers_of_answer(event["event"])
         self.stage.model.look = lambda prompt: self.check(readers, "prompt", prompt)
-        args = {"payload": event, "received_ms": int(time.time() * 1000)}
         acts = self.stage.model.acts
 
         async def handled(attempt: int) -> None:
             self.stage.model.acts = acts
-            lease = Lease(Job(0, EVENT_TASK, args, None, attempt), 0, lambda _: None)
-            await handle_event(self.stage.services, lease)
+            await handle_pushed(self.stage.services, event, attempt=attempt)
 
         await _tried(handled)
 

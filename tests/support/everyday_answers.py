@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bot.queue.consumer import Lease
-from bot.queue.jobs import EVENT_TASK, Job
-from bot.worker import handle_event
 from sandbox.world.actors import Speech
 from sandbox.world.entities import SandboxMessage
 from sandbox.world.wire import card_of
@@ -58,13 +54,13 @@ class Everyday:
         self._in_private = heading.startswith("private")
         members = list(self._people.values())
         self._group = self._platform.groups.add(heading.split(": ")[1], members).chat_id
-        await self._settled()
+        await self._stage.handle_all()
         list(self._new_lines())
         shown: list[str] = []
         for sentence in sentences:
             speaker, words = sentence.split(": ", 1)
             self._say(speaker, _DAY.sub(self._weekday, words))
-            await self._settled()
+            await self._stage.handle_all()
             shown += [sentence, *(f"    {line}".rstrip() for line in self._new_lines())]
         return shown
 
@@ -79,14 +75,6 @@ class Everyday:
         """`<day +3>`: the weekday of the day after the day after tomorrow."""
         now = self._stage.services.now()
         return _WEEKDAYS[self._language][(now.weekday() + int(days[1])) % 7]
-
-    async def _settled(self) -> None:
-        events = self._stage.town.events
-        while events:
-            args = {"payload": events.pop(0), "received_ms": int(time.time() * 1000)}
-            await handle_event(
-                self._stage.services, Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
-            )
 
     def _new_lines(self) -> Iterator[str]:
         world = self._platform.world

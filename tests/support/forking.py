@@ -16,6 +16,8 @@ import importlib
 import json
 import os
 import runpy
+import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -153,7 +155,8 @@ def _text_of(file: Any) -> str:
 
 @functools.cache
 def _forking_process(more: tuple[str, ...]) -> str:
-    """Returns the address of the helper that has `more` imported; it ends with this process."""
+    """Returns the address of the helper that has `more` imported. It ends with this process, even
+    if that is killed: then its standard input is at its end."""
     folder = tempfile.mkdtemp(prefix="forks-")
     address = f"{folder}/socket"
     process = subprocess.Popen(
@@ -161,14 +164,15 @@ def _forking_process(more: tuple[str, ...]) -> str:
         cwd=ROOT, env=processes.clean_environment(), stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )  # fmt: skip
+    assert process.stdin
     assert process.stdout
     assert process.stdout.readline() == b"ready\n"
-    atexit.register(process.kill)
+    atexit.register(process.stdin.close)
     return address
 
 
 def _serve(address: str, *more: str) -> None:
-    """Forks for every request; returns in the child that has run a module."""
+    """Forks for every request; returns in the child that has run a module, and at the end."""
     for module in (*_IMPORTED, *more):
         importlib.import_module(module)
     gc.collect()
@@ -178,12 +182,14 @@ def _serve(address: str, *more: str) -> None:
     listener.bind(address)
     listener.listen()
     print("ready", flush=True)
-    while True:
+    while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:  # until its end
         connection, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
-            return _answer(connection)
+            _answer(connection)
+            return
         connection.close()
+    shutil.rmtree(Path(address).parent)
 
 
 def _answer(connection: socket.socket) -> None:
@@ -193,7 +199,8 @@ def _answer(connection: socket.socket) -> None:
     forked = os.fork()
     if forked == 0:
         connection.close()
-        return _run(json.loads(data), fds)
+        _run(json.loads(data), fds)
+        return
     for fd in (*range(_FDS), *fds):
         os.close(fd)
     _report(connection, forked)

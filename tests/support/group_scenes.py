@@ -25,14 +25,11 @@ from typing import Any
 
 from bot.agents.llm.model import OnText, Request, Response
 from bot.answering.between_turns import handle_tending
-from bot.queue.consumer import Lease
-from bot.queue.jobs import EVENT_TASK, Job
-from bot.worker import handle_event
 from memory.context import estimate_tokens
 from memory.scope import own_context
 from sandbox.world.actors import Speech
 from tests.support.models import calling
-from tests.support.whole_turns import Stage
+from tests.support.whole_turns import Stage, handle_pushed
 
 DATA = Path(__file__).parents[1] / "data" / "group_scenes.jsonl"
 
@@ -227,9 +224,7 @@ class Played:
         events = self.stage.town.events
         while events or (jobs := self._jobs()):
             if events:
-                args = {"payload": events.pop(0), "received_ms": int(time.time() * 1000)}
-                lease = Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
-                await handle_event(self.stage.services, lease)
+                await handle_pushed(self.stage.services, events.pop(0))
                 continue
             for args in jobs:
                 context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])

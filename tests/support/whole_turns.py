@@ -133,6 +133,12 @@ class Town:
         self._thread.join()
 
 
+async def handle_pushed(services: Services, event: dict[str, Any], *, attempt: int = 1) -> None:
+    """What a worker does with an event that was queued just now."""
+    args = {"payload": event, "received_ms": int(services.clock() * 1000)}
+    await handle_event(services, Lease(Job(0, EVENT_TASK, args, None, attempt), 0, void))
+
+
 @dataclass
 class Stage:
     """Where histories are played: the platform, a worker's services over a database, the model."""
@@ -141,6 +147,17 @@ class Stage:
     services: Services
     model: Printing
     database: psycopg.Connection
+
+    async def handle_all(self) -> None:
+        """Handles what the platform has pushed, until nothing is left."""
+        while events := self.town.events:
+            await handle_pushed(self.services, events.pop(0))
+
+    async def mention(self, person: str, group: str, question: str) -> None:
+        """Somebody asks the bot in a group, and it answers."""
+        platform = self.town.platform
+        platform.actors.say(Speech(person, group, f"@{platform.world.bot.name} {question}"))
+        await self.handle_all()
 
 
 @asynccontextmanager
@@ -454,9 +471,7 @@ class Played:
 
     async def _handle(self, event: dict[str, Any]) -> None:
         self.stage.model.look = self._look_at_prompt(event)
-        args = {"payload": event, "received_ms": int(time.time() * 1000)}
-        lease = Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
-        await handle_event(self.stage.services, lease)
+        await handle_pushed(self.stage.services, event)
 
     def _look_at_prompt(self, event: dict[str, Any]) -> Callable[[str], None]:
         body = event["event"]

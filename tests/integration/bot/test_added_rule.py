@@ -4,7 +4,6 @@ platform and a real database show it, change it, keep it and tell it to the mode
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,7 @@ import pytest
 
 from bot.features.chat_settings import display
 from bot.listening.chat_rules import RULES, ChatRule
-from bot.queue.consumer import Lease
-from bot.queue.jobs import EVENT_TASK, Job
 from bot.text.catalogues import Catalogue
-from bot.worker import handle_event
 from sandbox.world.actors import Speech
 from sandbox.world.wire import card_of
 from tests.support.whole_turns import Stage, stage
@@ -67,10 +63,7 @@ class Chat:
         return await self._answer()
 
     async def work(self) -> None:
-        events = self.on.town.events
-        while events:
-            args = {"payload": events.pop(0), "received_ms": int(time.time() * 1000)}
-            await handle_event(self.on.services, Lease(Job(0, EVENT_TASK, args, None, 1), 0, drop))
+        await self.on.handle_all()
 
     async def _answer(self) -> dict[str, Any]:
         before = len(self._cards())
@@ -88,10 +81,6 @@ class Chat:
 
     def stored(self) -> list[tuple[Any, ...]]:
         return self.on.database.execute("select choices from chat_rules").fetchall()
-
-
-def drop(_: object) -> None:
-    """Nothing waits for the job."""
 
 
 def read(card: dict[str, Any]) -> str:

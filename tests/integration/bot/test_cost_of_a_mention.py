@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -11,11 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.queue.consumer import Lease
-from bot.queue.jobs import EVENT_TASK, Job
-from bot.worker import handle_event
-from sandbox.world.actors import Speech
-from tests.support.whole_turns import Stage, stage
+from tests.support.whole_turns import stage
 
 pytestmark = pytest.mark.anyio
 
@@ -35,16 +30,6 @@ class PythonCalls:
         self.count += event == "call" and frame.f_code.co_filename.startswith(_OURS)
 
 
-async def ask(on: Stage, person: str, group: str, question: str) -> None:
-    bot = on.town.platform.world.bot.name
-    on.town.platform.actors.say(Speech(person, group, f"@{bot} {question}"))
-    for event in (events := on.town.events):
-        args = {"payload": event, "received_ms": int(time.time() * 1000)}
-        lease = Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
-        await handle_event(on.services, lease)
-    events.clear()
-
-
 async def test_a_plain_mention_runs_few_functions(database_url: str) -> None:
     calls = PythonCalls()
     with psycopg.connect(database_url, autocommit=True) as database:
@@ -58,8 +43,8 @@ async def test_a_plain_mention_runs_few_functions(database_url: str) -> None:
                 for number in range(_MENTIONS):
                     if number == _MENTIONS // 2:
                         sys.setprofile(calls)
-                    await ask(
-                        on, (ann, bob)[number % 2], group, f"when is trip {number} to Lisbon?"
+                    await on.mention(
+                        (ann, bob)[number % 2], group, f"when is trip {number} to Lisbon?"
                     )
         finally:
             sys.setprofile(None)

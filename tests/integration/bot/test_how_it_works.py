@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from bot.queue.consumer import Lease
-from bot.queue.jobs import EVENT_TASK, Job
-from bot.worker import handle_event
-from sandbox.world.actors import Speech
-from tests.support.whole_turns import Stage, stage
+from tests.support.whole_turns import stage
 
 pytestmark = pytest.mark.anyio
 
@@ -35,16 +30,6 @@ class ModulesEntered:
             self.names.add(file)
 
 
-async def mention(on: Stage, person: str, group: str) -> None:
-    bot = on.town.platform.world.bot.name
-    on.town.platform.actors.say(Speech(person, group, f"@{bot} when is the trip to Lisbon?"))
-    for event in (events := on.town.events):
-        args = {"payload": event, "received_ms": int(time.time() * 1000)}
-        lease = Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
-        await handle_event(on.services, lease)
-    events.clear()
-
-
 async def test_the_page_names_the_modules_that_a_mention_enters(database_url: str) -> None:
     page = (_ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
     travels = page.partition("\n## ")[0].partition("\n\n**Files**")[0]
@@ -54,7 +39,7 @@ async def test_the_page_names_the_modules_that_a_mention_enters(database_url: st
         group = on.town.platform.groups.add("Garden", [ann]).chat_id
         sys.setprofile(entered)
         try:
-            await mention(on, ann, group)
+            await on.mention(ann, group, "when is the trip to Lisbon?")
         finally:
             sys.setprofile(None)
 

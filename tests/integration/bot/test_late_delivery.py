@@ -12,14 +12,11 @@ from typing import Any
 
 import pytest
 
-from bot.queue.consumer import Lease
-from bot.queue.jobs import EVENT_TASK, Job
 from bot.text.times import day_text
-from bot.worker import handle_event
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
 from sandbox.world.wire import card_of
-from tests.support.whole_turns import Stage, stage
+from tests.support.whole_turns import Stage, handle_pushed, stage
 
 pytestmark = pytest.mark.anyio
 LATE = timedelta(days=1)
@@ -64,10 +61,7 @@ class Late:
     async def _answered(self) -> str:
         events = self.stage.town.events
         while events:
-            args = {"payload": events.pop(0), "received_ms": int(self.services.clock() * 1000)}
-            await handle_event(
-                self.services, Lease(Job(0, EVENT_TASK, args, None, 1), 0, lambda _: None)
-            )
+            await handle_pushed(self.services, events.pop(0))
         return str(card_of(self.stage.town.platform.world, self._cards()[-1]))
 
     def row(self, query: str) -> Any:
