@@ -91,11 +91,11 @@ class World:
         self.say(who, f"@{self.bot_name} {text}", chat=place, **more)
 
         def shown() -> list[dict[str, Any]]:
-            mine = (m for m in self.platform.messages(place) if m["visible_to"])
+            messages = self.platform.messages(place)
+            mine = (m for m in messages if m["visible_to"] == self.people[who])
             return [m for m in mine if m["message_id"] not in before and not m["deleted"]]
 
         (card,) = eventually(shown, what="a card beside the group")
-        assert card["visible_to"] == self.people[who]
         return dict(card)
 
     def answers(self, question: str, *, chat: str | None = None) -> list[dict[str, Any]]:

@@ -126,7 +126,7 @@ def test_json_that_is_no_completion_is_called_that(live: World) -> None:
     live.model.control("script", {"rules": [{"reply": {"body": {"message": {"content": "hi"}}}}]})
     question, _ = live.ask("Alice", "when is the launch?")
     row, _ = shown(live, question)
-    assert "doesn't answer like a chat model" in row["content"]
+    assert "doesn't respond like a chat model" in row["content"]
     lines = live.bot.workers[-1].output().splitlines()
     failed = [json.loads(line) for line in lines if '"model.unavailable"' in line][-1]
     assert failed["reason"] == "no_completion"

@@ -127,7 +127,7 @@ def test_in_private_one_s_own_tasks_are_told_and_a_task_is_made(world: World) ->
     assert "1 个任务" in in_group
 
     wish = f"给 Bob 建个任务，{day.month}月{day.day}日前：交幻灯片"
-    _, card = allowed(world, "陈晨", wish, "创建由你确认的任务")
+    _, card = allowed(world, "陈晨", wish, "创建经你确认的任务")
     offered = markdown(card)
     assert "交幻灯片" in offered
     assert "负责人：Bob" in offered
@@ -169,7 +169,7 @@ def test_every_question_that_waits_for_a_permission_is_answered_once(world: Worl
         "what was retracted is not asked again"
     )
     (told,) = (one for one in shown_to(world, "Bob") if "connected" in markdown(one))
-    assert "working on what you asked before" in markdown(told)
+    assert "working on your earlier request" in markdown(told)
 
 
 def asked_for_tasks(world: World, name: str) -> tuple[str, str, str]:

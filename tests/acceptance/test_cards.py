@@ -57,7 +57,7 @@ CASES: dict[str, tuple[str, str]] = {
     "own name and block": ("@Memo # Plan\n- one", "{at}\n\n# Plan\n- one"),
     "nothing": (
         "@Memo \u200b",
-        "{at} I couldn't come up with an answer this time. Please ask in other words.",
+        "{at} I couldn't come up with an answer this time. Please rephrase your question.",
     ),
 }
 QUESTION = "please show the case [{}]"

@@ -56,7 +56,7 @@ def test_an_honest_card_comes_and_the_question_is_kept(
 @pytest.mark.parametrize(
     ("status", "body", "english", "chinese"),
     [
-        (401, {"error": {"message": "bad key"}}, "refuses its API key", "密钥无效"),
+        (401, {"error": {"message": "bad key"}}, "rejects the API key", "密钥无效"),
         (429, {"error": {"code": "insufficient_quota"}}, "out of credit", "额度已用完"),
     ],
 )
@@ -70,7 +70,7 @@ def test_what_only_an_operator_can_mend_is_called_that(
     assert "again in a moment" not in card
     _, card = world.ask("陈晨", "计划是什么？")
     assert chinese in card
-    assert "需要管理员处理" in card
+    assert "请联系管理员处理" in card
     log = world.bot.workers[-1].output()
     assert '"event": "model.unavailable"' in log
     assert "OPENAI_" in log
@@ -188,7 +188,7 @@ FILTERED = {"status": 400, "body": {"error": {"code": "content_filter", "message
         (choices(choice("stop", refusal="Not that.")), "The model declined"),
         (FILTERED, "The model declined"),
         (TOO_LONG, "more than the model can read"),
-        (choices(choice("stop", reasoning="Well.")), "delivers answers as thoughts"),
+        (choices(choice("stop", reasoning="Well.")), "returns its answers as reasoning text"),
     ],
     ids=["empty", "refusal", "filtered prompt", "too long", "only thoughts"],
 )

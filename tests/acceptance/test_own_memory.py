@@ -106,7 +106,7 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     receipt = press(world, "Nora", chat, sure, "Delete")
     assert f"Deleted for good: city: {word}2" in markdown(receipt)
     assert "I don't remember any facts or notes about you." in markdown(receipt)
-    assert buttons(receipt) == ["Receipts of deletions"]
+    assert buttons(receipt) == ["Deletion receipts"]
     eventually(lambda: not where(world, word), what="it is gone everywhere")
     assert not world.rows("select 1 from agent_messages where turn_id = %s", told)
 
@@ -164,18 +164,18 @@ def test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once(world: World,
     asked = world.say("Rita", "/memory", chat=chat)
     world.answer(asked, chat=chat)
     listed = world.answers(asked, chat=chat)[-1]
-    assert "Receipts of deletions" not in buttons(listed), "nothing was deleted"
+    assert "Deletion receipts" not in buttons(listed), "nothing was deleted"
     sure = press(world, "Rita", chat, listed, "Delete")
     deleted = press(world, "Rita", chat, sure, "Delete")
 
-    shown = markdown(press(world, "Rita", chat, deleted, "Receipts of deletions"))
+    shown = markdown(press(world, "Rita", chat, deleted, "Deletion receipts"))
     copy = json.loads(shown.split("```json")[1].split("```")[0])
     receipt = parse_receipt(copy["receipt"])
     assert f"Receipt {receipt.label}" in markdown(deleted)
     assert receipt.names_text(copy["salt"], word)
     eventually(lambda: not where(world, copy["salt"]), what="only Rita has the salt")
-    again = markdown(press(world, "Rita", chat, deleted, "Receipts of deletions"))
-    assert "its salt was given before" in again
+    again = markdown(press(world, "Rita", chat, deleted, "Deletion receipts"))
+    assert "its salt has already been given out" in again
     assert copy["salt"] not in again
 
 
@@ -364,7 +364,7 @@ def test_what_was_called_off_can_be_pressed_again_and_deleting_keeps_the_page(
     sure = press(world, "Again", chat, second, "Delete")
     left = press(world, "Again", chat, sure, "Delete")
     assert "(6–6 of 6)" in markdown(left)
-    assert buttons(left) == ["Correct", "Delete", "Previous page", "Receipts of deletions"]
+    assert buttons(left) == ["Correct", "Delete", "Previous page", "Deletion receipts"]
 
 
 def test_the_buttons_of_a_list_from_before_still_work(world: World, word: str) -> None:

@@ -77,7 +77,7 @@ def test_a_form_is_saved_once(group: World, arrives: bool) -> None:
 
     assert group.rows(RULES, group.group) == [{"mode": "all", "language": "zh"}]
     shown = markdown(group.ask_alone("Bob", "/settings"))
-    assert "所有不是对别人说的消息" in shown
+    assert "所有消息（对别人说的除外）" in shown
     assert "**回答语言**：中文" in shown
 
 

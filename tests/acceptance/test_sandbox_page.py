@@ -405,7 +405,7 @@ def test_days_stand_between_messages_and_reasons_are_in_words(page: Any, sandbox
     say_to(sandbox, "Alice", "Memo", "hello")
     page.wait_for_selector("#sections:has-text('it mentioned me.')")
     page.click("#language")
-    page.wait_for_selector("#sections:has-text('它 @ 了我。')")
+    page.wait_for_selector("#sections:has-text('这条消息 @ 了我。')")
     for code in ("explicit_trigger", "no_trigger", "answered:", "silent:"):
         assert code not in page.inner_text("#memory")
     assert page.locator("#links a").first.get_attribute("href") == "/console"

@@ -44,7 +44,7 @@ def test_each_decision_is_explained_in_both_languages(group: World) -> None:
     card = why(group)
     assert "**answered** Bob's “when do we launch?”" in card
     assert "it mentioned me." in card
-    assert "它 @ 了我" in why(group, CHINESE)
+    assert "这条消息 @ 了我" in why(group, CHINESE)
 
     for text, english, chinese in (
         ("@Alice are you in today?", "someone else", "对别人说的"),

@@ -167,8 +167,12 @@ def _forking_process(more: tuple[str, ...]) -> str:
     assert process.stdin
     assert process.stdout
     assert process.stdout.readline() == b"ready\n"
-    atexit.register(process.stdin.close)
+    atexit.register(_end, process)
     return address
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.communicate()  # closes its standard input
 
 
 def _serve(address: str, *more: str) -> None:

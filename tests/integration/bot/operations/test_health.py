@@ -60,7 +60,7 @@ def test_questions_without_an_answer_are_red_with_since_when_how_many_and_why(
 
     assert found.state == "fail"
     assert "The last 3 questions got no answer, since 20" in found.sentence.en
-    assert "the model refuses its API key × 1; the model took too long × 2" in found.sentence.en
+    assert "the model's server rejects the API key × 1; the model took too long × 2" in found.sentence.en
     assert "最近 3 个提问没有得到回答" in found.sentence.zh
     assert found.next_step == "scripts/doctor"
 
@@ -72,7 +72,7 @@ def test_the_reasons_are_those_of_the_questions_that_are_counted(
     said = answers(database_url).sentence
     assert "The last 2 questions got no answer" in said.en
     assert said.en.endswith(
-        ": the model refuses its API key × 1; the model's endpoint cannot be reached × 1."
+        ": the model's server rejects the API key × 1; the model's endpoint cannot be reached × 1."
     )
     ends(database, WRONG_KEY)
     assert "model took too long" not in answers(database_url).sentence.en

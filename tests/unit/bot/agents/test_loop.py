@@ -216,7 +216,7 @@ async def test_an_answer_that_comes_only_as_thoughts_is_called_that(language: La
         await ran(Scripted(*[hidden] * 3, "never"))
     assert failed.value.reason == "only_thoughts"
     assert "reasoning-parser" in str(next_step("only_thoughts"))
-    assert {"en": "thoughts", "zh": "思考"}[language] in apology("only_thoughts", language)
+    assert {"en": "reasoning text", "zh": "思考"}[language] in apology("only_thoughts", language)
 
 
 async def test_thoughts_go_back_with_the_results_of_the_calls_they_led_to() -> None:

@@ -258,7 +258,7 @@ def test_a_note_is_told_of_as_it_is(kind: str, fields: Fields, en: str, zh: str)
             "OK, I'll remind everyone on Thu 26 Nov at 09:00: ship it\n\n"
             "The clocks go forward that day and skip this time, so the reminder comes right after.",
             "好的，11月26日（周四）09:00 提醒大家：ship it\n\n"
-            "那天调快时钟，会跳过这个时间，所以提醒会在调整之后发出。",
+            "那天时钟会拨快，正好跳过这个时间，所以提醒会在拨快之后发出。",
         ),
     ],
 )

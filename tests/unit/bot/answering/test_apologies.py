@@ -10,12 +10,12 @@ from tests.support.rows import every_row
 @every_row(
     ("reason", "english", "chinese"),
     [
-        ("wrong_key", "refuses its API key", "密钥无效"),
-        ("not_allowed", "may not use this model", "没有使用这个模型的权限"),
+        ("wrong_key", "rejects the API key", "密钥无效"),
+        ("not_allowed", "isn't allowed to use this model", "没有使用这个模型的权限"),
         ("no_such_model", "configured model doesn't exist", "配置的模型不存在"),
         ("quota_used_up", "out of credit", "额度已用完"),
-        ("no_completion", "doesn't answer like a chat model", "不是聊天回答"),
-        ("only_thoughts", "delivers answers as thoughts", "思考内容"),
+        ("no_completion", "doesn't respond like a chat model", "不是对话结果"),
+        ("only_thoughts", "returns its answers as reasoning text", "思考内容"),
     ],
 )
 def test_what_only_an_operator_can_mend_is_called_that(
@@ -25,7 +25,7 @@ def test_what_only_an_operator_can_mend_is_called_that(
     assert english in said
     assert "An administrator has to fix this" in said
     assert chinese in told
-    assert "需要管理员处理" in told
+    assert "请联系管理员处理" in told
 
 
 def test_each_failure_that_an_operator_mends_is_called_that() -> None:

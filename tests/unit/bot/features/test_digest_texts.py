@@ -125,4 +125,4 @@ def test_what_is_not_known_is_said() -> None:
     assert "im:message.group_msg" in heard
     assert wordless.startswith("2 more messages have no text")
     assert "not to follow" in limit_notes("heard", 0, "en", follows=False)[0]
-    assert "没有包括" in limit_notes("newest", 0, "zh", follows=True)[0]
+    assert "未包括" in limit_notes("newest", 0, "zh", follows=True)[0]

@@ -84,6 +84,6 @@ def test_how_the_bot_was_addressed_is_named() -> None:
         for address in AddressedBy
     }
     assert told[AddressedBy.MENTION] == Sentence(
-        "Answered: it mentioned me.", "回答了：它 @ 了我。"
+        "Answered: it mentioned me.", "回答了：这条消息 @ 了我。"
     )
     assert len({one.en for one in told.values() if one}) == len(AddressedBy)
