@@ -24,7 +24,7 @@ declare
     record_reply_with_buttons, press_button, pending_confirmation, running_turns, press_handle,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
-    set_timer, list_timers, change_timer, digest_material, get_digest, said_about,
+    set_timer, list_timers, change_timer, digest_material, get_digest, said_about, said_by_others,
     feishu_person, start_import, get_import, set_import_state, count_imported,
     get_user_tokens, get_user_seal, ask_user, note_user_ask, answer_user_ask, connect_user, close_user_ask,
     use_user_token, keep_refreshed, end_refresh, spend_user_token, disconnect_user, note_ending_told, reseal_user_tokens

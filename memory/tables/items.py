@@ -169,10 +169,16 @@ class SaidMessage:
     """A message of a person, at `at`, ISO 8601."""
 
     message_id: str
-    author_id: str
-    author: str
     content: str
     at: str
+
+
+@dataclass(frozen=True, slots=True)
+class OthersMessage:
+    """What somebody else said in the chat; `author`: their name, as far as it is known."""
+
+    author: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +208,8 @@ class SaidMessageStore:
     async def to_forget(
         self, context: AgentMemoryContext, *, everywhere: bool, turn_id: str
     ) -> tuple[SaidMessage, ...]:
-        """What the sender said in this chat, or `everywhere`, and what others said in it; the
-        newest first, without the turn that asks."""
+        """What the sender said in this chat, or `everywhere`; the newest first, without the turn
+        that asks."""
         params = {
             "p_chat_id": None if everywhere else context.chat_id,
             "p_person": context.actor_id,
@@ -213,6 +219,11 @@ class SaidMessageStore:
         return tuple(
             SaidMessage(**row) for row in await self._rpc.call("said_to_forget", params, None)
         )
+
+    async def of_others(self, context: AgentMemoryContext) -> tuple[OthersMessage, ...]:
+        """What others said in this chat, as far as the sender may read it; the newest first."""
+        rows = await self._rpc.call("said_by_others", {}, context)
+        return tuple(OthersMessage(**row) for row in rows)
 
     async def forget(
         self,

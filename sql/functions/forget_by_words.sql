@@ -1,7 +1,6 @@
 -- Purpose: “forget …” in words: what somebody said, and what was kept, goes as if it had been retracted.
 
--- What p_person said in a chat (null: in any), and what others said there, newest first:
--- [{message_id, author_id, author, content, at}]. For the service only.
+-- What p_person said in a chat (null: in any), newest first: [{message_id, content, at}]. For the service only.
 create or replace function public.said_to_forget(
   p_chat_id text, p_person text, p_tenant_key text, p_turn_id text
 ) returns jsonb
@@ -11,23 +10,41 @@ as $$
   from (
     select distinct on (u.message_id) u.*
     from (
-      (select m.turn_id as message_id, m.actor_id as author_id, m.actor_name as author, m.content, m.created_at as at
+      (select m.turn_id as message_id, m.content, m.created_at as at
        from public.agent_messages m join public.agent_turns t on t.id = m.turn_id
        where m.role = 'user' and m.chunk = 0 and m.tenant_key = p_tenant_key and m.turn_id <> p_turn_id
-         and (m.actor_id = p_person or m.chat_id = p_chat_id) and coalesce(m.chat_id = p_chat_id, true)
+         and m.actor_id = p_person and coalesce(m.chat_id = p_chat_id, true)
          and t.origin = 'message' and not t.forgets
        order by m.id desc limit 1000)
       union all
-      select c.message_id, c.author_id, c.author, c.content, to_timestamp(c."timestamp" / 1000.0)
+      select c.message_id, c.content, to_timestamp(c."timestamp" / 1000.0)
       from public.chat_transcript c
       where c.tenant_key = p_tenant_key and not c.is_bot and c.message_id <> p_turn_id
-        and (c.author_id = p_person or c.chat_id = p_chat_id) and coalesce(c.chat_id = p_chat_id, true)
+        and c.author_id = p_person and coalesce(c.chat_id = p_chat_id, true)
         and not exists (select from public.agent_turns t where t.id = c.message_id and t.forgets)
       union all
-      select m.message_id, m.author_id, m.author_name, m.content, m.sent_at
+      select m.message_id, m.content, m.sent_at
       from public.imported_messages m join public.chat_imports i on i.id = m.import_id
       where m.author_id = p_person and m.tenant_key = p_tenant_key and coalesce(i.chat_id = p_chat_id, true)) u
     order by u.message_id, length(u.content), u.at) s  -- what was asked, without the mention in front
+$$;
+
+-- What others said in the token's chat, as far as the asker may read it there, newest first: [{author, content}].
+create or replace function public.said_by_others() returns jsonb
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object('author', s.author, 'content', s.content) order by s.at desc), '[]')
+  from (
+    (select m.actor_name as author, m.content, m.created_at as at
+     from public.agent_messages m join public.agent_turns t on t.id = m.turn_id
+     where m.role = 'user' and m.chunk = 0 and m.chat_id = public.claim('chat_id') and t.chat_id = m.chat_id
+       and m.actor_id <> public.claim('actor') and t.origin = 'message' and not t.forgets
+     order by m.id desc limit 1000)
+    union all
+    select c.author, c.content, to_timestamp(c."timestamp" / 1000.0)
+    from public.chat_transcript c
+    where c.chat_id = public.claim('chat_id') and not c.is_bot and c.author_id <> public.claim('actor')
+      and not exists (select from public.agent_turns t where t.id = c.message_id and t.forgets)) s
 $$;
 
 -- A message without mentions in front and signs around it, in lower case.

@@ -70,3 +70,17 @@ def test_nor_is_what_was_said_to_nobody_before_the_first_question(group: World) 
 
     assert "Friday" not in ask(group, "Alice", "when is the quince party?")
     assert "Sunday" in ask(group, "Alice", "when is the medlar party?")
+
+
+def test_nor_is_who_said_the_same_when_somebody_who_joined_later_forgets_their_own_words(
+    group: World,
+) -> None:
+    ask(group, "Alice", "the cellar code is k7q2m9")
+    set_history(group, "hidden")
+    rejoin(group, "Bob")
+    ask(group, "Bob", "the cellar code is k7q2m9")
+
+    told = ask(group, "Bob", "/forget the cellar code")
+
+    assert "k7q2m9" in told
+    assert "Alice" not in told

@@ -116,6 +116,7 @@ async def test_what_a_person_said_and_what_became_of_it(backend: Backend, group:
         await memory.note_done(alice, turn_id, "set_timer")
         running = await memory.running_turns(alice, turn_id="om_other")
         listed = await said.to_forget(alice, everywhere=False, turn_id="om_other")
+        assert await said.of_others(alice) == (), "nobody else said anything here"
 
         assert running == (turn_id,)
         assert [one.message_id for one in listed] == [turn_id]

@@ -240,22 +240,23 @@ async def _find_candidates(
                 item_line(item.kind, item.key, item.value, command_turn.language), which, fits
             )
         )
-    messages = await SaidMessageStore(services.rpc).to_forget(
+    store, now = SaidMessageStore(services.rpc), services.now()
+    for one in await store.to_forget(
         command_turn.context,
         everywhere=command_turn.chat_type == "p2p",
         turn_id=command_turn.turn_id,
-    )
-    me, others, now = command_turn.context.actor_id, [], services.now()
-    for one in messages:
-        fits = match(words, one.content)
-        if one.author_id == me:
-            at = datetime.fromisoformat(one.at).astimezone(now.tzinfo)
-            when = times.day_text(at, command_turn.language, now=now)
-            said_then = short_text(one.content, _WORDS_SHOWN)
-            line = texts.say("you-said", command_turn.language, text=said_then, when=when)
-            candidates.append(ForgetCandidate(line, {"message": one.message_id}, fits))
-        elif fits == "sure" and not is_question(one.content):
-            others.append(one.author)
+    ):
+        at = datetime.fromisoformat(one.at).astimezone(now.tzinfo)
+        when = times.day_text(at, command_turn.language, now=now)
+        said_then = short_text(one.content, _WORDS_SHOWN)
+        line = texts.say("you-said", command_turn.language, text=said_then, when=when)
+        which = {"message": one.message_id}
+        candidates.append(ForgetCandidate(line, which, match(words, one.content)))
+    others = [
+        one.author
+        for one in await store.of_others(command_turn.context)
+        if match(words, one.content) == "sure" and not is_question(one.content)
+    ]
     meant_items = [one for one in candidates if one.match == "sure"] or [
         one for one in candidates if one.match
     ]
