@@ -32,7 +32,7 @@ _FIELDS = tuple(field.name for field in fields(MessageRecord))
 @dataclass(frozen=True, slots=True)
 class PastDecision:
     """A stored decision on a message of `actor_id` ("" when that person is forgotten). `words`: how
-    the message begins, as far as it is kept."""
+    the message begins, as far as it is kept. `outcome`: how its turn ended; "" while it has not."""
 
     message_id: str
     actor_id: str
@@ -43,6 +43,7 @@ class PastDecision:
     verdict: str | None
     at_ms: int
     words: str = ""
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -556,7 +556,8 @@ as $$
     'message_id', d.message_id, 'actor_id', d.actor_id, 'respond', d.respond, 'reason', d.reason,
     'cue', d.cue, 'since_bot_ms', d.since_bot_ms, 'verdict', d.verdict,
     'at_ms', floor(extract(epoch from d.created_at) * 1000)::bigint,
-    'words', bot_private.words_of(d.message_id, d.chat_id))
+    'words', bot_private.words_of(d.message_id, d.chat_id),
+    'outcome', coalesce((select t.outcome from public.agent_turns t where t.id = d.message_id), ''))
   from public.agent_decisions d
   where d.chat_id = p_chat_id and d.tenant_key = p_tenant_key
     and (p_root_id is null or p_root_id in (d.root_id, d.message_id))

@@ -34,8 +34,8 @@ def group(world: World) -> World:
 
 
 def test_nothing_was_decided_yet(group: World) -> None:
-    assert "no message here that I can explain" in why(group)
-    assert "还没有可以说明的消息" in why(group, CHINESE), "asking is nothing to explain"
+    assert "nothing for me to explain here" in why(group)
+    assert "还没有可以说明原因的消息" in why(group, CHINESE), "asking is nothing to explain"
 
 
 def test_each_decision_is_explained_in_both_languages(group: World) -> None:
@@ -53,6 +53,18 @@ def test_each_decision_is_explained_in_both_languages(group: World) -> None:
         decided(group, group.say("Bob", text))
         assert english in why(group)
         assert chinese in why(group, CHINESE)
+
+
+def test_an_apology_is_not_called_an_answer(group: World) -> None:
+    no_key = {"status": 401, "body": {"error": {"message": "bad key"}}}
+    group.model.control("script", {"rules": [{"reply": no_key}]})
+    group.model.control("mode", {"mode": "rules"})
+    asked, _ = group.ask("Bob", "when do we launch?")
+    group.settled(asked)
+    group.model.control("mode", {"mode": "echo"})
+
+    assert "**couldn't answer** Bob's “when do we launch?”" in why(group)
+    assert "**没能回答**" in why(group, CHINESE)
 
 
 def test_a_follow_up_and_a_quiet_chat_are_explained(group: World) -> None:
@@ -79,10 +91,10 @@ def test_what_a_judge_found_is_explained_however_it_says_so(group: World) -> Non
     asked, _ = group.ask("Bob", "our launch is on 3 March")
     group.settled(asked)
     for said, verdict, english, chinese in (
-        ("Yes.", "yes", "found it was for me", "认为是对我说的"),
-        ("**是**。", "yes", "found it was for me", "认为是对我说的"),
+        ("Yes.", "yes", "decided that it was for me", "认为是对我说的"),
+        ("**是**。", "yes", "decided that it was for me", "认为是对我说的"),
         ("<think>No? He asks.</think>\n\n“YES”", "yes", "was for me", "认为是对我说的"),
-        ("NO", "no", "found it wasn't for me", "认为不是对我说的"),
+        ("NO", "no", "decided that it wasn't for me", "认为不是对我说的"),
         ("否，他们在互相说话", "no", "wasn't for me", "认为不是对我说的"),
         ("<think>YES</think> Answer: No", "no", "wasn't for me", "认为不是对我说的"),
         ("", "error", "couldn't be reached", "没能给出结果"),
@@ -107,8 +119,8 @@ def test_each_kind_of_silence_is_explained_in_a_conversation_and_outside(group: 
     asked, _ = group.ask("Bob", "when do we launch?")
     group.settled(asked)
     for text, english, chinese in (
-        ("great, thanks!", "the end of our exchange", "对话的结尾"),
-        ("anyone up for lunch?", "people talking to each other", "互相聊天"),
+        ("great, thanks!", "the end of our exchange", "像是在结束对话"),
+        ("anyone up for lunch?", "people talking to each other", "大家之间的聊天"),
     ):
         assert decided(group, group.say("Bob", text))["reason"] == "no_trigger"
         assert english in why(group)

@@ -37,6 +37,7 @@ _SHORT = 4  # a word up to so long is near with one slip, a longer one with two
 _LEAST_SHARED = 3
 _LONGEST_WORD = 60
 
+_NOT_ANSWERED = frozenset({"apologised", "refused", "stopped", "undelivered", "taken_back"})
 _NO_HINT = frozenset(
     {
         Reason.OWN_MESSAGE,
@@ -233,7 +234,9 @@ def decision_explanation(
 ) -> str:
     """What was decided on which message, and why. `name` is "" when nobody knows whose it is."""
     why = _reason(_why(decision), decision.since_bot_ms, window_s, language)
-    key = "answered" if decision.respond else "silent"
+    key = "silent"
+    if decision.respond:
+        key = f"not-answered-{decision.outcome}" if decision.outcome in _NOT_ANSWERED else "answered"
     explanation = say(key, language, what=_message(decision, name, at, language), why=why)
     silent = not decision.respond and decision.reason not in _NO_HINT
     return explanation + (say("hint", language) if silent else "")

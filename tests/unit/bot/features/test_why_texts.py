@@ -51,6 +51,19 @@ def test_the_message_is_quoted_where_its_words_are_kept() -> None:
     assert decision_explanation(short, "", AT, 60, "zh").startswith("“开放吗？”，我**没有回答**：")
 
 
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_what_became_of_a_question_is_told(language: Language) -> None:
+    outcomes = ("answered", "apologised", "refused", "stopped", "undelivered", "taken_back")
+    told = [
+        decision_explanation(
+            decided(Reason.MODE_ALL, respond=True, outcome=outcome), "Bob", AT, 60, language
+        )
+        for outcome in outcomes
+    ]
+    assert len(set(told)) == len(outcomes)
+    assert not any("{" in text for text in told)
+
+
 def test_a_rate_limited_question_is_not_told_that_it_mentioned_me() -> None:
     told = short_explanation(False, Reason.RATE_LIMITED, AddressedBy.MENTION)
     assert told == short_explanation(False, Reason.RATE_LIMITED)
