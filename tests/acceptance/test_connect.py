@@ -93,7 +93,7 @@ def test_a_person_connects_sees_what_they_granted_and_disconnects(nora: tuple[Wo
     assert not [one for one in world.platform.messages(chat) if "user_code" in json.dumps(one)]
 
     listed = after(world, chat, lambda: world.say("Nora", "/connect", chat=chat))
-    assert "Your account is connected" in markdown(listed)
+    assert "Your account has been connected" in markdown(listed)
     assert "searching them" in markdown(listed)
     gone = press(world, "Nora", chat, listed, "Disconnect")
     assert "I deleted its tokens" in markdown(gone)
@@ -160,7 +160,7 @@ def test_in_a_group_the_link_is_for_the_asker_alone(world: World) -> None:
         return [one for one in beside() if one["message_id"] not in known and buttons(one)]
 
     [shown] = eventually(listed, what="what Alice granted, with its button")
-    assert "Your account is connected" in markdown(shown)
+    assert "Your account has been connected" in markdown(shown)
     query = "select 1 from agent_turns where id = %s and state not in ('open', 'pending')"
     over = f"{query} and not forgets"
     eventually(lambda: world.rows(over, again), what="the question is over")
