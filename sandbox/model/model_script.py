@@ -49,7 +49,8 @@ _FIELD_TYPES: Mapping[type, tuple[str, ...]] = {
 }
 _PARTS = ("last_user", "last", "system", "prompt")
 _KNOWLEDGE = re.compile(
-    r"^\[Known for this answer\]\n(.*?)\n\[The message to answer\]\n", re.DOTALL | re.MULTILINE
+    r"^\[Known for this answer\]\n(.*?)(?:\n\[The message to answer\]\n|\Z)",
+    re.DOTALL | re.MULTILINE,
 )
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
@@ -194,7 +195,8 @@ def split_knowledge(message: Body) -> list[Body]:
         return [message]
     text = first["text"][: found.start()] + first["text"][found.end() :]
     asked = [{**first, "text": text}, *rest] if isinstance(content, list) else text
-    return [{"role": "system", "content": found[1]}, {**message, "content": asked}]
+    known = {"role": "system", "content": found[1]}
+    return [known, {**message, "content": asked}] if asked else [known]
 
 
 def _text(message: Body) -> str:

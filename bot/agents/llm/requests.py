@@ -22,6 +22,7 @@ from bot.agents.prompts.prompt import (
     remark,
     short_name,
     specialist_rules,
+    summary_message,
     with_knowledge,
 )
 from bot.agents.prompts.tool_context import enrich
@@ -86,8 +87,10 @@ def _messages(
     instructions: str, prompt: Prompt, question: Any, *, with_tools: bool
 ) -> list[Message]:
     render = _with_pairs if with_tools else _with_block
+    summary = summary_message(prompt)
     return [
         {"role": "system", "content": instructions},
+        *([{"role": "user", "content": summary}] if summary else []),
         *itertools.chain.from_iterable(map(render, prompt.history)),
         {"role": "user", "content": question},
     ]

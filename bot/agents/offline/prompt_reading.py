@@ -174,7 +174,10 @@ def _conversation(
         if message["role"] == "assistant" and text:
             yield PromptLine(text, own=True)
         elif message["role"] == "user":
-            words = without_material(original_text(without_knowledge(text)[1]))
+            knowledge_text, said = without_knowledge(text)
+            if knowledge_text and not said:  # the summary
+                continue
+            words = without_material(original_text(said))
             line = _line(words, own_name) or PromptLine(words)
             day = line.when[:10] or day
             yield replace(line, when=line.when or day)

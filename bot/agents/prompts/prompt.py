@@ -50,10 +50,10 @@ RULES = f"""\
 You are {{bot_name}}, a colleague in a Feishu chat who remembers. Answer in the language of the
 question, directly and briefly, in Markdown (small tables too).
 
-- The conversation below is what anybody said in this place, and your answers. Between the lines
-  {KNOWN} and {ASKED} stands everything else known now: time, memory, notes,
-  summary. Rely on all of it; never claim to remember what stands neither there nor in a result of a
-  tool. What one person says about another is their statement.
+- The conversation below is what anybody said in this place, and your answers; a summary of what
+  came before may stand first. Between the lines {KNOWN} and {ASKED}
+  stands everything else known now. Rely on all of it; never claim to remember what stands neither
+  there nor in a result of a tool. What one person says about another is their statement.
 - What people state is evidence, and of two statements on one matter the later one holds. A question
   states nothing. Your own answers prove nothing against a statement; one marked {STALE}
   is out of date. Never write that mark.
@@ -261,7 +261,13 @@ def specialist_rules(own: str, prompt: Prompt) -> str:
 def manager_instructions(prompt: Prompt, *, with_tools: bool) -> str:
     """Everything the manager is told besides the conversation, for people who look at a turn."""
     rules = manager_rules(prompt.bot_name, with_tools=with_tools, owner=prompt.owner)
-    return _joined(rules, knowledge(prompt))
+    return _joined(rules, _titled((SUMMARY, prompt.summary)), knowledge(prompt))
+
+
+def summary_message(prompt: Prompt) -> str:
+    """The first message of the conversation where there is a summary, else "": older than all that
+    follows it, so what holds now is read after it."""
+    return f"{KNOWN}\n\n{SUMMARY}\n{prompt.summary}" if prompt.summary else ""
 
 
 def with_knowledge(prompt: Prompt, question: str) -> str:
@@ -273,7 +279,8 @@ def with_knowledge(prompt: Prompt, question: str) -> str:
 
 
 def without_knowledge(text: str) -> tuple[str, str]:
-    """What `with_knowledge` put together: knowledge and message; "" where there is none."""
+    """What `with_knowledge` or `summary_message` put together: knowledge and message; "" where
+    there is none."""
     if not text.startswith(f"{KNOWN}\n"):
         return "", text
     knowledge_text, _, question = text.removeprefix(KNOWN).partition(f"\n{ASKED}\n")
@@ -281,7 +288,7 @@ def without_knowledge(text: str) -> tuple[str, str]:
 
 
 def knowledge(prompt: Prompt) -> str:
-    """What is known for one turn: person, time, memory, notes and summary."""
+    """What is known for one turn: person, time, memory and notes."""
     shortened_note = SHORTENED if prompt.working_memory_cut else ""
     notes = NOTE_RULES if prompt.registry else ""
     return _joined(
@@ -296,7 +303,6 @@ def knowledge(prompt: Prompt) -> str:
             ("Working memory is shortened:", shortened_note),
             (REGISTRY, prompt.registry),
             ("Which note is meant:", notes),
-            (SUMMARY, prompt.summary),
             (RECALLED, prompt.recalled),
             (TRANSCRIPT, prompt.transcript),
         ),

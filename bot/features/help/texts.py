@@ -236,7 +236,8 @@ def decision_explanation(
     why = _reason(_why(decision), decision.since_bot_ms, window_s, language)
     key = "silent"
     if decision.respond:
-        key = f"not-answered-{decision.outcome}" if decision.outcome in _NOT_ANSWERED else "answered"
+        ended = decision.outcome
+        key = f"not-answered-{ended}" if ended in _NOT_ANSWERED else "answered"
     explanation = say(key, language, what=_message(decision, name, at, language), why=why)
     silent = not decision.respond and decision.reason not in _NO_HINT
     return explanation + (say("hint", language) if silent else "")

@@ -124,7 +124,10 @@ async def test_the_model_is_given_everything_known_about_the_turn() -> None:
         "the first note",
     ):
         assert text in script.instructions()
-    assert said(script.requests[0]) == ["Alice: Q1", "A1", "go"]
+    first, *others = script.requests[0].messages[1:]
+    assert "They planned a launch." in first["content"], "what is older stands first"
+    assert "They planned a launch." not in str(others)
+    assert said(script.requests[0])[1:] == ["Alice: Q1", "A1", "go"]
 
 
 async def test_a_name_cannot_add_lines_to_the_instructions() -> None:

@@ -221,9 +221,11 @@ def prompt_of(
     messages = [str(one["content"]) for one in manager_messages(prompt, with_tools=True)[1:]]
     assert messages[-1].startswith(f"{KNOWN}\n"), "the known stands first, at the margin"
     assert [margin_lines(one).count(ASKED) for one in messages] == [0] * (len(messages) - 1) + [1]
-    assert not any(KNOWN in margin_lines(one) for one in messages[:-1])
+    assert not any(KNOWN in margin_lines(one) for one in messages[1:-1])
+    summary, said = without_knowledge(messages.pop(0))
+    assert not said, "the summary is older than all that follows"
     known, messages[-1] = without_knowledge(messages[-1])
-    return Shown(f"Rules\n\n{known}", messages)
+    return Shown(f"Rules\n\n{summary}\n\n{known}", messages)
 
 
 def margin_lines(shown: str) -> list[str]:
