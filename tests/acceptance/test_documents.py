@@ -92,7 +92,9 @@ def test_what_everybody_in_the_group_can_open_is_told_there(alice: World) -> Non
     assert "read_document" in json.dumps(row["tool_calls"])
     assert SECRET not in json.dumps(row["tool_calls"]), "what it gave is for that answer alone"
     looked_up(alice, question)
-    assert not [one for one in shown_to(alice, "Alice") if "a document about" in markdown(one)]
+    assert not [
+        one for one in shown_to(alice, "Alice") if "A document that not everyone" in markdown(one)
+    ]
 
 
 def test_a_group_that_it_is_shared_with_is_told(alice: World) -> None:
@@ -104,7 +106,7 @@ def alone(world: World, question: str, known: set[str]) -> dict[str, Any]:
     """The private answer that Alice is offered after a question, and shown when she presses."""
     looked_up(world, question)
     (offer,) = new_to_alice(world, known)
-    assert "a document about" in markdown(offer)
+    assert "A document that not everyone" in markdown(offer)
     assert "Launch plan" not in markdown(offer)
     known.add(offer["message_id"])
     press(world, "Alice", offer)

@@ -65,7 +65,7 @@ def test_added_to_a_group_it_says_once_what_it_does_whose_memory_it_keeps_and_wh
         "Whose memory I use",
         "Who can see it",
         "`@Memo /help`",
-        "用谁的记忆",
+        "依据谁说过的话",
         "谁能看到",
     ):
         assert words in shown

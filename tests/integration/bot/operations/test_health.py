@@ -60,7 +60,8 @@ def test_questions_without_an_answer_are_red_with_since_when_how_many_and_why(
 
     assert found.state == "fail"
     assert "The last 3 questions got no answer, since 20" in found.sentence.en
-    assert "the model's server rejects the API key × 1; the model took too long × 2" in found.sentence.en
+    causes = "the model's server rejects the API key × 1; the model took too long × 2"
+    assert causes in found.sentence.en
     assert "最近 3 个提问没有得到回答" in found.sentence.zh
     assert found.next_step == "scripts/doctor"
 
