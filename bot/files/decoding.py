@@ -30,6 +30,7 @@ _COMMON = {
 }
 _SIGNS = "，。、；：？！“”‘’（）《》「」—…·￥％"
 _REPLACEMENT = "\ufffd".encode()
+_CONTINUED = bytes(range(0x80, 0xC0))  # what follows the first byte of a character in UTF-8
 _SAMPLE = 64 * 1024
 _SHORT = 12  # characters beyond ASCII: fewer show little
 _CLOSE = 0.1  # between the scores of two encodings
@@ -55,6 +56,8 @@ def _unicode(data: bytes) -> tuple[str, str] | None:
         return text, ""
     if _is_cut(data):
         return text.removesuffix("\ufffd"), ""
+    if _is_cut(data.lstrip(_CONTINUED)):
+        return text, "utf-8, damaged"
     beyond = sum(not one.isascii() for one in text) - damage
     return (text, "utf-8, damaged") if damage <= _DAMAGED * beyond else None
 

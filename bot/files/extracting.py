@@ -30,13 +30,25 @@ _SKIPPED = frozenset(
     " tblGrid trPr tcPr fldData ffData".split()
 )
 _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
+_SCHEMAS_OF = b"http://schemas.openxmlformats.org/"
 _WORD_PARTS = (
     ("header", "Header"),
     ("footer", "Footer"),
     ("footnotes", "Footnote"),
     ("endnotes", "Endnote"),
     ("comments", "Comment"),
+    ("data", "Diagram"),
 )
+_STRICT_ROOT = b"http://purl.oclc.org/ooxml/"
+_STRICT = (  # how Word and Excel name things in "Strict Open XML", and what the libraries know
+    (_STRICT_ROOT + b"wordprocessingml/", _SCHEMAS_OF + b"wordprocessingml/2006/"),
+    (_STRICT_ROOT + b"spreadsheetml/", _SCHEMAS_OF + b"spreadsheetml/2006/"),
+    (_STRICT_ROOT + b"drawingml/", _SCHEMAS_OF + b"drawingml/2006/"),
+    (_STRICT_ROOT + b"officeDocument/", _SCHEMAS_OF + b"officeDocument/2006/"),
+)
+_FORMULA = re.compile(rb"<(?:[\w.-]+:)?f[\s>/]")
+_LONGEST_TAG = 40
+_NOT_NOTES = ("/Link", "/Popup", "/Widget")
 
 # Source: Unicode, EquivalentUnifiedIdeograph.txt, for what has no compatibility decomposition.
 _SUPPLEMENT = dict(
@@ -112,8 +124,25 @@ def _inline(element: Any) -> Iterable[str]:
             yield child.text or ""
         elif name in _SIGNS:
             yield _SIGNS[name]
+        elif name == "sym":
+            yield _symbol(child)
+        elif name == "ruby":
+            yield from _inline_of(child, "rubyBase")
+            yield from ("(", *_inline_of(child, "rt"), ")")
         elif name and name not in _SKIPPED and name != "txbxContent":
             yield from _inline(child)
+
+
+def _inline_of(element: Any, wanted_name: str) -> Iterator[str]:
+    for part in _elements(element, wanted_name):
+        yield from _inline(part)
+
+
+def _symbol(element: Any) -> str:
+    """A character by its number; U+FFFD for a sign that only its font knows."""
+    number = element.get(element.tag.replace("}sym", "}char")) or ""
+    known = re.fullmatch("[0-9A-Fa-f]{4}", number) and not 0xD800 <= int(number, 16) < 0xF900
+    return chr(int(number, 16)) if known else "\ufffd"
 
 
 def _boxes(paragraph: Any) -> Iterator[str]:
@@ -236,10 +265,10 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
 
 
 def _remarks_on(page: Any) -> Iterator[str]:
-    """What people wrote on a page: free text and notes."""
+    """What people wrote on a page: free text, notes, and remarks on what they marked."""
     for annotation in page.get("/Annots") or ():
         annotation_object = annotation.get_object()
-        if annotation_object.get("/Subtype") in ("/FreeText", "/Text") and (
+        if annotation_object.get("/Subtype") not in _NOT_NOTES and (
             contents := annotation_object.get("/Contents")
         ):
             yield f"Note: {contents}"
@@ -250,13 +279,25 @@ def _filled_in(reader: Any) -> Iterator[str]:
     for name, field in (reader.get_fields() or {}).items():
         value = field.get("/V")
         values = value if isinstance(value, list) else [value]
-        values_text = ", ".join(_value(one) for one in values if one not in (None, ""))
+        shown = _shown_choices(field)
+        values_text = ", ".join(
+            _value(shown.get(str(one), one)) for one in values if one not in (None, "")
+        )
         if values_text and field.get("/FT") != "/Sig":
             yield f"{field.get('/TU') or name}: {values_text}"
 
 
+def _shown_choices(field: Any) -> dict[str, Any]:
+    """What a list shows for each value that it stores."""
+    options = field.get("/Opt")
+    pairs = [one for one in options if isinstance(one, list)] if isinstance(options, list) else []
+    return {str(pair[0]): pair[1] for pair in pairs if len(pair) == 2}
+
+
 def _value(value: Any) -> str:
-    """A text, or the name of what is checked."""
+    """A text, also a long one in a stream, or the name of what is checked."""
+    if hasattr(value, "get_data"):
+        return decode(value.get_data())[0]
     return {"/Off": "no", "/Yes": "yes", "/On": "yes"}.get(str(value), str(value).lstrip("/"))
 
 
@@ -264,7 +305,10 @@ def _docx(data: bytes, remarks: list[str]) -> Iterator[str]:
     _unpackable(data, "word/")
     from docx import Document
 
-    yield from document_lines(Document(io.BytesIO(data)))
+    document = Document(io.BytesIO(_transitional(data)))
+    yield from document_lines(document)
+    if next(_elements(document.element.body, "altChunk"), None) is not None:
+        remarks.append("documents embedded in it are not read")
 
 
 def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
@@ -272,6 +316,7 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
     from openpyxl import load_workbook
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
+    data = _transitional(data)
     # It looks for the size of a sheet, and without one reads all of it into memory; and what a
     # sheet says of its size may be anything.
     ReadOnlyWorksheet._get_size = lambda sheet: None
@@ -305,7 +350,7 @@ def _sheets_with_formulas(data: bytes) -> bool:
     """True if any sheet may hold a formula."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return any(
-            b"<f>" in line or b"<f " in line
+            _FORMULA.search(line)
             for part in archive.namelist()
             if part.startswith("xl/worksheets/")
             for line in _pieces(archive, part)
@@ -317,7 +362,7 @@ def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
         end = b""
         while piece := part_file.read(1 << 20):
             yield end + piece
-            end = piece[-2:]
+            end = piece[-_LONGEST_TAG:]
 
 
 def _is_formula(value: object) -> bool:
@@ -347,6 +392,21 @@ def _unpackable(data: bytes, folder: str) -> None:
         raise NoText("too_complex")
     if not any(part.filename.startswith(folder) for part in parts):
         raise NoText("other_content")
+
+
+def _transitional(data: bytes) -> bytes:
+    """The file with the names that the libraries know."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if _STRICT_ROOT not in archive.read("_rels/.rels"):
+            return data
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as renamed:
+            for part in archive.namelist():
+                content = archive.read(part)
+                for strict, known in _STRICT if part.endswith((".xml", ".rels")) else ():
+                    content = content.replace(strict, known)
+                renamed.writestr(part, content)
+    return packed.getvalue()
 
 
 _READERS: dict[str, Callable[[bytes, list[str]], Iterator[str]]] = {

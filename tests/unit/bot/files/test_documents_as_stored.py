@@ -12,6 +12,7 @@ from tests.support import hostile_files as made
 from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "files"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
@@ -125,3 +126,118 @@ def test_a_note_on_a_page_is_read() -> None:
     writer.add_annotation(0, FreeText(text="Ask Lin first", rect=(10, 10, 100, 50)))
     writer.write(out)
     assert "Note: Ask Lin first" in read("a.pdf", out.getvalue())["text"]
+
+
+def repacked(data: bytes, **changes: tuple[str, str]) -> bytes:
+    """The package with one text replaced by another in every part."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            for before, after in changes.values():
+                content = content.replace(before.encode(), after.encode())
+            new.writestr(name, content)
+    return out.getvalue()
+
+
+def strict(data: bytes) -> bytes:
+    """As Word and Excel save “Strict Open XML”."""
+    old, new = "http://schemas.openxmlformats.org/", "http://purl.oclc.org/ooxml/"
+    kinds = ("wordprocessingml", "spreadsheetml", "drawingml", "officeDocument")
+    names = {kind: (f"{old}{kind}/2006/", f"{new}{kind}/") for kind in kinds}
+    return repacked(data, **names)
+
+
+def test_strict_open_xml_is_read() -> None:
+    assert read("a.docx", strict(made.docx("HERON")))["text"] == "HERON"
+    assert read("a.xlsx", strict(made.xlsx({"Q1": (("a", 1),)})))["text"] == "# Q1\na | 1"
+
+
+@every_row(
+    ("body", "shown"),
+    [
+        ('<w:r><w:sym w:font="Arial" w:char="20AC"/></w:r>' + run("5"), "€5"),
+        ('<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>' + run("5"), "\ufffd5"),
+        (
+            f"<w:r><w:ruby><w:rt>{run('かんじ')}</w:rt>"
+            f"<w:rubyBase>{run('漢字')}</w:rubyBase></w:ruby></w:r>",
+            "漢字(かんじ)",
+        ),
+    ],
+)
+def test_symbols_and_readings_stand_where_a_person_sees_them(body: str, shown: str) -> None:
+    assert read("a.docx", document(f"<w:p>{body}</w:p>"))["text"] == shown
+
+
+def test_the_words_of_a_diagram_are_read() -> None:
+    relation = (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+        '<Relationship Id="r1" Type="diagramData" Target="diagrams/data1.xml"/></Relationships>'
+    )
+    diagram = '<d xmlns:a="a"><a:p><a:r><a:t>HERON</a:t></a:r></a:p></d>'
+    parts = {"word/_rels/document.xml.rels": relation, "word/diagrams/data1.xml": diagram}
+    text = read("a.docx", document(f"<w:p>{run('Plan')}</w:p>", **parts))["text"]
+    assert text == "Plan\nDiagram: HERON"
+
+
+def test_an_embedded_document_is_remarked() -> None:
+    found = read("a.docx", document(f"<w:p>{run('Plan')}</w:p><w:altChunk/>"))
+    assert found["remarks"] == ["documents embedded in it are not read"]
+
+
+@every_row("tag", ["<x:f>", "<f\n>"])
+def test_a_formula_is_found_however_its_tag_is_written(tag: str) -> None:
+    prefix, _, _ = tag.strip("<>").rpartition("f")
+    end = f"</{prefix}f>" if prefix else "</f>"
+    declared = ("<sheetData>", '<sheetData xmlns:x="' + MAIN + '">')
+    data = made.xlsx({"Q1": (("sum", "=1+1"),)})
+    changed = repacked(data, names=declared, begin=("<f>", tag), end=("</f>", end))
+    assert "sum | =1+1" in read("a.xlsx", changed)["text"]
+
+
+def test_a_list_in_a_form_shows_its_words_and_a_long_value_is_read() -> None:
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import (
+        ArrayObject,
+        DecodedStreamObject,
+        DictionaryObject,
+        NameObject,
+        TextStringObject,
+    )
+
+    writer, out = PdfWriter(PdfReader(io.BytesIO(made.pdf("Plan")))), io.BytesIO()
+    memo = DecodedStreamObject()
+    memo.set_data(b"a long memo")
+    kind, name, value, choices = map(NameObject, ("/FT", "/T", "/V", "/Opt"))
+    pair = ArrayObject(map(TextStringObject, ("1", "Turku")))
+    town = {kind: NameObject("/Ch"), value: TextStringObject("1"), choices: ArrayObject([pair])}
+    text = {kind: NameObject("/Tx"), value: writer._add_object(memo)}
+    fields = [
+        writer._add_object(DictionaryObject({name: TextStringObject(key), **field}))
+        for key, field in (("town", town), ("memo", text))
+    ]
+    form = DictionaryObject({NameObject("/Fields"): ArrayObject(fields)})
+    writer._root_object[NameObject("/AcroForm")] = writer._add_object(form)
+    writer.write(out)
+    lines = read("a.pdf", out.getvalue())["text"].splitlines()
+    assert lines[-2:] == ["town: Turku", "memo: a long memo"]
+
+
+def test_a_remark_on_what_is_marked_is_read() -> None:
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.annotations import Highlight
+    from pypdf.generic import ArrayObject, FloatObject, NameObject, TextStringObject
+
+    writer, out = PdfWriter(PdfReader(io.BytesIO(made.pdf("Plan")))), io.BytesIO()
+    points = ArrayObject(FloatObject(one) for one in (10, 50, 90, 50, 10, 10, 90, 10))
+    marked = Highlight(rect=(10, 10, 90, 50), quad_points=points)
+    marked[NameObject("/Contents")] = TextStringObject("Lin has to agree")
+    writer.add_annotation(0, marked)
+    writer.write(out)
+    assert "Note: Lin has to agree" in read("a.pdf", out.getvalue())["text"]
+
+
+def test_utf8_that_is_cut_at_its_start_is_read() -> None:
+    found = read("a.csv", "城市,人口\n上海,2487\n".encode()[1:])
+    assert "市,人口\n上海,2487" in found["text"]
+    assert found["remarks"] == ["its encoding is guessed (utf-8, damaged)"]
