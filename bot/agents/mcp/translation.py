@@ -23,6 +23,7 @@ _COMBINED = ("anyOf", "oneOf", "allOf")
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains")
 _LISTS = (*_COMBINED, "prefixItems")
 _NAMED = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_KINDS = ("string", "number", "integer", "boolean", "object", "array", "null")
 _DEEPEST = 30  # levels
 
 
@@ -169,6 +170,12 @@ def _nested_schema(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     for name in _SCHEMAS:
         if isinstance(fit.get(name), dict):
             fit[name] = _nested_schema(fit[name], depth + 1)
+    if "type" in fit:
+        fit["type"] = _known_kinds(fit)
+        if not fit["type"]:
+            del fit["type"]
+    if "enum" in fit and not (isinstance(fit["enum"], list) and fit["enum"]):
+        del fit["enum"]
     if "required" in fit:
         fit["required"] = _texts(fit["required"])
     if "array" in _kinds(fit) and not isinstance(fit.get("items"), dict):
@@ -183,6 +190,12 @@ def _part(value: Any, depth: int) -> dict[str, Any]:
 def _kinds(schema: dict[str, Any]) -> list[str]:
     kind = schema.get("type")
     return [kind] if isinstance(kind, str) else _texts(kind)
+
+
+def _known_kinds(schema: dict[str, Any]) -> str | list[str]:
+    """Its types, in the form it has, as far as JSON Schema knows them."""
+    known = [kind for kind in _kinds(schema) if kind in _KINDS]
+    return known[0] if known and isinstance(schema["type"], str) else known
 
 
 def _texts(value: Any) -> list[str]:

@@ -36,6 +36,10 @@ EMPTY = {"type": "object", "properties": {}}
             {"properties": {"a": {"properties": {"b": {"anyOf": [{"type": "array"}]}}}}},
             {"a": {"properties": {"b": {"anyOf": [{"type": "array", "items": {}}]}}}},
         ),
+        (
+            {"properties": {"a": {"type": "str"}, "b": {"type": ["any", "null"], "enum": []}}},
+            {"a": {}, "b": {"type": ["null"]}},
+        ),
     ],
 )
 def test_a_schema_becomes_an_object(schema: Any, expected: dict[str, Any]) -> None:
