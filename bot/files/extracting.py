@@ -166,7 +166,10 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
             raise _Enough
         yield plain_characters(page.extract_text())
         yield from map(plain_characters, _remarks_on(page))
-    yield from map(plain_characters, _filled_in(reader))
+    try:
+        yield from map(plain_characters, list(_filled_in(reader)))
+    except (AttributeError, KeyError, TypeError, ValueError):  # what pypdf raises for odd forms
+        remarks.append("the values of its form could not be read")
 
 
 def _remarks_on(page: Any) -> Iterator[str]:

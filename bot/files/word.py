@@ -75,6 +75,8 @@ def _inline(element: Any) -> Iterable[str]:
             yield _SIGNS[name]
         elif name == "sym":
             yield _symbol(child)
+        elif name == "f" and child.tag.endswith("/math}f"):
+            yield from (*_inline_of(child, "num"), "/", *_inline_of(child, "den"))
         elif name == "ruby":
             yield from _inline_of(child, "rubyBase")
             yield from ("(", *_inline_of(child, "rt"), ")")

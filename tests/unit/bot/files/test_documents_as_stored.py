@@ -223,6 +223,31 @@ def test_a_list_in_a_form_shows_its_words_and_a_long_value_is_read() -> None:
     assert lines[-2:] == ["town: Turku", "memo: a long memo"]
 
 
+def test_a_form_that_cannot_be_read_costs_no_page() -> None:
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
+
+    writer, out = PdfWriter(PdfReader(io.BytesIO(made.pdf("Plan")))), io.BytesIO()
+    child = DictionaryObject({NameObject("/T"): TextStringObject("a")})
+    parent = DictionaryObject(
+        {NameObject("/T"): TextStringObject("p"), NameObject("/Kids"): ArrayObject([child])}
+    )
+    form = DictionaryObject({NameObject("/Fields"): ArrayObject([parent])})
+    writer._root_object[NameObject("/AcroForm")] = writer._add_object(form)
+    writer.write(out)
+    found = read("a.pdf", out.getvalue())
+    assert "Plan" in found["text"]
+    assert found["remarks"] == ["the values of its form could not be read"]
+
+
+def test_a_fraction_is_not_read_as_one_number() -> None:
+    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    part = "<m:{0}><m:r><m:t>{1}</m:t></m:r></m:{0}>"
+    fraction = f"<m:f>{part.format('num', 7)}{part.format('den', 9)}</m:f>"
+    body = f"<w:p>{run('up to ')}<m:oMath {math}>{fraction}</m:oMath></w:p>"
+    assert "up to 7/9" in read("a.docx", document(body))["text"]
+
+
 def test_a_remark_on_what_is_marked_is_read() -> None:
     from pypdf import PdfReader, PdfWriter
     from pypdf.annotations import Highlight
