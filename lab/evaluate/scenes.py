@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,41 @@ _QUIET = {"summary_after_messages": 10, "history_messages": 10, "requests_per_mi
 
 async def truth(url: str) -> list[Figure]:
     """Plays each scene of several people in one group. The prompt of the last question must hold
-    the newest statement, after any earlier one, and nothing that was withdrawn."""
+    the newest statement, after any earlier one, and nothing that was withdrawn. The offline model
+    then answers from the same prompt."""
     from tests.support.group_scenes import scenes  # with packages of the tests
 
     played: Sequence[dict[str, Any]] = scenes()
-    found = [(scene["id"], await _wrong(url, scene)) for scene in played]
-    failed = [f"{name} ({why})" for name, why in found if why]
-    held = 100 * (1 - len(failed) / len(played))
-    note = f"{len(played)} scenes; failed: {', '.join(failed) or 'none'}"
-    return [Figure("truth: the newest statement reaches the prompt", held, "%", _BAR, True, note)]
+    found = [await _play(url, scene) for scene in played]
+    tokens = sorted(one.tokens for one in found)
+    median, p95 = (tokens[int(part * len(tokens))] for part in (0.5, 0.95))
+    return [
+        _share("truth: the newest statement reaches the prompt", [one.prompt for one in found]),
+        _share("truth: right answers by rules alone", [one.answer for one in found]),
+        Figure("truth: tokens of a prompt, median", median, note=f"p95 {p95}"),
+    ]
 
 
-async def _wrong(url: str, scene: dict[str, Any]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What is wrong with the prompt and with the answer ("": nothing), after the scene's id, and
+    the prompt's tokens."""
+
+    prompt: str
+    answer: str
+    tokens: int
+
+
+def _share(name: str, wrongs: Sequence[str]) -> Figure:
+    failed = list(filter(None, wrongs))
+    note = f"{len(wrongs)} scenes; failed: {', '.join(failed) or 'none'}"
+    return Figure(name, 100 * (1 - len(failed) / len(wrongs)), "%", _BAR, True, note)
+
+
+async def _play(url: str, scene: dict[str, Any]) -> _Outcome:
+    from bot.agents.llm.model import Request
     from bot.agents.manager import Manager
+    from bot.agents.offline.model import OfflineModel
     from bot.features.registry import TOOLS
     from tests.support.group_scenes import Answering, Played, wrong
     from tests.support.whole_turns import Stage, stage
@@ -41,7 +63,13 @@ async def _wrong(url: str, scene: dict[str, Any]) -> str:
         manager = Manager(model, stores=here.services.manager._stores, tools=TOOLS)
         services = replace(here.services, manager=manager)
         on = Stage(here.town, services, model, here.database)
-        return str(wrong(scene, await Played(on, scene).prompt()))
+        prompt = await Played(on, scene).prompt()
+        answer = await OfflineModel().respond(Request(tuple(model.messages)))
+        failed = [
+            f"{scene['id']} ({why})" if why else ""
+            for why in (wrong(scene, prompt), wrong(scene, answer.text))
+        ]
+        return _Outcome(failed[0], failed[1], model.tokens)
 
 
 def forgetting() -> list[Figure]:

@@ -33,7 +33,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     try:
         running.ask("Alice", "remember that our launch is on 3 March")
         for number in range(40):
-            running.platform.say(running.people["Bob"], running.group, f"line {number}")
+            running.platform.say(running.people["Bob"], running.group, f"parcel {number}")
         yield running
     finally:
         stop(running.process)
@@ -281,14 +281,14 @@ def test_words_are_found_in_every_chat_and_the_message_is_shown(
 ) -> None:
     page.click("#chat-list button:has-text('Kitchen')")
     page.keyboard.press("Control+k")
-    page.keyboard.type("LINE 29")
+    page.keyboard.type("PARCEL 29")
     page.wait_for_selector("#search-found mark:last-child:text-is('29')")  # found as one types
     assert page.locator("#search-found li").count() == 1
     page.keyboard.press("Enter")
 
-    comes_into_sight(page, "line 29")
+    comes_into_sight(page, "parcel 29")
     assert page.inner_text("#chat-name") == "Launch team"
-    assert "line 29" in page.evaluate(f"{HERE}.textContent")
+    assert "parcel 29" in page.evaluate(f"{HERE}.textContent")
     page.fill("#search-text", "no such word anywhere")
     page.wait_for_selector("#search-count:has-text('No results')")
     page.fill("#search-text", "<b>(.*")
