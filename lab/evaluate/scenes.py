@@ -28,7 +28,9 @@ async def truth(url: str) -> list[Figure]:
     tokens = sorted(one.tokens for one in found)
     median, p95 = (tokens[int(part * len(tokens))] for part in (0.5, 0.95))
     return [
-        _share("truth: the newest statement reaches the prompt", [one.prompt for one in found]),
+        _share(
+            "truth: the newest statement reaches the prompt", [one.prompt for one in found], _BAR
+        ),
         _share("truth: right answers by rules alone", [one.answer for one in found]),
         Figure("truth: tokens of a prompt, median", median, note=f"p95 {p95}"),
     ]
@@ -44,10 +46,10 @@ class _Outcome:
     tokens: int
 
 
-def _share(name: str, wrongs: Sequence[str]) -> Figure:
+def _share(name: str, wrongs: Sequence[str], bar: float | None = None) -> Figure:
     failed = list(filter(None, wrongs))
     note = f"{len(wrongs)} scenes; failed: {', '.join(failed) or 'none'}"
-    return Figure(name, 100 * (1 - len(failed) / len(wrongs)), "%", _BAR, True, note)
+    return Figure(name, 100 * (1 - len(failed) / len(wrongs)), "%", bar, True, note)
 
 
 async def _play(url: str, scene: dict[str, Any]) -> _Outcome:
