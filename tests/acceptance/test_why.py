@@ -6,6 +6,7 @@ import pytest
 
 from tests.acceptance.conftest import World
 from tests.acceptance.test_chat_rules import decided, set_rule
+from tests.acceptance.test_handles import AGAIN, again, click, toast
 
 ENGLISH, CHINESE = "/why", "/为什么"
 FOR_THE_JUDGE = {"contains": "exactly one word: YES or NO", "in": "system"}
@@ -65,6 +66,10 @@ def test_an_apology_is_not_called_an_answer(group: World) -> None:
 
     assert "**couldn't answer** Bob's “when do we launch?”" in why(group)
     assert "**没能回答**" in why(group, CHINESE)
+
+    assert "On it" in toast(click(group, "Bob", asked, AGAIN))
+    group.settled(again(asked))
+    assert "**answered** Bob's “when do we launch?”" in why(group, reply_to=asked, quote=True)
 
 
 def test_a_follow_up_and_a_quiet_chat_are_explained(group: World) -> None:
