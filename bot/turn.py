@@ -16,7 +16,6 @@ from bot.answering import material
 from bot.answering.answering import Answering, answer_question
 from bot.answering.attachments import AUDIO, UnheardVoiceAnswer, with_recognised_words
 from bot.answering.between_turns import tend_later
-from bot.answering.chat_state import may_be_meant, with_own_ids, within_topic
 from bot.answering.hearing import HearingResult, listen, opening_args, with_earlier_talk
 from bot.answering.question import (
     Turn,
@@ -28,7 +27,8 @@ from bot.answering.question import (
 )
 from bot.answering.recall import recall_at_opening, vector_of
 from bot.answering.reply import EndedTurn, ProgressFrames, send_reply, store_reply
-from bot.answering.request_rate import asker_of, is_stop
+from bot.answering.request_chat import RequestChat, enter_chat
+from bot.answering.request_rate import is_stop
 from bot.feishu.user_scopes import NO_NEEDS
 from bot.hooks import FollowUp
 from bot.listening.transcript import ChannelConversation, HeldTranscript
@@ -44,7 +44,6 @@ from bot.process.metrics import timed_stage
 from bot.process.usage import TurnRecord
 from bot.queue.consumer import Lease
 from bot.services import Services
-from bot.text.roster import Person
 from memory.models import ANSWERED_ELSEWHERE, OpenTurn, TurnOutcome
 from memory.tables.cards import new_button_id
 
@@ -65,33 +64,25 @@ async def handle_request(
     `answering` replaces the commands and the model. `heard` is an earlier decision on the message.
     """
     metrics.begin_turn_timing()
-    bot = await services.own_person.look_up()
-    if may_be_meant(request, bot):
-        request = await with_own_ids(services, request)
-    request = await within_topic(services, request)
+    chat = await enter_chat(services, request)
     if request.message_type == AUDIO:
-        request, unheard = await with_recognised_words(services, request)
+        chat, unheard = await with_recognised_words(chat)
         if unheard and request.chat_type == "p2p":
             answering = UnheardVoiceAnswer(unheard)
-    services.people.meet(request, bot)
-    await services.people.look_up_sender(request)
     if heard is None:
-        asks = request.written is not None or not request.hangs_under  # or pressed in the menu
-        first = asks and (lease is None or lease.job.attempt == 1)
-        asked_at_s = received_ms / 1000 if first else None
-        heard = await listen(services, request, bot, asked_at_s=asked_at_s, lease=lease)
-    if not heard.decision.respond or _unreadable_in_group(request, bot):
+        first = request.is_newly_asked and (lease is None or lease.job.attempt == 1)
+        heard = await listen(chat, asked_at_s=received_ms / 1000 if first else None, lease=lease)
+    if not heard.decision.respond or _unreadable_in_group(chat):
         return
 
-    anew = lease.job.anew if lease else 0
-    turn = turn_of_request(services, request, heard, bot, received_ms, anew)
+    turn = turn_of_request(chat, heard, received_ms, lease.job.anew if lease else 0)
     if is_stop(turn.question):  # it must not wait for the turn that it ends
         await _take_turn(services, turn, answering, lease)
         return
-    async with services.shares.hold(asker_of(request)):
+    async with services.shares.hold(chat.asker):
         await room_to_begin()
-        heard = await with_earlier_talk(services, request, turn.heard, bot)
-        await _take_turn(services, replace(turn, heard=heard), answering, lease)
+        turn = replace(turn, heard=await with_earlier_talk(chat, heard))
+        await _take_turn(services, turn, answering, lease)
 
 
 async def _take_turn(
@@ -170,9 +161,10 @@ def _at_work(
     return showing_work(services.feishu, turn.reply_to)
 
 
-def _unreadable_in_group(request: TurnRequest, bot: Person) -> bool:
+def _unreadable_in_group(chat: RequestChat) -> bool:
     """True if the message has no text, is in a group, and does not mention the bot."""
-    is_mentioned = request.is_for(bot.open_id)
+    request = chat.request
+    is_mentioned = request.is_for(chat.bot.open_id)
     return request.chat_type != "p2p" and not request.text.strip() and not is_mentioned
 
 
@@ -203,7 +195,7 @@ async def _open(
             recall=recall_at_opening(services, turn),
             elsewhere=follow_up.is_possible(turn),
             origin=turn.origin,
-            **opening_args(services, turn.request, turn.heard, transcript),
+            **opening_args(turn.chat, turn.heard, transcript),
         )
 
 

@@ -23,7 +23,7 @@ from bot.answering.prompt_history import Scene, build_prompt, with_heard, withou
 from bot.answering.question import Turn, people_of, turn_language, used_up_sentence
 from bot.answering.quoted_messages import QuestionSource
 from bot.answering.recall import recalled_passages, size_of
-from bot.answering.request_rate import asker_of, rate_notice
+from bot.answering.request_rate import rate_notice
 from bot.answering.texts import apology, say_both
 from bot.feishu import markup
 from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
@@ -131,7 +131,7 @@ async def _answer(
     if refusal := used_up_sentence(services, turn, open_turn):
         return AgentAnswer(refusal, means=refusal_outcome("used_up")), (), ()
     came = await material.gather_material(services, _source(turn, open_turn))
-    services.rates.count(asker_of(turn.request), services.clock(), came.files)
+    services.rates.count(turn.chat.asker, services.clock(), came.files)
     behind = services.hooks.checks["sources"](services, turn, open_turn)
     if behind and not await behind.may_be_told([*came.read, *came.texts]):
         came = material.TAKEN_BACK
@@ -392,9 +392,8 @@ def _source(turn: Turn, open_turn: OpenTurn) -> QuestionSource:
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
     told_since_ms = open_turn.rules.get("told_since_ms") or 0
     return QuestionSource(
-        turn.request,
+        turn.chat,
         turn.context,
-        turn.bot,
         open_turn.history,
         talk,
         open_turn.first_read,

@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import structlog
 
 from bot.agents.prompts.prompt import quotation, remark
-from bot.answering.chat_state import follows_chat, recent_messages
 from bot.answering.question import Turn, turn_language
 from bot.answering.quoted_messages import QuestionSource, fetched_messages
-from bot.answering.request_rate import asker_of
+from bot.answering.request_chat import RequestChat
 from bot.answering.texts import say
 from bot.feishu.content import holds_attachment
 from bot.feishu.denials import is_still_refused
@@ -83,15 +83,16 @@ def limits_of(services: Services) -> ReadingLimits:
 
 
 async def attached_files(
-    services: Services, request: TurnRequest, files: Sequence[tuple[str, Attachment]]
+    chat: RequestChat, files: Sequence[tuple[str, Attachment]]
 ) -> AttachedFiles:
-    """What is in `files`, pairs of message_id and attachment, in their order. `request` asks."""
+    """What is in `files`, pairs of message_id and attachment, in their order."""
     if not files:
         return AttachedFiles()
+    services = chat.services
     limits, unique_files = limits_of(services), list(dict.fromkeys(files))
     with without_slot():
         read = await asyncio.gather(
-            *(_read(services, request, *pair, limits) for pair in unique_files[:MOST_FILES]),
+            *(_read(chat, *pair, limits) for pair in unique_files[:MOST_FILES]),
         )
     parts, unread, texts, tokens = [], [], [], 0
     for (message_id, one), result in zip(
@@ -111,11 +112,7 @@ async def attached_files(
 
 
 async def _read(
-    services: Services,
-    request: TurnRequest,
-    message_id: str,
-    file: Attachment,
-    limits: ReadingLimits,
+    chat: RequestChat, message_id: str, file: Attachment, limits: ReadingLimits
 ) -> Read | Unread:
     most = limits.megabytes * 1024 * 1024
     if not most:
@@ -124,15 +121,20 @@ async def _read(
         return Unread("kind")
     if file.size is not None and file.size > most:
         return Unread("size")
-    person = " ".join(asker_of(request))
+    services = chat.services
     try:
-        async with services.files.place(person, request.chat_id, limits):
+        async with _reading_slot(chat, limits):
             data = await _load_file(services, message_id, file.key, most)
             if isinstance(data, Unread):
                 return data
             return await services.files.read(file.name, data, limits)
     except NoReadingSlot:
         return Unread("busy")
+
+
+def _reading_slot(chat: RequestChat, limits: ReadingLimits) -> AbstractAsyncContextManager[None]:
+    person = " ".join(chat.asker)
+    return chat.services.files.place(person, chat.request.chat_id, limits)
 
 
 async def _load_file(services: Services, message_id: str, key: str, most: int) -> bytes | Unread:
@@ -208,7 +210,7 @@ async def _just_before(services: Services, source: QuestionSource) -> list[tuple
     pointless = request.quotes or request.written is None or request.origin.kind == "unasked"
     if not how or pointless:
         return []
-    recent = source.talk or await recent_messages(services, request, source.bot)
+    recent = source.talk or await source.chat.recent_messages()
     names_others = how == "named" and services.settings.sharing == "chat"
     before = [one for one in recent if _is_just_before(one, request)][-_RECENT:]
     meant_messages = _files_meant(before, request.sender_open_id, others=names_others)
@@ -251,33 +253,32 @@ class UnheardVoice:
     code: int = 0
 
 
-async def with_recognised_words(
-    services: Services, request: TurnRequest
-) -> tuple[TurnRequest, UnheardVoice | None]:
-    """The message with what was said in it as its text; else as it is, and why."""
+async def with_recognised_words(chat: RequestChat) -> tuple[RequestChat, UnheardVoice | None]:
+    """The request with what was said in its voice message as its text; else as it is, and why."""
+    request = chat.request
     written_message = request.written
     recordings = [one for one in request.attachments if one.kind == AUDIO]
-    in_p2p = request.chat_type == "p2p"
-    if written_message is None or not recordings or not (in_p2p or follows_chat(services, request)):
-        return request, None
-    words = await voice_words(services, request, request.message_id, recordings[0])
+    is_heard = request.chat_type == "p2p" or chat.is_followed
+    if written_message is None or not recordings or not is_heard:
+        return chat, None
+    words = await voice_words(chat, request.message_id, recordings[0])
     if isinstance(words, UnheardVoice):
         log.info("voice.unheard", reason=words.reason, code=words.code)
-        return request, words
+        return chat, words
     written_message = replace(written_message, attachments=(), template=words)
-    return replace(request, text=words, written=written_message), None
+    request = replace(request, text=words, written=written_message)
+    return replace(chat, request=request), None
 
 
-async def voice_words(
-    services: Services, request: TurnRequest, message_id: str, voice: Attachment
-) -> str | UnheardVoice:
-    """What is said in a voice message of that id. `request` asks."""
+async def voice_words(chat: RequestChat, message_id: str, voice: Attachment) -> str | UnheardVoice:
+    """What is said in a voice message of that id."""
+    services = chat.services
     if (voice.duration_ms or 0) > MOST_VOICE_SECONDS * 1000:
         return UnheardVoice("long")
     try:
         if await is_still_refused(services.feishu, services.denials, _RECOGNITION_DENIAL):
             return UnheardVoice("scope")
-        pieces = await _pieces(services, request, message_id, voice)
+        pieces = await _pieces(chat, message_id, voice)
         if not isinstance(pieces, VoicePieces):
             return UnheardVoice(pieces)
         with without_slot():
@@ -314,13 +315,11 @@ class UnheardVoiceAnswer:
         return Reply(text, means=refusal_outcome("unreadable"))
 
 
-async def _pieces(
-    services: Services, request: TurnRequest, message_id: str, voice: Attachment
-) -> VoicePieces | str:
-    person = " ".join(asker_of(request))
+async def _pieces(chat: RequestChat, message_id: str, voice: Attachment) -> VoicePieces | str:
+    services = chat.services
     try:
         with without_slot():
-            async with services.files.place(person, request.chat_id, limits_of(services)):
+            async with _reading_slot(chat, limits_of(services)):
                 async with asyncio.timeout(_VOICE_LOADED_WITHIN_S):
                     data = await services.feishu.download_resource(
                         message_id, voice.key, "file", MOST_VOICE_BYTES

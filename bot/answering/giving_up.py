@@ -11,6 +11,7 @@ import structlog
 from bot.answering.hearing import HearingResult
 from bot.answering.question import Turn, turn_of_request
 from bot.answering.reply import compose
+from bot.answering.request_chat import RequestChat, chat_of
 from bot.answering.texts import say
 from bot.feishu import events
 from bot.feishu.errors import FeishuError, FeishuFailure
@@ -24,7 +25,6 @@ from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job, Later
 from bot.services import Services
 from bot.text.languages import language_of
-from bot.text.roster import Person
 from memory.errors import StoreError
 from memory.models import StoredCard, apology_outcome
 
@@ -55,7 +55,8 @@ async def _excuse(services: Services, lease: Lease, reason: str) -> bool:
     bot = await services.own_person.look_up()
     if request.chat_type != "p2p" and not request.is_for(bot.open_id):
         return False  # nobody was promised an answer
-    turn = turn_of_request(services, request, _hearing_of(request, bot), bot, lease.job.received_ms)
+    chat = chat_of(services, request, bot)
+    turn = turn_of_request(chat, _hearing_of(chat), lease.job.received_ms)
     text = say("gave-up", language_of([turn.question]), reference=f"J{lease.job.id}")
     excuse = compose(services, turn, text, nothing=text)
     reply = await _store_apology(services, turn, excuse)
@@ -76,7 +77,8 @@ def _message(job: Job) -> TurnRequest | None:
         return None
 
 
-def _hearing_of(request: TurnRequest, bot: Person) -> HearingResult:
+def _hearing_of(chat: RequestChat) -> HearingResult:
+    request = chat.request
     message = IncomingMessage(
         message_id=request.message_id,
         author="",
@@ -84,7 +86,7 @@ def _hearing_of(request: TurnRequest, bot: Person) -> HearingResult:
         text=request.text,
         timestamp=request.create_time_ms,
         chat_type=request.chat_type,
-        mentions_bot=request.is_for(bot.open_id),
+        mentions_bot=request.is_for(chat.bot.open_id),
     )
     return HearingResult(message, Decision(True, Reason.EXPLICIT_TRIGGER, "explicit"))
 

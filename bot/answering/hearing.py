@@ -14,18 +14,10 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.answering.chat_state import (
-    LOOK_BACK_TIMEOUT_S,
-    conversation_store_of,
-    follows_chat,
-    recent_messages,
-    root_of,
-    timeout_ms,
-)
+from bot.answering.request_chat import RequestChat
 from bot.answering.request_rate import ends_an_answer, judge_of, within_rate
 from bot.conversation import ResponseDecider
 from bot.feishu import events
-from bot.feishu.errors import FeishuFailure
 from bot.listening.chat_rules import NOTHING_SPENT, BotBudget, rules_of
 from bot.listening.conversation_store import (
     NO_TOPICS,
@@ -37,14 +29,10 @@ from bot.listening.conversation_store import (
 from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start, may_wait
 from bot.listening.topics import Discussion, split_by_topic
 from bot.listening.transcript import ChannelConversation, HeldTranscript, MessageRecord
-from bot.listening.turn_request import TurnRequest
 from bot.process import metrics
 from bot.process.concurrency import cancel_tasks
 from bot.queue.consumer import Lease
-from bot.services import Services
-from bot.text.roster import Person
 from memory.errors import StoreError, StoreUnavailable
-from memory.scope import memory_context
 from memory.tables.timers import ProactiveStore
 
 log = structlog.get_logger()
@@ -75,9 +63,7 @@ class HearingResult:
 
 
 async def listen(
-    services: Services,
-    request: TurnRequest,
-    bot: Person,
+    chat: RequestChat,
     *,
     asked_at_s: float | None = None,
     lease: Lease | None = None,
@@ -89,44 +75,41 @@ async def listen(
     Who is asked outright by a person needs to know nothing for that: such a message is recorded,
     and the decision stored, by the opening of its turn.
     """
-    message = await _incoming(services, request, bot)
+    request, bot = chat.request, chat.bot
+    message = await _incoming(chat)
     question = events.question_text(request, bot.open_id) or request.text
-    if _asked_outright(request, message, bot):
+    if _asked_outright(chat, message):
         decision = decide_start(message, bot.open_id)
-        decision = await within_rate(services, request, message, question, decision, asked_at_s)
+        decision = await within_rate(chat, message, question, decision, asked_at_s)
         if not decision.respond:
-            await _store_skipped(services, request, message, decision)
-        _say(request, message, decision)
+            await _store_skipped(chat, message, decision)
+        _say(chat, message, decision)
         return HearingResult(message, decision, kept=not decision.respond)
-    if await ends_an_answer(services, request, message):
+    if await ends_an_answer(chat, message):
         decision = Decision(True, Reason.STOP, "explicit")
-        _say(request, message, decision)
+        _say(chat, message, decision)
         return HearingResult(message, decision, kept=False)
-    ends = lease if services.store.joins else None
-    around = await _hear(services, request, message, bot, ends)
+    ends = lease if chat.services.store.joins else None
+    around = await _hear(chat, message, ends)
     if around.decided:
-        _say(request, message, around.decided)
+        _say(chat, message, around.decided)
         return HearingResult(message, around.decided)
     rules = around.rules
-    conversation = await _in_own_thread(
-        services, request, message, bot, around.conversation, rules.told_since_ms
-    )
-    judge = judge_of(services, request, asked_at_s)
-    decider = ResponseDecider(bot.open_id, services.settings.followup_window_seconds, judge)
-    budget = await _bot_budget(services, request, message)
+    conversation = await _in_own_thread(chat, message, around.conversation, rules.told_since_ms)
+    judge = judge_of(chat, asked_at_s)
+    decider = ResponseDecider(bot.open_id, chat.services.settings.followup_window_seconds, judge)
+    budget = await _bot_budget(chat, message)
     conversation, discussion = _split_by_topic(message, conversation)
     decision = await decider.decide(message, conversation, budget, rules.mode)
-    decision = await within_rate(services, request, message, question, decision, asked_at_s)
+    decision = await within_rate(chat, message, question, decision, asked_at_s)
     topics = discussion.found if discussion else NO_TOPICS
     may_volunteer = rules.choice("proactive") == "on"
     if may_volunteer:
         ends = None  # there is more to do
-    decision = await _store_decision(services, request, message, decision, topics, ends)
-    _say(request, message, decision)
+    decision = await _store_decision(chat, message, decision, topics, ends)
+    _say(chat, message, decision)
     if may_volunteer:
-        # for chats that want it
-
-        await wait_for_others(services, request, message, decision)
+        await _wait_for_others(chat, message, decision)
     return HearingResult(message, decision, conversation, discussion=discussion)
 
 
@@ -142,74 +125,75 @@ def _split_by_topic(
 
 
 async def _in_own_thread(
-    services: Services,
-    request: TurnRequest,
+    chat: RequestChat,
     message: IncomingMessage,
-    bot: Person,
     conversation: ChannelConversation | None,
     told_since_ms: int,
 ) -> ChannelConversation | None:
     """What was said in a thread in which the bot has answered, however long ago: there listening
     does not lapse. Elsewhere, and where the conversation knows it, the conversation as it is."""
     root = message.root_id
-    if root is None or not follows_chat(services, request) or message.author_id == bot.open_id:
+    if root is None or not chat.is_followed or message.author_id == chat.bot.open_id:
         return conversation
     if conversation and any(record.ours and record.is_in(root) for record in conversation.messages):
         return conversation
-    store = conversation_store_of(services, request)
+    store = chat.conversations
     try:
         if not await store.has_answered_in(root):
             return conversation
         quiet = bool(conversation and conversation.quiet) or await store.is_quiet()
     except StoreUnavailable:
         return conversation
-    recent = await recent_messages(services, request, bot)
+    recent = await chat.recent_messages()
     visible_records = [one for one in recent if one.timestamp >= told_since_ms]
     records = (*visible_records, message.record())
     return ChannelConversation(
-        request.chat_id, records[0].timestamp, message.timestamp, records, quiet, is_listed=True
+        chat.request.chat_id,
+        records[0].timestamp,
+        message.timestamp,
+        records,
+        quiet,
+        is_listed=True,
     )
 
 
 def opening_args(
-    services: Services, request: TurnRequest, hearing: HearingResult, transcript: HeldTranscript
+    chat: RequestChat, hearing: HearingResult, transcript: HeldTranscript
 ) -> dict[str, Mapping[str, object]]:
     """What `MemoryStore.begin_turn` has to record and store of a message, by a worker that has so
     much of the transcript."""
-    if hearing.kept or request.chat_type == "p2p":
+    if hearing.kept or chat.request.chat_type == "p2p":
         return {}
     args: dict[str, Mapping[str, object]] = {
         "decision": decision_args(hearing.message, hearing.decision)
     }
-    if follows_chat(services, request):
+    if chat.is_followed:
         record = hearing.message.record()
-        args["heard"] = heard_args(record, timeout_ms(services), transcript, hearing.before or ())
+        args["heard"] = heard_args(record, chat.timeout_ms, transcript, hearing.before or ())
     return args
 
 
-async def with_earlier_talk(
-    services: Services, request: TurnRequest, hearing: HearingResult, bot: Person
-) -> HearingResult:
+async def with_earlier_talk(chat: RequestChat, hearing: HearingResult) -> HearingResult:
     """Adds what people said before the message, unless this worker knows of a conversation in the
     chat. Without a conversation nothing was stored, and the question may be about the last line."""
-    if hearing.kept or not follows_chat(services, request):
+    if hearing.kept or not chat.is_followed:
         return hearing
-    transcripts, now_ms = services.transcripts, hearing.message.timestamp
-    since_ms = now_ms - timeout_ms(services)
+    request, transcripts = chat.request, chat.services.transcripts
+    now_ms = hearing.message.timestamp
+    since_ms = now_ms - chat.timeout_ms
     if transcripts.of(request.tenant_key, request.chat_id).is_on(since_ms):
         return hearing
     before = await transcripts.earlier.within(
         since_ms,
         now_ms,
         (request.tenant_key, request.chat_id, request.thread_id),
-        lambda: recent_messages(services, request, bot),
+        chat.recent_messages,
     )
     return replace(hearing, before=before)
 
 
 def conversation_reply_args(
-    services: Services,
-    request: TurnRequest,
+    chat: RequestChat,
     hearing: HearingResult,
     before: Sequence[MessageRecord],
     record: MessageRecord,
@@ -217,28 +201,25 @@ def conversation_reply_args(
     """What the conversation of the chat is told of a delivered reply (`record`): it goes on with
     it, or begins with it after what was said `before`. None where conversations are not followed.
     """
-    if not follows_chat(services, request):
+    if not chat.is_followed:
         return None
     discussion = hearing.discussion or Discussion(tuple(before))
     topics = {**discussion.found, **split_by_topic(discussion.messages, record).found}
-    return tell_conversation_args((*before, record), record.timestamp, timeout_ms(services), topics)
+    return tell_conversation_args((*before, record), record.timestamp, chat.timeout_ms, topics)
 
 
 @contextlib.asynccontextmanager
 async def talk_before_answer(
-    services: Services, request: TurnRequest, hearing: HearingResult, bot: Person
+    chat: RequestChat, hearing: HearingResult
 ) -> AsyncIterator[Callable[[], Awaitable[tuple[MessageRecord, ...]]]]:
     """What was said before an answer that begins a conversation, looked up while it is sent unless
     it was before."""
-    if hearing.conversation or not follows_chat(services, request):
+    if hearing.conversation or not chat.is_followed:
         yield _nothing
         return
 
     async def earlier() -> tuple[MessageRecord, ...]:
-        earlier_talk = hearing.before
-        return (
-            await recent_messages(services, request, bot) if earlier_talk is None else earlier_talk
-        )
+        return await chat.recent_messages() if hearing.before is None else hearing.before
 
     looking = asyncio.create_task(earlier())
 
@@ -255,10 +236,11 @@ async def _nothing() -> tuple[MessageRecord, ...]:
     return ()
 
 
-async def _incoming(services: Services, request: TurnRequest, bot: Person) -> IncomingMessage:
+async def _incoming(chat: RequestChat) -> IncomingMessage:
+    services, request, bot = chat.services, chat.request, chat.bot
     to_bot = request.is_for(bot.open_id)
     quotes = bool(request.quotes) and not to_bot
-    quoted_bot = quotes and await _is_ours(services, request.quotes)
+    quoted_bot = quotes and await chat.is_own_message(request.quotes)
     return IncomingMessage(
         message_id=request.message_id,
         author=services.people.of(request.tenant_key).name(request.sender_open_id),
@@ -280,34 +262,18 @@ async def _incoming(services: Services, request: TurnRequest, bot: Person) -> In
     )
 
 
-async def _is_ours(services: Services, message_id: str) -> bool:
-    """Whether this bot sent a message; when Feishu does not say, it did not."""
-    try:
-        async with asyncio.timeout(LOOK_BACK_TIMEOUT_S):
-            messages = await services.feishu.get_message(message_id)
-    except (TimeoutError, FeishuFailure):
-        return False
-    return bool(messages) and messages[0].sender_id == services.settings.feishu_app_id
-
-
-async def _hear(
-    services: Services,
-    request: TurnRequest,
-    message: IncomingMessage,
-    bot: Person,
-    ends: Lease | None,
-) -> Circumstances:
+async def _hear(chat: RequestChat, message: IncomingMessage, ends: Lease | None) -> Circumstances:
     """Keeps what is said while a conversation is on (the bot's own words are kept when sent), and
     reads what decides on it. Without memory the bot keeps to explicit triggers."""
-    settings = services.settings
-    records = follows_chat(services, request) and message.author_id != bot.open_id
+    settings, bot = chat.services.settings, chat.bot
+    records = chat.is_followed and message.author_id != bot.open_id
     likely = decide_start(message, bot.open_id, mode=rules_of(None, settings).mode)
-    silent = not likely.respond and request.chat_type != "p2p"
+    silent = not likely.respond and chat.request.chat_type != "p2p"
     try:
-        around, result = await conversation_store_of(services, request).hear(
+        around, result = await chat.conversations.hear(
             message,
             settings,
-            timeout_ms=timeout_ms(services) if records else None,
+            timeout_ms=chat.timeout_ms if records else None,
             likely=likely if silent else None,
             then=ends.ending_if_silent(message.message_id) if ends and silent else None,
         )
@@ -318,60 +284,56 @@ async def _hear(
     return around
 
 
-async def _bot_budget(
-    services: Services, request: TurnRequest, message: IncomingMessage
-) -> BotBudget | None:
+async def _bot_budget(chat: RequestChat, message: IncomingMessage) -> BotBudget | None:
     """What another bot that mentions this one is answered from. None without memory: unable to
     count, the bot rather keeps silent than talks forever."""
     if not (message.is_bot and message.mentions_bot):
         return NOTHING_SPENT
     try:
-        return await conversation_store_of(services, request).bot_budget(message)
+        return await chat.conversations.bot_budget(message)
     except StoreUnavailable:
         return None
 
 
 async def _store_decision(
-    services: Services,
-    request: TurnRequest,
+    chat: RequestChat,
     message: IncomingMessage,
     decision: Decision,
     topics: Mapping[str, int],
     ends: Lease | None,
 ) -> Decision:
     """The decision that holds. The job of `ends` is over with it where the bot keeps silent."""
-    if request.chat_type == "p2p":
+    if chat.request.chat_type == "p2p":
         return decision
     then = ends.ending_if_silent(message.message_id) if ends else None
-    store = conversation_store_of(services, request)
     with contextlib.suppress(StoreUnavailable):
-        decision, result = await store.log_decision_and(message, decision, topics, then)
+        decision, result = await chat.conversations.log_decision_and(
+            message, decision, topics, then
+        )
         if ends and not decision.respond:
             ends.ended(result)
     return decision
 
 
-async def _store_skipped(
-    services: Services, request: TurnRequest, message: IncomingMessage, decision: Decision
-) -> None:
+async def _store_skipped(chat: RequestChat, message: IncomingMessage, decision: Decision) -> None:
     """In p2p too, where nothing else is decided: `/why` tells it."""
     with contextlib.suppress(StoreUnavailable):
-        await conversation_store_of(services, request).log_decision(message, decision)
+        await chat.conversations.log_decision(message, decision)
 
 
-def _asked_outright(request: TurnRequest, message: IncomingMessage, bot: Person) -> bool:
+def _asked_outright(chat: RequestChat, message: IncomingMessage) -> bool:
     """By a person, beyond doubt, and with words (a picture alone is answered in p2p only)."""
-    by_person = not message.is_bot and message.author_id != bot.open_id
-    readable = request.chat_type == "p2p" or bool(request.text.strip())
+    by_person = not message.is_bot and message.author_id != chat.bot.open_id
+    readable = chat.request.chat_type == "p2p" or bool(message.text.strip())
     return message.is_explicit and by_person and readable
 
 
-def _say(request: TurnRequest, message: IncomingMessage, decision: Decision) -> None:
+def _say(chat: RequestChat, message: IncomingMessage, decision: Decision) -> None:
     metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
     log.info(
         "decision",
         message_id=message.message_id,
-        chat_id=request.chat_id,
+        chat_id=chat.request.chat_id,
         respond=decision.respond,
         reason=decision.reason.value,
         tier=decision.tier,
@@ -380,24 +342,15 @@ def _say(request: TurnRequest, message: IncomingMessage, decision: Decision) -> 
     )
 
 
-async def wait_for_others(
-    services: Services, request: TurnRequest, message: IncomingMessage, decision: Decision
-) -> None:
+async def _wait_for_others(chat: RequestChat, message: IncomingMessage, decision: Decision) -> None:
     """Notes when to look at it again. A question that cannot be noted is not answered."""
-    settings = services.settings
+    settings, request = chat.services.settings, chat.request
     if not settings.proactive or request.message_type != "text" or not may_wait(message, decision):
         return
-    context = memory_context(
-        chat_id=request.chat_id,
-        root=root_of(request, reply_in_thread=settings.reply_in_thread),
-        subject=request.sender_open_id,
-        actor=request.sender_open_id,
-        tenant_key=request.tenant_key,
-        chat_type="group",
-    )
+    context = replace(chat.sender_context, chat_type="group")
     due_ms = message.timestamp + settings.proactive_after_minutes * 60_000
     try:
-        await ProactiveStore(services.rpc).wait(
+        await ProactiveStore(chat.services.rpc).wait(
             context, request.message_id, message.text, message.timestamp, due_ms
         )
     except StoreError as exc:

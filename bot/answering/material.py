@@ -32,6 +32,7 @@ from bot.answering.quoted_messages import (
     shown_quotation,
     unreadable_remark,
 )
+from bot.answering.request_chat import RequestChat
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
 from bot.feishu.fields import Attachment
@@ -115,11 +116,11 @@ async def gather_material(services: Services, source: QuestionSource) -> Materia
     parts += [_describe_attachment(one) for _, one in attachments if one.kind not in _READ]
     voices = [pair for pair in attachments if pair[1].kind == AUDIO][:_MOST_VOICES]
     for message_id, voice in voices:
-        part, words = await _recognised_words(services, request, message_id, voice)
+        part, words = await _recognised_words(source.chat, message_id, voice)
         parts.append(part)
         texts.append((message_id, words))
     sent_files = [pair for pair in attachments if pair[1].kind == "file"]
-    files = await attached_files(services, request, sent_files)
+    files = await attached_files(source.chat, sent_files)
     pictures = [(message_id, one.key) for message_id, one in attachments if one.kind == "image"]
     images, remarks = await _images(services, pictures, deadline)
     picture_ids = [(message_id, "") for message_id, _ in pictures] if images else []
@@ -136,10 +137,10 @@ async def gather_material(services: Services, source: QuestionSource) -> Materia
 
 
 async def _recognised_words(
-    services: Services, request: TurnRequest, message_id: str, voice: Attachment
+    chat: RequestChat, message_id: str, voice: Attachment
 ) -> tuple[str, str]:
     """A voice message that is asked about, as a part of the prompt, and its words."""
-    words = await voice_words(services, request, message_id, voice)
+    words = await voice_words(chat, message_id, voice)
     if isinstance(words, UnheardVoice):
         return remark(
             f"the voice message was not heard: {unheard_sentence(words, 'en')} Say so"
@@ -175,7 +176,7 @@ async def _as_first_asked(services: Services, source: QuestionSource) -> Questio
         thread_id="" if quotes else raw.thread_id or request.thread_id,
         threaded=request.threaded and not quotes,
     )
-    return replace(source, request=first_request)
+    return replace(source, chat=replace(source.chat, request=first_request))
 
 
 async def _forwarded_messages(services: Services, source: QuestionSource) -> tuple[str, str]:

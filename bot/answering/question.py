@@ -11,8 +11,8 @@ import structlog
 
 from bot.agents.embeddings import QuestionVector
 from bot.agents.running_turns import OnProgress, Stop
-from bot.answering.chat_state import root_of
 from bot.answering.hearing import HearingResult, conversation_reply_args
+from bot.answering.request_chat import RequestChat
 from bot.answering.texts import say
 from bot.feishu import events
 from bot.listening.requests import asks
@@ -26,7 +26,7 @@ from bot.services import Services
 from bot.text.languages import Language, last_own_language
 from bot.text.roster import Person
 from memory.models import OpenTurn, Origin
-from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
+from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType
 
 _RECENT_S = 24 * 3600
 
@@ -49,11 +49,10 @@ class Turn:
 
     id: str
     origin: Origin
-    request: TurnRequest
+    chat: RequestChat
     heard: HearingResult
     context: AgentMemoryContext
     question: str
-    bot: Person
     received_ms: int
     reply_to: str
     names: Names
@@ -66,6 +65,14 @@ class Turn:
     by_click: bool = False
     private: bool = False
     vector: QuestionVector | None = None
+
+    @property
+    def request(self) -> TurnRequest:
+        return self.chat.request
+
+    @property
+    def bot(self) -> Person:
+        return self.chat.bot
 
     @property
     def unasked(self) -> bool:
@@ -92,50 +99,31 @@ class Turn:
 
     @property
     def chat_type(self) -> ChatType:
-        return kind_of(self.request)
+        return self.request.audience
 
 
 def turn_of_request(
-    services: Services,
-    request: TurnRequest,
-    hearing: HearingResult,
-    bot: Person,
-    received_ms: int,
-    anew: int = 0,
+    chat: RequestChat, hearing: HearingResult, received_ms: int, anew: int = 0
 ) -> Turn:
     """Resolves thread, subject and question of a message. `anew`: how many times an operator
     wanted an answer beside the word that there is none."""
+    request, bot_open_id = chat.request, chat.bot.open_id
     origin = Origin("retry", request.id, str(anew)) if anew else request.origin
-    root = root_of(request, reply_in_thread=services.settings.reply_in_thread)
-    context = memory_context(
-        chat_id=request.chat_id,
-        root=root,
-        subject=subject_of(request, bot.open_id),
-        actor=request.sender_open_id,
-        tenant_key=request.tenant_key,
-        chat_type=kind_of(request),
-        actor_tenant=request.sender_tenant,
-    )
+    context = chat.context_about(subject_of(request, bot_open_id))
     structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
-    question = events.question_text(request, bot.open_id) or request.text
+    question = events.question_text(request, bot_open_id) or request.text
     return Turn(
         id=origin.turn_id if anew else request.id,
         origin=origin,
-        request=request,
+        chat=chat,
         heard=hearing,
         context=context,
         question=question,
-        bot=bot,
         received_ms=received_ms,
         reply_to=request.hangs_under,
-        names=services.people.of(request.tenant_key),
+        names=chat.services.people.of(request.tenant_key),
         by_click=request.origin.is_pressed,
     )
-
-
-def kind_of(request: TurnRequest) -> ChatType:
-    """Who reads what is said there: a topic group is a group, and so is what is not known."""
-    return "p2p" if request.chat_type == "p2p" else "group"
 
 
 def with_opened(
@@ -150,7 +138,7 @@ def with_opened(
 def subject_of(request: TurnRequest, bot_open_id: str) -> str:
     """Whose memory is meant: the first mentioned human, else the sender (by open_id). In p2p it is
     always the sender's."""
-    if kind_of(request) == "p2p":
+    if request.audience == "p2p":
         return request.sender_open_id
     for mention in request.mentions:
         if mention.open_id and not mention.is_bot and mention.open_id != bot_open_id:
@@ -222,7 +210,7 @@ def delivered_reply_args(
         ours=True,
         quotes="" if root else turn.request.message_id,
     )
-    return conversation_reply_args(services, turn.request, turn.heard, earlier, record)
+    return conversation_reply_args(turn.chat, turn.heard, earlier, record)
 
 
 @contextlib.asynccontextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from bot.agents.prompts.prompt import quotation, remark, short_name
+from bot.answering.request_chat import RequestChat
 from bot.feishu import markup
 from bot.feishu.content import UNREADABLE_CARD, holds_attachment
 from bot.feishu.denials import is_still_refused
@@ -225,14 +226,21 @@ class QuestionSource:
     epoch), the model sees only those that the question quotes.
     """
 
-    request: TurnRequest
+    chat: RequestChat
     context: AgentMemoryContext
-    bot: Person
     history: Sequence[StoredMessage] = ()
     talk: Sequence[MessageRecord] = ()
     first_read: Sequence[str] = ()
     asked_in: str = ""
     told_since_ms: int = 0
+
+    @property
+    def request(self) -> TurnRequest:
+        return self.chat.request
+
+    @property
+    def bot(self) -> Person:
+        return self.chat.bot
 
 
 async def fetched_messages(

@@ -253,7 +253,7 @@ async def send_reply(
             await stream.withdraw()
         return _over(open_turn.state)
     quiet = asks_for_quiet(turn.question)
-    async with talk_before_answer(services, turn.request, turn.heard, turn.bot) as before:
+    async with talk_before_answer(turn.chat, turn.heard) as before:
 
         async def tell(delivery: Delivered) -> Told:
             if quiet:

@@ -22,8 +22,8 @@ from bot.agents.tools.confirming import SHARE_NOTE
 from bot.agents.tools.note_texts import WORDING, closed_document_outcome, note_shared
 from bot.agents.tools.tool_calls import store_failure_outcome
 from bot.answering.answering import Answering, answer_question
-from bot.answering.chat_state import root_of, within_topic
-from bot.answering.question import Turn, kind_of, people_of, turn_language
+from bot.answering.question import Turn, people_of, turn_language
+from bot.answering.request_chat import own_thread
 from bot.features import commands
 from bot.features.feature import PressTurn
 from bot.features.registry import PRESSES, press_name
@@ -38,7 +38,7 @@ from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn, WorkingMemory
-from memory.scope import AgentMemoryContext, memory_context
+from memory.scope import AgentMemoryContext
 from memory.tables.cards import ButtonStore, Click, PressResult
 from memory.tables.notes import NoteStore, note_source
 
@@ -227,16 +227,8 @@ async def consent_to_pending(services: Services, request: TurnRequest) -> Answer
     consent = consent_of(events.question_text(request, bot.open_id))
     if consent is None:
         return None
-    request = await within_topic(services, request)
-    asker = memory_context(
-        chat_id=request.chat_id,
-        root=root_of(request, reply_in_thread=services.settings.reply_in_thread),
-        subject=request.sender_open_id,
-        actor=request.sender_open_id,
-        tenant_key=request.tenant_key,
-        chat_type=kind_of(request),
-        actor_tenant=request.sender_tenant,
-    )
+    chat = await own_thread(services, request)
+    asker = chat.context_about(request.sender_open_id)
     return await consent_answering(
         services, asker, consent, event_id=request.id, card_id=request.quotes
     )

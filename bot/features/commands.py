@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from bot.answering.chat_state import conversations_of
 from bot.features.feature import CommandTurn, Feature
 from bot.features.help.feature import set_up_here
 from bot.feishu.errors import FeishuFailure
@@ -42,16 +41,14 @@ async def start_afresh(services: Services, command_turn: CommandTurn) -> Reply:
 async def quiet_chat(services: Services, command_turn: CommandTurn) -> Reply:
     if command_turn.chat_type == "p2p":
         return Reply(say("quiet-in-p2p", command_turn.language))
-    await conversations_of(services, command_turn.turn.request).quieten(
-        command_turn.context.chat_id
-    )
+    await command_turn.turn.chat.manager.quieten(command_turn.context.chat_id)
     return Reply(say("quiet", command_turn.language))
 
 
 async def resume_following(services: Services, command_turn: CommandTurn) -> Reply:
     if command_turn.chat_type == "p2p":
         return Reply(say("quiet-in-p2p", command_turn.language))
-    await conversations_of(services, command_turn.turn.request).resume(command_turn.context.chat_id)
+    await command_turn.turn.chat.manager.resume(command_turn.context.chat_id)
     here = await set_up_here(services, command_turn.chat_type, command_turn.opened.rules)
     text_key = "resumed" if here.follows else "resumed-on-mention"
     return Reply(say(text_key, command_turn.language))

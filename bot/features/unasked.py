@@ -14,9 +14,9 @@ import structlog
 
 from bot.answering.answering import NO_ANSWER
 from bot.answering.answering import answer as answer_question
-from bot.answering.chat_state import record_of_list
 from bot.answering.hearing import HearingResult
 from bot.answering.question import Turn, turn_language
+from bot.answering.request_chat import record_of_list
 from bot.features.feature import Feature, Firing, PressTurn
 from bot.features.timers import is_out_of_chat
 from bot.feishu.errors import FeishuError, FeishuFailure

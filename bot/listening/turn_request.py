@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bot.feishu.events import MessageEvent
 from bot.feishu.fields import Attachment, Mention
 from memory.models import MESSAGE_ORIGIN, Origin
+from memory.scope import ChatType
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,12 @@ class TurnRequest:
         return self.reply_to or (self.written.message_id if self.written else "")
 
     @property
+    def is_newly_asked(self) -> bool:
+        """Whether somebody wrote the question or chose it in the bot's menu; else they pressed it
+        under an answer."""
+        return self.written is not None or not self.hangs_under
+
+    @property
     def message_type(self) -> str:
         return self.written.message_type if self.written else "text"
 
@@ -110,6 +117,11 @@ class TurnRequest:
     @property
     def mentions_all(self) -> bool:
         return bool(self.written and self.written.mentions_all)
+
+    @property
+    def audience(self) -> ChatType:
+        """Who reads what is said there: a topic group is a group, and so is what is not known."""
+        return "p2p" if self.chat_type == "p2p" else "group"
 
     @property
     def in_thread(self) -> bool:

@@ -15,6 +15,7 @@ from bot.agents.manager import AgentAnswer, ModelUnavailable
 from bot.agents.prompts.tool_context import with_shown
 from bot.agents.running_turns import note_sources, noting_sources
 from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.request_chat import chat_of
 from bot.answering.request_rate import rate_notice, within_rate
 from bot.answering.texts import apology
 from bot.answering.texts import say as say_of_answers
@@ -218,9 +219,8 @@ async def _decide(
             budget = None  # unable to count, the bot rather keeps silent than talks forever
     decision = await ResponseDecider(comment.bot.open_id).decide(message, None, budget)
     asked_at_s = comment.received_ms / 1000 if first else None
-    decision = await within_rate(
-        services, _request(comment), message, comment.question, decision, asked_at_s
-    )
+    chat = chat_of(services, _request(comment), comment.bot)
+    decision = await within_rate(chat, message, comment.question, decision, asked_at_s)
     if not decision.respond:
         try:
             await store.log_decision(message, decision)

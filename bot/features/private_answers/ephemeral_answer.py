@@ -16,6 +16,7 @@ from bot.answering.answering import Answering
 from bot.answering.hearing import listen
 from bot.answering.question import Turn, turn_language, turn_of_request, with_opened
 from bot.answering.reply import compose
+from bot.answering.request_chat import chat_of
 from bot.answering.texts import say
 from bot.features.feature import CommandTurn, FeatureTurn
 from bot.features.private_answers import offering
@@ -74,9 +75,9 @@ async def answer_alone(
     """Answers a question where only the person reads. Raises what is worth another attempt: then a
     card that was shown before may be shown again."""
     metrics.begin_turn_timing()
-    bot = await services.own_person.look_up()
-    hearing = await listen(services, request, bot)
-    turn = replace(turn_of_request(services, request, hearing, bot, received_ms), private=True)
+    chat = chat_of(services, request, await services.own_person.look_up())
+    turn = turn_of_request(chat, await listen(chat), received_ms)
+    turn = replace(turn, private=True)
     with metrics.IN_FLIGHT.track_inprogress():
         open_turn = await services.store.begin_turn(
             turn.context,

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 import structlog
 
-from bot.answering.chat_state import conversation_store_of, timeout_ms
 from bot.answering.hearing import HearingResult, listen
+from bot.answering.request_chat import RequestChat, chat_of
 from bot.conversation import ResponseDecider
 from bot.listening.conversation_store import NO_TOPICS, ChatConversations
 from bot.listening.decisions import Decision, IncomingMessage
@@ -111,6 +111,10 @@ def request(said: Said, chat: str) -> TurnRequest:
     )
 
 
+def heard_in(services: Services, said: Said, chat: str) -> RequestChat:
+    return chat_of(services, request(said, chat), BOT)
+
+
 async def answered(store: ChatConversations, said: Said, chat: str) -> None:
     """The conversation of the chat is told of an answer, as when it is delivered."""
     record = MessageRecord(
@@ -121,8 +125,9 @@ async def answered(store: ChatConversations, said: Said, chat: str) -> None:
 
 async def in_steps(services: Services, asked: TurnRequest, message: IncomingMessage) -> Decision:
     """As each step is meant: record, read the rules, find the topics, decide, store."""
-    store = conversation_store_of(services, asked)
-    since = message.timestamp - timeout_ms(services)
+    chat = chat_of(services, asked, BOT)
+    store = chat.conversations
+    since = message.timestamp - chat.timeout_ms
     known = await store.append(asked.chat_id, message.record(), active_since=since, keep=200)
     rules = await store.rules(services.settings)
     topics = NO_TOPICS
@@ -165,10 +170,10 @@ async def test_what_is_heard_is_decided_upon_and_kept_as_step_by_step(
             )
         for said in talk(number):
             if said.by_bot:
-                await answered(conversation_store_of(services, request(said, there)), said, there)
-                await answered(conversation_store_of(services, request(said, here)), said, here)
+                await answered(heard_in(services, said, there).conversations, said, there)
+                await answered(heard_in(services, said, here).conversations, said, here)
                 continue
-            heard = await listen(services, request(said, here), BOT)
+            heard = await listen(heard_in(services, said, here))
             message = replace(heard.message, message_id=f"{said.message_id}{there}")
             root = heard.message.root_id
             message = replace(message, root_id=root and root.replace(here, there))
@@ -208,7 +213,7 @@ async def overheard(
     found = []
     for one in said:
         lease = job_of(database, request(one, chat))
-        found.append((await listen(services, request(one, chat), BOT, lease=lease), lease))
+        found.append((await listen(heard_in(services, one, chat), lease=lease), lease))
     return found
 
 
@@ -219,7 +224,7 @@ async def test_a_silent_decision_and_the_end_of_its_job_are_one_transaction(
     for heard, lease in await overheard(services, connection, [before], "oc_one"):
         assert not heard.decision.respond
         assert lease.is_over
-    await answered(conversation_store_of(services, request(answer, "oc_one")), answer, "oc_one")
+    await answered(heard_in(services, answer, "oc_one").conversations, answer, "oc_one")
     found = await overheard(services, connection, after, "oc_one")
 
     assert [lease.is_over for _, lease in found] == [not h.decision.respond for h, _ in found]
@@ -264,7 +269,7 @@ async def test_the_next_job_of_the_lock_is_taken_with_the_end_of_a_line(
         "insert into feishu_bot.jobs (task, lock, args) select task, lock, %s from feishu_bot.jobs",
         [json.dumps({"n": 2})],
     )
-    await listen(services, request(said, "oc_nx"), BOT, lease=lease)
+    await listen(heard_in(services, said, "oc_nx"), lease=lease)
 
     assert [job.args for job in taken] == [{"n": 2}]
 
@@ -288,12 +293,12 @@ async def test_a_line_is_heard_again_when_its_transaction_was_lost(
         call_and = call
 
     lost = replace(services, rpc=Losing())  # type: ignore[arg-type]
-    heard = await listen(lost, request(said, "oc_lo"), BOT, lease=lease)
+    heard = await listen(heard_in(lost, said, "oc_lo"), lease=lease)
     assert not heard.decision.respond
     assert not lease.is_over
     assert not kept(connection, "oc_lo")["agent_decisions"]
-    await listen(services, request(said, "oc_lo"), BOT, lease=lease)
-    await listen(services, request(said, "oc_lo"), BOT, lease=lease)
+    await listen(heard_in(services, said, "oc_lo"), lease=lease)
+    await listen(heard_in(services, said, "oc_lo"), lease=lease)
 
     assert len(kept(connection, "oc_lo")["agent_decisions"]) == 1
     assert jobs(connection) == 0

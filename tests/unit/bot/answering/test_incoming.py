@@ -25,6 +25,7 @@ from bot.answering.material import (
     stored_text,
 )
 from bot.answering.quoted_messages import QuestionSource
+from bot.answering.request_chat import chat_of
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
 from bot.feishu.content import UNREADABLE_CARD
@@ -147,6 +148,8 @@ class World:
     pictures: Mapping[str, Any] = field(default_factory=dict)
     said: Mapping[str, StoredMessage] | None = field(default_factory=dict)
     vision: bool = True
+    rpc: None = None
+    transcripts: None = None
 
     def __post_init__(self) -> None:
         self.feishu = Platform(self.messages, self.pictures)
@@ -162,9 +165,9 @@ class World:
         )
 
     async def gather(self, asked: TurnRequest, **known: Any) -> Material:
-        return await gather_material(
-            cast(Services, self), QuestionSource(asked, ALICE, BOT, **known)
-        )
+        services = cast(Services, self)
+        source = QuestionSource(chat_of(services, asked, BOT), ALICE, **known)
+        return await gather_material(services, source)
 
 
 class TestQuotations:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.answering.chat_state import recent_messages, record_of_list
+from bot.answering.request_chat import chat_of, record_of_list
 from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError
 from bot.feishu.models import raw_message
@@ -15,10 +15,12 @@ from bot.listening.turn_request import TurnRequest
 from bot.mentions import Person
 from bot.people.people_directory import Names, NameSources
 from bot.services import Services
+from bot.settings import Settings
+from memory.models import MESSAGE_ORIGIN
 
 pytestmark = pytest.mark.anyio
 
-EVENT = cast(TurnRequest, SimpleNamespace(thread_id="", chat_id="oc_1", chat_type="group"))
+REQUEST = TurnRequest("om_1", MESSAGE_ORIGIN, "ou_ann", "t", "oc_1", "group", "hello", 1)
 
 
 class Refusing:
@@ -46,9 +48,13 @@ async def test_the_list_is_left_alone_only_where_it_is_refused_for_all_chats(
     code: int, stands: bool
 ) -> None:
     denials = Denials()
-    services = SimpleNamespace(feishu=Refusing(code), denials=denials, clock=lambda: 1000.0)
+    services = SimpleNamespace(
+        feishu=Refusing(code), denials=denials, clock=lambda: 1000.0, settings=Settings(),
+        rpc=None, transcripts=None,
+    )  # fmt: skip
+    chat = chat_of(cast(Services, services), REQUEST, Person("ou_bot", "Bot"))
 
-    assert await recent_messages(cast(Services, services), EVENT, Person("ou_bot", "Bot")) == ()
+    assert await chat.recent_messages() == ()
     assert denials.stands("list_messages", "group") is stands
     assert denials.stands("list_messages", "p2p") is (code == 99991672)
 

@@ -1,17 +1,21 @@
 """What an answer in a group says of its conversation is counted, without ids."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 from prometheus_client import REGISTRY
 
 from bot.answering.hearing import HearingResult
 from bot.answering.question import Turn, count_conversation
+from bot.answering.request_chat import chat_of
 from bot.listening.decisions import Decision, IncomingMessage, Reason
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.mentions import Person
 from bot.people.people_directory import People
+from bot.services import Services
+from bot.settings import Settings
 from memory.models import MESSAGE_ORIGIN
 from memory.scope import memory_context
 from tests.support.rows import every_row
@@ -36,10 +40,9 @@ def turn_in(chat_type: str, subject: str) -> Turn:
     heard = heard.within(ChannelConversation("oc_1", 0, 3_000_000, SAID))
     context = memory_context(chat_id="oc_1", root="om_q", subject=subject, actor="ou_Ann")
     names = People(cast(Any, None)).of("t")
-    bot = Person("ou_Memo", "Memo")
-    return Turn(
-        "om_q", MESSAGE_ORIGIN, request, heard, context, "which hall?", bot, 1, "om_q", names
-    )
+    services = SimpleNamespace(settings=Settings(), rpc=None, transcripts=None)
+    chat = chat_of(cast(Services, services), request, Person("ou_Memo", "Memo"))
+    return Turn("om_q", MESSAGE_ORIGIN, chat, heard, context, "which hall?", 1, "om_q", names)
 
 
 def counted() -> dict[str, float]:

@@ -27,4 +27,5 @@ def test_a_mention_without_a_person_is_nobody() -> None:
     turn = turn_with()
     nobody = Mention(key="@_user_2", open_id="", name="Gone", is_bot=False, tenant_key="t")
     request = replace(turn.request, mentions=(*turn.request.mentions, nobody))
-    assert people_of(replace(turn, request=request)) == ["ou_ann", "ou_lee"]
+    chat = replace(turn.chat, request=request)
+    assert people_of(replace(turn, chat=chat)) == ["ou_ann", "ou_lee"]

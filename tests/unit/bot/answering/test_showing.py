@@ -9,6 +9,7 @@ from bot.agents.running_turns import Progress
 from bot.answering.hearing import HearingResult
 from bot.answering.question import Turn
 from bot.answering.reply import ProgressFrames, cards_of, voice_of
+from bot.answering.request_chat import chat_of
 from bot.feishu.events import Mention
 from bot.feishu.markup import AT_TAG
 from bot.listening.decisions import Decision, IncomingMessage, Reason
@@ -28,10 +29,12 @@ ANSWER = (
 
 
 @dataclass(frozen=True)
-class SettingsAlone:
-    """All that a voice needs of the services."""
+class ChatServices:
+    """All that a voice, and the chat it speaks in, need of the services."""
 
     settings: Settings
+    rpc: None = None
+    transcripts: None = None
 
 
 def scene() -> tuple[Services, Turn, Names]:
@@ -45,10 +48,10 @@ def scene() -> tuple[Services, Turn, Names]:
     heard = HearingResult(IncomingMessage("om_question", "Ann", "ou_ann", "what?", 1),
                   Decision(True, Reason.EXPLICIT_TRIGGER))  # fmt: skip
     context = memory_context(chat_id="oc_1", root="om_q", subject="ou_ann", actor="ou_ann")
-    turn = Turn(
-        request.id, MESSAGE_ORIGIN, request, heard, context, "what?", BOT, 1, "om_question", names
-    )
-    return cast(Services, SettingsAlone(load())), turn, names
+    services = cast(Services, ChatServices(load()))
+    chat = chat_of(services, request, BOT)
+    turn = Turn(request.id, MESSAGE_ORIGIN, chat, heard, context, "what?", 1, "om_question", names)
+    return services, turn, names
 
 
 def test_every_frame_is_composed_like_the_reply_that_says_as_much() -> None:

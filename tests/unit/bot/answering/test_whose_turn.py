@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from bot.answering.question import subject_of, turn_of_request
+from bot.answering.request_chat import chat_of
 from bot.feishu.fields import Mention
 from bot.listening.turn_request import TurnRequest
 from bot.people.people_directory import Names
+from bot.settings import Settings
 from bot.text.roster import Person
 from memory.models import MESSAGE_ORIGIN
 from memory.scope import AgentMemoryContext
@@ -40,11 +42,13 @@ def mentioning(*mentions: Mention, chat_type: str = "group") -> TurnRequest:
 
 def context_of(request: TurnRequest) -> AgentMemoryContext:
     services: Any = SimpleNamespace(
-        settings=SimpleNamespace(reply_in_thread=True),
+        settings=Settings(),
         people=SimpleNamespace(of=lambda tenant: Names),
+        rpc=None,
+        transcripts=None,
     )
     heard: Any = None
-    return turn_of_request(services, request, heard, BOT, 0).context
+    return turn_of_request(chat_of(services, request, BOT), heard, 0).context
 
 
 ANN, BOB = mention("ou_ann"), mention("ou_bob")
