@@ -44,17 +44,18 @@ class HearingResult:
 
     `discussion` is where in it the message belongs; in a thread there is none.
 
-    What is not `kept` is still to be recorded and stored, with the opening of the turn. `before` is
-    what was said before it, oldest first, where nobody had named the bot lately; None: it was not
-    looked up.
+    What is not `is_stored` is recorded and stored with the opening of the turn. `before` is what
+    was said before it, oldest first, where nobody had named the bot lately; None: it was not looked
+    up. `may_volunteer`: the chat wants answers to questions that nobody else answers.
     """
 
     message: IncomingMessage
     decision: Decision
     conversation: ChannelConversation | None = None
-    kept: bool = True
+    is_stored: bool = True
     discussion: Discussion | None = None
     before: tuple[MessageRecord, ...] | None = None
+    may_volunteer: bool = False
 
     def within(self, conversation: ChannelConversation | None) -> HearingResult:
         """The same, its topic found in that conversation."""
@@ -75,29 +76,41 @@ async def listen(
     Who is asked outright by a person needs to know nothing for that: such a message is recorded,
     and the decision stored, by the opening of its turn.
     """
-    request, bot = chat.request, chat.bot
     message = await _incoming(chat)
-    question = events.question_text(request, bot.open_id) or request.text
+    question = events.question_text(chat.request, chat.bot.open_id) or chat.request.text
     if _asked_outright(chat, message):
-        decision = decide_start(message, bot.open_id)
+        decision = decide_start(message, chat.bot.open_id)
         decision = await within_rate(chat, message, question, decision, asked_at_s)
         if not decision.respond:
             await _store_skipped(chat, message, decision)
-        _say(chat, message, decision)
-        return HearingResult(message, decision, kept=not decision.respond)
-    if await ends_an_answer(chat, message):
-        decision = Decision(True, Reason.STOP, "explicit")
-        _say(chat, message, decision)
-        return HearingResult(message, decision, kept=False)
+        hearing = HearingResult(message, decision, is_stored=not decision.respond)
+    elif await ends_an_answer(chat, message):
+        hearing = HearingResult(message, Decision(True, Reason.STOP, "explicit"), is_stored=False)
+    else:
+        hearing = await _overhear(chat, message, question, asked_at_s, lease)
+    _log_decision(chat, hearing)
+    if hearing.may_volunteer:
+        await _wait_for_others(chat, hearing)
+    return hearing
+
+
+async def _overhear(
+    chat: RequestChat,
+    message: IncomingMessage,
+    question: str,
+    asked_at_s: float | None,
+    lease: Lease | None,
+) -> HearingResult:
+    """Records a message that is not plainly for the bot, and decides by the talk it stands in."""
     ends = lease if chat.services.store.joins else None
     around = await _hear(chat, message, ends)
     if around.decided:
-        _say(chat, message, around.decided)
         return HearingResult(message, around.decided)
     rules = around.rules
     conversation = await _in_own_thread(chat, message, around.conversation, rules.told_since_ms)
     judge = judge_of(chat, asked_at_s)
-    decider = ResponseDecider(bot.open_id, chat.services.settings.followup_window_seconds, judge)
+    window_s = chat.services.settings.followup_window_seconds
+    decider = ResponseDecider(chat.bot.open_id, window_s, judge)
     budget = await _bot_budget(chat, message)
     conversation, discussion = _split_by_topic(message, conversation)
     decision = await decider.decide(message, conversation, budget, rules.mode)
@@ -107,10 +120,9 @@ async def listen(
     if may_volunteer:
         ends = None  # there is more to do
     decision = await _store_decision(chat, message, decision, topics, ends)
-    _say(chat, message, decision)
-    if may_volunteer:
-        await _wait_for_others(chat, message, decision)
-    return HearingResult(message, decision, conversation, discussion=discussion)
+    return HearingResult(
+        message, decision, conversation, discussion=discussion, may_volunteer=may_volunteer
+    )
 
 
 def _split_by_topic(
@@ -162,7 +174,7 @@ def opening_args(
 ) -> dict[str, Mapping[str, object]]:
     """What `MemoryStore.begin_turn` has to record and store of a message, by a worker that has so
     much of the transcript."""
-    if hearing.kept or chat.request.chat_type == "p2p":
+    if hearing.is_stored or chat.request.chat_type == "p2p":
         return {}
     args: dict[str, Mapping[str, object]] = {
         "decision": decision_args(hearing.message, hearing.decision)
@@ -176,7 +188,7 @@ def opening_args(
 async def with_earlier_talk(chat: RequestChat, hearing: HearingResult) -> HearingResult:
     """Adds what people said before the message, unless this worker knows of a conversation in the
     chat. Without a conversation nothing was stored, and the question may be about the last line."""
-    if hearing.kept or not chat.is_followed:
+    if hearing.is_stored or not chat.is_followed:
         return hearing
     request, transcripts = chat.request, chat.services.transcripts
     now_ms = hearing.message.timestamp
@@ -328,11 +340,12 @@ def _asked_outright(chat: RequestChat, message: IncomingMessage) -> bool:
     return message.is_explicit and by_person and readable
 
 
-def _say(chat: RequestChat, message: IncomingMessage, decision: Decision) -> None:
+def _log_decision(chat: RequestChat, hearing: HearingResult) -> None:
+    decision = hearing.decision
     metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
     log.info(
         "decision",
-        message_id=message.message_id,
+        message_id=hearing.message.message_id,
         chat_id=chat.request.chat_id,
         respond=decision.respond,
         reason=decision.reason.value,
@@ -342,10 +355,11 @@ def _say(chat: RequestChat, message: IncomingMessage, decision: Decision) -> Non
     )
 
 
-async def _wait_for_others(chat: RequestChat, message: IncomingMessage, decision: Decision) -> None:
+async def _wait_for_others(chat: RequestChat, hearing: HearingResult) -> None:
     """Notes when to look at it again. A question that cannot be noted is not answered."""
-    settings, request = chat.services.settings, chat.request
-    if not settings.proactive or request.message_type != "text" or not may_wait(message, decision):
+    settings, request, message = chat.services.settings, chat.request, hearing.message
+    is_text = request.message_type == "text"
+    if not settings.proactive or not is_text or not may_wait(message, hearing.decision):
         return
     context = replace(chat.sender_context, chat_type="group")
     due_ms = message.timestamp + settings.proactive_after_minutes * 60_000
