@@ -26,15 +26,13 @@ from bot.answering.question import (
     with_opened,
 )
 from bot.answering.recall import recall_at_opening, vector_of
-from bot.answering.reply import EndedTurn, ProgressFrames, send_reply, store_reply
+from bot.answering.reply import EndedTurn, ProgressFrames, send_reply, store_reply, stored_answer
 from bot.answering.request_chat import RequestChat, enter_chat
 from bot.answering.request_rate import is_stop
-from bot.feishu.user_scopes import NO_NEEDS
 from bot.hooks import FollowUp
 from bot.listening.transcript import ChannelConversation, HeldTranscript
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply, stop_button
-from bot.outbox.foot import AnswerFooter
 from bot.outbox.live_card import showing_work
 from bot.outbox.retractions import withdraw_cards
 from bot.outbox.streaming import CardStream, Opening, Working, begin_stream
@@ -101,30 +99,36 @@ async def _take_turn(
         turn = with_opened(turn, open_turn, _conversation(services, turn, transcript, open_turn))
         if not turn.unasked:
             follow_up.begin(turn, open_turn)
-        reply, foot = open_turn.reply, AnswerFooter.of_row(open_turn.shown)
-        forgets, means, needs = False, open_turn.means, NO_NEEDS
+        reply, answer = open_turn.reply, stored_answer(open_turn)
         showing = ProgressFrames(services, turn, turn_language(services, turn, open_turn))
         stream = await _stream(services, turn, open_turn, showing)
         if open_turn.state == "open":
             answer = await _make_reply(services, turn, open_turn, showing, stream, answering)
             await room_to_go_on()
-            forgets, foot, means, needs = answer.forgets, answer.foot, answer.means, answer.needs
             reply = await store_reply(services, turn, answer, showing.language)
         is_press = answering is None and turn.by_click and turn.reply_to  # not in the menu
         pressed_question = turn.question if is_press else None
-        turn = replace(turn, foot=foot, asked=pressed_question)
-        follow_up.end(means, needs)
+        turn = replace(turn, foot=answer.foot, asked=pressed_question)
+        follow_up.end(answer.means, answer.needs)
         delivery = await send_reply(services, turn, open_turn, reply, stream, lease, follow_up.job)
         job = follow_up.job()
-    if forgets or delivery.state == "cancelled":
+    answer_id = delivery.sent.message_id if delivery.sent and answering is None else ""
+    ended = EndedTurn(turn, reply, delivery, showing.language, answer.needs, answer_id, job)
+    await _end_turn(services, open_turn, answer, ended)
+
+
+async def _end_turn(
+    services: Services, open_turn: OpenTurn, answer: Reply, ended: EndedTurn
+) -> None:
+    """Counts and reports the turn, and does what follows it."""
+    turn, delivery = ended.turn, ended.delivery
+    if answer.forgets or delivery.state == "cancelled":
         await withdraw_cards(services)
     if delivery.state == "sent":
         count_conversation(turn)
-    _report(
-        services, turn, open_turn, means if means == ANSWERED_ELSEWHERE else delivery.ended(means)
-    )
-    answer_id = delivery.sent.message_id if delivery.sent and answering is None else ""
-    ended = EndedTurn(turn, reply, delivery, showing.language, needs, answer_id, job)
+    is_elsewhere = answer.means == ANSWERED_ELSEWHERE
+    outcome = answer.means if is_elsewhere else delivery.ended(answer.means)
+    _report(services, turn, open_turn, outcome)
     for after in services.hooks.after:
         await after(services, ended)
     await tend_later(services, turn.context, open_turn)

@@ -25,6 +25,7 @@ from bot.listening.turn_request import TurnRequest
 from bot.mentions import ALL_NAMES, address_reply, to_card
 from bot.outbox.buttons import Reply, with_danger_marks
 from bot.outbox.delivery import Delivered, Target
+from bot.outbox.foot import AnswerFooter
 from bot.outbox.sending import After, Outcome, Outgoing, Told, send
 from bot.outbox.streaming import CardStream, settled_text, showable_text, stage_line, status_line
 from bot.process.concurrency import compute_apart
@@ -151,6 +152,11 @@ def _address_text(text: str, voice: Voice, *, addresses: bool) -> str:
 def _is_seen(text: str) -> bool:
     """Whether a reader sees anything of `text`."""
     return any(unicodedata.category(character) not in _UNSEEN for character in text)
+
+
+def stored_answer(open_turn: OpenTurn) -> Reply:
+    """An answer that an earlier attempt stored. Its cards are `open_turn.reply`."""
+    return Reply("", foot=AnswerFooter.of_row(open_turn.shown), means=open_turn.means)
 
 
 async def store_reply(

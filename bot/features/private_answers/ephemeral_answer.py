@@ -15,7 +15,7 @@ import structlog
 from bot.answering.answering import Answering
 from bot.answering.hearing import listen
 from bot.answering.question import Turn, turn_language, turn_of_request, with_opened
-from bot.answering.reply import compose
+from bot.answering.reply import compose, stored_answer
 from bot.answering.request_chat import chat_of
 from bot.answering.texts import say
 from bot.features.feature import CommandTurn, FeatureTurn
@@ -24,7 +24,6 @@ from bot.feishu.errors import FeishuFailure
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Aside
-from bot.outbox.foot import AnswerFooter
 from bot.outbox.retractions import withdraw_cards
 from bot.outbox.sending import Outcome, Outgoing, send
 from bot.process import metrics
@@ -88,8 +87,7 @@ async def answer_alone(
             origin=turn.origin,
         )
         turn = with_opened(turn, open_turn)
-        reply = open_turn.reply
-        answer = Reply("", foot=AnswerFooter.of_row(open_turn.shown), means=open_turn.means)
+        reply, answer = open_turn.reply, stored_answer(open_turn)
         if open_turn.state == "open":
             reply, answer = await _answer_and_store(services, turn, open_turn, answering)
         delivery = await _show(services, replace(turn, foot=answer.foot), reply, aside)
