@@ -27,6 +27,7 @@ from bot.agents.llm.model import (
 from bot.agents.llm.requests import reader_of, specialist_messages
 from bot.agents.model_text.cleaner import AnswerReader, Cleaner
 from bot.agents.prompts.prompt import Ended
+from bot.agents.prompts.tool_context import enrich
 from bot.agents.running_turns import OnProgress, Progress, Spent
 from bot.agents.specialists import Specialist
 from bot.agents.tool_types import NO_TOOLS, FinalAnswer, Tool, ToolFailed, ToolOutcome, tool
@@ -235,14 +236,17 @@ class Delegation:
             known_names = ", ".join(self._specialists)
             raise ToolFailed(f"There is no specialist {name!r}; ask {known_names}.")
         on_progress = deps.on_progress if answers_the_person else None
+        before = len(deps.calls)
         try:
             answer = await self._run(deps, name, task, on_progress)
-        except Declined as exc:
-            raise ToolFailed(f"The specialist {name} declined to do this. Say so.") from exc
-        except ModelFailed as exc:
-            raise ToolFailed(
-                f"The specialist {name} could not be reached. Answer yourself as well as you can."
-            ) from exc
+        except (Declined, ModelFailed) as exc:
+            why = (
+                "declined to do this. Say so."
+                if isinstance(exc, Declined)
+                else "could not be reached. Answer yourself as well as you can."
+            )
+            said = f"The specialist {name} {why}"
+            raise ToolFailed(enrich(said, deps.calls[before:])) from exc
         deps.consulted.append(name)
         if not answers_the_person:
             return answer.text
@@ -254,12 +258,18 @@ class Delegation:
     ) -> AgentWords:
         """What the specialist says, without tools where its model takes none."""
         hands = ToolSession(self._tools[name].with_outside(deps.outside), deps)
-        own = self._specialists[name].instructions
+        own, before = self._specialists[name].instructions, len(deps.calls)
 
         async def ask(*, with_tools: bool) -> AgentWords:
             return await run_agent(
                 self._models[name],
-                specialist_messages(own, task, deps.prompt, with_tools=with_tools),
+                specialist_messages(
+                    own,
+                    task,
+                    deps.prompt,
+                    with_tools=with_tools,
+                    done_calls=deps.calls[before:],
+                ),
                 usage=deps.spent,
                 hands=hands,
                 on_progress=on_progress,

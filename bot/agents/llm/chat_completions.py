@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import structlog
 
+from bot.agents.llm.body_reader import BodyReader, json_values
 from bot.agents.llm.endpoint import LONGEST_WAIT_S, TIMEOUT_S, Endpoint, Sent
 from bot.agents.llm.model import (
     Feature,
@@ -28,7 +29,7 @@ from bot.agents.llm.model import (
     refused_feature,
 )
 from bot.agents.llm.requests import CALLS, OPTIONS, doubtful_calls, fields_of, sent_features
-from bot.agents.llm.responses import BodyReader, ResponseAssembly, json_values
+from bot.agents.llm.responses import ResponseAssembly
 from bot.agents.model_text.cleaner import Cleaner, Manner
 from bot.agents.running_turns import time_limit
 from bot.text.json_text import dump_json

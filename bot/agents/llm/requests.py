@@ -50,18 +50,27 @@ def manager_messages(
     after what is known for it. `done_calls` are calls made before the model refused tools."""
     rules = manager_rules(prompt.bot_name, with_tools=with_tools, owner=prompt.owner)
     messages = _messages(rules, prompt, _asked_content(prompt), with_tools=with_tools)
-    return (
-        [*messages, {"role": "user", "content": enrich("", done_calls)}] if done_calls else messages
-    )
+    return [*messages, *_done(done_calls)]
 
 
 def specialist_messages(
-    instructions: str, task: str, prompt: Prompt, *, with_tools: bool
+    instructions: str,
+    task: str,
+    prompt: Prompt,
+    *,
+    with_tools: bool,
+    done_calls: Sequence[Mapping[str, Any]] = (),
 ) -> list[Message]:
-    """Returns a specialist's messages: its own instructions, the same history, and the task."""
+    """Returns a specialist's messages: its own instructions, the same history, and the task.
+    `done_calls` as for the manager."""
     rules = specialist_rules(instructions, prompt)
     task_text = _TASK.format(task=indented_text(task), question=prompt.question)
-    return _messages(rules, prompt, with_knowledge(prompt, task_text), with_tools=with_tools)
+    question = with_knowledge(prompt, task_text)
+    return [*_messages(rules, prompt, question, with_tools=with_tools), *_done(done_calls)]
+
+
+def _done(calls: Sequence[Mapping[str, Any]]) -> list[Message]:
+    return [{"role": "user", "content": enrich("", calls)}] if calls else []
 
 
 def reader_of(prompt: Prompt, tools: Toolbox, cleaner: Cleaner) -> AnswerReader:

@@ -4,30 +4,28 @@ Endpoints that call themselves compatible leave out indices and ids, repeat name
 as objects, think in fields of their own, and report errors inside an answer. Some send everything
 once more at the end, or with each piece, or a placeholder before the real arguments. The fields are
 those of https://platform.openai.com/docs/api-reference/chat-streaming and, for thoughts, of
-DeepSeek, Qwen, vLLM (`reasoning_content`) and OpenRouter (`reasoning`).
-
-Endpoints send server-sent events as JSON, one completion as an event stream, or one value a line.
-So the lines decide. Source of events:
-https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"""
+DeepSeek, Qwen, vLLM (`reasoning_content`) and OpenRouter (`reasoning`)."""
 
 from __future__ import annotations
 
+import functools
 import itertools
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bot.agents.llm.body_reader import json_values
 from bot.agents.llm.model import Declined, ModelFailed, Response
 from bot.agents.model_text.cleaner import after_thoughts
 from bot.agents.tool_types import ToolCall
-from bot.text.json_text import dump_json, load_json, mend_characters
+from bot.text.json_text import dump_json, mend_characters
 
 # Fields of a message that belong to its calls: thoughts, reasoning_details (OpenRouter),
 # extra_content (Gemini), thinking_blocks (LiteLLM) and their like.
-_BELONGS = re.compile(r"reason|think|thought|signature|extra_content|provider_specific")
+_BELONGS = re.compile(r"reason|think|thought|signature|encrypted|extra_content|provider_specific")
 _CALL_FIELDS = ("index", "id", "type", "function")
+_GROWING = ("text", "thinking", "summary", "content")  # of a thought that comes in pieces
 _TEXTS = ("text", "output_text")
 _PIECE = "chat.completion.chunk"
 
@@ -37,11 +35,6 @@ _SURE = 16
 # Characters; no card shows as much. What follows is not read.
 MOST_TEXT = 100_000
 _numbers = itertools.count(1)
-
-_BOM = b"\xef\xbb\xbf"
-_FIELDS = (b":", b"event:", b"id:", b"retry:")
-_SPACES = " \t\r\n"
-_DECODER = json.JSONDecoder(strict=False)
 
 
 class _Text:
@@ -197,17 +190,20 @@ class ResponseAssembly:
             if not value or not _BELONGS.search(name):
                 continue
             if not isinstance(value, str):
-                _extend(self._extra, name, value, instead=instead)
+                self._extra[name] = value if instead else _extended(self._extra.get(name), value)
             else:
                 before = self._thoughts.get(name) or _Text()
                 self._thoughts[name] = self._said(before, value, instead=instead)
         if (calls := message.get("tool_calls")) and (calls := _dicts(calls)):
             self.pieces += 1
+            earlier = self._calls
             if instead:
                 self._calls = []
             apart = whole or len(calls) > 1  # calls that stand beside one another are not one
             for place, call in enumerate(calls):
-                self._add_call(call, place if apart else None)
+                self._add_call(call, place if apart else None, is_beside=place > 0)
+            if instead:
+                self._keep_signatures(earlier)
 
     def _said(self, before: _Text, piece: str, *, instead: bool = False) -> _Text:
         self.pieces += 1
@@ -216,7 +212,16 @@ class ResponseAssembly:
         before.add(piece)
         return before
 
-    def _add_call(self, piece: Mapping[str, Any], place: int | None) -> None:
+    def _keep_signatures(self, before: list[_PartialCall]) -> None:
+        """Gives the calls of a repetition what the same calls carried `before`."""
+        for place, call in enumerate(self._calls):
+            same = next((one for one in before if call.id and one.id == call.id), None)
+            if same is None and place < len(before) and before[place].name == call.name:
+                same = before[place]
+            if same is not None:
+                call.extra = _extended(same.extra, call.extra)
+
+    def _add_call(self, piece: Mapping[str, Any], place: int | None, *, is_beside: bool) -> None:
         function = piece.get("function")
         function_fields: Mapping[str, Any] = function if isinstance(function, dict) else {}
         id, name, index = (
@@ -224,28 +229,30 @@ class ResponseAssembly:
             _str(function_fields.get("name")),
             piece.get("index", place),
         )
-        call = self._open_call(index, id, name)
+        call = self._open_call(index, id, name, is_beside=is_beside)
         if call is None:
             call = _PartialCall(index)
             self._calls.append(call)
         call.id = call.id or id
-        for key, value in piece.items():
-            if key not in _CALL_FIELDS and value:
-                call.extra[key] = value
+        extra = {key: value for key, value in piece.items() if key not in _CALL_FIELDS and value}
         if own := {
             k: v for k, v in function_fields.items() if k not in ("name", "arguments") and v
         }:
-            call.extra["function"] = {**call.extra.get("function", {}), **own}
+            extra["function"] = own
+        call.extra = _extended(call.extra, extra)
         if not str(call.arguments):  # a name that comes again with the arguments is only repeated
             call.name = _join_piece(call.name, name)
         if arguments := _arguments(function_fields.get("arguments")):
             call.arguments.add(arguments)
 
-    def _open_call(self, index: object, id: str, name: str) -> _PartialCall | None:
+    def _open_call(
+        self, index: object, id: str, name: str, *, is_beside: bool
+    ) -> _PartialCall | None:
         """The call that a piece goes on with; None begins another.
 
         The index decides, where there is one and it is not the same for calls of different names
-        and ids. Without an index an id does, and a piece with neither goes on with the last call.
+        and ids (Gemini counts none of them). Without an index an id does, and a piece with neither
+        goes on with the last call. `is_beside`: another call stands before it in the same chunk.
         """
         if index is None:
             if id:
@@ -253,8 +260,12 @@ class ResponseAssembly:
             last = self._calls[-1] if self._calls else None
             return None if last and name and str(last.arguments) else last
         open_call = next((one for one in reversed(self._calls) if one.index == index), None)
-        another = open_call and id and open_call.id and id != open_call.id and name
-        return None if another else open_call
+        if open_call is None or not name:
+            return open_call
+        if id and open_call.id:
+            return open_call if id == open_call.id else None
+        has_ended = bool(_object(str(open_call.arguments))) or str(open_call.arguments) == "{}"
+        return None if has_ended and (is_beside or name != open_call.name) else open_call
 
     def _complete_calls(self) -> Iterator[ToolCall]:
         """Each call once: one that comes again without an id of its own is a repetition."""
@@ -280,12 +291,35 @@ class ResponseAssembly:
         return count if isinstance(count, int) else 0
 
 
-def _extend(fields: dict[str, Any], name: str, value: Any, *, instead: bool) -> None:
-    """Adds a field that may come in several pieces: lists go on, all else is replaced."""
-    before = fields.get(name)
-    if isinstance(before, list) and isinstance(value, list) and not instead and before != value:
-        value = [*before, *value]
-    fields[name] = value
+def _extended(before: Any, value: Any) -> Any:
+    """A field that may come in several pieces: lists go on, and objects gain fields and text. What
+    is empty takes nothing away, and all else is replaced."""
+    if isinstance(before, list) and isinstance(value, list):
+        return functools.reduce(_with_part, value, before)
+    if not (isinstance(before, dict) and isinstance(value, dict)):
+        return value or before
+    merged = {**before, **{key: _extended(before.get(key), one) for key, one in value.items()}}
+    grown = {
+        key: before[key] + value[key]
+        for key in _GROWING
+        if isinstance(before.get(key), str) and isinstance(value.get(key), str)
+        if before[key] != value[key] or len(value[key]) < _SURE
+    }
+    return {**merged, **grown}
+
+
+def _with_part(parts: list[Any], part: Any) -> list[Any]:
+    """`parts` with one more. It goes on with the last one where both are pieces of one thought: an
+    endpoint wants a thought back whole, together with its signature."""
+    last = parts[-1] if parts else None
+    if not (isinstance(last, dict) and isinstance(part, dict)):
+        return parts if part in parts else [*parts, part]
+    is_same = all(last.get(mark) == part.get(mark) for mark in ("type", "index"))
+    has_ended = bool(last.get("signature") or last.get("data") or part.get("data"))
+    is_piece = any(key in part for key in (*_GROWING, "signature"))
+    if is_same and is_piece and not has_ended:
+        return [*parts[:-1], _extended(last, part)]
+    return parts if part in parts else [*parts, part]
 
 
 def _new_id() -> str:
@@ -353,71 +387,3 @@ def _dicts(values: Any) -> list[dict[str, Any]]:
 
 def _str(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-class BodyReader:
-    """Puts together documents whose bytes arrive in pieces of any size: the data of each event, and
-    what stands outside of events if it comes before any of them."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._data: list[bytes] = []
-        self._outside: list[bytes] = []
-        self._begun = False
-        self.is_plain = True
-        """True until an event has come."""
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The documents that are complete now."""
-        self._rest += chunk
-        if not self._begun:
-            if len(self._rest) < len(_BOM) and _BOM.startswith(self._rest):
-                return
-            self._begun = True
-            self._rest = self._rest.removeprefix(_BOM)
-        # A line feed may still follow a carriage return at the end.
-        end = 1 + max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1))
-        complete, self._rest = self._rest[:end], self._rest[end:]
-        yield from self._documents(complete.splitlines())
-
-    def close(self) -> Iterator[bytes]:
-        """The documents that nothing has closed."""
-        yield from self._documents((*self._rest.splitlines(), b""))
-        self._rest = b""
-        yield from self._plain()
-
-    def _documents(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        for line in lines:
-            is_data = line.startswith(b"data:")
-            while line.startswith(b"data:"):  # some proxies add a second one
-                line = line[6:] if line[5:6] == b" " else line[5:]
-            if is_data or (line and self._data and not line.startswith(_FIELDS)):
-                self._data.append(line)  # also the next line of an object over several
-            elif not line and self._data:
-                if self.is_plain:
-                    yield from self._plain()
-                    self.is_plain = False
-                yield b"\n".join(self._data)
-                self._data.clear()
-            elif line and self.is_plain and not line.startswith(_FIELDS):
-                self._outside.append(line)
-
-    def _plain(self) -> Iterator[bytes]:
-        if self._outside:
-            yield b"\n".join(self._outside)
-            self._outside.clear()
-
-
-def json_values(data: bytes | str) -> list[Any]:
-    """The values in `data`, one after the other. Raises `ValueError` when it is anything else."""
-    try:
-        return [load_json(data)]
-    except ValueError:
-        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-    values: list[Any] = []
-    text = text.strip(_SPACES)
-    while text or not values:
-        value, end = _DECODER.raw_decode(text)
-        values.append(value)
-        text = text[end:].lstrip(_SPACES)
-    return values

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.agents.llm.model import Declined, ModelFailed, Request, Response
+from bot.agents.llm.model import Declined, ModelFailed, Request, Response, ToolsRefused
 from bot.agents.loop import say
 from bot.agents.manager import (
     AgentAnswer,
@@ -620,6 +620,19 @@ async def test_a_specialist_whose_model_is_down_leaves_the_manager_to_answer() -
     assert answer.text == "My own answer."
     assert "could not be reached" in answer.tool_calls[0]["result"]
     assert answer.specialists == ()
+
+
+@pytest.mark.parametrize(
+    "refusal", [ModelFailed("status_503"), Declined(""), ToolsRefused(sure=False)], ids=repr
+)
+async def test_what_a_specialist_did_is_known_though_its_model_then_refuses(
+    refusal: Exception,
+) -> None:
+    script = Scripted([ASK], [("list_notes", {})], refusal, "None.")
+    answer = await _ask(script, ScriptedRpc(list_notes=[]), specialists=[HELPER])
+
+    assert answer.text == "None."
+    assert "There are no notes yet." in script.requests[-1].messages[-1]["content"]
 
 
 async def test_specialists_share_the_limits_of_the_turn() -> None:

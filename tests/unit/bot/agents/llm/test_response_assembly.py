@@ -416,6 +416,82 @@ def test_fields_of_a_message_go_back_with_its_calls_and_no_others_do() -> None:
     }
 
 
+def thought(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, **fields}
+
+
+@every_row(
+    ("field", "pieces", "sent_back"),
+    [
+        (
+            "thinking_blocks",
+            [
+                [thought("thinking", thinking="ha")],
+                [thought("thinking", thinking="ha")],
+                [thought("thinking", thinking="", signature="s1")],
+                [thought("thinking", thinking="So", signature="s2")],
+            ],
+            [
+                thought("thinking", thinking="haha", signature="s1"),
+                thought("thinking", thinking="So", signature="s2"),
+            ],
+        ),
+        (
+            "reasoning_details",
+            [
+                [thought("reasoning.text", text="I ", index=0)],
+                [thought("reasoning.text", text="will.", index=0)],
+                [thought("reasoning.text", signature="s", index=0)],
+                [thought("reasoning.encrypted", data="e", id="rs_1", index=1)],
+            ],
+            [
+                thought("reasoning.text", text="I will.", signature="s", index=0),
+                thought("reasoning.encrypted", data="e", id="rs_1", index=1),
+            ],
+        ),
+        (
+            "thinking_blocks",
+            [[thought("redacted_thinking", data="a")], [thought("redacted_thinking", data="b")]],
+            [thought("redacted_thinking", data="a"), thought("redacted_thinking", data="b")],
+        ),
+        (
+            "provider_specific_fields",
+            [{"thought_signatures": ["s"]}, {"citations": [1], "thought_signatures": None}],
+            {"thought_signatures": ["s"], "citations": [1]},
+        ),
+        ("encrypted_content", ["e"], "e"),
+    ],
+)
+def test_a_thought_that_comes_in_pieces_goes_back_whole(
+    field: str, pieces: list[Any], sent_back: Any
+) -> None:
+    stream = [delta(**{field: one}) for one in pieces]
+    assert gathered(*stream, delta(tool_calls=[CALLED])).thoughts == {field: sent_back}
+
+
+@every_row("id", ["c1", "c2", None])
+def test_a_repetition_of_calls_takes_no_signature_away(id: str | None) -> None:
+    signed = {**piece(0, "c1", name="set", arguments="{}"), "extra_content": SIGNED}
+    again = completion("tool_calls", tool_calls=[piece(None, id, name="set", arguments="{}")])
+    empty = {**piece(0), "extra_content": {"google": {"thought_signature": ""}}}
+    response = gathered(delta(tool_calls=[signed]), delta(tool_calls=[empty]), again)
+    assert [call.extra for call in response.calls] == [{"extra_content": SIGNED}]
+
+
+@every_row("beside", [True, False])
+@every_row("second", ['{"title": "Tea"}', "{}"])
+def test_calls_that_all_have_the_index_0_and_no_id_are_not_one(beside: bool, second: str) -> None:
+    first = {**piece(0, name="look", arguments='{"day": 3}'), "extra_content": SIGNED}
+    calls = [first, piece(0, name="set", arguments=second)]
+    stream = [delta(tool_calls=calls)] if beside else [delta(tool_calls=[one]) for one in calls]
+    response = gathered(*stream)
+    assert [(call.name, call.arguments) for call in response.calls] == [
+        ("look", '{"day": 3}'),
+        ("set", second),
+    ]
+    assert [bool(call.extra) for call in response.calls] == [True, False]
+
+
 def test_a_call_without_an_id_gets_one_that_every_endpoint_takes() -> None:
     calls = [{"function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
     ids = [
