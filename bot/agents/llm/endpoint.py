@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import aiohttp
 import structlog
@@ -249,6 +250,23 @@ class Admission:
 """Gives the features of a request that an endpoint could refuse."""
 
 
+@dataclass(slots=True)
+class _Attempts:
+    """What a request has `left` of its attempts after the one that runs. Time limits stand still
+    in the queue, so the pauses, which they count, must grow: else who is refused alone, without
+    being told for how long, would ask for ever."""
+
+    left: int
+    _pauses: int = 0
+
+    def next_pause_s(self) -> float:
+        """Takes an attempt. The pause before it is longer each time, and never the same for all who
+        wait."""
+        pause_s = min(_FIRST_PAUSE_S * 2.0**self._pauses, _LONGEST_PAUSE_S)
+        self.left, self._pauses = self.left - 1, self._pauses + 1
+        return pause_s * random.uniform(0.75, 1)  # noqa: S311  no secret
+
+
 class Endpoint:
     """One endpoint and its connections; `await close()` at the end.
 
@@ -303,7 +321,7 @@ class Endpoint:
         Raises `ModelFailed` and `Declined`; `FeatureRefused` when the endpoint does not take one of
         the `sent_features` features, `StreamBroken` when the response breaks off while it is read.
         """
-        queue, retries = queue or ModelRequestQueue(), self._retries
+        queue, attempts = queue or ModelRequestQueue(), _Attempts(self._retries)
         with without_slot():
             while True:
                 async with queue.admitted(waits_s) as admission:
@@ -315,38 +333,33 @@ class Endpoint:
                             except (aiohttp.ClientError, TimeoutError) as exc:
                                 raise broken_response(exc) from exc
                         return
-                    pause_s, retries = self._next(response, admission, retries, sent_features)
+                    pause_s = self._pause_s(response, admission, attempts, sent_features)
                 await asyncio.sleep(pause_s)
 
-    def _next(
+    def _pause_s(
         self,
         response: HttpRefusal | Exception,
         admission: Admission,
-        retries: int,
+        attempts: _Attempts,
         sent_features: Sent,
-    ) -> tuple[float, int]:
-        """Returns the seconds to wait before the next attempt and how many are left after it.
-        Raises if there is none, or if the wait is longer than the request may take."""
+    ) -> float:
+        """Returns the seconds to wait before the next attempt. Raises if there is none, or if the
+        wait is longer than the request may take."""
         failure: ModelFailed | Declined
+        wish_s, goes_on = 0.0, attempts.left > 0
         if isinstance(response, Exception):
-            failure, pause_s, goes_on = failure_of(response), self._pause_s(retries), retries > 0
+            failure = failure_of(response)
         elif feature := refused_feature(response.status, response.body, sent_features()):
             raise FeatureRefused(feature)
         else:
-            failure, pause_s = response.failure(), response.retry_after_s
-            if self._retries and response.is_too_many and admission.refused(pause_s):
-                retries, goes_on = retries + 1, True  # this attempt does not count
-            else:
-                pause_s = pause_s or self._pause_s(retries)
-                goes_on = retries > 0 and response.may_pass
+            failure, wish_s = response.failure(), response.retry_after_s
+            goes_on = goes_on and response.may_pass
+            if self._retries and response.is_too_many and admission.refused(wish_s):
+                attempts.left, goes_on = attempts.left + 1, True  # this attempt does not count
+        pause_s = max(wish_s, attempts.next_pause_s())
         if not goes_on or pause_s >= time_left():
             raise failure
-        return pause_s, retries - 1
-
-    def _pause_s(self, retries: int) -> float:
-        """The pause before an attempt: longer each time, and never the same for all who wait."""
-        pause_s = min(_FIRST_PAUSE_S * 2.0 ** (self._retries - retries), _LONGEST_PAUSE_S)
-        return pause_s * random.uniform(0.75, 1)  # noqa: S311  no secret
+        return pause_s
 
     async def _attempt(
         self, path: str, body: bytes

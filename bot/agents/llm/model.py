@@ -21,11 +21,11 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any, Literal, Protocol, cast, get_args
 
 import certifi
 
+from bot.agents.llm.retry_after import wished_pause_s
 from bot.agents.tool_types import NO_TOOLS, Toolbox, ToolCall, ToolOutcome
 from bot.text.json_text import load_json
 
@@ -238,15 +238,7 @@ class HttpRefusal:
     @property
     def retry_after_s(self) -> float:
         """Returns the seconds to wait that the endpoint asks for; 0 if it does not say."""
-        header = self.headers.get("Retry-After", "")
-        try:
-            return max(0.0, float(header))
-        except ValueError:
-            pass
-        try:
-            return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-        except ValueError:
-            return 0.0
+        return wished_pause_s(self.headers, _error(self.body), time.time())
 
     def failure(self) -> ModelFailed | Declined:
         """Returns the error to raise. It holds no text of the endpoint."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from email.utils import formatdate
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.model import Declined, HttpRefusal, ModelFailed
+from bot.agents.llm.retry_after import wished_pause_s
 from tests.support.rows import every_row
 
 LONGER_THAN_IT_READS = [
@@ -73,11 +74,49 @@ def test_a_question_that_was_filtered_is_declined(status: int, code: str) -> Non
     assert isinstance(refusal(status, saying("SECRET", code=code)).failure(), Declined)
 
 
-@every_row(("wish", "seconds"), [("7", 7), ("0.5", 0.5), ("-1", 0), ("", 0), ("soon", 0)])
-def test_retry_after_is_seconds_or_a_date(wish: str, seconds: float) -> None:
-    assert refusal(429, b"", **{"Retry-After": wish}).retry_after_s == seconds
-    date = formatdate(time.time() + 30, usegmt=True)
-    assert 28 < refusal(429, b"", **{"Retry-After": date}).retry_after_s <= 30
+NOW_S = 1_800_000_000.0
+RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
+
+
+@every_row(
+    ("headers", "seconds"),
+    [
+        ({}, 0),
+        *(({"Retry-After": wish}, 0) for wish in ("", "soon", "-1", "nan", "1e400", "٣")),
+        ({"Retry-After": "7"}, 7),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"Retry-After": "30s"}, 30),
+        ({"Retry-After": formatdate(NOW_S + 30, usegmt=True)}, 30),
+        ({"Retry-After": formatdate(NOW_S + 30)}, 30),
+        ({"Retry-After": formatdate(NOW_S - 30, usegmt=True)}, 0),
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"retry-after-ms": "1500", "Retry-After": "2"}, 2),
+        ({"x-ratelimit-reset-requests": "1m59.5s", "x-ratelimit-remaining-requests": "0"}, 119.5),
+        ({"x-ratelimit-reset-requests": "120ms", "x-ratelimit-reset-tokens": "6m0s"}, 0.12),
+        (
+            {
+                "x-ratelimit-reset-requests": "120ms",
+                "x-ratelimit-reset-tokens": "6m0s",
+                "x-ratelimit-remaining-tokens": "0",
+            },
+            360,
+        ),
+        ({"X-RateLimit-Reset": f"{NOW_S * 1000 + 2500:.0f}"}, 2.5),
+        ({"X-RateLimit-Reset": f"{NOW_S + 20:.0f}", "X-RateLimit-Remaining": "0"}, 20),
+        ({"RateLimit-Reset": "3"}, 3),
+        ({"x-ratelimit-reset-tokens": "6m0s"}, 8),
+        ({"anthropic-ratelimit-tokens-reset": "2027-01-15T08:00:06Z"}, 6),
+        ({"Retry-After": "3", "X-RateLimit-Reset": "60"}, 3),
+    ],
+)
+def test_how_long_to_wait_is_read_in_every_form(headers: dict[str, str], seconds: float) -> None:
+    assert wished_pause_s(headers, {}, NOW_S) == pytest.approx(seconds)
+
+
+@every_row("details", [[RETRY_INFO], [None, {"retryDelay": 7}, RETRY_INFO]])
+def test_how_long_to_wait_may_stand_in_the_body(details: list[Any]) -> None:
+    assert refusal(429, [saying("SECRET", details=details)]).retry_after_s == 34.5
+    assert refusal(429, [saying("SECRET", details="none")]).retry_after_s == 0
 
 
 @given(st.integers(400, 599), st.binary(max_size=300))

@@ -107,6 +107,32 @@ async def test_a_limit_is_raised_while_nothing_comes_and_goes(
         await waiting
 
 
+@pytest.mark.parametrize("retry_after", [None, 0, 0.1])
+async def test_who_is_always_refused_without_a_time_to_wait_is_told_in_time(
+    retry_after: float | None,
+) -> None:
+    async with model_server() as (server, endpoint):
+        reply = {"status": 429, "retry_after": retry_after}
+        refused = {"when": {"contains": "now?"}, "reply": reply}
+        server.playbook.load({"rules": [refused, {"reply": {"text": "ok"}}]})
+        loop, waits = asyncio.get_running_loop(), list[float]()
+
+        async def others() -> None:
+            while True:
+                began = loop.time()
+                await ChatModel(endpoint, "m", first_s=20).respond(ASKED)
+                waits.append(loop.time() - began)
+                await asyncio.sleep(0.1)
+
+        talking = asyncio.create_task(others())
+        began = loop.time()
+        with pytest.raises(ModelFailed, match="rate_limited"):
+            await ChatModel(endpoint, "m", first_s=2).respond(Request(plain_messages("", "now?")))
+        assert loop.time() - began < 4
+        talking.cancel()
+        assert max(waits) < 1.5, "nobody else waits for them"
+
+
 @pytest.mark.parametrize("busy", [0, 5])
 async def test_one_refusal_holds_up_nobody_else_and_is_told_in_time(busy: int) -> None:
     """An endpoint answers one request with 429 and asks it to come back in half a minute."""
