@@ -1,8 +1,10 @@
-"""An MCP server over HTTP that forgets its sessions, as one does that was started again."""
+"""An MCP server over HTTP that forgets its sessions, as one does that was started again, and breaks
+off under calls."""
 
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import uuid
 from collections import Counter
@@ -22,12 +24,14 @@ TOOLS = [
 
 @dataclass
 class ForgetfulServer:
-    """`done` counts what was carried out. `as_error`: a refusal holds an error of the protocol."""
+    """`done` counts what was carried out. `refusal`: status and sentence for an unknown session; ""
+    leaves out the error of the protocol. `breaks_off`: so many calls end without an answer."""
 
     port: int = 0
     sessions: set[str] = field(default_factory=set)
     done: Counter[str] = field(default_factory=Counter)
-    as_error: bool = True
+    refusal: tuple[int, str] = (404, "Session not found")
+    breaks_off: int = 0
 
     @property
     def url(self) -> str:
@@ -42,7 +46,7 @@ class ForgetfulServer:
             self.done[method] += 1
             return 200, {**_ABOUT, "protocolVersion": params["protocolVersion"]}, session
         if session not in self.sessions:
-            return 404, {}, ""
+            return self.refusal[0], {}, ""
         if method == "tools/list":
             return 200, {"tools": TOOLS}, session
         if method == "tools/call":
@@ -52,9 +56,11 @@ class ForgetfulServer:
 
 
 @contextmanager
-def forgetful_server(*, as_error: bool = True) -> Iterator[ForgetfulServer]:
+def forgetful_server(
+    refusal: tuple[int, str] = (404, "Session not found"),
+) -> Iterator[ForgetfulServer]:
     """A running server, in threads of this process."""
-    state = ForgetfulServer(as_error=as_error)
+    state = ForgetfulServer(refusal=refusal)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
     server.daemon_threads = True
     state.port = server.server_address[1]
@@ -77,10 +83,15 @@ def _handler(state: ForgetfulServer) -> type[BaseHTTPRequestHandler]:
             known = self.headers.get("Mcp-Session-Id", "")
             status, result, session = state.answer(asked, known)
             body: dict[str, Any] = {"jsonrpc": "2.0", "id": asked.get("id"), "result": result}
-            if status == 404:
-                error = {"code": -32001, "message": "Session not found"}
-                body = {**body, "error": error} if state.as_error else {}
+            if not session and status != 202:
+                error = {"code": -32000, "message": state.refusal[1]}
+                body = {**body, "id": None if status >= 400 else asked.get("id"), "error": error}
+                body = body if state.refusal[1] else {}
                 body.pop("result", None)
+            elif asked["method"] == "tools/call" and state.breaks_off:
+                state.breaks_off -= 1
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
             data = b"" if status == 202 else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -91,7 +102,7 @@ def _handler(state: ForgetfulServer) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(data)
 
         def do_GET(self) -> None:
-            self.send_response(405)
+            self.send_response(404 if self.command == "GET" else 405)
             self.send_header("Content-Length", "0")
             self.end_headers()
 

@@ -4,6 +4,7 @@ configured."""
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import re
 import sys
@@ -18,18 +19,24 @@ from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData, ToolListChangedNotification
 from mcp_types import Tool as Listed
-from mcp_types import ToolListChangedNotification
 
 from bot.agents.mcp import relay
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.relay import MOST_BYTES
-from bot.agents.mcp.translation import SchemaUnfit, repaired_schema
+from bot.agents.mcp.translation import (
+    RESULT_FIELDS,
+    SchemaUnfit,
+    repair_result,
+    repaired_schema,
+)
 from memory.text import visible_line
 
 log = structlog.get_logger()
 _SSE = re.compile(r"/sse(?:[/?&]|$)")
 _SESSION = "Mcp-Session-Id"
+FORGOTTEN = -32090  # of JSON-RPC's range for the implementation
 _LONGEST_NAME = 100
 _MOST_PAGES = 50
 _MOST_TOOLS = 100  # models take 128 in all
@@ -47,18 +54,19 @@ async def opened(
     *,
     ended_event: Event,
     on_changed: Callable[[], None],
-    on_forgotten: Callable[[], None],
     left_out: LeftOut,
 ) -> AsyncIterator[Client]:
     """A connected client. `ended_event` is set when the connection is no more. `on_changed` is
-    called when the server says that its tools have changed, `on_forgotten` when it no longer knows
-    the session, and `left_out` with the tools that cannot be offered, and why."""
+    called when the server says that its tools have changed, and `left_out` with the tools that
+    cannot be offered, and why. A request that was refused because the server no longer knows the
+    session raises an error with the code `FORGOTTEN`."""
 
     async def on_message(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
             on_changed()
 
-    transport = _watch_transport(_transport(server, on_forgotten), ended_event, left_out)
+    forgotten: set[object] = set()
+    transport = _watch_transport(_transport(server, forgotten), ended_event, left_out, forgotten)
     async with Client(transport, message_handler=on_message, cache=None) as client:
         yield client
 
@@ -90,15 +98,13 @@ def _fits(tool: Listed) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def _transport(
-    server: McpServer, on_forgotten: Callable[[], None]
-) -> AsyncIterator[tuple[Any, Any]]:
+async def _transport(server: McpServer, forgotten: set[object]) -> AsyncIterator[tuple[Any, Any]]:
     async with contextlib.AsyncExitStack() as stack:
-        yield await stack.enter_async_context(await _streams(server, stack, on_forgotten))
+        yield await stack.enter_async_context(await _streams(server, stack, forgotten))
 
 
 async def _streams(
-    server: McpServer, stack: contextlib.AsyncExitStack, on_forgotten: Callable[[], None]
+    server: McpServer, stack: contextlib.AsyncExitStack, forgotten: set[object]
 ) -> Any:
     headers = dict(server.headers)
     if not server.url:
@@ -119,32 +125,47 @@ async def _streams(
     http = await stack.enter_async_context(bounded_client(headers))
 
     async def on_response(response: httpx2.Response) -> None:
-        # MCP, "Session management": 404 says that the session ended, and nothing was done
-        if response.status_code == httpx2.codes.NOT_FOUND and _SESSION in response.request.headers:
-            on_forgotten()
+        if await _is_forgotten(response):
+            forgotten.add(json.loads(response.request.content).get("id"))
 
     http.event_hooks["response"].append(on_response)
     return streamable_http_client(server.url, http_client=http)
 
 
+async def _is_forgotten(response: httpx2.Response) -> bool:
+    """True if the server refused a request because its session ended, so that nothing was done.
+
+    404 says so (MCP, "Session management"); servers made after the examples of the TypeScript SDK
+    say 400, with a sentence. Other requests than POST may not be served at all.
+    """
+    if response.request.method != "POST" or _SESSION not in response.request.headers:
+        return False
+    if response.status_code == httpx2.codes.BAD_REQUEST:
+        return b"session" in (await response.aread()).lower()
+    return response.status_code in (httpx2.codes.NOT_FOUND, httpx2.codes.GONE)
+
+
 @contextlib.asynccontextmanager
 async def _watch_transport(
-    transport: Any, ended_event: Event, left_out: LeftOut
+    transport: Any, ended_event: Event, left_out: LeftOut, forgotten: set[object]
 ) -> AsyncIterator[tuple[Any, Any]]:
     async with transport as (read, write):
         try:
-            yield _Watched(read, ended_event, left_out), write
+            yield _Watched(read, ended_event, left_out, forgotten), write
         finally:
             ended_event.set()
 
 
 class _Watched:
-    """A stream of messages that tells when its reader has come to the end."""
+    """A stream of messages that repairs them, and tells when its reader has come to the end."""
 
-    def __init__(self, stream: Any, ended_event: Event, left_out: LeftOut) -> None:
+    def __init__(
+        self, stream: Any, ended_event: Event, left_out: LeftOut, forgotten: set[object]
+    ) -> None:
         self._stream = stream
         self._ended = ended_event
         self._left_out = left_out
+        self._forgotten = forgotten
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -154,9 +175,24 @@ class _Watched:
 
     async def __anext__(self) -> Any:
         message = await self._stream.__anext__()
-        if left_out := _repair_tools(message):
-            self._left_out(left_out)
+        content = getattr(message, "message", None)
+        if isinstance(error := getattr(content, "error", None), ErrorData):
+            self._mark_error(getattr(content, "id", None), error)
+        if isinstance(result := getattr(content, "result", None), dict):
+            if isinstance(result.get("tools"), list):
+                self._left_out(_repair_tools(result))
+            elif RESULT_FIELDS & result.keys():
+                repair_result(result)
         return message
+
+    def _mark_error(self, id: object, error: ErrorData) -> None:
+        """Tells a forgotten session, and a server's own error with the code that the client has for
+        the end of a connection, apart from that."""
+        if id in self._forgotten:
+            self._forgotten.discard(id)
+            error.code = FORGOTTEN
+        elif error.code == CONNECTION_CLOSED:
+            error.code = INTERNAL_ERROR
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
@@ -173,19 +209,15 @@ class _Watched:
         return is_stopped
 
 
-def _repair_tools(message: Any) -> dict[str, str]:
+def _repair_tools(result: dict[str, Any]) -> dict[str, str]:
     """Repairs the tools in an answer, and takes out those that cannot be: the client below refuses
     a whole list for one of them. Returns why, by name.
 
     Output schemas go too: the client would check results against them, and a pattern of a server
     may take forever.
     """
-    result = getattr(getattr(message, "message", None), "result", None)
-    tools = result.get("tools") if isinstance(result, dict) else None
-    if result is None or not isinstance(tools, list):
-        return {}
     fit, left_out = [], {}
-    for tool in tools:
+    for tool in result["tools"]:
         try:
             fit.append(_repair_tool(tool))
         except SchemaUnfit as exc:

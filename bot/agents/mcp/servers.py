@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import importlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from bot.agents.mcp.config import McpServer
-from bot.agents.mcp.translation import result_value
+from bot.agents.mcp.translation import public_name, result_value
 from bot.agents.tool_types import NO_TOOLS, Tool, Toolbox, ToolFailed
 from bot.process.concurrency import without_slot
 
@@ -39,12 +38,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 Call = Callable[[str, "ToolDeps", dict[str, Any]], Awaitable[Any]]
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64  # OpenAI, function names
-_HASH = 8
 _LONGEST_REASON = 2000
 _CLOSE_S = 10.0  # the package takes up to 6.5 s to end a server
 _CONNECTION_CLOSED = -32000  # MCP, JSON-RPC error codes
+_FORGOTTEN = -32090  # as `opening` marks it
+_NO_SESSION = re.compile(
+    r"\bsession\b.{0,20}(?:not found|expired|terminated|ended|closed|invalid|unknown)"
+    r"|(?:no valid|invalid|unknown|expired|missing) session",
+    re.IGNORECASE,
+)
 
 __all__ = ["ActionAlreadyRun", "ActionResult", "McpServers", "ServerDown", "TimeLimits"]
 _REMEMBERED_ACTIONS = 1000
@@ -52,15 +54,19 @@ _REMEMBERED_ACTIONS = 1000
 """Calls a tool by its public name for a turn. Raises `ToolFailed`."""
 
 
-def public_name(server: str, tool: str) -> str:
-    """The name for models, who take 64 letters, digits, - and _ only. Names that would become equal
-    are told apart by a hash of the original, so that no tool is called in place of another."""
-    full = f"{server}__{tool}"
-    fit = _NOT_IN_NAMES.sub("_", full)[:_LONGEST_NAME]
-    if fit == full:
-        return fit
-    digest = hashlib.sha256(tool.encode("utf-8", "replace")).hexdigest()[:_HASH]
-    return f"{fit[: _LONGEST_NAME - _HASH - 1]}_{digest}"
+class _SessionLost(ToolFailed):
+    """The session or the connection ended under a call. `nothing_done`: it was refused for that."""
+
+    def __init__(self, said: str, *, nothing_done: bool = False) -> None:
+        super().__init__(said)
+        self.nothing_done = nothing_done
+
+
+def _server_words(exc: Exception) -> str:
+    """What a server said of an error, with the data beside it."""
+    data = getattr(exc, "data", None)
+    words = str(exc) if data is None else f"{exc} {data if isinstance(data, str) else _json(data)}"
+    return words[:_LONGEST_REASON]
 
 
 class ServerDown(Exception):
@@ -69,12 +75,14 @@ class ServerDown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """Seconds. `watch_s` is how often the tools of a connection are listed again, `relist_s` how
-    long after a server said that they changed: it may say so without end."""
+    """Seconds. `renew_s` is how long a call waits for a new session, `watch_s` how often the tools
+    of a connection are listed again, `relist_s` how long after a server said that they changed: it
+    may say so without end."""
 
     connect_s: float = 15.0
     list_s: float = 3.0
     call_s: float = 25.0
+    renew_s: float = 5.0
     watch_s: float = 300.0
     relist_s: float = 1.0
     first_retry_s: float = 1.0
@@ -101,7 +109,7 @@ class ServerConnection:
         self._task: asyncio.Task[None] | None = None
         self.left_out: dict[str, str] = {}
         self._unfit: dict[str, str] = {}
-        self._forgotten = False
+        self._renews = False
         self._original: dict[str, str] = {}
         self._described: Sequence[dict[str, Any]] = ()
 
@@ -144,28 +152,31 @@ class ServerConnection:
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """The tool's result. Raises `ToolFailed` and `ServerDown`.
 
-        A server that no longer knows the session has done nothing, so the call is made once more
-        in a new one.
+        A call is made once more in a new session where nothing was done, because the server no
+        longer knew the session, or where it only reads.
         """
-        self.require()
+        client = self.require()
+        reads = name in self.tools and self.tools[name].reads
         try:
-            return await self._call_once(name, arguments)
-        except ToolFailed:
-            if not self._forgotten:
+            return await self._call_once(client, name, arguments)
+        except _SessionLost as exc:
+            if not (exc.nothing_done or reads):
                 raise
-        await self._begin_anew()
-        return await self._call_once(name, arguments)
+        await self._begin_anew(client)
+        return await self._call_once(self.require(), name, arguments)
 
-    async def _begin_anew(self) -> None:
-        """Ends the session, and waits for the next one. Raises `ServerDown`."""
-        self._down()
-        self._ended.set()
+    async def _begin_anew(self, client: Client) -> None:
+        """Ends the session of `client`, and waits for the next one."""
+        if self._client is client:
+            self._down()
+        if self._client is None:
+            self._renews = True
+            self._ended.set()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._limits.call_s):
+            async with asyncio.timeout(self._limits.renew_s):
                 await self.up.wait()
 
-    async def _call_once(self, name: str, arguments: dict[str, Any]) -> Any:
-        client = self.require()
+    async def _call_once(self, client: Client, name: str, arguments: dict[str, Any]) -> Any:
         original = self._original.get(name)
         if original is None:
             raise ToolFailed(f"The server {self._server.name} no longer has the tool {name}.")
@@ -179,20 +190,25 @@ class ServerConnection:
                 "unknown. Say so."
             ) from exc
         except Exception as exc:
-            raise self._broken_connection(name, exc) from exc
+            raise self._call_failure(client, name, exc) from exc
         return result_value(result)
 
-    def _broken_connection(self, name: str, exc: Exception) -> ToolFailed:
-        """An error that the server told, or the end of the connection."""
-        code = getattr(exc, "code", _CONNECTION_CLOSED)
+    def _call_failure(self, client: Client, name: str, exc: Exception) -> ToolFailed:
+        """An error that the server told, or the end of the session or of the connection."""
+        code, reason = getattr(exc, "code", _CONNECTION_CLOSED), _server_words(exc)
+        if code == _FORGOTTEN:
+            said = f"The server {self._server.name} refused the call: {reason}"
+            return _SessionLost(said, nothing_done=True)
         if code != _CONNECTION_CLOSED:
             self._doubted.set()
-            reason = str(exc)[:_LONGEST_REASON]
-            return ToolFailed(f"The server {self._server.name} refused the call: {reason}")
+            is_lost = bool(self._server.url and _NO_SESSION.search(reason))
+            kind = _SessionLost if is_lost else ToolFailed
+            return kind(f"The server {self._server.name} refused the call: {reason}")
         log.warning("mcp.connection_lost", server=self._server.name, error=type(exc).__name__)
-        self._down()
-        self._ended.set()
-        return ToolFailed(
+        if self._client is client:
+            self._down()
+            self._ended.set()
+        return _SessionLost(
             f"The server {self._server.name} broke off; whether {name} was done is unknown. Say so."
         )
 
@@ -218,8 +234,8 @@ class ServerConnection:
             finally:
                 self._down()
                 self.tried.set()
-            if self._forgotten:
-                self._forgotten = False
+            if self._renews:
+                self._renews = False
                 continue
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), wait_s)
@@ -235,7 +251,6 @@ class ServerConnection:
             self._server,
             ended_event=self._ended,
             on_changed=self._doubted.set,
-            on_forgotten=self._forget,
             left_out=self._unfit.update,
         )
         async with contextlib.AsyncExitStack() as stack:
@@ -264,9 +279,6 @@ class ServerConnection:
             for one in waiting:
                 one.cancel()
         return not self._ended.is_set()
-
-    def _forget(self) -> None:
-        self._forgotten = True
 
     def _offer(self, listed_tools: Sequence[Listed]) -> None:
         """Keeps the tools, as the same box when nothing has changed."""

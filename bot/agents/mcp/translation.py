@@ -1,4 +1,4 @@
-"""Translates the schemas and results of MCP tools into what model endpoints accept. Pure.
+"""Translates the names, schemas and results of MCP tools into what model endpoints accept. Pure.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
 
@@ -8,7 +8,10 @@ other tools."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from bot.agents.tool_types import ToolFailed
@@ -17,7 +20,14 @@ from bot.text.json_text import load_json
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64  # OpenAI, function names
+_HASH = 8
 _LONGEST = 24_000  # characters
+RESULT_FIELDS = {"content", "structuredContent", "isError", "toolResult"}
+_WRAPPED = "result"
+_LINK_TEXTS = ("name", "title", "description")
+_TEXT_KINDS = re.compile(r"^text/|\b(?:json|xml|yaml|csv)\b")
 
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains")
@@ -25,6 +35,55 @@ _LISTS = (*_COMBINED, "prefixItems")
 _NAMED = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 _KINDS = ("string", "number", "integer", "boolean", "object", "array", "null")
 _DEEPEST = 30  # levels
+
+
+def public_name(server: str, tool: str) -> str:
+    """The name for models, who take 64 letters, digits, - and _ only. Names that would become equal
+    are told apart by a hash of the original, so that no tool is called in place of another."""
+    full = f"{server}__{tool}"
+    fit = _NOT_IN_NAMES.sub("_", full)[:_LONGEST_NAME]
+    if fit == full:
+        return fit
+    digest = hashlib.sha256(tool.encode("utf-8", "replace")).hexdigest()[:_HASH]
+    return f"{fit[: _LONGEST_NAME - _HASH - 1]}_{digest}"
+
+
+def repair_result(result: dict[str, Any]) -> None:
+    """Gives the result of a call the form that the client below takes, with all that it holds: that
+    refuses the whole for one part, and what the tool did would not be known."""
+    content = result.get("content")
+    blocks = content if isinstance(content, list) else [] if content is None else [content]
+    result["content"] = [_repair_block(one) for one in blocks]
+    structured_value = result.pop("structuredContent", None)
+    if structured_value is None:
+        structured_value = result.pop("toolResult", None)
+    if structured_value is not None:
+        is_object = isinstance(structured_value, dict)
+        result["structuredContent"] = (
+            structured_value if is_object else {_WRAPPED: structured_value}
+        )
+    result["isError"] = result.get("isError") in (True, "true", "True", 1)
+    if not isinstance(result.get("_meta"), dict):
+        result.pop("_meta", None)
+
+
+def _repair_block(block: Any) -> dict[str, Any]:
+    """The block with the fields it needs and those that are read. What is none is told as text."""
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"type": ("image" | "audio") as kind, "data": str(data)}:
+            return {"type": kind, "data": data, "mimeType": str(block.get("mimeType") or "unknown")}
+        case {"type": "resource_link", "uri": str(uri)}:
+            texts = {name: block[name] for name in _LINK_TEXTS if isinstance(block.get(name), str)}
+            return {"type": "resource_link", "name": uri, "uri": uri, **texts}
+        case {"type": "resource", "resource": {"text": str()} | {"blob": str()} as resource}:
+            names = ("text", "blob", "mimeType", "uri")
+            texts = {name: resource[name] for name in names if isinstance(resource.get(name), str)}
+            return {"type": "resource", "resource": {"uri": "", **texts}}
+    words = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else block
+    text = words if isinstance(words, str) else "" if words is None else _as_text(words)
+    return {"type": "text", "text": text}
 
 
 def result_value(result: CallToolResult) -> Any:
@@ -46,7 +105,7 @@ def _without_repetition(structured_value: Any, blocks: list[Any]) -> list[Any]:
     value = _unwrap_result(structured_value)
     if any(_holds(block, structured_value) for block in blocks):
         return blocks
-    repeated_values = ("", value, str(value), structured_value)
+    repeated_values = ("", value, str(value), _as_text(value), structured_value)
     return [
         value,
         *(
@@ -78,8 +137,8 @@ def _as_text(value: Any) -> str:
 
 def _unwrap_result(structured_value: Any) -> Any:
     """Servers wrap a value that is no object in one with the key `result`."""
-    if isinstance(structured_value, dict) and structured_value.keys() == {"result"}:
-        return structured_value["result"]
+    if isinstance(structured_value, dict) and structured_value.keys() == {_WRAPPED}:
+        return structured_value[_WRAPPED]
     return structured_value
 
 
@@ -96,12 +155,23 @@ def _of_block(block: Any) -> Any:
             resource = block.resource
             return (
                 getattr(resource, "text", None)
+                or _text_of_blob(getattr(resource, "blob", ""), resource.mime_type or "")
                 or f"[{resource.mime_type or 'file'} at {resource.uri}]"
             )
         case "resource_link":
             about = ": ".join(one for one in (block.title or block.name, block.description) if one)
             return f"{about} ({block.uri})"
     return f"[{block.type}: {block.mime_type}]"
+
+
+def _text_of_blob(blob: str, kind: str) -> str:
+    """The text of a file that is one, else ""."""
+    if not _TEXT_KINDS.search(kind):
+        return ""
+    try:
+        return base64.b64decode(blob, validate=True).decode()
+    except ValueError:
+        return ""
 
 
 def _text(text: str) -> Any:

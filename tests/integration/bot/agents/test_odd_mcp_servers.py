@@ -26,9 +26,11 @@ LONG = "records_of_the_department_for_visitors_and_their_badges_"
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
 
 
-def odd(*tools: dict[str, Any], **options: Any) -> McpServer:
+def odd(
+    *tools: dict[str, Any], answers: dict[str, dict[str, Any]] | None = None, **options: Any
+) -> McpServer:
     options = {"confirm": False, **options}
-    arguments = (str(SERVER), json.dumps(tools))
+    arguments = (str(SERVER), json.dumps(tools), json.dumps(answers or {}))
     return McpServer("desk", command=sys.executable, args=arguments, **options)
 
 
@@ -112,9 +114,19 @@ async def test_a_tool_that_cannot_be_offered_costs_itself_only() -> None:
     }
 
 
-@pytest.mark.parametrize("as_error", [True, False])
-async def test_a_server_that_forgot_the_session_is_asked_in_a_new_one(as_error: bool) -> None:
-    with forgetful_server(as_error=as_error) as server:
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (404, "Session not found"),
+        (404, ""),
+        (400, "Bad Request: No valid session ID provided"),
+        (410, "gone"),
+    ],
+)
+async def test_a_server_that_forgot_the_session_is_asked_in_a_new_one(
+    refusal: tuple[int, str],
+) -> None:
+    with forgetful_server(refusal) as server:
         async with _running(McpServer("desk", url=server.url, confirm=False)) as mcp:
             assert await called(mcp, "desk__room") == "room OAK"
             server.sessions.clear()
@@ -128,6 +140,45 @@ async def test_a_server_that_forgot_the_session_is_asked_in_a_new_one(as_error: 
     assert both == ["room OAK", "room OAK"]
     assert server.done["book"] == 1
     assert server.done["room"] == 4
+
+
+@pytest.mark.parametrize("way", ["breaks off", "says it with status 200"])
+async def test_where_the_outcome_is_unknown_only_what_reads_is_called_again(way: str) -> None:
+    """The server answers a GET with 404, too, as those do that send no messages by themselves."""
+    with forgetful_server((200, "Session expired")) as server:
+
+        def trouble() -> None:
+            if way == "breaks off":
+                server.breaks_off = 1
+            else:
+                server.sessions.clear()
+
+        async with _running(McpServer("desk", url=server.url, confirm=False)) as mcp:
+            trouble()
+            assert await called(mcp, "desk__room") == "room OAK"
+            trouble()
+            booked = await mcp.run_pending(action("desk__book"))
+
+    assert not booked.ok
+    assert server.done["book"] == (way == "breaks off")
+
+
+async def test_an_error_of_the_server_ends_nothing_and_is_told_whole() -> None:
+    error = {"code": -32000, "message": "the desk is closed", "data": {"ask": "Lin"}}
+    async with _running(odd(*named("room"), answers={"room": {"error": error}})) as mcp:
+        first = await called(mcp, "desk__room")
+        assert mcp.connected() == {"desk": True}
+    assert 'the desk is closed {"ask": "Lin"}' in first
+
+
+async def test_a_result_of_an_odd_form_arrives_and_ends_nothing() -> None:
+    blocks = ["OAK", {"type": "video", "uri": "https://x.test/v"}, {"type": "text", "text": None}]
+    result = {"content": blocks, "structuredContent": ["ELM"], "isError": None}
+    async with _running(odd(*named("room"), answers={"room": {"result": result}})) as mcp:
+        assert "OAK" in (done := await called(mcp, "desk__room"))
+        assert "https://x.test/v" in done
+        assert "ELM" in done
+        assert mcp.connected() == {"desk": True}
 
 
 def test_the_doctor_names_the_tools_that_cannot_be_offered(tmp_path: Path) -> None:

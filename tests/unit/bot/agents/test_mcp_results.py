@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from bot.agents.mcp.translation import result_value
+from bot.agents.mcp.translation import repair_result, result_value
 from bot.agents.tool_types import ToolFailed
 from tests.support.rows import every_row
 
@@ -72,6 +73,7 @@ def result(*content: Any, structured: Any = None, is_error: bool = False) -> Cal
         (result(text("OAK"), structured={"result": "OAK"}), "OAK"),
         (result(text("[1]"), structured={"result": [1]}), [1]),
         (result(text("one"), text("two"), structured={"result": 7}), [7, "one", "two"]),
+        (result(text("false"), structured={"result": False}), False),
     ],
 )
 def test_a_result_is_the_value_that_the_tool_returned(given: CallToolResult, value: Any) -> None:
@@ -90,3 +92,37 @@ def test_a_result_is_the_value_that_the_tool_returned(given: CallToolResult, val
 def test_an_error_is_told_in_the_servers_words(given: CallToolResult, says: str) -> None:
     with pytest.raises(ToolFailed, match=says):
         result_value(given)
+
+
+def blob(words: bytes, kind: str) -> dict[str, Any]:
+    data = base64.b64encode(words).decode()
+    return {"type": "resource", "resource": {"uri": "f://a", "mimeType": kind, "blob": data}}
+
+
+@every_row(
+    ("sent", "value"),
+    [
+        ({"structuredContent": {"room": "OAK"}}, {"room": "OAK"}),
+        ({"content": None, "structuredContent": ["OAK"]}, ["OAK"]),
+        ({"toolResult": "OAK"}, "OAK"),
+        ({"content": "OAK"}, "OAK"),
+        ({"content": {"type": "text", "text": "OAK"}, "_meta": 7}, "OAK"),
+        ({"content": ["OAK", 7, None]}, ["OAK", "7", ""]),
+        ({"content": [{"type": "text", "text": 7, "annotations": "x"}]}, "7"),
+        (
+            {"content": [{"type": "video", "uri": "https://x.test/v"}], "isError": "false"},
+            {"type": "video", "uri": "https://x.test/v"},
+        ),
+        ({"content": [{"type": "image", "data": "aGk="}]}, "[image: unknown]"),
+        ({"content": [{"type": "resource_link", "uri": "a b", "size": "x"}]}, "a b (a b)"),
+        ({"content": [{"type": "resource", "resource": {"text": "OAK"}}]}, "OAK"),
+        ({"content": [{"type": "resource"}]}, {"type": "resource"}),
+        ({"content": [blob("房间".encode(), "text/csv; charset=utf-8")]}, "房间"),
+        ({"content": [blob(b'{"a": 1}', "application/json")]}, '{"a": 1}'),
+        ({"content": [blob(b"\xff", "text/plain")]}, "[text/plain at f://a]"),
+        ({"content": [blob(b"%PDF", "application/pdf")]}, "[application/pdf at f://a]"),
+    ],
+)
+def test_a_result_of_an_odd_form_is_read(sent: dict[str, Any], value: Any) -> None:
+    repair_result(sent)
+    assert result_value(CallToolResult.model_validate(sent)) == value
