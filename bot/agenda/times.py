@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -185,7 +185,7 @@ def _parse(words: str, now: datetime) -> ParsedTime:
             at = datetime.fromisoformat(moment.at)
         except ValueError:
             raise AgendaRefused("unclear_time") from None
-        return ParsedTime(at.date(), at)
+        return _at_local(at, now)
     days = _named_dates(words, now.date())
     if moment.problem != "missing" or len(days) > 1:
         raise AgendaRefused("unclear_time")
@@ -201,10 +201,15 @@ def _parse_iso(words: str, now: datetime) -> ParsedTime | None:
         at = datetime.fromisoformat(words)
     except ValueError:
         return None
+    is_day = "T" not in words.upper() and ":" not in words
+    parsed_time = _at_local(at.replace(second=0, microsecond=0), now)
+    return replace(parsed_time, at=None) if is_day else parsed_time
+
+
+def _at_local(at: datetime, now: datetime) -> ParsedTime:
     if at.tzinfo is not None:
         at = at.astimezone(now.tzinfo).replace(tzinfo=None)
-    is_day = "T" not in words.upper() and ":" not in words
-    return ParsedTime(at.date(), None if is_day else at.replace(second=0, microsecond=0))
+    return ParsedTime(at.date(), at)
 
 
 def _named_dates(words: str, today: date) -> list[str]:

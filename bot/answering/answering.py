@@ -418,7 +418,7 @@ def _scene(services: Services, turn: Turn, open_turn: OpenTurn) -> Scene:
         label=turn.names.label,
         labelled=turn.in_group,
         now=services.now(),
-        asked=services.asked_at(turn.request.create_time_ms),
+        asked=services.asked_at(turn.request.words_ms),
         people=turn.names.roster(people_of(turn)),
         language=turn_language(services, turn, open_turn),
         owner=f"{owner}\n\n{_UNASKED}".strip() if turn.unasked else owner,

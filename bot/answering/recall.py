@@ -199,7 +199,7 @@ def _log_missing(turn: Turn, exc: StoreError) -> None:
 
 
 def _asked_at(services: Services, turn: Turn) -> datetime:
-    return services.asked_at(turn.request.create_time_ms)
+    return services.asked_at(turn.request.words_ms)
 
 
 def rendered_earlier(

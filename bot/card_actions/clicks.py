@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
@@ -137,7 +138,8 @@ async def ask_again(
     at_ms: int = 0,
 ) -> None:
     """Asks the question of the card again, in a turn of its own. After a crash that turn is there
-    already (`used`) and goes on. `at_ms`: when somebody pressed, 0: nobody did."""
+    already (`used`) and goes on. `at_ms`: when somebody pressed, 0: nobody did. A question that has
+    waited for its first answer until now means the days that it meant when it was written."""
     press = await HandleStore(services.rpc).press(touch)
     log.info("again", verdict=press.verdict, turn_id=press.turn_id)
     if press.verdict not in ("accepted", "used") or not press.question:
@@ -149,7 +151,9 @@ async def ask_again(
     request = await utterance_request(
         services, saying, press.origin(), place, press.question, about=press.subject
     )
-    request = replace(request, resumed=not at_ms)
+    has_waited = not at_ms or press.is_unanswered
+    written_ms = (press.asked_ms or 0) if has_waited else 0
+    request = replace(request, resumed=not at_ms, written_ms=written_ms)
     if edited_text := await edited_question(services, request, press.turn_id):
         request = replace(request, text=edited_text)
     await asyncio.gather(
@@ -180,6 +184,8 @@ async def _show(
         return
     place = private_place(press)
     request = await press_request(services, action, click, press, place, question.content)
+    written_at = datetime.fromisoformat(question.created_at)
+    request = replace(request, written_ms=int(written_at.timestamp() * 1000))
     await answer_privately(services, request, received_ms, answer_place)
 
 

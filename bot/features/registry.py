@@ -89,7 +89,7 @@ async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> R
             turn.chat_type,
             turn_language(services, turn, open_turn),
             turn.id,
-            asked_ms=turn.request.create_time_ms,
+            asked_ms=turn.request.words_ms,
             command=command,
             turn=turn,
             opened=open_turn,

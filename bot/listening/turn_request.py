@@ -33,7 +33,8 @@ class TurnRequest:
     `root_id` although that has no `thread_id`. `mentions` are those whom it is about. `reply_to`:
     the message that the answer hangs under, "" for the question's own; `in_place`: a card of the
     bot's, whose place the answer takes. `written` is None where nobody wrote the question here.
-    `resumed`: it waited for a permission, and continues without a press.
+    `resumed`: it waited for a permission, and continues without a press. `written_ms`: when its
+    words were written, where that was before `create_time_ms`; 0: it was then.
     """
 
     id: str
@@ -53,7 +54,13 @@ class TurnRequest:
     reply_to: str = ""
     in_place: bool = False
     resumed: bool = False
+    written_ms: int = 0
     written: WrittenQuestion | None = None
+
+    @property
+    def words_ms(self) -> int:
+        """Since the epoch: from when its “tomorrow” counts."""
+        return self.written_ms or self.create_time_ms
 
     @classmethod
     def of(cls, event: MessageEvent) -> TurnRequest:

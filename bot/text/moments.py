@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from bot.text.times import PERIOD_PATTERN, TIME_PATTERN, TimeOfDay, read_time
@@ -123,14 +123,16 @@ class SpokenMoment:
 
 
 def read_moment(text: str, now: datetime) -> SpokenMoment:
-    """What `text` says about the time in its first 4,000 characters, as said at `now`."""
+    """What `text` says about the time in its first 4,000 characters, as said at `now`. Without its
+    zone hours are counted by the clock on the wall, also where that is changed meanwhile."""
     plain, put_back = mark_quoted_times(normalise_time_words(text[:_LONGEST]))
-    moment = _read(plain, now.replace(tzinfo=None))
+    moment = _read(plain, now)
     rest = put_back(moment.rest) + text[_LONGEST:]
     return SpokenMoment(moment.at, moment.repeats, rest, moment.problem)
 
 
-def _read(text: str, now: datetime) -> SpokenMoment:
+def _read(text: str, said_at: datetime) -> SpokenMoment:
+    now = said_at.replace(tzinfo=None)
     if UNKNOWN_REPETITION.search(text):
         return SpokenMoment("", "once", text, "often")
     if _RELATIVE.search(_without_relative(text)):
@@ -159,7 +161,7 @@ def _read(text: str, now: datetime) -> SpokenMoment:
         return SpokenMoment("", repeats, rest, "several")
     if soon and not clock:
         unclear = bool(day or period)
-        at = now + timedelta(minutes=_minutes(soon))
+        at = _after(said_at, soon)
         return SpokenMoment("" if unclear else _iso(at), "once", rest, "several" if unclear else "")
     if soon and (_minutes(soon) % _A_DAY or day):
         return SpokenMoment("", repeats, rest, "several")
@@ -228,8 +230,17 @@ def _minutes(soon: re.Match[str]) -> int:
     return (read_number(soon["n"] or "a") or 0) * length + (length // 2 if soon["half"] else 0)
 
 
+def _after(said_at: datetime, soon: re.Match[str]) -> datetime:
+    """A day later is the same time of another date; two hours later is two hours later."""
+    span = timedelta(minutes=_minutes(soon))
+    if said_at.tzinfo is None or _MINUTES[read_unit(soon["unit"])] >= _A_DAY:
+        return said_at + span
+    return (said_at.astimezone(UTC) + span).astimezone(said_at.tzinfo)
+
+
 def _iso(at: datetime) -> str:
-    return f"{at:%Y-%m-%dT%H:%M}"
+    """With its offset only where the clock shows that time for the second time on that day."""
+    return at.isoformat(timespec="minutes") if at.tzinfo and at.fold else f"{at:%Y-%m-%dT%H:%M}"
 
 
 def _span(one: re.Match[str] | Day) -> tuple[int, int]:

@@ -93,8 +93,9 @@ def _minute_of(match: re.Match[str]) -> int | None:
 
 
 def moment_at_wall_clock(local: datetime, zone: ZoneInfo) -> datetime:
-    """The moment, in UTC, when the clock of `zone` first shows the naive `local`, or would."""
-    return local.replace(tzinfo=zone, fold=0).astimezone(UTC)
+    """The moment, in UTC, when the clock of `zone` shows the naive `local`, or would. Where it does
+    so twice, `local.fold` says which is meant."""
+    return local.replace(tzinfo=zone).astimezone(UTC)
 
 
 def is_skipped(local: datetime, zone: ZoneInfo) -> bool:

@@ -329,7 +329,8 @@ class HandleTouch:
 
 @dataclass(frozen=True, slots=True)
 class TouchResult:
-    """What became of it. For `again`: the turn of the card, and what is asked in it."""
+    """What became of it. For `again`: the turn of the card, what is asked in it, and when that was
+    written, ms since the epoch. `is_unanswered`: the card says that there is no answer."""
 
     verdict: TouchVerdict
     turn_id: str = ""
@@ -337,6 +338,8 @@ class TouchResult:
     subject: str = ""
     chat_type: str | None = ""
     question: str | None = ""
+    asked_ms: int | None = None
+    is_unanswered: bool = False
 
     def origin(self) -> Origin:
         """Of the turn that `again` leads to."""

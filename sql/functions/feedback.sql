@@ -45,8 +45,8 @@ $$;
 
 -- The press of a button below a card, by the token of whoever presses: `helpful` and `unhelpful` are
 -- kept, for everybody who reads the card; `again` is only looked at, for who asked or whom it is about:
--- the turn that it leads to is what is done once. Returns the verdict, and for `again` the turn of the card and
--- what is asked.
+-- the turn that it leads to is what is done once. Returns the verdict, and for `again` the turn of the card,
+-- what is asked, and when that was written.
 create or replace function public.press_handle(
   p_handle text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text
 ) returns jsonb
@@ -54,6 +54,7 @@ language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_turn public.agent_turns;
+  v_question public.agent_messages;
 begin
   perform bot_private.require_size('p_message_id', p_message_id, 1024);
   if coalesce(p_operator_id, '') = '' then
@@ -70,6 +71,8 @@ begin
   elsif p_operator_id not in (v_turn.user_id, v_turn.actor_id) then
     return '{"verdict": "not_yours"}';
   end if;
+  select * into v_question from public.agent_messages m
+  where m.turn_id = v_turn.id and m.role = 'user' and m.chunk = 0;
   return jsonb_build_object(
     'verdict', case when bot_private.led_to('again', v_turn.id, '') is null
                     then 'accepted' else 'used' end,
@@ -77,8 +80,9 @@ begin
     'chat_type', (select c.chat_type from public.agent_chats c
                   where c.id = v_turn.conversation_id and c.user_id = v_turn.user_id
                     and c.tenant_key = v_turn.tenant_key),
-    'question', (select m.content from public.agent_messages m
-                 where m.turn_id = v_turn.id and m.role = 'user' and m.chunk = 0));
+    'question', v_question.content,
+    'asked_ms', (extract(epoch from v_question.created_at) * 1000)::bigint,
+    'is_unanswered', coalesce(v_turn.outcome = 'apologised', false));
 end
 $$;
 

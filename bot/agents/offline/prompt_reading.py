@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.agents.llm.model import Message, Request
 from bot.agents.offline.notes import Returned
@@ -40,7 +41,7 @@ _FACT = re.compile(
     r" (?P<who>[^:：]{1,60}?)(?: about [^:：]{1,60})?: [^:：]{1,80}: (?P<value>.+)"
 )
 _MYSELF = "[you]"
-_TIME = r"\n(\d{4}-\d\d-\d\d \d\d:\d\d)"
+_TIME = r"\n(\d{4}-\d\d-\d\d \d\d:\d\d)(?: \w+ \(([\w/+-]+)\))?"
 _NOW = re.compile(rf"^Now:{_TIME}", re.MULTILINE)
 _ASKED = re.compile(rf"^{re.escape(ASKED_EARLIER)}{_TIME}", re.MULTILINE)
 
@@ -150,7 +151,13 @@ def remembered_facts(instructions: str) -> dict[str, Any]:
 def now_of(instructions: str) -> datetime:
     """The local time of the question; the first of all times if the prompt gives none."""
     match = _ASKED.search(instructions) or _NOW.search(instructions)
-    return datetime.fromisoformat(match[1]) if match else datetime.min  # noqa: DTZ901
+    if not match:
+        return datetime.min  # noqa: DTZ901
+    try:
+        zone = ZoneInfo(match[2] or "")
+    except (ZoneInfoNotFoundError, ValueError):
+        zone = None
+    return datetime.fromisoformat(match[1]).replace(tzinfo=zone)
 
 
 def without_address(text: str, own_name: str) -> str:

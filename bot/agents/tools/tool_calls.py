@@ -336,8 +336,8 @@ def _is_authorised(
         return True
     if target is None:
         return authorises(deps.exchange, tool, arguments)
-    asker_words, now = deps.exchange.named, deps.prompt.now
-    by_day = target.at is not None and names_day(asker_words, target.at, now)
+    asker_words, asked_at = deps.exchange.named, deps.prompt.asked_at
+    by_day = target.at is not None and names_day(asker_words, target.at, asked_at)
     return authorises(deps.exchange, tool, arguments, target.name, target.text, by_day=by_day)
 
 

@@ -137,7 +137,7 @@ def offer_job_of(
         tenant_key=context.tenant_key,
         actor_tenant=context.actor_tenant,
         document=document,
-        asked_ms=turn.request.create_time_ms,
+        asked_ms=turn.request.words_ms,
     )
 
 

@@ -149,9 +149,11 @@ def _read(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
             f"{text[:40]!r} has no time of day. Nothing was set. Ask the person at what time.",
             "no-time-of-day",
         )
-    if local_time.tzinfo is not None:
-        local_time = local_time.astimezone(_zone(now)).replace(tzinfo=None)
-    return local_time.replace(microsecond=0), repeats
+    return _as_local(local_time, now).replace(microsecond=0), repeats
+
+
+def _as_local(at: datetime, now: datetime) -> datetime:
+    return at if at.tzinfo is None else at.astimezone(_zone(now)).replace(tzinfo=None)
 
 
 def _in_words(text: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
@@ -162,7 +164,7 @@ def _in_words(text: str, repeats: Repeats, now: datetime) -> tuple[datetime, Rep
         unclear, kind = _UNCLEAR[moment_read.problem]
         raise ToolFailed(f"{text[:40]!r} {unclear}", kind)
     try:
-        local_time = datetime.fromisoformat(moment_read.at)
+        local_time = _as_local(datetime.fromisoformat(moment_read.at), now)
     except ValueError as exc:
         raise ToolFailed(
             f"{text[:40]!r} is no date and time that exists. Nothing was set. Ask the person "

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from bot.agents.prompts.prompt import ASKED_EARLIER
+from bot.card_actions.clicks import ask_again
 from bot.text.times import day_text
+from memory.tables.cards import HandleTouch
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
 from sandbox.world.wire import card_of
@@ -37,6 +40,7 @@ class Late:
         platform = here.town.platform
         self.ann = platform.actors.add_person("Ann").open_id
         self.group = platform.groups.add("Garden", [self.ann]).chat_id
+        self.tenant = platform.world.config.tenant_key
         self.then = here.services.now()
 
     async def say(self, text: str, *acts: tuple[str, dict[str, Any]]) -> str:
@@ -108,3 +112,41 @@ async def test_an_import_ends_when_it_was_asked_for(late: Late) -> None:
     until = late.row("select until from chat_imports")
 
     assert abs(until - late.then) < timedelta(minutes=5)
+
+
+async def test_a_reminder_is_found_by_the_day_that_was_meant(late: Late) -> None:
+    tomorrow = late.then + timedelta(days=1)
+    at = f"{late.then + timedelta(days=2):%Y-%m-%d}T09:00"
+    await late.say(f"remind me to stretch at {at}", ("set_reminder", {"text": "stretch", "at": at}))
+    late.stage.database.execute(
+        "update agent_timers set local_at = %s, due_at = %s",
+        (f"{tomorrow:%Y-%m-%dT%H:%M}", tomorrow),
+    )
+    reminder = late.row("select id from agent_timers")
+
+    await late.say("cancel the one for tomorrow", ("cancel_reminder", {"reminder_id": reminder}))
+
+    assert late.row("select state from agent_timers") == "cancelled"
+
+
+@pytest.mark.parametrize("outcome", ["answered", "apologised"])
+@pytest.mark.parametrize("pressed", [False, True])
+async def test_a_question_that_waited_means_the_days_of_its_own_time(
+    late: Late, outcome: str, pressed: bool
+) -> None:
+    """It waited for a permission, or for its first answer; asked again after an answer it is asked
+    anew."""
+    late.services = late.stage.services
+    await late.say("what have we planned for tomorrow?")
+    late.stage.database.execute("update agent_turns set outcome = %s", (outcome,))
+    prompts: list[str] = []
+    late.stage.model.look = prompts.append
+    now_ms = int((late.then + LATE).timestamp() * 1000)
+    later = replace(late.services, clock=lambda: now_ms / 1000)
+    card = late._cards()[-1].message_id
+    touch = HandleTouch("again", late.group, card, late.ann, late.tenant)
+
+    await ask_again(later, touch, now_ms, None, at_ms=now_ms if pressed else 0)
+
+    has_waited = not pressed or outcome == "apologised"
+    assert (f"{ASKED_EARLIER}\\n{late.then:%Y-%m-%d}" in prompts[-1]) == has_waited

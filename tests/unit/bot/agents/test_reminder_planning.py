@@ -139,3 +139,21 @@ def test_a_text_is_needed_and_not_too_long() -> None:
     with pytest.raises(ToolFailed, match="at most 1000"):
         content_of("x" * 1001)
     assert content_of(" a\n\x00b ") == "a b"
+
+
+@every_row(
+    ("words", "asked", "due"),
+    [
+        ("in 2 hours", "2027-03-28T00:30Z", "2027-03-28T02:30"),
+        ("过两个小时", "2027-03-28T00:30Z", "2027-03-28T02:30"),
+        ("in 26 hours", "2027-03-28T00:30Z", "2027-03-29T02:30"),
+        ("in 90 minutes", "2027-10-30T23:30Z", "2027-10-31T01:00"),
+        ("半小时后", "2027-10-31T00:40Z", "2027-10-31T01:10"),
+        ("in half an hour", "2027-10-31T01:40Z", "2027-10-31T02:10"),
+        ("in 1 day", "2027-03-27T12:00Z", "2027-03-28T11:00"),
+        ("2027-10-31T02:10+01:00", "2027-10-31T00:40Z", "2027-10-31T01:10"),
+    ],
+)
+def test_hours_are_hours_over_a_change_of_clocks(words: str, asked: str, due: str) -> None:
+    now = datetime.fromisoformat(asked).astimezone(ZoneInfo("Europe/Berlin"))
+    assert utc(due_moment(words, "once", now)[1]) == due
