@@ -103,7 +103,8 @@ class SupabaseRpc:
         if not response.is_success:
             names = self._credentials.named(response.request.headers)
             raise refusal_error(function, response.status_code, await response.aread(), names)
-        if response.status_code == 204:
+        if response.status_code == httpx.codes.NO_CONTENT:
+            require_json(function, b"")
             return
         if "json" not in response.headers.get("content-type", ""):
             raise StoreUnavailable(f"{function}: the answer is not PostgREST's: check SUPABASE_URL")

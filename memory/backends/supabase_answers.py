@@ -30,20 +30,35 @@ _WHERE = {
     "SUPABASE_JWT_PRIVATE_KEY": " (Project Settings, JWT keys: whether this key is imported there)",
 }
 
-# These functions never return null. A turn depends on what they return.
+# These functions return nothing.
+VOID_FUNCTIONS = frozenset(
+    "close_user_ask describe_chat drop_answer drop_card drop_digests_of drop_message"
+    " drop_tokens_of_leavers drop_told_document drop_turn end_refresh end_welcome enter_chat"
+    " forget_in_others forget_sources hold_group leave_unanswered note_document_open note_done"
+    " note_ending_told note_gone note_user_ask postpone_chat release_share require_person"
+    " rewrite_memory save_chat_adder save_chat_managers spend_user_token stop_timers_for"
+    " stop_timers_of_chat take_back_calls take_back_facts take_back_kept take_back_notes"
+    " take_back_sources take_back_tellers take_back_timers take_card wait_for_answer"
+    " withdraw_kept_cards withdraw_later withdraw_lists".split()
+)
+
+# These return null where there is nothing. Null from any other function is no result.
+NULLABLE_FUNCTIONS = frozenset(
+    "append_to_conversation begin_conversation begin_welcome cancel_timer card_asked"
+    " card_to_redraw change_timer continue_conversation conversations_to_embed correct_item"
+    " count_embeddings drop_withdrawal due_timer fail_import finish_conversation finish_import"
+    " forget_item forget_summary get_digest get_import get_user_seal get_user_tokens import_by_id"
+    " last_decision link_person load_conversation messages_to_embed next_import_thread note_card"
+    " note_document note_reaction open_fold own_tenant p2p_chat pending_confirmation"
+    " recall_message receipt_of remove_from_conversation resume_card said_elsewhere said_message"
+    " save_chat_members set_chat_quiet set_import_state start_afresh store_import_page"
+    " undo_kept".split()
+)
+
+# A turn depends on the fields of what these return.
 _OBJECTS = frozenset(
-    {
-        "open_turn",
-        "begin_turn",
-        "record_reply",
-        "record_reply_with_buttons",
-        "preface_reply",
-        "mark_sent",
-        "mark_sent_and_tell",
-        "get_working_memory",
-        "merge_working_memory",
-        "memory_overview",
-    }
+    "open_turn begin_turn record_reply record_reply_with_buttons preface_reply mark_sent"
+    " mark_sent_and_tell get_working_memory merge_working_memory memory_overview".split()
 )
 _LISTS = frozenset({"list_conversations", "list_messages", "running_turns", "recall"})
 
@@ -142,7 +157,9 @@ def _where_to_find(variable: str) -> str:
 
 
 def require_json(function: str, body: bytes) -> None:
-    """Raises `StoreUnavailable` if the body of a response is not JSON."""
+    """Raises `StoreUnavailable` if the body of a response (b"": it has none) is not JSON."""
+    if not body and function in VOID_FUNCTIONS:
+        return
     try:
         json.loads(body)
     except ValueError as exc:
@@ -152,7 +169,9 @@ def require_json(function: str, body: bytes) -> None:
 def require_shape(function: str, result: Any) -> Any:
     """Returns the result. Raises `StoreUnavailable` if it is missing."""
     kind = dict if function in _OBJECTS else list if function in _LISTS else object
-    if not isinstance(result, kind):
+    may_be_none = function in VOID_FUNCTIONS or function in NULLABLE_FUNCTIONS
+    is_missing = result is None and not may_be_none
+    if is_missing or not isinstance(result, kind):
         raise _missing_result(function)
     return result
 

@@ -14,7 +14,11 @@ from lab.doubles import lite
 from lab.doubles.faulty_api import ApiFault, faulty_api
 from lab.doubles.lite import SupabaseLite
 from memory.backends.supabase import SupabaseRpc
-from memory.backends.supabase_answers import READ_FUNCTIONS
+from memory.backends.supabase_answers import (
+    NULLABLE_FUNCTIONS,
+    READ_FUNCTIONS,
+    VOID_FUNCTIONS,
+)
 from memory.backends.supabase_credentials import key_of_secret
 from memory.errors import KeyRefused, NotMigrated, StoreConnectionLost, StoreUnavailable
 from memory.store import MemoryStore
@@ -174,3 +178,35 @@ def test_the_calls_that_are_repeated_change_nothing(database_url: str) -> None:
             " and provolatile in ('s', 'i')"
         )
         assert {name for (name,) in rows} >= READ_FUNCTIONS
+
+
+def test_what_returns_nothing_or_null_is_known(database_url: str) -> None:
+    """Of any other function a missing result is an unknown outcome."""
+    with psycopg.connect(database_url) as database:
+        rows = database.execute(
+            "select proname, prorettype::regtype::text from pg_proc"
+            " where pronamespace = 'public'::regnamespace"
+        )
+        kinds = dict(rows.fetchall())
+    returns_nothing = {name for name, kind in kinds.items() if kind == "void"}
+    assert returns_nothing == VOID_FUNCTIONS
+    assert set(kinds) - returns_nothing >= NULLABLE_FUNCTIONS
+    assert not any(kinds[name] == "boolean" for name in NULLABLE_FUNCTIONS)
+
+
+@pytest.mark.parametrize("fault", [ApiFault(200, ""), ApiFault(200, "null"), ApiFault(204, "")])
+async def test_a_missing_result_is_an_unknown_outcome_of_any_function(fault: ApiFault) -> None:
+    with faulty_api(fault=fault) as api:
+        memory = _memory(api.url)
+        call = memory._rpc.call
+        for function in ("set_timer", "press_button", "is_topic_group", "count_people"):
+            with pytest.raises(StoreUnavailable, match="no result"):
+                await call(function, {}, None)
+        if fault.body == "null":
+            assert await call("due_timer", {}, None) is None
+        else:
+            with pytest.raises(StoreUnavailable, match="no result"):
+                await call("due_timer", {}, None)
+        if fault.status == 204:
+            assert not await call("end_welcome", {}, None)
+        await memory.close()
