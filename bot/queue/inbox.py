@@ -137,13 +137,13 @@ class Inbox:
 
     def __init__(self, database_url: str, *, size: int = 4, timeout_s: float = 1.8) -> None:
         self._timeout_s = timeout_s
-        self._sessions = has_sessions(database_url)
+        self._database_url = database_url
         self._together = GroupCommit[Arrived, bool](self._enqueue)
         self._connect = partial(
             DeadlineConnection.connect,
             database_url,
             autocommit=True,
-            prepare_threshold=prepare_threshold(database_url),
+            prepare_threshold=None,
             connect_timeout=_CONNECT_S,
         )
         self._pool = ThreadPool(self._connected, size=size)
@@ -273,9 +273,10 @@ class Inbox:
     def _connected(self) -> DeadlineConnection:
         """A new connection. The server itself gives up a little earlier: then the connection can
         stay. Through a transaction pooler a setting would be somebody else's with the next
-        transaction."""
+        transaction. What the database is cannot be asked before it answers."""
         connection = self._connect()
-        if self._sessions:
+        if has_sessions(self._database_url):
+            connection.prepare_threshold = prepare_threshold(self._database_url)
             limit_ms = str(round(self._timeout_s * 800))
             setting = "select set_config('statement_timeout', %s, false)"
             try:

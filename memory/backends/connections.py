@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 import psycopg
 import structlog
+from psycopg.conninfo import conninfo_to_dict
 
 from memory.deadlines import DeadlineConnection
 
@@ -37,8 +38,9 @@ _KINDS = {
 }
 _LOST_STATES = frozenset({"57P01", "57P02", "57P03"})  # stopped, crashed, not ready yet
 
-_SUPABASE_POOLER = ":6543"
+_SUPABASE_POOLER = "6543"
 _TEST_CONNECT_S = 3
+_LOOKS = 8
 _PID = "select pg_backend_pid()"
 _session_by_url: dict[str, bool] = {}
 
@@ -257,11 +259,11 @@ class ReconnectTimer:
 
 def has_sessions(database_url: str) -> bool:
     """True if a connection is one session. The database is asked once in a process; if it does not
-    answer, True."""
-    if _SUPABASE_POOLER in database_url:
-        return False
+    answer, True, and it is asked again the next time."""
     if database_url not in _session_by_url:
         try:
+            if conninfo_to_dict(database_url).get("port") == _SUPABASE_POOLER:
+                return False
             _session_by_url[database_url] = _keeps_its_session(database_url)
         except psycopg.Error:
             return True
@@ -275,20 +277,27 @@ def prepare_threshold(database_url: str) -> int | None:
 
 def _keeps_its_session(url: str) -> bool:
     """A pooler answers with a process id of its own at the start. In transaction mode it then gives
-    the session that was used last to whoever asks next."""
+    the session that was used last to whoever asks next, and while others ask, any session; in
+    statement mode it refuses transactions.
+    Raises `psycopg.Error` if nobody answers."""
     with _test_connection(url) as first:
         before = _backend_pid(first)
         if before == first.info.backend_pid:
             return True
-        with _test_connection(url) as second, second.transaction():
-            _backend_pid(second)
-            return _backend_pid(first) == before
+        try:
+            with _test_connection(url) as second, second.transaction():
+                is_shared = _backend_pid(second) == before
+                return not is_shared and all(_backend_pid(first) == before for _ in range(_LOOKS))
+        except psycopg.Error:
+            return False
 
 
 def _test_connection(url: str) -> psycopg.Connection:
-    return psycopg.connect(
+    connection = DeadlineConnection.connect(
         url, autocommit=True, prepare_threshold=None, connect_timeout=_TEST_CONNECT_S
     )
+    connection.until = time.monotonic() + _TEST_CONNECT_S
+    return connection
 
 
 def _backend_pid(connection: psycopg.Connection) -> int:
