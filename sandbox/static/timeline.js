@@ -70,12 +70,12 @@ export class Timeline {
 
   block(root, replies) {
     const parts = [this.part(root)];
-    if (root.parent_id) {
-      const parent = this.context.find(root.parent_id);
+    const parent = this.context.find(root.parent_id);
+    if (parent) {
       parts.unshift({
-        key: "quoted", state: parent ? `${serialOf(parent)} ${this.context.epoch()} ${locale()}` : "",
+        key: "quoted", state: `${serialOf(parent)} ${this.context.epoch()} ${locale()}`,
         make: () => el("button", { type: "button", class: "quoted", tabindex: "-1", onclick: () => this.show(root.parent_id) },
-          parent ? `${parent.sender.name}: ${preview(parent, this.context.names)}` : ""),
+          `${parent.sender.name}: ${preview(parent, this.context.names)}`),
       });
     }
     if (root.thread_id) parts.push({ key: "thread", make: () => el("div", { class: "thread" }), fill: (node) => this.thread(node, root, replies) });

@@ -16,19 +16,21 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 _LOOK = """axe.run(%s).then(found => found.violations.map(
   one => one.id + ": " + one.nodes.map(node => node.html.slice(0, 120)).join(" | ")))"""
+# There is nothing to draw with but the processor, and nobody to report to.
+_OPTIONS = ("--disable-gpu", "--disable-background-networking")
 _ALL = '{"preload": false}'  # it would put styles into the page, which its policy forbids
 COLOURS = '{"preload": false, "runOnly": ["color-contrast"]}'
 
 
 @contextmanager
-def browser(*options: str) -> Iterator[Any]:
+def browser() -> Iterator[Any]:
     """Runs Chromium, or skips the test if there is none."""
     if CHROMIUM is None:
         pytest.skip("there is no Chromium: `apt-get install chromium` enables the tests of pages")
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        options += ("--no-sandbox",) if os.geteuid() == 0 else ()
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=list(options))
+        options = [*_OPTIONS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
         try:
             yield launched
         finally:

@@ -124,11 +124,11 @@ def tenant(make_tenant):
 
 @pytest.fixture(scope="module")
 def browser():
-    with pages.browser("--disable-gpu", "--disable-background-networking") as launched:
+    with pages.browser() as launched:
         yield launched
 
 
 @pytest.fixture(scope="module")
-def english(browser):
-    """Tabs of one window; what a page keeps there is of its port alone."""
-    return browser.new_context(locale="en-GB")
+def tab(browser):
+    """One tab for all tests, in English; what a page keeps there is of its port alone."""
+    return browser.new_context(locale="en-GB").new_page()

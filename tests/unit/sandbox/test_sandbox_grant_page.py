@@ -14,20 +14,22 @@ def grants(tenant):
 
 
 @pytest.fixture
-def opened(english, tenant):
+def opened(tab, tenant):
     """Opens the page of a request; its scripts must not fail."""
     server = SandboxServer(tenant.app, 0, None)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    page, faults = english.new_page(), []
-    page.on("pageerror", lambda error: faults.append(str(error)))
+    faults = []
+    listen = lambda error: faults.append(str(error))  # noqa: E731
+    tab.on("pageerror", listen)
 
     def open_it(begun):
         path = begun["verification_uri_complete"].partition("//")[2].partition("/")[2]
-        page.goto(f"http://127.0.0.1:{server.port}/{path}")
-        return page
+        tab.goto(f"http://127.0.0.1:{server.port}/{path}")
+        return tab
 
     yield open_it
-    page.close()
+    tab.goto("about:blank")
+    tab.remove_listener("pageerror", listen)
     server.shutdown()
     server.server_close()
     assert not faults

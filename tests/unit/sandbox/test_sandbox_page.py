@@ -25,17 +25,18 @@ def tenant(make_tenant):
 
 
 @pytest.fixture
-def page(english, tenant):
+def page(tab, tenant):
     """The page of `tenant`, in English, with its people talking as the tests say."""
     server = SandboxServer(tenant.app, 0, None)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    opened = english.new_page()
     faults = []
-    opened.on("pageerror", lambda error: faults.append(str(error)))
-    opened.goto(f"http://127.0.0.1:{server.port}/")
-    opened.wait_for_selector(".empty")
-    yield opened
-    opened.close()
+    listen = lambda error: faults.append(str(error))  # noqa: E731
+    tab.on("pageerror", listen)
+    tab.goto(f"http://127.0.0.1:{server.port}/")
+    tab.wait_for_selector(".empty")
+    yield tab
+    tab.goto("about:blank")
+    tab.remove_listener("pageerror", listen)
     server.shutdown()
     server.server_close()
     assert not faults
@@ -65,6 +66,18 @@ def test_an_at_tag_shows_the_name_and_an_escaped_one_stays_text(page, tenant):
     page.wait_for_selector(".card .at")
     assert page.inner_text(".card .at") == "@Bob"
     assert "<at id=all>" in page.inner_text(".card")
+
+
+def test_an_answer_to_a_message_that_the_page_has_not_read_quotes_nothing(page, tenant):
+    tenant.reply(tenant.say("asked"), "answered", reply_in_thread=True)
+    page.wait_for_selector(".bubble:has-text('answered')")
+    only_newest = lambda one: one.continue_(url=one.request.url.replace("=200", "=1"))  # noqa: E731
+    page.route("**/messages?newest=200", only_newest)
+    page.reload()
+    page.wait_for_selector(".bubble:has-text('answered')")
+    assert page.locator(".bubble").count() == 1
+    assert page.locator(".quoted").count() == 0
+    page.unroute_all()
 
 
 @every_row(
