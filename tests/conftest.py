@@ -21,7 +21,6 @@ processes.launch = forking.launch
 
 pytest_plugins = ["tests.support.planning", "tests.support.routes"]
 
-_HERE = Path(__file__).parent
 
 # How long an example takes says something about the machine's load, nothing about the rule. The
 # short run tries the same examples every time, the deep run new ones.
@@ -69,7 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not depth.IS_DEEP and deep:
         config.hook.pytest_deselected(items=[one for one in items if one.nodeid in deep])
         items[:] = [one for one in items if one.nodeid not in deep]
-    items.sort(key=lambda item: _FOLDERS.index(item.path.relative_to(_HERE).parts[0]))
+    items.sort(key=lambda item: _FOLDERS.index(item.nodeid.split("/", 2)[1]))
 
 
 @pytest.fixture(autouse=True, scope="module")

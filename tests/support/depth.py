@@ -54,7 +54,9 @@ def rows() -> list[Row]:
 def deep_only(nodeids: Iterable[str]) -> set[str]:
     """Returns the ids of the tests that only the deep run includes."""
     table = rows()
-    return {one for one in nodeids if any(row.names(one) and not row.keeps(one) for row in table)}
+    starts = tuple(row.prefix for row in table)
+    some = [one for one in nodeids if one.startswith(starts)]
+    return {one for one in some if any(row.names(one) and not row.keeps(one) for row in table)}
 
 
 def out_of_date(nodeids: Iterable[str]) -> list[str]:
