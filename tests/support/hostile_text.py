@@ -44,9 +44,12 @@ class TooSlow(Exception):
     """An examination takes longer than any linear one."""
 
 
-def hostile_texts(pieces: tuple[str, ...] = ()) -> Iterator[tuple[str, Callable[[int], str]]]:
-    """Names of shapes, and how to make one of a given length. `pieces` are added to the shapes."""
-    for name, piece in SHAPES.items():
+def hostile_texts(
+    pieces: tuple[str, ...] = (), *, shapes: int = len(SHAPES)
+) -> Iterator[tuple[str, Callable[[int], str]]]:
+    """Names of shapes, and how to make one of a given length. `pieces` are added to the first
+    `shapes` of them."""
+    for name, piece in itertools.islice(SHAPES.items(), shapes):
         yield f"{name}, then a stop", lambda size, piece=piece: _repeated(piece, size) + "\x00x"
         yield f"a letter, then {name}", lambda size, piece=piece: "a" + _repeated(piece, size) + "."
     for piece in filter(None, pieces):

@@ -63,7 +63,12 @@ def modules() -> list[types.ModuleType]:
 def sources() -> Iterator[tuple[Path, ast.Module]]:
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+            yield path, _parsed(path)
+
+
+@functools.cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def patterns_made_in_functions() -> Iterator[str]:
@@ -137,6 +142,7 @@ def _methods_called() -> Mapping[str, set[str]]:
     return called
 
 
+@functools.cache
 def _imported(tree: ast.Module) -> dict[str, str]:
     return {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
@@ -158,7 +164,7 @@ def _looped(tree: ast.Module) -> dict[str, set[str]]:
 
 
 def _tree(module: types.ModuleType) -> ast.Module:
-    return ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    return _parsed(Path(str(module.__file__)))
 
 
 def _written_in_calls(module: types.ModuleType, seen: set[Any]) -> Iterator[Use]:

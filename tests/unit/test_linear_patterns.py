@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import depth
 from tests.support.hostile_text import grows_too_fast, hostile_texts, pieces_of
 from tests.support.patterns_in_use import Use, patterns_made_in_functions, uses
 
+# Besides what nearly matches a pattern, which every run tries.
+SHAPES = depth.count("HOSTILE_SHAPES", short=6, deep=16)
 # Patterns for texts that their callers cut: they may be slower, up to these many characters.
 CUT = {"bot.agents.offline.reminders.": 1000, "bot.agents.offline.agenda_requests.": 400}
 # Not for texts of people and models: patterns of the code itself, read when it is loaded.
@@ -70,7 +73,7 @@ def offence(use: Use) -> str | None:
     """The first hostile text that takes too long, with its times."""
     longest = next((size for place, size in CUT.items() if use.place.startswith(place)), None)
     pieces = pieces_of(use.pattern) if isinstance(use.pattern.pattern, str) else ()
-    for name, make in hostile_texts(pieces):
+    for name, make in hostile_texts(pieces, shapes=SHAPES):
         if found := grows_too_fast(use.examine, make, longest=longest):
             return f"{use.place}.{use.method}, {name}: {found}"
     return None
