@@ -25,7 +25,7 @@ from lab.doubles.processes import eventually, free_port
 from scripts.operating.logs import percentile
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import button_on, click, toast
-from tests.support import postgres
+from tests.support import depth, postgres
 from tests.support.outage import (
     Question,
     Retractions,
@@ -38,7 +38,7 @@ from tests.support.outage import (
 pytestmark = pytest.mark.slow
 
 OUTAGE_S = float(os.environ.get("MEMORY_OUTAGE_SECONDS", "6"))
-EVERY_S = 1 / float(os.environ.get("MEMORY_OUTAGE_QUESTIONS_PER_S", "4"))
+EVERY_S = 1 / depth.count("MEMORY_OUTAGE_QUESTIONS_PER_S", short=2, deep=4)
 LASTS_S, TURNS, RECALLS, KILLS = map(int, os.environ.get("LONG_OUTAGE", "6,20,4,1").split(","))
 PEOPLE = ("Alice", "Bob", "陈晨")
 # The reply of the model, and what it would say if it were asked without its memory.

@@ -22,6 +22,7 @@ from lab.doubles.faulty_api import ApiFault, FaultyApi, faulty_api
 from lab.doubles.lite import SupabaseLite
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
+from tests.support import depth
 from tests.support.outage import Talk, assert_stored_in_order
 
 pytestmark = pytest.mark.slow
@@ -78,9 +79,10 @@ REFUSALS = {
     ),
 }
 
+_CODES = ("57P03", "XX000", "58030", "53200", "2F005")
 TROUBLE = [
     _fault(500, code=code, message="none of your business")
-    for code in ("XX000", "57P03", "58030", "53200", "2F005")
+    for code in _CODES[: depth.count("MEMORY_TROUBLES", short=2, deep=5)]
 ]
 TROUBLE_S = float(os.environ.get("MEMORY_TROUBLE_SECONDS", "2"))
 UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting')"

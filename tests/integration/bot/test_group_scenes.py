@@ -19,6 +19,8 @@ from tests.support.whole_turns import Stage, stage
 pytestmark = pytest.mark.anyio
 
 SCENES = scenes(Path(os.environ.get("GROUP_SCENES", DATA)))
+LONG = [one for one in SCENES if sum(step.get("noise", 1) for step in one["steps"]) > 100]
+OTHERS = [one for one in SCENES if one not in LONG]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,7 +41,14 @@ async def on(shared_database_url: str) -> AsyncIterator[Stage]:
         yield Stage(here.town, services, model, here.database)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("scene", SCENES, ids=[one["id"] for one in SCENES])
+@pytest.mark.parametrize("scene", LONG, ids=[one["id"] for one in LONG])
+async def test_a_statement_reaches_the_prompt_a_hundred_turns_later(
+    on: Stage, scene: Scene
+) -> None:
+    await test_the_newest_statement_reaches_the_prompt(on, scene)
+
+
+@pytest.mark.parametrize("scene", OTHERS, ids=[one["id"] for one in OTHERS])
 async def test_the_newest_statement_reaches_the_prompt(on: Stage, scene: Scene) -> None:
     prompt = await Played(on, scene).prompt()
 
