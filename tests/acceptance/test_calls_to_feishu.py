@@ -7,15 +7,13 @@ One run uses each feature that calls Feishu; what the SDK does not know is named
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from lab.doubles.processes import ROOT, clean_environment, eventually
+from lab.doubles.processes import clean_environment, eventually
 from tests.acceptance import test_files_read as files_read
 from tests.acceptance import test_files_sent as files_sent
 from tests.acceptance import test_private_answers as private_answers
@@ -24,6 +22,7 @@ from tests.acceptance.test_proactive import taken_back
 from tests.support import hostile_files, profiles
 from tests.support.client_calls import METHODS, sent_by
 from tests.support.documented_cards import faults
+from tests.support.forking import run_script
 from tests.support.lark_sdk import (
     Endpoint,
     Findings,
@@ -118,9 +117,8 @@ def card_streams_are_refused(world: World) -> None:
 def examined(world: World) -> None:
     """The doctor looks at the app."""
     environment = {**clean_environment(), **world.bot.environment}
-    command = [sys.executable, "-m", "scripts.doctor"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=120)
-    assert b"Traceback" not in done.stderr, done.stderr
+    done = run_script("doctor", env=environment)
+    assert "Traceback" not in done.stderr, done.stderr
 
 
 @pytest.fixture(scope="module")

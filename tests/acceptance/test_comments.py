@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from typing import Any
 
 import psycopg
 import pytest
 
-from lab.doubles.processes import ROOT, clean_environment, eventually
+from lab.doubles.processes import clean_environment, eventually
 from tests.acceptance.conftest import World, prompt_of
 from tests.acceptance.test_connect import connected
 from tests.acceptance.test_crashes import kill_and_replace, waiting
 from tests.support import depth, profiles
+from tests.support.forking import run_script
 
 SECRET, ELSEWHERE = "Quillfeather seventy-seven", "hunter2"
 
@@ -85,11 +84,9 @@ def scripted(world: World, *rules: dict[str, Any]) -> None:
 
 def checked(world: World, conversation: str) -> list[Any]:
     """What the operators' check finds in a conversation, compared with what Feishu shows."""
-    command = [sys.executable, "-m", "scripts.check_memory", "--verify-sent", "--json"]
+    command = ("check_memory", "--verify-sent", "--json", "--conversation", conversation)
     environment = {**clean_environment(), **world.bot.environment}
-    done = subprocess.run([*command, "--conversation", conversation], cwd=ROOT, env=environment,
-                          capture_output=True, check=False, timeout=120)  # fmt: skip
-    found = json.loads(done.stdout)
+    found = json.loads(run_script(*command, env=environment).stdout)
     assert len(found["conversations"]) == 2
     assert "sent text" not in found["skipped"]
     return list(found["findings"])

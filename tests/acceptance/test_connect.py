@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lab.doubles.processes import ROOT, eventually
+from lab.doubles.processes import eventually
 from memory.backends.embedded_host import installed_program
 from memory.scope import FeishuPerson
 from memory.sealing import Sealer
@@ -24,6 +23,7 @@ from tests.acceptance.test_own_memory import after, press
 from tests.acceptance.test_seed_scenarios import restart
 from tests.acceptance.test_welcome import newcomer
 from tests.support import profiles
+from tests.support.forking import run_script
 from tests.support.patience import limit_s
 
 KEY = profiles.CONNECTED["USER_TOKEN_KEY"]
@@ -237,8 +237,7 @@ def test_no_token_stands_in_logs_jobs_rows_prompts_or_a_backup(
 
     dump = tmp_path / "all.dump"
     environment = {**os.environ, **world.bot.environment}
-    command = [sys.executable, "-m", "scripts.backup", str(dump)]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    assert run_script("backup", str(dump), env=environment).returncode == 0
     tables = world.rows(
         "select schemaname || '.' || tablename as name from pg_tables"
         " where schemaname in ('public', 'feishu_bot', 'bot_private')"

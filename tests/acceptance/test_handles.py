@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from lab.doubles.processes import ROOT, eventually
+from lab.doubles.processes import eventually
 from memory.models import Origin
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import buttons, click, toast
+from tests.support.forking import run_script
 
 HELPFUL, UNHELPFUL, AGAIN = {"h": "helpful"}, {"h": "unhelpful"}, {"h": "again"}
 
@@ -107,13 +106,11 @@ def test_the_script_lists_what_was_said(world: World) -> None:
     world.settled(question)
     toast(click(world, "Bob", question, UNHELPFUL))
     toast(click(world, "Alice", question, HELPFUL))
-    command = [sys.executable, "-m", "scripts.feedback", "--chat", world.group]
     environment = {**os.environ, **world.bot.environment}
 
     def said(*more: str) -> str:
-        done = subprocess.run(
-            [*command, *more], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-        )
+        done = run_script("feedback", "--chat", world.group, *more, env=environment)
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     found = json.loads(said("--json", "--unhelpful"))

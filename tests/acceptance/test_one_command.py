@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -22,7 +21,6 @@ import requests
 
 from lab.doubles.processes import (
     APP,
-    ROOT,
     ModelDouble,
     PlatformDouble,
     Process,
@@ -36,6 +34,7 @@ from lab.doubles.processes import (
 )
 from memory.backends.embedded import Server
 from tests.acceptance.conftest import markdown
+from tests.support.forking import run_module, run_script
 from tests.support.patience import limit_s
 
 pytestmark = pytest.mark.slow
@@ -348,15 +347,8 @@ def test_sighup_with_settings_that_cannot_be_used_changes_nothing(tmp_path: Path
 
 
 def test_a_second_bot_in_the_same_folder_is_refused_in_one_sentence(bot: OneCommand) -> None:
-    second = subprocess.run(
-        COMMAND,
-        cwd=ROOT,
-        env={**os.environ, **bot.environment, "PORT": str(free_port())},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    environment = {**os.environ, **bot.environment, "PORT": str(free_port())}
+    second = run_module(*COMMAND[2:], env=environment)
     assert second.returncode == 2
     assert "another bot runs in" in second.stderr
     assert len(second.stderr.strip().splitlines()) == 1
@@ -397,15 +389,7 @@ def test_an_operators_script_works_beside_the_bot_and_leaves_its_database_runnin
     bot: OneCommand,
 ) -> None:
     bot.until_answered(bot.ask())
-    shown = subprocess.run(
-        [sys.executable, "-m", "scripts.check_memory"],
-        cwd=ROOT,
-        env={**os.environ, **bot.environment},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    shown = run_script("check_memory", env={**os.environ, **bot.environment})
     assert shown.returncode == 0, shown.stderr
     bot.until_answered(bot.ask())
 

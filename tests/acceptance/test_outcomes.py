@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 
@@ -17,9 +16,10 @@ from flask.testing import FlaskClient
 from bot.operations.console.application import create_console
 from bot.operations.console.database import Sessions
 from bot.settings import Settings
-from lab.doubles.processes import ROOT, clean_environment, eventually
+from lab.doubles.processes import clean_environment, eventually
 from tests.acceptance.conftest import World
 from tests.acceptance.test_private_answers import ASKED, offered, press, shown_after, tell
+from tests.support.forking import run_module
 
 pytestmark = pytest.mark.slow
 
@@ -150,10 +150,7 @@ def script(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
         "FEISHU_VERIFICATION_TOKEN": "v",
         "TIMEZONE": "UTC",
     }
-    return subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=ROOT, env=environment, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+    return run_module(*arguments, env=environment)
 
 
 def figure(page: str, name: str) -> int:

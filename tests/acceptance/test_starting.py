@@ -27,6 +27,7 @@ from lab.doubles.processes import (
 )
 from memory import migrations
 from tests.support.feishu_api import feishu_api
+from tests.support.forking import run_module
 
 GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:create_app()"]
 WORKER = [sys.executable, "-m", "bot.worker"]
@@ -310,9 +311,10 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """A process with nothing but `environment`, until it ends."""
     bare = {"PATH": os.environ["PATH"], "HOME": str(folder), "DATA_DIR": str(folder)}
-    return subprocess.run(
-        command, cwd=ROOT, env={**bare, **environment}, capture_output=True, text=True, timeout=180
-    )
+    given = {**bare, **environment}
+    if command[:2] == [sys.executable, "-m"]:
+        return run_module(*command[2:], env=given)
+    return subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, timeout=180)
 
 
 def _must_end_with(sentence: str, ended: subprocess.CompletedProcess[str]) -> None:

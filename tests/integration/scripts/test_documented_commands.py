@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from lab.doubles.processes import ROOT
+from tests.support.forking import run_module
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _NAMED = re.compile(r"(?<![\w/])scripts/(\w+)((?: +[^\s`|#;]+)*)")
@@ -33,10 +33,8 @@ def help_of(name: str, *subcommand: str) -> str:
     if name in _SHELL or name == "corpus":
         return (ROOT / "scripts" / name).read_text(encoding="utf-8")
     package = "lab" if (ROOT / "lab" / name).is_dir() else "scripts"
-    done = subprocess.run(
-        [sys.executable, "-m", f"{package}.{name}", *subcommand, "--help"],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
+    done = run_module(f"{package}.{name}", *subcommand, "--help", env=os.environ)
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -84,10 +84,7 @@ async def operator(database_url: str, tmp_path_factory: Any) -> AsyncIterator[Op
 
 
 def test_help_has_examples() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.bot", "import", "--help"],
-        cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
-    )  # fmt: skip
+    done = run_script("bot", "import", "--help", env=os.environ)
     assert done.returncode == 0
     assert "bot import --chat oc_a1b2 --since 30d" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80

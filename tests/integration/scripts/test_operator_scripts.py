@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
@@ -33,7 +34,7 @@ from memory.scope import memory_context
 from memory.store import MemoryStore
 from memory.tables.directory import PeopleStore, Sighting
 from tests.support.exchanges import exchange
-from tests.support.forking import run_script
+from tests.support.forking import Forked, run_script
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -204,19 +205,18 @@ def test_a_file_that_is_no_backup_is_named_before_a_database_is_made(
     [("doctor", ("--help",)), ("bot", ()), ("decisions", ()), ("migrate", ())],
 )
 def test_a_reader_that_stops_reading_is_no_error(
-    environment: dict[str, str], script: str, arguments: tuple[str, ...]
+    environment: dict[str, str], tmp_path: Path, script: str, arguments: tuple[str, ...]
 ) -> None:
     read, write = os.pipe()
     os.close(read)
+    errors = tmp_path / "errors"
 
-    done = subprocess.run(
-        [sys.executable, "-m", f"scripts.{script}", *arguments],
-        cwd=ROOT, env=environment, stdout=write, stderr=subprocess.PIPE, text=True,
-        timeout=180, check=False,
-    )  # fmt: skip
+    with errors.open("wb") as file:
+        fds = [0, write, file.fileno()]
+        status = Forked([f"scripts.{script}", *arguments], environment, ROOT, fds).wait(180)
 
     os.close(write)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (status, errors.read_text()) == (0, "")
 
 
 @pytest.mark.parametrize("script", ["start", "test"])
@@ -509,18 +509,19 @@ def _on_a_terminal(environment: Mapping[str, str], script: str, *arguments: str)
     screen, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
     bare = {name: value for name, value in environment.items() if name != "COLUMNS"}
-    done = subprocess.Popen(
-        [sys.executable, "-m", f"scripts.{script}", *arguments], cwd=ROOT, stdout=side,
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**bare, "TERM": "xterm"},
-    )  # fmt: skip
-    os.close(side)
-    raw = b""
-    with contextlib.suppress(OSError):  # Linux: the other side has closed
-        while piece := os.read(screen, 65536):
-            raw += piece
-    _, errors = done.communicate(timeout=180)
-    os.close(screen)
-    assert done.returncode == 0, errors.decode()
+    with tempfile.TemporaryFile() as errors:
+        fds = [0, side, errors.fileno()]
+        command = [f"scripts.{script}", *arguments]
+        process = Forked(command, {**bare, "TERM": "xterm"}, ROOT, fds)
+        os.close(side)
+        raw = b""
+        with contextlib.suppress(OSError):  # Linux: the other side has closed
+            while piece := os.read(screen, 65536):
+                raw += piece
+        os.close(screen)
+        status = process.wait(180)
+        errors.seek(0)
+        assert status == 0, errors.read().decode()
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", raw.decode("utf-8"))
     return [line.rstrip() for line in text.replace("\r", "").splitlines()]
 

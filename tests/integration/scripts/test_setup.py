@@ -13,7 +13,6 @@ import re
 import select
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator, Mapping
@@ -32,7 +31,7 @@ from lab.doubles.faulty_api import ApiFault, faulty_api
 from lab.doubles.processes import ROOT, eventually
 from tests.support.deliveries import message_event
 from tests.support.feishu_api import FeishuApi, feishu_api
-from tests.support.forking import run_script
+from tests.support.forking import Forked, run_script
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
 
@@ -92,7 +91,7 @@ def _environment(**more: str) -> dict[str, str]:
 class Terminal:
     """The script on a terminal of `columns` columns."""
 
-    popen: subprocess.Popen[bytes]
+    process: Forked
     screen: int
     output: str = ""
     _raw: bytearray = field(default_factory=bytearray)
@@ -119,28 +118,25 @@ class Terminal:
         os.write(self.screen, f"{line}\n".encode())
 
     def ends(self, *, within_s: float = 60) -> int:
-        eventually(lambda: self.read() and self.popen.poll() is not None, within_s=within_s,
+        eventually(lambda: self.read() and self.process.poll() is not None, within_s=within_s,
                    what=f"it ends\n{self.output}")  # fmt: skip
         self.read(within_s=0.5)
-        return self.popen.returncode
+        return self.process.wait()
 
 
 @contextlib.contextmanager
 def terminal(place: Place, *options: str, columns: int = 120) -> Iterator[Terminal]:
     screen, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    popen = subprocess.Popen(
-        [sys.executable, "-m", "scripts.setup", *options], cwd=place.folder,
-        stdin=side, stdout=side, stderr=side, start_new_session=True,
-        env=_environment(TERM="xterm-256color"),
-    )  # fmt: skip
+    environment = _environment(TERM="xterm-256color")
+    process = Forked(["scripts.setup", *options], environment, place.folder, [side] * 3)
     os.close(side)
     try:
-        yield Terminal(popen, screen)
+        yield Terminal(process, screen)
     finally:
-        if popen.poll() is None:
-            popen.kill()
-            popen.wait(10)
+        if process.poll() is None:
+            process.kill()
+            process.wait(10)
         os.close(screen)
 
 
