@@ -97,8 +97,7 @@ class Setup:
             connection.execute(statement)  # type: ignore[call-overload]
 
     def arrived(self, *kinds: str) -> None:
-        for kind in kinds:
-            self.sql(f"select feishu_bot.note_arrival('{kind}')")
+        self.sql(";".join(f"select feishu_bot.note_arrival('{kind}')" for kind in kinds))
 
     def model_says(self, status: int, body: Any) -> None:
         self.model._answers.clear()
