@@ -79,7 +79,7 @@ class ConversationStore(Protocol):
         """`append` these messages, or `begin` with them. May be applied later, or again."""
 
     async def remove(self, channel_id: str, message_id: str) -> None:
-        """Apply `without_message`."""
+        """Leave the message out, after a recall."""
 
     async def finish(self, channel_id: str) -> None:
         """End the conversation: `load` gives None. Keeps `quiet`."""

@@ -112,13 +112,6 @@ class ChannelConversation:
             last_activity=max(self.last_activity, record.timestamp),
         )
 
-    def without_message(self, message_id: str) -> ChannelConversation:
-        """The conversation after a recall."""
-        kept_messages = tuple(
-            message for message in self.messages if message.message_id != message_id
-        )
-        return replace(self, messages=kept_messages)
-
 
 def labelled_line(message: MessageRecord, author: str | None = None, *, mark: str = OURS) -> str:
     """`author: text`; a line of this bot bears `mark`, which no name can imitate."""

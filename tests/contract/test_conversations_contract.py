@@ -77,6 +77,8 @@ async def test_what_one_worker_records_the_other_sees(rpc: Rpc, group: Group, cl
     assert found
     assert [m.content for m in found.messages] == ["first", "second"]
     assert found.participants == {group.person("alice"): "alice", group.person("bob"): "bob"}
+    assert [one["content"] for one in found.llm_history] == ["alice: first", "bob: second"]
+    assert [one["content"] for one in found.llm_history] == ["alice: first", "bob: second"]
 
 
 async def test_silence_ends_it_and_any_message_keeps_it_alive(
@@ -90,6 +92,8 @@ async def test_silence_ends_it_and_any_message_keeps_it_alive(
     assert await here.get(group.chat())
     clock.now += 21_000
     assert await here.get(group.chat()) is None
+    assert await here.get(group.chat(), at=clock.now - 21_000), "judged by a message's own time"
+    assert await here.get(group.chat(), at=clock.now - 21_000), "judged by a message's own time"
     assert await here.record_message(group.chat(), said(group, "late", clock.now)) is None
     assert await here.get(group.chat()) is None
 

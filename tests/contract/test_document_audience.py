@@ -6,6 +6,7 @@ walks further. Who can really open a document, the stand-in platform knows.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import replace
@@ -21,7 +22,8 @@ from sandbox.world.library import LINKS, MANAGERS, Library
 from sandbox.world.state import World
 from tests.contract.test_reading_documents import Town
 from tests.support import depth
-from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
+from tests.support.rows import every_row
+from tests.support.tenant import APP_ID, APP_SECRET, running_tenant
 
 STEPS = depth.count("DOCUMENT_AUDIENCE", short=200, deep=2000)
 HERE, ELSEWHERE = "oc_here", "oc_elsewhere"
@@ -101,11 +103,13 @@ class Walk:
         self.world.put(replace(chat, members=tuple(one for one in chat.members if one != gone)))
 
 
-def disclosures(rule: Rule, steps: int, seed: int = 1) -> tuple[int, int, int]:
+def disclosures(rule: Rule, steps: int, *, most_wrong: float = math.inf) -> tuple[int, int, int]:
     """Of a walk: how often the group was told, wrongly told, and could have been told where the
     asker may look at the sharing."""
-    walk, told, wrongly, could = Walk(seed), 0, 0, 0
+    walk, told, wrongly, could = Walk(1), 0, 0, 0
     for _ in range(steps):
+        if wrongly > most_wrong:
+            break
         walk.step()
         asker = walk.dice.choice(PEOPLE)
         sharing = walk.sharing(asker)
@@ -178,7 +182,7 @@ def _the_asker_counts_anyhow(sharing: Sharing, chat_id: str, there: Any, proven:
     return everybody_can_open(replace(sharing, is_open_to_asker=True), chat_id, there, proven)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "broken",
     [
         _anybody, _of_one_tenant, _any_group, _departments, _not_asked_afresh(),
@@ -186,7 +190,7 @@ def _the_asker_counts_anyhow(sharing: Sharing, chat_id: str, there: Any, proven:
     ],
 )  # fmt: skip
 def test_each_rule_that_is_broken_on_purpose_is_caught(broken: Rule) -> None:
-    assert disclosures(broken, 10_000)[1] > 0
+    assert disclosures(broken, 10_000, most_wrong=0)[1] > 0
 
 
 def test_a_group_whose_members_are_not_known_is_told_nothing() -> None:
@@ -206,58 +210,6 @@ async def calls() -> AsyncIterator[tuple[Town, Any]]:
         client = FeishuClient(tenant.url, APP_ID, APP_SECRET, sleep=at_once)
         yield Town(tenant), client.documents
         await client.close()
-
-
-def _listeners(tenant: Tenant, chat_id: str) -> list[GroupListener]:
-    world = tenant.platform.world
-    people = world.member_names(world.chats[chat_id])
-    home = world.config.tenant_key
-    return [
-        GroupListener(p.open_id, world.tenant_of(p) == home) for p in people if p.kind == "user"
-    ]
-
-
-@pytest.mark.anyio
-async def test_what_is_asked_over_http_as_the_asker_tells_nobody_wrongly(
-    calls: tuple[Town, Any],
-) -> None:
-    town, documents = calls
-    tenant, dice = town.tenant, random.Random(2)
-    eve = tenant.control("POST", "/people", {"name": "Eve", "tenant_key": "another"})
-    town.people["Eve"] = eve["open_id"]
-    names = [name for name in town.people if name != "Memo"]
-    tokens = {name: town.token(name) for name in names}
-    library = tenant.platform.library
-    group = next(c for c in tenant.control("GET", "/state")["chats"] if c["name"] == "Kitchen")
-    plan, told = town.add("Alice"), 0
-    for _ in range(max(40, STEPS // 5)):
-        person = dice.choice(names)
-        place = {"chat_id": group["chat_id"], "open_id": town.people[person]}
-        member = dice.choice([("openid", town.people[person]), ("openchat", group["chat_id"])])
-        shared = [{"member_type": member[0], "member_id": member[1]}]
-        dice.choice(
-            [
-                lambda place=place: tenant.control("POST", "/join", place),
-                lambda place=place: tenant.control("POST", "/leave", place),
-                lambda: town.change(plan, link=dice.choice(LINKS)),
-                lambda: town.change(plan, manage=dice.choice(sorted(MANAGERS))),
-                lambda shared=shared: town.change(plan, members=shared),
-                lambda: town.change(plan, members=[]),
-                lambda person=person: tenant.control(
-                    "POST", "/grants/revoke", {"as": town.people[person]}
-                ),
-                lambda person=person: tokens.update({person: town.token(person)}),
-            ]
-        )()
-        asker = dice.choice(names)
-        sharing = await sharing_of(documents, plan["token"], "docx", tokens[asker])
-        there = _listeners(tenant, group["chat_id"])
-        if everybody_can_open(sharing, group["chat_id"], there, {town.people[asker]}):
-            document = tenant.platform.world.documents[plan["token"]]
-            told += 1
-            assert all(library.may(document, one.open_id) for one in there)
-            assert library.may(document, town.people[asker])
-    assert told > 5
 
 
 @pytest.mark.anyio

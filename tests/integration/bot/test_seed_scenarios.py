@@ -21,7 +21,7 @@ from bot.agents.prompts.tool_context import enrich, exchanges, registry_table, w
 from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import PromptMessage
-from memory.models import StoredMessage, WorkingMemory
+from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.notes import Note, NoteStore
@@ -274,31 +274,6 @@ async def test_the_registry_answers_when_the_window_has_moved_on(talk: OpenTalk)
     assert await thread.tags("Pasta") == ("italian", "dinner")
 
 
-async def test_that_note_is_still_known_after_a_restart(talk: OpenTalk) -> None:
-    before = talk()
-    await before.say("create a note about pasta with tags italian, dinner")
-
-    after = talk(turns=before.turns)
-    await after.say("remove the dinner tag from that note")
-
-    assert await after.tags("Pasta") == ("italian",)
-
-
-async def test_the_calls_of_a_turn_are_stored_with_the_reply(talk: OpenTalk) -> None:
-    thread = talk()
-    reply = await thread.say("create a note about pasta with tags italian")
-
-    rows = await thread.memory.list_messages(thread.context.conversation_id)
-    [call] = rows[-1]["tool_calls"]
-    assert call["name"] == "create_note"
-    assert call["arguments"]["title"] == "Pasta"
-    assert call["arguments"]["tags"] == ["italian"]
-    assert call["result"].startswith('Successfully created note "Pasta" (ID: note_')
-    assert call["ok"] is True
-    assert isinstance(call["ms"], int)
-    assert rows[-1]["content"] == reply
-
-
 async def test_who_mentions_somebody_works_on_notes_of_their_own(talk: OpenTalk) -> None:
     alice = talk()
     await alice.say("create a note about pasta with tags secret")
@@ -312,25 +287,3 @@ async def test_who_mentions_somebody_works_on_notes_of_their_own(talk: OpenTalk)
     assert [n.title for n in await bob_about_alice.notes.list(bob_about_alice.context)] == [
         "Trouble"
     ]
-
-
-async def test_a_repeated_turn_creates_the_note_once(talk: OpenTalk) -> None:
-    first, again = talk(), talk()
-    await first.say("create a note about pasta")
-    await again.manager.answer(_prompt(again, "create a note about pasta"), timeout_s=20)
-
-    assert [n.title for n in await first.notes.list(first.context)] == ["Pasta"]
-
-
-def _prompt(thread: Talk, question: str) -> Prompt:
-    turn_id = f"{thread.context.root_id}-{thread.context.actor_id}-1"
-    return Prompt(
-        bot_name="Bot",
-        question=question,
-        history=(),
-        subject="Alice",
-        working_memory=WorkingMemory(),
-        now=NOW,
-        context=thread.context,
-        turn_id=turn_id,
-    )

@@ -22,26 +22,15 @@ COUNT = depth.count("IMPORT_COUNT", short=30, deep=500)
 FROM = int(os.environ.get("IMPORT_FROM") or depth.dice().randrange(1_000_000))
 _MOST = 1500
 
-_DATES = "import_dates"
 _SINCE = "import_since"
 _READABLE = "readable_imports"
 
 # Each replaces a part of a function; none may go unseen.
 BREAKS = {
     "join dates of events": (_SINCE, "greatest(m.joined_at, k.since)", "k.since"),
-    "who is not known": (
-        _SINCE, "coalesce(k.since, 'infinity')", "coalesce(k.since, '-infinity')",
-    ),
-    "who sees history": (_SINCE, "r.history = 'shown'", "r.history is distinct from 'hidden'"),
     "all members": (
         _READABLE, "case when v_p2p then public.claim('actor') end", "public.claim('actor')",
     ),
-    "the newest member": (_SINCE, "max(case", "min(case"),
-    "what is being removed": (_READABLE, "i.state <> 'removing'", "true"),
-    "the latest date of a name": (
-        _DATES, "max(m.at) filter (where m.joined)", "min(m.at) filter (where m.joined)",
-    ),
-    "a name that somebody else has": (_DATES, "o.since is null and m.joined", "false"),
 }  # fmt: skip
 
 

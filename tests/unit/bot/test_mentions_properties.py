@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from bot.mentions import (
     remove_self_mentions,
     to_card,
 )
+from tests.support.rows import every_row
 
 NAMES = ["alice", "Alice", "bob", "bobby", "Ann", "Ann Lee", "王小", "王小明", "R&D", "all", "x.y"]
 PIECES = st.sampled_from(
@@ -125,18 +125,16 @@ def cost(work: Callable[[str], object], text: str) -> float:
     return min(once() for _ in range(3))
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
-@pytest.mark.parametrize(
-    "work",
-    [
-        extract_paragraph_beginning_mentions,
-        lambda text: remove_self_mentions(text, "alice"),
-        lambda text: compose_reply(text, "bob", "alice"),
-        lambda text: to_card(text, Roster((Person("ou_1", "alice"),)), escape=html.escape),
-        lambda text: from_card(text, {}, unescape=html.unescape),
-    ],
-    ids=["extract", "remove", "compose", "to_card", "from_card"],
-)
-def test_hostile_text_costs_linear_time(work, unit):
+READERS = {
+    "extract": extract_paragraph_beginning_mentions,
+    "remove": lambda text: remove_self_mentions(text, "alice"),
+    "from_card": lambda text: from_card(text, {}, unescape=html.unescape),
+}
+
+
+@every_row("name", READERS)
+@every_row("unit", HOSTILE)
+def test_hostile_text_costs_linear_time(name, unit):
+    """What composes a card is timed as a whole: test_composing.py."""
     small, large = (unit * (size // len(unit)) for size in (10_000, 100_000))
-    assert cost(work, large) < 30 * max(cost(work, small), 0.0005)
+    assert cost(READERS[name], large) < 30 * max(cost(READERS[name], small), 0.0005)

@@ -197,17 +197,6 @@ async def test_a_group_that_a_message_came_from_gets_its_type_its_name_and_its_m
     assert bot.names(chat) == {"Alice", "Bob"}
 
 
-async def test_a_crowd_is_read_over_all_pages(bot: Bot, town: Town) -> None:
-    chat = town.group("Alice")
-    for open_id in town.crowd(230):
-        town.platform.groups.set_membership(chat, open_id, member=True, silently=True)
-    await bot.hears()
-    await bot.membership.refresh()
-
-    assert len(bot.names(chat)) == 231
-    assert len(town.asked("/members")) == 3
-
-
 async def test_p2p_chats_are_known_and_never_asked_about(bot: Bot, town: Town) -> None:
     chat = town.platform.world.p2p_chat(town.people["Alice"]).chat_id
     bot.meets(chat, chat_type="p2p")
@@ -216,25 +205,6 @@ async def test_p2p_chats_are_known_and_never_asked_about(bot: Bot, town: Town) -
     assert await bot.membership.refresh() == 0
     assert bot.row(chat) == ("p2p", "", True)
     assert town.asked() == []
-
-
-async def test_chats_of_older_rows_learn_what_they_are(bot: Bot, town: Town) -> None:
-    group = town.group("Alice")
-    p2p = town.platform.world.p2p_chat(town.people["Alice"]).chat_id
-    for chat in (group, p2p, "oc_of_long_ago"):
-        bot.db.execute(
-            "insert into agent_chats (id, user_id, tenant_key, chat_id, root_id)"
-            " values ('feishu:' || %s || ':main', 'ou_a', %s, %s, 'main')",
-            [chat, TENANT, chat],
-        )
-
-    assert await bot.membership.find() == 3
-    assert await bot.membership.refresh() == 3
-
-    assert bot.row(group) == ("group", "Team", True)
-    assert bot.names(group) == {"Alice"}
-    assert bot.row(p2p) == ("p2p", "", True)
-    assert bot.row("oc_of_long_ago") == (None, "", False)
 
 
 async def test_events_say_who_came_and_who_went_at_once(bot: Bot, town: Town) -> None:
@@ -253,42 +223,6 @@ async def test_events_say_who_came_and_who_went_at_once(bot: Bot, town: Town) ->
     assert everybody == {"Alice", "Bob", "陈晨"}
     assert bot.names(chat) == {"Alice"}
     assert len(town.asked("/members")) == 1
-
-
-async def test_events_in_the_wrong_order_and_twice_tell_the_same(bot: Bot, town: Town) -> None:
-    chat, groups, bob = town.group("Alice"), town.platform.groups, town.people["Bob"]
-    await bot.hears()
-    await bot.membership.refresh()
-    for member in (True, False):
-        groups.set_membership(chat, bob, member=member)
-        await asyncio.sleep(0.002)  # events bear milliseconds
-    came, went = town.pushed
-
-    await bot.hears(went, came, went, came)
-
-    assert bot.names(chat) == {"Alice"}
-
-
-async def test_whose_event_is_lost_is_found_by_the_next_list(bot: Bot, town: Town) -> None:
-    chat, groups = town.group("Alice", "Bob"), town.platform.groups
-    await bot.hears()
-    await bot.membership.refresh()
-    groups.set_membership(chat, town.people["Bob"], member=False, silently=True)
-    groups.set_membership(chat, town.people["陈晨"], member=True, silently=True)
-    assert await bot.membership.refresh() == 0  # not before it is due
-
-    assert 4.4 * 3600 < bot.due(chat) <= 6 * 3600
-    bot.make_due()
-    await bot.membership.refresh()
-
-    joined = dict(
-        bot.db.execute(
-            "select open_id, joined_at is not null from chat_members where chat_id = %s", [chat]
-        ).fetchall()
-    )
-    assert bot.names(chat) == {"Alice", "陈晨"}
-    assert joined[town.people["陈晨"]]
-    assert not joined[town.people["Alice"]]
 
 
 @pytest.mark.parametrize("what", ["removed", "disbanded"])
@@ -327,16 +261,6 @@ async def test_a_group_that_refuses_the_bot_is_gone_until_it_is_back(bot: Bot, t
     assert out == (("group", "Team", False), set())
     assert bot.row(chat) == ("group", "Team", True)
     assert bot.names(chat) == {"Alice"}
-
-
-async def test_a_group_gets_its_new_name(bot: Bot, town: Town) -> None:
-    chat = town.group("Alice")
-    await bot.hears()
-    await asyncio.sleep(0.002)
-    town.platform.groups.rename(chat, "Launch")
-    await bot.hears()
-
-    assert bot.row(chat) == ("group", "Launch", True)
 
 
 async def test_a_group_whose_first_news_is_a_new_member_has_its_name(bot: Bot, town: Town) -> None:
@@ -413,33 +337,6 @@ async def test_feishu_that_does_not_answer_is_asked_after_growing_pauses(
     assert bot.row(chat, "failures") == (0,)
 
 
-async def test_half_a_list_changes_nothing(bot: Bot, town: Town) -> None:
-    chat = town.group("Alice")
-    for open_id in town.crowd(150):
-        town.platform.groups.set_membership(chat, open_id, member=True, silently=True)
-    await bot.hears()
-    await bot.membership.refresh()
-    half = {"code": 0, "data": {"items": [], "has_more": True}}
-    town.platform.switchboard.add(
-        PreparedFault(f"/open-apis/im/v1/chats/{chat}/members", body=half, left=1)
-    )
-    bot.make_due()
-    await bot.membership.refresh()
-
-    assert len(bot.names(chat)) == 151
-
-
-async def test_two_workers_share_the_work(bot: Bot, town: Town) -> None:
-    chats = [town.group("Alice", name=f"Team {n}") for n in range(8)]
-    await bot.hears()
-
-    counts = await asyncio.gather(*(bot.membership.refresh() for _ in range(4)))
-
-    assert sum(counts) == 8
-    assert len(town.asked("/members")) == 8
-    assert all(bot.names(chat) == {"Alice"} for chat in chats)
-
-
 async def test_a_message_is_written_once_an_hour_and_brings_back_what_was_gone(
     bot: Bot, town: Town
 ) -> None:
@@ -487,15 +384,3 @@ async def test_the_background_learns_a_new_group_soon_and_outlives_a_memory_that
         loop.cancel()
         with suppress(asyncio.CancelledError):
             await loop
-
-
-async def test_a_topic_group_is_known_once_feishu_was_asked_about_it(bot: Bot, town: Town) -> None:
-    people = [town.platform.world.bot.open_id]
-    topics = town.platform.groups.add("Topics", people, topics=True).chat_id
-    chat = town.group("Alice")
-    await bot.hears()
-    assert not await bot.membership.is_topic_group("oc_unknown")
-    await bot.membership.refresh()
-
-    known = [await bot.membership.is_topic_group(one) for one in (topics, chat)]
-    assert known == [True, False]

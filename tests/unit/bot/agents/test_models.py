@@ -166,23 +166,6 @@ async def test_an_endpoint_that_hangs_ends_in_time_and_holds_nothing(
             await endpoint.all_closed.wait()
 
 
-async def test_a_wrong_key_is_told_from_other_failures() -> None:
-    async with managed(as_json({"error": {"message": "SECRET"}}, 401)) as (manager, _):
-        with pytest.raises(ModelUnavailable) as failed:
-            await manager.answer(PROMPT, timeout_s=5)
-    assert failed.value.reason == "wrong_key"
-
-
-async def test_a_hundred_questions_to_an_endpoint_that_hangs_all_end_in_time() -> None:
-    async with managed(*[HANGS] * 100) as (manager, endpoint):
-        turns = (manager.answer(PROMPT, timeout_s=1) for _ in range(100))
-        async with asyncio.timeout(60):
-            ended = await asyncio.gather(*turns, return_exceptions=True)
-            await endpoint.all_closed.wait()
-
-    assert {type(one) for one in ended} == {ModelUnavailable}
-
-
 async def test_a_worker_loads_no_heavy_package_before_it_needs_one() -> None:
     """An answer needs none of them."""
     code = (

@@ -12,7 +12,6 @@ import pytest
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.manager import Manager, ModelUnavailable
-from bot.agents.offline.model import OfflineModel
 from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt, without_knowledge
 from bot.agents.running_turns import Progress
 from memory.models import WorkingMemory
@@ -73,15 +72,6 @@ async def answered(manager: Manager, images: tuple[Image, ...] = ()) -> Answered
     return Answered(answer, reports)
 
 
-async def test_every_report_is_the_whole_text_so_far(server: ModelServer) -> None:
-    said = await ask(server, {"text": TEXT, "chunk_delay_s": 0.01})
-
-    assert len(said.texts) > 3
-    assert all(TEXT.startswith(text) for text in said.texts)
-    assert said.texts[-1] == said.answer.text == TEXT
-    assert said.answer.output_tokens > 0
-
-
 @pytest.mark.parametrize(
     "reply",
     [
@@ -98,31 +88,6 @@ async def test_thoughts_are_neither_reported_nor_answered(
     assert not any("SECRET" in text or "<" in text for text in said.texts)
 
 
-async def test_thoughts_without_an_answer_are_no_answer(server: ModelServer) -> None:
-    with pytest.raises(ModelUnavailable):
-        await ask(server, {"text": "<think>SECRET and nothing else"})
-
-
-async def test_an_answer_that_breaks_off_unread_is_asked_for_again(server: ModelServer) -> None:
-    said = await ask(server, {"text": TEXT, "fault": "malformed"}, {"text": "again"})
-    assert (said.answer.text, said.answer.ended) == ("again", "")
-
-
-async def test_an_answer_that_breaks_off_stays_as_far_as_it_came(server: ModelServer) -> None:
-    said = await ask(server, {"text": TEXT, "fault": "cut"})
-
-    assert said.answer.ended == "connection"
-    assert said.answer.text == said.texts[-1]
-    assert TEXT.startswith(said.answer.text)
-
-
-async def test_a_model_that_refuses_is_not_asked_twice(server: ModelServer) -> None:
-    with pytest.raises(ModelUnavailable):
-        await ask(server, {"status": 403}, {"text": "never asked for"})
-
-    assert len(server.received) == 1
-
-
 async def test_a_refusal_without_a_reason_is_asked_once_more_with_less(server: ModelServer) -> None:
     said = await ask(server, {"status": 400}, {"text": TEXT})
     first, second = (request["body"] for request in server.received)
@@ -132,13 +97,6 @@ async def test_a_refusal_without_a_reason_is_asked_once_more_with_less(server: M
     assert set(second) == {"model", "messages", "stream"}
     with pytest.raises(ModelUnavailable):
         await ask(server, {"status": 400}, {"status": 400}, {"text": "never asked for"})
-
-
-async def test_the_offline_model_streams_too() -> None:
-    said = await answered(Manager(OfflineModel()))
-
-    assert len(said.texts) > 3
-    assert said.texts[-1] == said.answer.text
 
 
 async def test_pictures_go_to_the_model_with_the_question(server: ModelServer) -> None:

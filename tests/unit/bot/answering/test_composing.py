@@ -213,14 +213,26 @@ def test_a_block_that_fits_is_never_cut():
 
 HOSTILE = ["a", "字", "a b ", "`", "```\n", "| a |\n", "|-\n", "[a](", "![", "<at ", "&#60;"]
 HOSTILE += ["\n", "\u200b", "- a\n", "  - a\n", "> ", ">", "# T\n\n", "\r\n", "~~~\n", "1. "]
-HOSTILE += ["@Alice ", "👩\u200d👩\u200d👧", "[a]: ", "    x\n"]
+HOSTILE += [
+    "@Alice ",
+    "👩\u200d👩\u200d👧",
+    "[a]: ",
+    "    x\n",
+    "|",
+    "&",
+    "-",
+    "\t",
+    "]: ",
+    "[a](x:",
+]
+HOSTILE += ["> [a", '![](x "', "` ``\n", "> ```\n", "@Alice\n    ", "\n \n"]
 
 
 @every_row("unit", HOSTILE)
-def test_twice_as_much_as_a_model_may_write_takes_linear_time(unit: str):
+def test_as_much_as_a_model_may_write_takes_linear_time(unit: str):
     start = time.process_time()
-    pieces = cards_of(unit * (200_000 // len(unit)), VOICE, nothing="-")
-    assert time.process_time() - start < 3
+    pieces = cards_of(unit * (100_000 // len(unit)), VOICE, nothing="-")
+    assert time.process_time() - start < 1.5
     assert all(encoded_size(piece) <= MAX_MARKDOWN_BYTES for piece in pieces)
 
 

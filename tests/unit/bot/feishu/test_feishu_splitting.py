@@ -120,16 +120,6 @@ def test_blank_text_is_one_empty_piece_at_most():
     assert split_markdown("\n" * 5000, 400) == [""]
 
 
-@every_row(
-    "unit",
-    ["a", "字", "\n", "```\n", "|-\n", "|", "|\n|-|\n", "<at ", "- ", " ", "\u200d", "&", "`", "-"],
-)
-def test_hostile_input_is_split_in_linear_time(unit):
-    text = unit * 60_000
-    pieces = split_markdown(text)
-    assert all(encoded_size(piece) <= 20_000 for piece in pieces)
-
-
 def test_too_many_tables_become_code():
     simpler = simpler_markdown(f"intro\n\n{TABLE}\n{AT} end", refused(11310))
     assert simpler == f"intro\n\n```\n{TABLE}```\n\n{AT} end"

@@ -100,8 +100,3 @@ pieces = st.sampled_from(
 @example("- \\[[a]\n\n> [a]: #")
 def test_in_any_text_every_link_is_one_that_feishu_draws(text: str) -> None:
     assert [one for one in drawn(text) if not re.match(r"https?://", one, re.I)] == []
-
-
-@every_row("unit", ["]: ", "]:", "[a]: x\n", "[a](x:", "](", "[", "> [a"])
-def test_hostile_links_take_linear_time(unit: str) -> None:
-    card_markdown(unit * 40_000)

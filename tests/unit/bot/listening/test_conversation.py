@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from bot.answering.request_rate import question_for_judge
 from bot.conversation import (
     ChannelConversation,
-    ConversationManager,
     IncomingMessage,
     MessageRecord,
     ResponseDecider,
@@ -37,48 +35,6 @@ WORK_GROUPS = DATA / "work_groups.jsonl"
 BUSY_GROUPS = DATA / "busy_groups.jsonl"
 UNSEEN_GROUPS = DATA / "unseen_groups.jsonl"
 UNSEEN_TALK = DATA / "unseen_talk.talk"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
-class MemoryStore:
-    """The contract of ConversationStore in a dictionary."""
-
-    def __init__(self) -> None:
-        self.conversations: dict[str, ChannelConversation] = {}
-        self.quiet: set[str] = set()
-
-    async def load(self, channel_id: str) -> ChannelConversation | None:
-        found = self.conversations.get(channel_id)
-        return replace(found, quiet=channel_id in self.quiet) if found else None
-
-    async def begin(self, channel_id: str, now: int, seed: Sequence[MessageRecord]) -> None:
-        self.conversations[channel_id] = ChannelConversation(channel_id, now, now, tuple(seed))
-
-    async def append(
-        self, channel_id: str, record: MessageRecord, *, active_since: int, keep: int
-    ) -> ChannelConversation | None:
-        found = self.conversations.get(channel_id)
-        if found is None or found.last_activity < active_since:
-            return None
-        self.conversations[channel_id] = found.with_message(record, keep=keep)
-        return await self.load(channel_id)
-
-    async def remove(self, channel_id: str, message_id: str) -> None:
-        if found := self.conversations.get(channel_id):
-            self.conversations[channel_id] = found.without_message(message_id)
-
-    async def finish(self, channel_id: str) -> None:
-        self.conversations.pop(channel_id, None)
-
-    async def set_quiet(self, channel_id: str, quiet: bool) -> None:
-        (self.quiet.add if quiet else self.quiet.discard)(channel_id)
 
 
 def said(author: str, text: str, second: float = 0, **more: object) -> MessageRecord:
@@ -118,78 +74,7 @@ def start(message: IncomingMessage, *budget: BotBudget | None) -> tuple[bool, st
     return tuple(asyncio.run(ResponseDecider(BOT).should_start_conversation(message, *budget)))
 
 
-def manager(clock: Clock, store: MemoryStore | None = None, **options: object):
-    return ConversationManager(store or MemoryStore(), clock=clock, **options)
-
-
 # The conversation
-
-
-async def _started(clock: Clock, **options: object) -> ConversationManager:
-    conversations = manager(clock, **options)
-    await conversations.start("oc_1", [ASKED])
-    await conversations.record_bot_response("oc_1", ANSWERED)
-    return conversations
-
-
-def test_without_a_start_there_is_no_conversation_and_nothing_is_kept():
-    async def story():
-        conversations = manager(Clock())
-        assert await conversations.get("oc_1") is None
-        assert await conversations.record_message("oc_1", said("Bob", "hi")) is None
-        assert await conversations.get("oc_1") is None
-
-    asyncio.run(story())
-
-
-def test_a_started_conversation_holds_its_seed_and_the_answer():
-    async def story():
-        found = await (await _started(Clock())).get("oc_1")
-        assert [message.author for message in found.messages] == ["Alice", "Memo"]
-        assert found.participants == {"ou_alice": "Alice", BOT: "Memo"}
-        assert found.last_bot_at == NOW
-        assert found.llm_history == (
-            {"role": "user", "content": "Alice: @Memo when is our launch?"},
-            {"role": "assistant", "content": ANSWERED.content},
-        )
-
-    asyncio.run(story())
-
-
-def test_a_conversation_ends_after_the_timeout_without_any_message():
-    async def story():
-        clock = Clock()
-        conversations = await _started(clock, timeout_seconds=120)
-        clock.now += 120_000
-        assert await conversations.get("oc_1")
-        clock.now += 1
-        assert await conversations.get("oc_1") is None
-
-    asyncio.run(story())
-
-
-def test_any_message_keeps_a_conversation_going():
-    async def story():
-        clock = Clock()
-        conversations = await _started(clock)
-        for second in (100, 200, 300):
-            assert await conversations.record_message("oc_1", said("Bob", "hm", second))
-        clock.now += 400_000
-        assert await conversations.get("oc_1")
-
-    asyncio.run(story())
-
-
-def test_whether_a_message_came_in_time_is_judged_by_its_own_time():
-    async def story():
-        clock = Clock()
-        conversations = await _started(clock)
-        clock.now += 500_000
-        assert await conversations.get("oc_1") is None
-        assert await conversations.get("oc_1", at=NOW + 60_000)
-        assert await conversations.record_message("oc_1", said("Bob", "hm", 60))
-
-    asyncio.run(story())
 
 
 def test_a_late_message_neither_turns_activity_back_nor_stands_last():
@@ -208,67 +93,6 @@ def test_only_the_newest_messages_are_kept():
     for second in range(30):
         conversation = conversation.with_message(said("Bob", f"{second}", second), keep=10)
     assert [message.content for message in conversation.messages] == [f"{n}" for n in range(20, 30)]
-
-
-def test_two_workers_share_a_conversation_and_a_restart_keeps_it():
-    async def story():
-        clock, store = Clock(), MemoryStore()
-        one, other = manager(clock, store), manager(clock, store)
-        await one.start("oc_1", [ASKED])
-        await asyncio.gather(
-            *(
-                worker.record_message("oc_1", said("Bob", f"{n}", n, message_id=f"om_{n}"))
-                for n in range(20)
-                for worker in (one, other)
-            )
-        )
-        assert len((await manager(clock, store).get("oc_1", at=NOW)).messages) == 21
-
-    asyncio.run(story())
-
-
-def test_a_recalled_message_leaves_the_conversation():
-    async def story():
-        conversations = await _started(Clock())
-        await conversations.record_message("oc_1", said("Bob", "oops", 1, message_id="om_9"))
-        await conversations.forget_message("oc_1", "om_9")
-        found = await conversations.get("oc_1")
-        assert "oops" not in str(found.llm_history)
-
-    asyncio.run(story())
-
-
-def test_quiet_ends_the_conversation_and_outlives_the_next_one():
-    async def story():
-        conversations = await _started(Clock())
-        await conversations.quieten("oc_1")
-        assert await conversations.get("oc_1") is None
-        await conversations.start("oc_1")
-        assert (await conversations.get("oc_1")).quiet
-        await conversations.resume("oc_1")
-        assert not (await conversations.get("oc_1")).quiet
-
-    asyncio.run(story())
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(["oc_1", "oc_2", "oc_3"]), st.integers(0, 99)), max_size=40)
-)
-def test_the_transcript_of_one_chat_never_appears_in_another(words):
-    async def story():
-        conversations = manager(Clock())
-        chats = ("oc_1", "oc_2", "oc_3")
-        await asyncio.gather(*(conversations.start(chat) for chat in chats))
-        await asyncio.gather(
-            *(conversations.record_message(c, said("Bob", f"{c}-{n}", n)) for c, n in words)
-        )
-        for chat in chats:
-            found = await conversations.get(chat)
-            shown = transcript(found.messages, budget_tokens=10_000, estimate=len)
-            assert all(line.startswith(f"Bob: {chat}-") for line in shown.splitlines())
-            assert len(shown.splitlines()) == sum(c == chat for c, _ in words)
-
-    asyncio.run(story())
 
 
 # The rules, in their order

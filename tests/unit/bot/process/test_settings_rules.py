@@ -87,6 +87,10 @@ KEYS = {
     "supabase_publishable_key": "k",
     "supabase_secret_key": "k",
 }
+PUBLIC = (
+    "0.0.0.0/0", "::/0", "0.0.0.0/1, 128.0.0.0/1", "172.18.0.0/16, 192.0.0.0/8", "203.0.113.7",
+    "::ffff:0:0/96",
+)  # fmt: skip
 DATABASE = "DATABASE_URL is not a connection string such as postgresql://USER:PASSWORD@HOST:5432"
 
 
@@ -125,6 +129,12 @@ DATABASE = "DATABASE_URL is not a connection string such as postgresql://USER:PA
         ({"model_timeout_seconds": "soon"}, "MODEL_TIMEOUT_SECONDS is not valid: it must be a"),
         ({"data_dir": "file/data"}, "DATA_DIR is 'file/data': nothing can be written there."),
         ({"data_dir": "file"}, "DATA_DIR is 'file': nothing can be written there."),
+        *(({"host": one}, "HOST is not an IP address") for one in ("localhost:8080", "my-laptop")),
+        *(
+            ({"console_networks": one}, "CONSOLE_NETWORKS is not a list of networks")
+            for one in ("172.18.0.0/33", "172.18.0.0/16 10.0.0.0/8", "172.18.0.0/16,")
+        ),
+        *(({"console_networks": one}, "CONSOLE_NETWORKS has addresses of the") for one in PUBLIC),
     ],
 )  # fmt: skip
 def test_a_wrong_setting_is_one_sentence_without_its_value(
@@ -137,6 +147,12 @@ def test_a_wrong_setting_is_one_sentence_without_its_value(
     assert str(raised.value).startswith(sentence)
     assert "hush" not in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("missing", ["feishu_encrypt_key", "feishu_verification_token"])
+def test_the_webhook_needs_both_keys(missing: str) -> None:
+    with pytest.raises(SettingsError, match=f"{missing.upper()} is not set"):
+        load(**{**APP, missing: ""})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Follow-up questions stand on buttons and not in the text, however a model wrote them."""
 
-import time
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,15 +110,6 @@ def test_a_question_on_a_button_is_one_line_that_is_no_command(text: str):
     question = question_of(text)
     assert question is None or (question.isprintable() and not question.startswith(("/", "／")))
     assert question is None or question_of(question) == question
-
-
-@every_row("unit", ["a? ", "- a?\n", "？", "也", "You might also ask:\n", "\n", "* "])
-def test_hostile_endings_cost_linear_time(unit: str):
-    text = unit * (1_000_000 // len(unit))
-    start = time.process_time()
-    split_follow_ups(text, ("a?",))
-    text_before_questions(text)
-    assert time.process_time() - start < 3
 
 
 @every_row("text", ["<at id=all></at> hi", "@_all hi", "@all请看", "＠ Everyone hi"])

@@ -9,14 +9,12 @@ import subprocess
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import psycopg
 import pytest
-from openai import AsyncOpenAI
 from prometheus_client import REGISTRY
 from psycopg import sql
 from structlog.testing import capture_logs
@@ -29,9 +27,6 @@ from bot.answering.between_turns import embed_messages, embed_new, tend_later
 from bot.operations.doctor.database import vectors_check
 from bot.services import Services
 from bot.settings import read
-from lab.corpora.recall import load_locomo
-from lab.doubles.processes import ROOT
-from lab.evaluate.recall import TELLING, embed_questions, evaluate, store, weighed
 from memory import migrations
 from memory.backends.postgres import PostgresRpc
 from memory.fallback.breaker import CircuitBreaker
@@ -39,7 +34,6 @@ from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from sandbox.model.model import ModelServer
-from sandbox.model.model_embeddings import embedding
 from tests.support.forking import run_script
 from tests.support.people import Group
 from tests.support.postgres import Server
@@ -47,8 +41,6 @@ from tests.support.postgres import Server
 NOW = datetime.now(UTC)
 
 pytestmark = pytest.mark.anyio
-
-LOCOMO = ROOT / "tests" / "data" / "recall" / "locomo_small.json"
 
 
 @pytest.fixture(autouse=True)
@@ -141,23 +133,6 @@ async def test_questions_and_messages_are_sent_as_the_model_was_trained(
     assert sent == [("e5-passage", "passage: noodles"), ("e5-query", "query: lunch?")]
     assert likeness is not None
     assert likeness.model == embedder.name == "e5/passage:"
-
-
-async def test_what_has_the_words_stays_before_what_only_means_the_same(
-    rpc: PostgresRpc, embedder: Embedder, alice: AgentMemoryContext
-) -> None:
-    said = ("The rehearsal begins at nine", "the rehearsals, rehearsed and rehearsing", "noodles")
-    await tell(rpc, alice, *said, "tea", "coffee")
-    await embed_new(rpc, embedder, alice)
-    question = "rehearsal at nine"
-    found = await find_passages(
-        MemoryStore(rpc), embedder, alice, question, now=NOW, scope="thread"
-    )
-    by_words = await MemoryStore(rpc).find(alice, question, now=NOW)
-
-    assert [one.question for one in found[:2]] == list(said[:2])
-    assert found[0].score == by_words[0].score
-    assert all(later.score <= one.score for one, later in pairwise(found))
 
 
 async def test_a_question_finds_what_was_said_in_other_words(
@@ -283,29 +258,6 @@ async def test_the_dimensions_asked_for_are_those_that_are_kept(
     assert rows == [("stand-in/64", 64)]
     assert endpoint.embedded[0]["dimensions"] == 64
     await embedder.close()
-
-
-async def test_the_stand_in_answers_in_the_form_the_client_asks_for(endpoint: ModelServer) -> None:
-    async with AsyncOpenAI(base_url=endpoint.base_url, api_key="key") as client:
-        by_default = await client.embeddings.create(model="m", input="noodles")
-        as_floats = await client.embeddings.create(
-            model="m", input="noodles", encoding_format="float"
-        )
-
-    assert as_floats.data[0].embedding == embedding("noodles")
-    assert by_default.data[0].embedding == pytest.approx(embedding("noodles"))
-
-
-async def test_the_evaluation_weighs_vectors(
-    database_url: str, rpc: PostgresRpc, embedder: Embedder
-) -> None:
-    corpus = load_locomo(LOCOMO)
-    store(database_url, corpus)
-    likenesses = await embed_questions(embedder, [one.text for one in corpus.questions])
-
-    report = await evaluate(database_url, corpus, [5], TELLING, likenesses=weighed(likenesses, 0.2))
-
-    assert report.found[5] == 1
 
 
 # A database without vectors, and operators
