@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from uuid import uuid4
@@ -465,37 +464,3 @@ class TestWhatIsAskedOfFeishu:
         await chats.describe(chat, chat_type=None, name="", at_ms=now + 1)
 
         assert chat_row(db, chat, "name, chat_type") == ("New", "group")
-
-
-class TestAToken:
-    async def test_of_a_person_reads_their_own_memberships_and_no_others(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
-
-        def read(sub: str, actor: str, tenant: str = TENANT) -> list[tuple]:
-            claims = {"sub": sub, "actor": actor, "chat_id": "oc_p2p", "tenant_key": tenant}
-            with db.transaction(force_rollback=True):
-                db.execute("set local role authenticated")
-                db.execute(
-                    "select set_config('request.jwt.claims', %s, true)", [json.dumps(claims)]
-                )
-                return db.execute(
-                    "select open_id from chat_members where chat_id = %s", [chat]
-                ).fetchall()
-
-        assert read("ou_alice", "ou_alice") == [("ou_alice",)]
-        assert read("ou_alice", "ou_bob") == read("ou_bob", "ou_alice") == []
-        assert read("ou_alice", "ou_alice", tenant="other") == []
-
-    async def test_calls_nothing_that_writes(
-        self, db: psycopg.Connection, chat: str, now: int
-    ) -> None:
-        bob = '[{"tenant_key": "tenant", "open_id": "ou_bob"}]'
-        with db.transaction(force_rollback=True):
-            db.execute("set local role authenticated")
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                db.execute(
-                    "select public.add_chat_members(%s, %s, %s, %s)", [TENANT, chat, bob, now]
-                )

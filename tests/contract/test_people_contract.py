@@ -12,14 +12,12 @@ import httpx
 import jwt
 import psycopg
 import pytest
-from psycopg import sql
 
 from lab.doubles.lite import SupabaseLite
 from memory.rpc import Rpc
 from memory.scope import FeishuPerson
 from memory.tables.directory import KnownName, PeopleStore, Sighting, StoredPerson
 from memory.tables.operations import Operations
-from tests.support.actors import Actor, succeeds
 from tests.support.backends import Backend
 from tests.support.people import Group
 from tests.support.postgres import waits_for_a_lock
@@ -182,33 +180,6 @@ class TestTheTokenOfAnAuthUser:
             person = FeishuPerson(tenant, open_id)
             await people.link(person, person.auth_user_id)
         return FeishuPerson(tenant, "ou_alice")
-
-    async def test_reads_its_own_person_and_no_other(
-        self, backend: Backend, linked: FeishuPerson
-    ) -> None:
-        with psycopg.connect(backend.database_url) as connection:
-            _become(connection, str(linked.auth_user_id))
-            rows = connection.execute("select tenant_key, open_id from public.people").fetchall()
-            me = connection.execute("select * from public.feishu_person()").fetchall()
-        assert rows == [(linked.tenant_key, linked.open_id)]
-        assert me == [(linked.tenant_key, linked.open_id, "Alice")]
-
-    async def test_changes_nothing(self, backend: Backend, linked: FeishuPerson) -> None:
-        actor = Actor("authenticated", {"sub": str(linked.auth_user_id), "role": "authenticated"})
-        with psycopg.connect(backend.database_url) as connection:
-            for statement in (
-                "update public.people set name = 'Boss', name_seen_at = now()",
-                "delete from public.people",
-                "insert into public.people (tenant_key, open_id) values ('t', 'ou_new')",
-            ):
-                assert not succeeds(connection, actor, sql.Composed([sql.SQL(statement)]))
-
-    async def test_that_is_a_turns_token_with_such_a_sub_is_none(
-        self, backend: Backend, linked: FeishuPerson
-    ) -> None:
-        with psycopg.connect(backend.database_url) as connection:
-            _become(connection, str(linked.auth_user_id), actor="ou_bob")
-            assert connection.execute("select * from public.feishu_person()").fetchall() == []
 
     async def test_serves_the_policy_of_another_app(
         self, backend: Backend, linked: FeishuPerson

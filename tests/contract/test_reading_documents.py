@@ -12,7 +12,6 @@ import requests
 
 from bot.agents.tool_types import Toolbox, ToolFailed
 from bot.documents.document import (
-    MOST_BYTES,
     MOST_ROWS,
     Cut,
     DocumentLink,
@@ -174,17 +173,6 @@ async def test_a_sheet_of_12000_rows_is_read_to_the_10000th_and_says_so(
     rows = [line for one in document.sections for line in one.text.splitlines()[1:]]
     assert (rows[-1], document.cuts) == ("9998", ("rows",))
     assert len(town.calls()) == 13 + 1
-
-
-async def test_of_a_document_of_six_megabytes_the_first_five_are_read(
-    town: Town, reader: DocumentReader
-) -> None:
-    plan = town.add(blocks=[{"kind": "markdown", "text": "一二三四五六七八九十\n" * 194_000}])
-    document = await read(reader, plan["url"], town.token("Alice"))
-    assert document.cuts == ("bytes",)
-    assert document.size < MOST_BYTES
-    huge = town.add(blocks=[{"kind": "markdown", "text": "x" * 10_600_000}])
-    assert await reader.read(huge["url"], town.token("Alice")) == UnreadDocument("size")
 
 
 async def test_every_refusal_has_its_reason(town: Town, reader: DocumentReader) -> None:

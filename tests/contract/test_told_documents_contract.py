@@ -94,35 +94,11 @@ async def test_an_answer_that_tells_what_it_was_given_of_a_document_is_known_to_
     assert not opened.documents
 
 
-async def test_whoever_names_a_document_of_another_group_learns_nothing_of_it(
-    rpc: Rpc, group: Group
-) -> None:
-    store, here, there = (
-        SourceDocumentStore(rpc),
-        group.turn("ann"),
-        group.turn("bob", chat="there"),
-    )
-    read, guess = group.message("read"), group.message("guess")
-    await asked(rpc, here, read)
-    source = await store.note(here, read, "docx", "token6", TOLD)
-    assert source
-    await asked(rpc, there, guess)
-    await answered(rpc, there, guess, "quillfeather marks", [source])
-    assert await store.behind_sources(here.tenant_key, [guess]) == []
-
-
 async def test_no_text_of_a_turn_that_is_over_is_noted(rpc: Rpc, group: Group) -> None:
     here, turn = private_context(group.person("ann")), group.message("over")
     await asked(rpc, here, turn)
     await answered(rpc, here, turn, "Done.")
     assert await SourceDocumentStore(rpc).note(here, turn, "docx", "token2", TOLD) is None
-
-
-async def test_nobody_notes_for_somebody_else(rpc: Rpc, group: Group) -> None:
-    ann, bob = group.person("ann"), private_context(group.person("bob"))
-    turn = group.message("foreign")
-    await asked(rpc, private_context(ann), turn)
-    assert await SourceDocumentStore(rpc).note(bob, turn, "docx", "token3", TOLD) is None
 
 
 async def test_what_is_looked_at_is_due_again_later(rpc: Rpc, group: Group) -> None:

@@ -300,6 +300,18 @@ async def test_buttons_go_with_their_conversation(rpc: Rpc, backend: Backend, gr
         assert left.fetchall() == []
 
 
+async def test_a_fresh_start_hides_what_was_said_before(rpc: Rpc, group: Group) -> None:
+    memory, alice = MemoryStore(rpc), group.turn()
+    await show(rpc, alice)
+    await memory.open_turn(alice, turn_id=group.message("new"), content="/new")
+    await memory.start_afresh(alice)
+    opened = await memory.open_turn(alice, turn_id=group.message("next"), content="Q2")
+
+    assert [message.content for message in opened.history] == ["Q2"]
+    overview = await memory.overview(alice)
+    assert (overview.messages_here, overview.conversations, overview.notes) == (4, 1, 0)
+
+
 # The edge: synchronous, with a time limit.
 
 

@@ -74,7 +74,8 @@ def functions(connection: psycopg.Connection) -> list[costs.Function]:
 def too_slow(
     connection: psycopg.Connection, token: str, calls: dict[str, str], most_ms: float = MOST_MS
 ) -> tuple[set[str], str]:
-    """The functions whose call costs more than it may, each time of three; and the slowest."""
+    """The functions whose call costs more than it may, each time of three; and the slowest. What
+    costs ten times as much is not tried again."""
     claims = TOKENS[token]
     nothing = costs.time_call(connection, claims, "select")
     times = {}
@@ -82,7 +83,7 @@ def too_slow(
         for _ in range(3):
             spent = costs.time_call(connection, claims, call) - nothing
             times[name] = min(spent, times.get(name, spent))
-            if times[name] <= most_ms:
+            if not most_ms < times[name] < 10 * most_ms:
                 break
     slowest = max(times, key=lambda name: times[name])
     return (
@@ -149,10 +150,10 @@ def test_whoever_names_nobody_costs_little(
 ) -> None:
     """The texts that say who asks and where may be as large as the others."""
     costs.give_texts(connection, ["a" * costs.LARGEST])
-    for token in TOKENS:
-        calls = {f.name: f.call({}, [costs.LARGEST]) for f in functions}
-        slow, _ = too_slow(connection, token, calls, limit_s(MOST_MS))
-        assert slow == set(), token
+    calls = {f.name: f.call({}, [costs.LARGEST]) for f in functions}
+    slow, _ = too_slow(connection, "of a turn", calls, limit_s(MOST_MS))
+
+    assert slow == set()
 
 
 def test_nothing_is_read_of_an_argument_before_its_function_can_look_at_its_size(

@@ -313,20 +313,6 @@ def test_every_policy_that_is_opened_is_noticed(world: psycopg.Connection) -> No
     assert unnoticed == []
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        "create table public.stray (id int)",
-        "create view public.stray as select 1 as id",
-    ],
-)
-def test_an_object_without_rules_is_noticed(world: psycopg.Connection, broken: str) -> None:
-    with world.transaction(force_rollback=True):
-        world.execute(broken.encode())
-        with pytest.raises(AssertionError, match="append the missing object"):
-            test_every_table_and_view_of_the_schema_has_rules(world)
-
-
 def _every_privilege_is_wanted(world: psycopg.Connection) -> None:
     test_anon_holds_nothing(world)
     test_a_signed_in_user_holds_what_tokens_need_and_nothing_else(world)

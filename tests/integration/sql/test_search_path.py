@@ -96,14 +96,6 @@ def test_a_type_of_the_caller_is_never_evaluated_as_somebody_else(
     assert sprung(token) == []
 
 
-def test_with_an_empty_search_path_it_would_be(token: psycopg.Connection) -> None:
-    token.execute("reset role")
-    token.execute("alter function bot_private.look_up_told_since() set search_path = ''")
-    token.execute("set local role authenticated")
-
-    assert "bot_private.look_up_told_since()" in sprung(token)
-
-
 def test_a_token_makes_no_temporary_objects(blank_database_url: str) -> None:
     migrations.apply_migrations(blank_database_url)
 

@@ -66,13 +66,13 @@ def world(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.C
         yield connection
 
 
-def _doors(connection: psycopg.Connection) -> list[str]:
-    return [
-        f"{who}: {verb}"
-        for who, actor in EVERYBODY.items()
-        for verb in VERBS
-        if found(connection, "user_tokens", actor, verb) != expected("user_tokens", actor, verb)
-    ]
+def _doors(connection: psycopg.Connection, *verbs: str) -> Iterator[str]:
+    for who, actor in EVERYBODY.items():
+        for verb in verbs or VERBS:
+            if found(connection, "user_tokens", actor, verb) != expected(
+                "user_tokens", actor, verb
+            ):
+                yield f"{who}: {verb}"
 
 
 def _call(connection: psycopg.Connection, actor: Actor, call: str) -> str:
@@ -88,7 +88,7 @@ def _call(connection: psycopg.Connection, actor: Actor, call: str) -> str:
 def test_nobody_but_the_person_at_their_own_place_reaches_the_row(
     world: psycopg.Connection,
 ) -> None:
-    assert _doors(world) == []
+    assert list(_doors(world)) == []
     assert found(world, "user_tokens", OWN_PLACES[AT_HOME], "select") == {ALICE}
 
 
@@ -103,7 +103,7 @@ def test_each_condition_of_each_policy_keeps_somebody_out(
     clause = {"insert": f"with check ({left})"}.get(policy, f"using ({left})")
     with world.transaction(force_rollback=True):
         world.execute(f"alter policy user_tokens_{policy} on user_tokens {clause}".encode())
-        assert _doors(world)
+        assert next(_doors(world, policy), None)
 
 
 @pytest.mark.parametrize("verb", ["select", "insert", "update", "delete"])

@@ -22,20 +22,20 @@ from bot.agents.tool_types import ToolFailed
 pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).parents[3] / "data" / "mcp" / "hostile_server.py"
-LIMITS = TimeLimits(connect_s=60, call_s=5, relist_s=0.3, first_retry_s=0.2, longest_retry_s=1)
+LIMITS = TimeLimits(connect_s=60, call_s=2, relist_s=0.3, first_retry_s=0.2, longest_retry_s=1)
 MOST_MEMORY = 80 << 20
 LONGEST = 25_000  # characters, of what a model is given
 
 # What a call comes to, by the manner of the server: a pattern in the result, or in the failure.
-TOO_MUCH = "broke off|did not answer within 5 s"  # the latter where a busy machine reads slowly
+TOO_MUCH = "broke off|did not answer within 2 s"  # the latter where a busy machine reads slowly
 CALLS = {
     "a line without end": TOO_MUCH,
     "silent before its end": "broke off",
     "a hundred megabytes": TOO_MUCH,
-    "many messages without end": "did not answer within 5 s",
-    "lines that are no messages": "did not answer within 5 s",
-    "drop by drop": "did not answer within 5 s",
-    "another id": "did not answer within 5 s",
+    "many messages without end": "did not answer within 2 s",
+    "lines that are no messages": "did not answer within 2 s",
+    "drop by drop": "did not answer within 2 s",
+    "another id": "did not answer within 2 s",
     "deep text": r"\[\[\[",
     "a long result": r"\(cut:",
     "a pattern that takes for ever": "",

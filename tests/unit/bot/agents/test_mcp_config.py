@@ -115,6 +115,7 @@ def test_a_server_is_not_given_the_bots_own_secret_unless_it_is_named(
         (True, True, True),
         (False, False, False),
         (frozenset({"put"}), False, True),
+        (frozenset({"misspelt"}), True, True),
     ],
 )
 def test_what_is_not_declared_read_only_waits_unless_the_operator_says_otherwise(

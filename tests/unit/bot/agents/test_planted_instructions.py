@@ -8,7 +8,6 @@ titles, names, comments, tool results, transcripts, recalled talk, notes and the
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -28,12 +27,13 @@ from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from memory.tables.timers import TimerStore
+from tests.support import depth
 from tests.support.injections import ordered_calls
 from tests.support.models import Acting
 
 pytestmark = pytest.mark.anyio
 
-COUNT = int(os.environ.get("PLANTED_COUNT", "1000"))
+COUNT = depth.count("PLANTED_COUNT", short=300, deep=3000)
 ALICE, BOB = "ou_alice", "ou_bob"
 CONTEXT = memory_context(chat_id="oc_1", root="om_1", subject=ALICE, actor=ALICE)
 NOTE = {

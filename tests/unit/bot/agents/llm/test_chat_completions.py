@@ -169,7 +169,9 @@ async def test_a_connection_is_used_again_after_a_stream() -> None:
 WHOLE = {"choices": [{"message": {"content": "The launch"}, "finish_reason": "stop"}]}
 
 
-@pytest.mark.parametrize("kind", [EVENTS, "application/json", "text/plain; charset=utf-8", ""])
+@pytest.mark.parametrize(
+    "kind", [EVENTS, "application/json", "text/html", "text/plain; charset=utf-8", ""]
+)
 @pytest.mark.parametrize(
     "body",
     [
@@ -179,10 +181,16 @@ WHOLE = {"choices": [{"message": {"content": "The launch"}, "finish_reason": "st
         json.dumps(WHOLE, indent=1).encode() + b"\n\ndata: [DONE]\n\n",
         json.dumps({"choices": [{"message": {"content": "The launch"}}]}).encode(),
         events(WHOLE, done=False),
+        b"data: " + json.dumps(WHOLE, indent=1).encode() + b"\n\ndata: [DONE]\n\n",
         "\n".join(json.dumps(one) for one in TEXT).encode(),
+        events(*TEXT).replace(b"data: ", b"data: data: "),
+        b" \n \n  " + json.dumps(WHOLE).encode(),
+        json.dumps([WHOLE]).encode(),
+        json.dumps(TEXT).encode(),
     ],
     ids=["events", "named events", "an object", "an object and [DONE]", "no finish_reason",
-         "an object as event", "a chunk a line"],
+         "an object as event", "an object over many lines of an event", "a chunk a line",
+         "data twice", "an object after spaces", "a list with the object", "a list of chunks"],
 )  # fmt: skip
 async def test_the_form_of_a_body_counts_and_not_its_media_type(body: bytes, kind: str) -> None:
     async with asking(Wire([body], kind), Wire([body], kind)) as asked:

@@ -93,6 +93,8 @@ def test_thoughts_stand_apart_and_go_back_as_they_came(field: str) -> None:
         (["The user wants a city.\n</think>\n\nThe city is Turku."], None),
         (["<think>Well</think>", "The city ", "is Turku."], "\n\n"),
         (["a</think>b", "</thinking>\nThe city is Turku.\n"], ""),
+        (["◁think▷A city.◁/think▷The city is Turku."], None),
+        (["[THINK]A city.[/THINK]The city is Turku."], None),
         (["plan"], "The city is Turku."),
     ],
 )
