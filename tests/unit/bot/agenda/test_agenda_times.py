@@ -26,7 +26,6 @@ from bot.agenda.times import (
     working_hours,
     zone_of,
 )
-from bot.agents.offline.agenda_requests import agenda_call
 from bot.features.calendar.wording import PersonAgenda, agenda_outcome, times_of_events
 from bot.feishu.calendars import BusySpan, CalendarEvent
 from tests.support.rows import every_row
@@ -143,52 +142,6 @@ def test_plans_come_back_from_a_button_as_they_were() -> None:
     assert TaskPlan.of_row(task.row()) == task
     assert meeting.moved_to(BERLIN).moved_to(SHANGHAI) == meeting
     assert task.moved_to(BERLIN).moved_to(SHANGHAI) == task
-
-
-@every_row(
-    ("said", "tool", "arguments"),
-    [
-        ("when is Chen free tomorrow?", "look_at_calendar", {"who": ["Chen"], "when": "tomorrow"}),
-        ("陈晨明天什么时候有空？", "look_at_calendar", {"who": ["陈晨"], "when": "明天"}),
-        ("what is due this week?", "list_due_tasks", {"when": "this week"}),
-        ("本周有什么任务到期？", "list_due_tasks", {"when": "本周"}),
-        (
-            "book an hour with Alice and Bob on Thursday, call it launch",
-            "book_meeting",
-            {"title": "launch", "at": "on Thursday", "with_whom": ["Alice", "Bob"], "minutes": 60},
-        ),
-        (
-            "约 Alice 和 Bob 周四开一小时的会，叫发布",
-            "book_meeting",
-            {"title": "发布", "at": "周四", "with_whom": ["Alice", "Bob"], "minutes": 60},
-        ),
-        (
-            "make a task of this for Bob by Friday",
-            "make_task",
-            {"title": "send the slides", "for_whom": "Bob", "due": "Friday"},
-        ),
-        (
-            "把这个建成 Bob 的任务，周五前完成",
-            "make_task",
-            {"title": "send the slides", "for_whom": "Bob", "due": "周五"},
-        ),
-    ],
-)
-def test_the_offline_model_knows_the_sentences(
-    said: str, tool: str, arguments: dict[str, object]
-) -> None:
-    call = agenda_call(said, "send the slides")
-    assert call
-    assert (call.tool, call.arguments) == (tool, arguments)
-
-
-@every_row(
-    "said",
-    ["what is the plan?", "book club is on Thursday", "are you free software?", "我们约好周四见面",
-     "make a note of this", "remember that the launch is due"],
-)  # fmt: skip
-def test_other_sentences_are_not_about_calendars(said: str) -> None:
-    assert agenda_call(said) is None
 
 
 def _whole(first: date, last: date) -> CalendarEvent:

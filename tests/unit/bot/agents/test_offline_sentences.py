@@ -349,18 +349,35 @@ def test_a_digest_is_of_the_period_that_is_named(text: str, argument: str) -> No
         ("我今天有什么安排", "look_at_calendar", {"when": "今天"}),
         ("what tasks do I have?", "list_due_tasks", {"when": "this week"}),
         ("我今天要做什么", "list_due_tasks", {"when": "今天"}),
+        ("when is Chen free tomorrow?", "look_at_calendar", {"who": ["Chen"], "when": "tomorrow"}),
+        ("陈晨明天什么时候有空？", "look_at_calendar", {"who": ["陈晨"], "when": "明天"}),
+        ("what is due this week?", "list_due_tasks", {"when": "this week"}),
+        ("本周有什么任务到期？", "list_due_tasks", {"when": "本周"}),
+        ("book an hour with Alice and Bob on Thursday, call it launch", "book_meeting",
+         {"title": "launch", "at": "on Thursday", "with_whom": ["Alice", "Bob"], "minutes": 60}),
+        ("约 Alice 和 Bob 周四开一小时的会，叫发布", "book_meeting",
+         {"title": "发布", "at": "周四", "with_whom": ["Alice", "Bob"], "minutes": 60}),
+        ("make a task of this for Bob by Friday", "make_task",
+         {"title": "send the slides", "for_whom": "Bob", "due": "Friday"}),
+        ("把这个建成 Bob 的任务，周五前完成", "make_task",
+         {"title": "send the slides", "for_whom": "Bob", "due": "周五"}),
     ],
 )  # fmt: skip
 def test_a_calendar_or_task_is_asked_for_in_everyday_words(
     question: str, tool: str, arguments: dict[str, object]
 ) -> None:
-    call = agenda_call(question)
+    call = agenda_call(question, "send the slides")
     assert call
     assert call.tool == tool
     assert arguments.items() <= call.arguments.items()
 
 
-@every_row("text", ["今天约饭吗", "我约了Bob明天吃饭", "会议", "tasks are boring", "安排一下"])
+@every_row(
+    "text",
+    ["今天约饭吗", "我约了Bob明天吃饭", "会议", "tasks are boring", "安排一下", "what is the plan?",
+     "book club is on Thursday", "are you free software?", "我们约好周四见面",
+     "make a note of this", "remember that the launch is due"],
+)  # fmt: skip
 def test_talk_of_meetings_and_tasks_asks_for_nothing(text: str) -> None:
     assert agenda_call(text) is None
 
