@@ -242,7 +242,7 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
         "tests/integration/bot/intake/test_webhook.py::test_whatever_is_not_genuine_gets_one_answer_and_changes_nothing",
     ),
     "The webhook does not start": (
-        "tests/integration/bot/test_listening.py::test_without_both_keys_the_webhook_does_not_start",
+        "tests/unit/bot/process/test_settings_rules.py::test_the_webhook_needs_both_keys",
     ),
     "proxies pass on": ("tests/unit/test_deploying.py::test_proxies_pass_on_the_webhook_alone",),
     "The sandbox and the long": (
@@ -288,7 +288,7 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
     "Row-level security gives": (
         "tests/integration/sql/test_row_level_security.py::test_rows_are_reached_by_whom_the_rules_say_and_no_door_is_open",
         "tests/integration/sql/test_calls_by_others.py::test_nobody_is_told_or_changes_what_they_may_not",
-        "tests/contract/test_memory_isolation_contract.py::test_random_talk_of_many_people_in_many_threads_never_mixes",
+        "tests/contract/test_memory_isolation_contract.py::test_a_hundred_interleaved_calls_of_ten_people_never_swap_identities",
     ),
     "a row's actor must be": (
         "tests/integration/sql/test_row_level_security.py::test_rows_are_reached_by_whom_the_rules_say_and_no_door_is_open",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,7 @@ import requests
 
 from bot.queue.inbox import EVENT_TASK
 from lab.doubles.processes import Process, eventually, free_port, start, stop, wait_for_http
-from tests.support import postgres
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, message_event
-from tests.support.patience import limit_s
 
 APP = """
 import os
@@ -180,27 +177,4 @@ def test_what_is_not_genuine_or_no_message_is_left_to_the_application(
 
     assert [closing.status_code, forged.status_code, ignored.status_code] == [200, 400, 200]
     assert web.seen() == before + 2
-    assert len(jobs(database_url)) == 1
-
-
-def test_a_database_that_hangs_is_answered_in_time_and_used_again(
-    web: Web, database_url: str, postgres_server: postgres.Server
-) -> None:
-    assert web.push(Delivery(message_event(message_id="om_before"))).status_code == 200
-    event = message_event(message_id="om_meanwhile")
-    with postgres_server.frozen():
-        started = time.monotonic()
-        assert web.push(Delivery(event)).status_code == 503
-        assert time.monotonic() - started < limit_s(2.5)
-    eventually(lambda: web.push(Delivery(event)).status_code == 200, what="the message is accepted")
-    assert len(jobs(database_url)) == 2
-
-
-def test_one_that_the_database_refuses_keeps_no_other_out(web: Web, database_url: str) -> None:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(
-            "alter table feishu_bot.inbox add constraint one_refused check (key <> 'message:om_no')"
-        )
-    answers = [web.push(Delivery(message_event(message_id=f"om_{x}"))) for x in ("no", "yes")]
-    assert [one.status_code for one in answers] == [503, 200]
     assert len(jobs(database_url)) == 1

@@ -89,17 +89,6 @@ def test_a_connection_serves_requests_one_after_the_other_and_in_one_go(port: in
     assert [answers.count(word) for word in (b"/a 0", b"/b 2", b"/c 0")] == [1, 1, 1]
 
 
-def test_who_asks_before_sending_a_body_is_told_to_go_ahead(port: int) -> None:
-    head = (
-        b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n"
-        b"Expect: 100-continue\r\n\r\n"
-    )
-    with connected(port, head) as one:
-        assert one.recv(100).startswith(b"HTTP/1.1 100 ")
-        one.sendall(b"hi")
-        assert b"/x 2" in everything(one)
-
-
 def test_the_go_ahead_is_said_once(port: int) -> None:
     head = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n"
     with connected(port, head + b"EXPECT: 100-Continue\r\n\r\n") as one:

@@ -209,13 +209,6 @@ def test_an_unknown_event_is_acknowledged_and_left(client: FlaskClient, queued: 
     assert queued() == []
 
 
-def test_text_that_a_json_column_refuses_is_cleaned(client: FlaskClient, queued: Any) -> None:
-    event = message_event()
-    event["event"]["message"]["content"] = json.dumps({"text": "a\u0000b"}) + "\u0000"
-    assert post(client, Delivery(event)).status_code == 200
-    assert len(queued()) == 1
-
-
 def client_of_app(inbox: Inbox, app_id: str) -> FlaskClient:
     app = Flask("edge")
     intake = Intake(inbox, app_id=app_id)
