@@ -57,7 +57,7 @@ async def _play(url: str, scene: dict[str, Any]) -> _Outcome:
     from bot.agents.manager import Manager
     from bot.agents.offline.model import OfflineModel
     from bot.features.registry import TOOLS
-    from tests.support.group_scenes import Answering, Played, wrong
+    from tests.support.group_scenes import Answering, Played, wrong, wrong_answer
     from tests.support.whole_turns import Stage, stage
 
     async with stage(url, **_QUIET) as here:
@@ -69,7 +69,7 @@ async def _play(url: str, scene: dict[str, Any]) -> _Outcome:
         answer = await OfflineModel().respond(Request(tuple(model.messages)))
         failed = [
             f"{scene['id']} ({why})" if why else ""
-            for why in (wrong(scene, prompt), wrong(scene, answer.text))
+            for why in (wrong(scene, prompt), wrong_answer(scene, answer.text))
         ]
         return _Outcome(failed[0], failed[1], model.tokens)
 

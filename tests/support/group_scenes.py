@@ -10,6 +10,7 @@ before the question), `withdrawn`, `silence_s` (seconds of silence before it), `
 lines of other people, `answer` as for a step), `joins`, `quotes` (it quotes the message that was
 said so many lines before it) and `tools` (calls of the model). Ticker is another bot, Grace is a
 guest.
+`answer` of a scene: what an answer must hold, where that is less than the prompt must.
 `setup` of a scene: `mentions_only`, `topics`, `hidden` (newcomers do not see earlier messages).
 """
 
@@ -35,6 +36,7 @@ DATA = Path(__file__).parents[1] / "data" / "group_scenes.jsonl"
 
 _WITHDRAWN = "(this message is then withdrawn)"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
+_CITED_TIME = re.compile(r"\d{1,2} [A-Z][a-z]{2} at \d\d:\d\d|\d{1,2}月\d{1,2}日 \d\d:\d\d")
 _PEOPLE = ("Alice", "Bob", "陈晨", "Dana", "李雷", "Emil", "王芳", "Greta")
 _OTHERS: Mapping[str, dict[str, str]] = {
     "Ticker": {"kind": "bot"},
@@ -238,18 +240,41 @@ class Played:
 def wrong(scene: Scene, prompt: str) -> str:
     """Why the prompt does not serve: "" if it does."""
     prompt = _TIME.sub("", prompt)
-    wanted = scene["want"] if isinstance(scene["want"], list) else [scene["want"]]
-    for word in wanted:
-        if word and not _places(word, prompt):
-            return f"{word!r} is missing"
+    wanted = _several(scene["want"])
+    if why := _wrong_words(prompt, wanted, _several(scene.get("never"))):
+        return why
     stale, last = scene.get("stale"), wanted[-1]
     if stale and last and (old := _places(stale, prompt)) and old[-1] > _places(last, prompt)[-1]:
         return f"{stale!r} comes after {last!r}"
-    unwanted = scene.get("never") or ()
-    for word in [unwanted] if isinstance(unwanted, str) else unwanted:
-        if _places(word, prompt):
+    return ""
+
+
+def wrong_answer(scene: Scene, answer: str) -> str:
+    """Why the answer is not right: "" if it is. It may tell what was replaced, with its author and
+    time on a line of its own, below what holds."""
+    lines = _CITED_TIME.sub("", answer).splitlines()
+    wanted = _several(scene.get("answer", scene["want"]))
+    if why := _wrong_words("\n".join(lines), wanted, _several(scene.get("never"))):
+        return why
+    stale, last = scene.get("stale"), wanted[-1]
+    holds = last and next(n for n, line in enumerate(lines) if _places(last, line))
+    if stale and last and any(_places(stale, line) for line in lines[:holds]):
+        return f"{stale!r} comes before {last!r}"
+    return ""
+
+
+def _wrong_words(text: str, wanted: Sequence[str], unwanted: Sequence[str]) -> str:
+    for word in wanted:
+        if word and not _places(word, text):
+            return f"{word!r} is missing"
+    for word in unwanted:
+        if word and _places(word, text):
             return f"{word!r} is there"
     return ""
+
+
+def _several(words: str | Sequence[str] | None) -> Sequence[str]:
+    return [words or ""] if isinstance(words, str | None) else words
 
 
 def _places(words: str, text: str) -> Sequence[int]:
