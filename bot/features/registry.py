@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from bot.agents.offline.commands import command_meant
 from bot.answering.question import Turn, turn_language
 from bot.features import commands
 from bot.features.calendar.feature import CALENDAR
@@ -33,7 +32,7 @@ from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply
 from bot.queue.jobs import TIMER_TASK
 from bot.services import Services
-from bot.text.slash_commands import Command, parse_command
+from bot.text.slash_commands import Command, command_meant, parse_command
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, apology_outcome
 from memory.tables.cards import PressResult

@@ -19,7 +19,6 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.agents.offline.commands import command_meant
 from bot.agents.offline.facts import is_errand
 from bot.agents.summaries import extractive_summary, note_failure, noting_failures
 from bot.features.digests import texts
@@ -34,7 +33,7 @@ from bot.process import metrics
 from bot.services import Services
 from bot.text.languages import Language, language_of
 from bot.text.roster import from_card
-from bot.text.slash_commands import parse_command, without_address
+from bot.text.slash_commands import command_meant, parse_command, without_address
 from memory.scope import AgentMemoryContext
 from memory.summary import SummaryLine, first_batch
 from memory.tables.timers import MOST_DIGEST_MESSAGES, DigestMessage, DigestStore

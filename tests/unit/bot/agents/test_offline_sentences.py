@@ -10,7 +10,7 @@ import pytest
 from bot.agents.llm.model import Request
 from bot.agents.offline import reminders
 from bot.agents.offline.agenda_requests import agenda_call
-from bot.agents.offline.commands import command, command_meant
+from bot.agents.offline.commands import command
 from bot.agents.offline.model import Situation, next_step, situation_of
 from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine, label_and_words
@@ -18,6 +18,7 @@ from bot.agents.prompts.prompt import ASKED, GROUP_FACTS, KNOWN, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
 from bot.features.reminders.texts import WORDING
 from bot.text.languages import Language
+from bot.text.slash_commands import command_meant
 from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "offline"
