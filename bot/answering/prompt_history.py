@@ -15,6 +15,7 @@ from typing import Any
 
 from bot.agents.authority.rules import exchange_of
 from bot.agents.prompts.prompt import (
+    OTHER_BOT,
     Image,
     Prompt,
     circumstances,
@@ -50,7 +51,6 @@ from memory.text import (
 # So many answers, the newest ones, are told with the tool calls that led to them as real pairs.
 _PAIRED_ANSWERS = 3
 _PAIRED_SHARE = 1 / 3
-_OTHER_BOT = "(a bot)"
 _PAUSE = timedelta(minutes=10)
 
 _SHORT = 3  # characters of words that most texts share: the, was
@@ -241,7 +241,7 @@ def rendered_message(
     if not scene.labelled:
         return PromptMessage("user", unlabelled_text(message.content))
     author = scene.label(message.actor_id or "", message.actor_name)
-    author = f"{author} {_OTHER_BOT}" if message.by_bot else author
+    author = f"{author} {OTHER_BOT}" if message.by_bot else author
     return PromptMessage("user", labelled_text(author, message.content), author=author)
 
 

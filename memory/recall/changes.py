@@ -215,7 +215,8 @@ def _is_attribute(subject: frozenset[str]) -> bool:
 
 
 def _is_change_of(later: StatedFact, earlier: StatedFact) -> bool:
-    points_back = not (later.subject or later.personal)
+    names_agent = later.relation.startswith("by:")  # “the lead is Uma” has no other subject
+    points_back = not (later.subject or later.personal or names_agent)
     if later.relation == "change" and earlier.relation == "cost":
         about = later.subject - _PRICES
         return bool(about) and about <= earlier.subject and _may_follow(later, earlier)
@@ -227,8 +228,8 @@ def _is_change_of(later: StatedFact, earlier: StatedFact) -> bool:
         return later.relation == earlier.relation and _counts_the_same(later, earlier)
     if points_back:
         return bool(_typed_kinds(later) & _typed_kinds(earlier))
-    if later.relation == earlier.relation:
-        return _may_follow(later, earlier)
+    if later.relation.removesuffix(" the") == earlier.relation.removesuffix(" the"):
+        return _may_follow(later, earlier)  # “our insurer is …” after “the insurer is …”
     if later.relation == "move":
         return _is_moved(later, earlier)
     if later.relation == "join":

@@ -6,18 +6,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from bot.agents.offline import facts
 from bot.agents.offline.notes import say
 from bot.agents.offline.prompt_reading import PromptLine, remembered_facts
+from bot.agents.prompts.prompt import OTHER_BOT
 from bot.text import times
 from bot.text.languages import Language
-from memory.recall.passages import content_words
+from memory.recall.changes import replaces, stated_facts
 from memory.recall.rendering import asks_for_former
-from memory.text import has_han
+from memory.recall.stated_facts import value_kinds
+from memory.text import HAN
 
 _LATIN = re.compile(r"[a-z0-9]+")
 _STOP = frozenset(
@@ -28,7 +31,31 @@ _STOP = frozenset(
     new no not now one out remember said say says she should so some something tell than their them
     then there these they thing things those time today told too up year re ve ll d m""".split()
 )
+# They part the words of a Chinese sentence and carry no matter.
+_NO_MATTER_ZH = re.compile(
+    r"什么时候|为什么|[几哪][个位天号点台家把些里儿]?|多[少久大重长高远]钱?|什么|怎么样?|何时|谁|啥"
+    r"|现在|到底|究竟|请问?|我们?|你们?|[他她它]们?|[这那][个些里边]?|[今明昨]天|一下|可以|是不是|有没有"
+    r"|顺便|大家|[从的了着吗呢吧呀啊是在有由就都也很不把给和与]"
+)
+_HAN_RUN = re.compile(rf"[{HAN}]{{2,}}")
+_POINTS = re.compile(r"\b(?:those|these|them|they|that|it|this|one)\b|[这那它]", re.IGNORECASE)
+_PART = re.compile(
+    r"(?<=[?？!！。;；])\s*|(?<!\s)\s+and\s+(?=(?:what|when|where|who|which|how|is|are|do|does|can)\b)"
+    r"|[,，]\s*(?=(?:what|when|where|who|which|how|顺便|还有|另外)\b)",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(
+    r"\d|[一二三四五六七八九十百千万两]{2,}|[一二三四五六七八九十两](?=[点号日月元块位把箱升米])"
+)
+_UNIT = re.compile(rf"(?:\d|[十百千万])\s*(?![ap]m\b|[点月日号])([a-z]+|[{HAN}])")
+_OBSERVES = re.compile(
+    r"\b(?:i|my|we|our|says?|reads?|shows?)\b|[我咱]|[写说量称数显]", re.IGNORECASE
+)
+_CERTAIN = frozenset(("when", "money", "percent", "place", "color", "company"))
+_ELLIPTIC = 2  # words of a statement that names no matter of its own
+_BEGINS = 12  # characters in which a statement on a value names it
 _BEGINNING = 5  # words of which so many letters agree are forms of one
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|s|e)$")
 _MOST = 3
 _LINES = 5
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our)\b|[我咱]", re.IGNORECASE)
@@ -53,16 +80,13 @@ def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
     """What people stated, in the order of the lines. “No, it is now …” stands for the whole
     statement that the bot confirmed after it."""
     for place, line in enumerate(lines):
-        if line.own:
+        if line.own or line.who.endswith(OTHER_BOT):
             continue
         text = facts.statement_in(line.text)
         value = facts.corrected_value(line.text)
         if value and not facts.fact_to_remember(line.text):
-            text = (
-                value
-                if facts.is_whole(value)
-                else _confirmation(value, lines[place + 1 : place + 2])
-            )
+            confirmed = _confirmed_fact(value, *lines[place + 1 : place + 2])
+            text = value if facts.is_whole(value) else confirmed or facts.statement_in(value)
         if text:
             new = bool(value) or facts.says_change(text)
             yield Evidence(text, line.who, line.when, new, line.replaced)
@@ -71,33 +95,35 @@ def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
 def statements_answering(
     question: str, statements: Iterable[Evidence], author: str = ""
 ) -> tuple[Evidence, ...]:
-    """The statements that answer `question`, the newest first; none below the threshold.
+    """The statements that answer `question`, the newest first; none below the threshold. Of
+    several questions at once each is answered."""
+    told = list(statements)
+    parts = list(filter(facts.is_question, _PART.split(question)))
+    answers = (one for part in parts or [question] for one in _answering(part, told, author))
+    return tuple(dict.fromkeys(answers))[:_MOST]
 
-    The threshold is half of the question's words. Of statements that fit alike, one that a later
-    one replaces is left out, and two people who differ are both heard.
-    """
-    question_words = matter_words(question)
+
+def _answering(question: str, told: Sequence[Evidence], author: str) -> list[Evidence]:
+    """The threshold is half of the question's words. A later statement that fits less is told too
+    if it bears on one that fits best. What a later one replaces is left out, and two people who
+    differ are both heard."""
     past = asks_for_former(question)
-    own = _ONESELF.search(question) is not None
-    fitting = [
-        (shared, one)
-        for one in statements
-        if (shared := _shared_word_count(question_words, one))
-        and (past or not one.replaced)
-        and not (own and _is_of_another(one, author))
-    ]
-    best = max((score for score, _ in fitting), default=0)
-    if not best or 2 * best < len(question_words):
-        return ()
-    first = next(n for n, (score, _) in enumerate(fitting) if score == best)
+    told = [one for one in told if past or not one.replaced if _may_answer(question, one, author)]
+    scores = {one: _shared_word_count(question, one) for one in told}
+    best = max(scores.values(), default=0)
+    if not best or 2 * best < _word_count(question):
+        return []
+    fitting: list[Evidence] = []
+    for one in told:
+        if scores[one] == best or any(_bears_on(one, older, question) for older in fitting):
+            fitting.append(one)
+    if past:
+        return fitting[::-1]
     answers: list[Evidence] = []
-    for n in range(len(fitting) - 1, -1, -1):
-        score, one = fitting[n]
-        if score < best and (n < first or not one.changes):
-            continue
-        if past or not any(_replaces(newer, one) for newer in answers):
+    for one in reversed(fitting):
+        if not any(_replaces(newer, one, scores[newer] == scores[one]) for newer in answers):
             answers.append(one)
-    return tuple(answers[:_MOST])
+    return answers
 
 
 def cited_statement(one: Evidence, now: datetime, language: Language) -> str:
@@ -127,46 +153,96 @@ def lines_about(question: str, name: str, text: str) -> list[str]:
 def matter_words(text: str) -> set[str]:
     """The words that carry the matter: Latin ones, and Chinese as pairs of characters."""
     latin = {word for word in _LATIN.findall(text.lower()) if word not in _STOP}
-    return latin | {word for word in content_words(text) if has_han(word)}
+    return latin | {a + b for run in _chinese_runs(text) for a, b in pairwise(run)}
 
 
-def _shared_word_count(question_words: set[str], one: Evidence) -> int:
-    statement_words = matter_words(one.text)
-    if _FIRST_PERSON.search(one.text):
-        statement_words |= matter_words(one.who)
-    shared_words = _in_common(question_words, statement_words)
+def _chinese_runs(text: str) -> list[str]:
+    return _HAN_RUN.findall(_NO_MATTER_ZH.sub(" ", text))
+
+
+def _word_count(text: str) -> int:
+    """How many words of matter it has besides numbers; two Chinese characters are one."""
+    latin = sum(word.isascii() and not word.isdecimal() for word in matter_words(text))
+    return latin + sum(len(run) // 2 for run in _chinese_runs(text))
+
+
+def _shared_word_count(question: str, one: Evidence) -> int:
+    """How many words of the question the statement has. Who speaks of themselves is a word of it,
+    but not the only one unless the question points to something (“@Bob where do I get those?”)."""
+    question_words, names = matter_words(question), matter_words(one.who)
+    shared_words = _in_common(question_words, matter_words(one.text))
+    if _FIRST_PERSON.search(one.text) and (
+        shared_words or _POINTS.search(question) or question_words <= names
+    ):
+        shared_words |= names & question_words
     return len(shared_words) if any(not word.isdecimal() for word in shared_words) else 0
 
 
+def _may_answer(question: str, one: Evidence, author: str) -> bool:
+    """False for what somebody else said of themselves: their birthday is not the asker's."""
+    is_of_another = author and one.who and one.who != author and _ONESELF.search(one.text)
+    names_them = matter_words(one.who) & matter_words(question)
+    return not (is_of_another and _ONESELF.search(question) and not names_them)
+
+
 def _in_common(question_words: set[str], statement_words: set[str]) -> set[str]:
-    """The words of `question_words` in `statement_words`, also those that begin alike (moved,
-    moving)."""
-    beginnings = {word[:_BEGINNING] for word in statement_words if len(word) >= _BEGINNING}
-    return {
-        w
-        for w in question_words
-        if w in statement_words or (len(w) >= _BEGINNING and w[:_BEGINNING] in beginnings)
-    }
+    """The words of `question_words` in `statement_words`, also in other forms (moved, moving)."""
+    forms = {_form(word) for word in statement_words}
+    return {word for word in question_words if _form(word) in forms}
 
 
-def _is_of_another(one: Evidence, author: str) -> bool:
-    """Whether somebody else said it of themselves: their birthday is not the asker's."""
-    return bool(author and one.who and one.who != author and _ONESELF.search(one.text))
+def _form(word: str) -> str:
+    return _ENDING.sub("", word)[:_BEGINNING]
 
 
-def _replaces(newer: Evidence, older: Evidence) -> bool:
-    if newer.changes or newer.text.lower() == older.text.lower():
+def _bears_on(newer: Evidence, older: Evidence, question: str) -> bool:
+    """Whether `newer` says, in other words than the question's, that the matter of `older` changed,
+    or speaks of the value itself: “Ines has left”, “my scale says 437 kilos”."""
+    newer_words, older_words = matter_words(newer.text), matter_words(older.text)
+    question_words = matter_words(question)
+    value_words = older_words - question_words
+    begins = set() if _FIGURE.search(older.text) else matter_words(newer.text[:_BEGINS])
+    if _in_common(value_words, newer_words if newer.changes else begins):
         return True
-    return newer.who == older.who and facts.fact_key(newer.text) == facts.fact_key(older.text)
+    observes = _OBSERVES.search(newer.text)
+    units = set(_UNIT.findall(newer.text)).intersection(_UNIT.findall(older.text))
+    if observes and units and _word_count(newer.text) <= _ELLIPTIC:
+        return True
+    about = _in_common(question_words & older_words, newer_words)
+    same_kind = _kinds(newer.text) & _kinds(older.text)
+    return bool(about and same_kind and (newer.changes or observes))
 
 
-def _confirmation(value: str, answer: Sequence[PromptLine]) -> str:
-    """The line of the bot's receipt that holds the corrected value."""
-    for one in answer:
-        if one.own and value in one.text:
-            receipt = re.split(r"[:：]\s*", one.text.splitlines()[0], maxsplit=1)[-1]
-            return facts.without_stop(receipt.rpartition(" → ")[2])
-    return ""
+def _replaces(newer: Evidence, older: Evidence, alike: bool) -> bool:
+    """`alike`: both fit the question best. In doubt both hold."""
+    same_author = newer.who == older.who
+    if newer.text.lower() == older.text.lower():
+        return True
+    pairs = [
+        (replace(n, changes=newer.changes or n.changes), o)
+        for n in stated_facts(newer.text)
+        for o in stated_facts(older.text)
+        if n.personal == o.personal
+    ]
+    if any(replaces(n, o) and (same_author or (n.changes and not n.personal)) for n, o in pairs):
+        return True
+    kinds, was = _kinds(newer.text), _kinds(older.text)
+    if not (alike and newer.changes) or not all(n.subject == o.subject for n, o in pairs):
+        return False
+    return bool(kinds & was) or not (kinds or was or pairs)
+
+
+def _kinds(text: str) -> set[str]:
+    kinds = {"when" if kind in facts.WHEN else kind for kind in value_kinds(text)}
+    return kinds & _CERTAIN | ({"figure"} if _FIGURE.search(text) else set())
+
+
+def _confirmed_fact(value: str, answer: PromptLine | None = None) -> str:
+    """What the bot's receipt says of the corrected value."""
+    if not (answer and answer.own and value in answer.text):
+        return ""
+    receipt = re.split(r"[:：]\s*", answer.text.splitlines()[0], maxsplit=1)[-1]
+    return facts.without_stop(receipt.rpartition(" → ")[2])
 
 
 def kept_texts(instructions: str) -> list[str]:

@@ -7,6 +7,8 @@ import re
 from bot.agents.offline import reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
+from bot.listening import requests
+from memory.recall.stated_facts import value_kinds
 
 _POLITE = r"^\W*(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the way)\b[\s,:]*)*"
 _POLITE_ZH = r"^\W*(?:请|麻烦|帮我|你|一定|要|把)*"
@@ -27,7 +29,7 @@ _REMEMBERED_AT_END = re.compile(
 )
 _WRONG = (
     r"(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
-    r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正|说错了"
+    r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正(?:一下)?|说错了"
 )
 _CORRECTION = re.compile(
     rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: now)?\b\s*)?"
@@ -46,14 +48,7 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
-_QUESTION = re.compile(
-    r"[?？吗呢么]\s*$"
-    r"|^\W*(?:(?:and|so|but|hey|hi|ok|okay|well|please)\b[\s,]*)*(?:what|when|where|who|whose|whom"
-    r"|which|how|why|do|does|did|is|are|am|was|were|has|have|can|could|should|would|will|shall"
-    r"|may|any|anyone|anybody|anything)(?:['’]s)?\b"
-    r"|什么|啥|几时|几[点号个位天]|哪|谁|多少|多久|怎么|何时|是否|是不是|有没有|能不能",
-    re.IGNORECASE,
-)
+_ASKS_WHO = re.compile(r"\W*谁(?!都)")
 _REQUEST = re.compile(
     rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|write|cancel|delete|remove"
     r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
@@ -74,9 +69,20 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:moved|changed|switched|postponed|delayed|rescheduled|renamed|raised|lowered|cancelled"
-    r"|canceled|now|again|no longer|anymore|any more|instead|became|from today|replaced|replaces)\b"
-    r"|改[到成为由用]|换[成到为]|推迟|提前|挪到|延期|取消了?|不再|现在|更新为|变成|搬到|涨到|降到|调到",
+    r"\b(?:moved|changed|switched|swapped|postponed|delayed|rescheduled|renamed|raised|lowered|rose"
+    r"|went (?:up|down)|cancelled|canceled|now|again|no longer|any ?more|instead|became|after all"
+    r"|(?:from|since|as of) (?:this |next |last )?(?:today|yesterday|morning|week|month|\w+day)"
+    r"|replaced|replaces|retired|left|lost|gone|t(?:akes|ook) over|these days|late|wrong)\b"
+    r"|,\s*not\b"
+    r"|改(?![进善革天日编良])|换(?:[成到为了给用]|\s?[a-z0-9])|推迟|提前|挪到|延期|取消了?|不再|现在|更新为|变成|搬到|[涨降升调]到"
+    r"|[涨降]价|晚点|[写说发记弄搞]错|停用|[今明昨]天起|[周月].?起|下线|离职|退出|接替|不[当用]了|没空|病了",
+    re.IGNORECASE,
+)
+_LEAD_IN = re.compile(
+    r"^\W*(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait|(?:and |quick |small )*update"
+    r"|just so you know|one more thing)\b[\s,:!-]+)+"
+    r"|^[^，,：:。]{0,5}(?:提醒|说|补充|通知|更新|改|同步|报告|注意|等)(?:大家)?一下(?:大家)?[，,：:！]\s*"
+    r"|^(?:提个醒|请?注意|等等|对了|顺便说?|补充|更新|通知)[，,：:！]\s*",
     re.IGNORECASE,
 )
 _VERB = re.compile(
@@ -89,15 +95,7 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _PREPOSITION = re.compile(r"(?:on|at|in|by|to|for|from|with|until)\b\s*", re.IGNORECASE)
-_DATE = re.compile(
-    r"(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d"
-    r"|(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|noon"
-    r"|midnight|half past|quarter (?:past|to)|\d{1,2}[:：]\d\d|\d{1,2} ?[ap]m\b|\d{4}-\d\d"
-    r"|[今明后]天|[这本下上]?(?:周|星期|礼拜)[一二三四五六日天末]|\d{1,2}月|[一二三四五六七八九十]{1,2}月"
-    r"|\d{1,2}[日号点]|[上下]午|早上|晚上|中午",
-    re.IGNORECASE,
-)
+WHEN = frozenset(("day", "weekday", "time", "month", "period", "year"))
 _SAYS_NO_TOPIC = frozenset(
     "i we you he she it they this that there 我 我们 你 他 她 它 这 那".split()
 )
@@ -128,7 +126,7 @@ _KINDS = {
 
 
 def is_question(text: str) -> bool:
-    return bool(_QUESTION.search(text))
+    return requests.is_question(text) or bool(_ASKS_WHO.match(text))
 
 
 def is_request(text: str) -> bool:
@@ -153,6 +151,7 @@ def statement_in(text: str) -> str:
     and greetings."""
     if fact := fact_to_remember(text):
         return fact
+    text = _LEAD_IN.sub("", text)
     if is_question(text) or small_talk(text) or is_request(text):
         return ""
     return without_stop(text)
@@ -179,8 +178,9 @@ def corrected_value(text: str) -> str:
     match = _CORRECTION.match(text)
     if not match or is_question(text):
         return ""
-    rest = _BUT.match(match[1])
-    return without_stop(re.sub(r"了$", "", without_stop(rest[1] if rest else match[1])))
+    said = _LEAD_IN.sub("", match[1])
+    rest = _BUT.match(said)
+    return without_stop(re.sub(r"了$", "", without_stop(rest[1] if rest else said)))
 
 
 def is_whole(value: str) -> bool:
@@ -216,7 +216,11 @@ def fact_key(statement: str) -> str:
         preposition = _PREPOSITION.match(value)
         rest = value[preposition.end() :] if preposition else value
         has = re.search(r"\b(?:has|have|had)\b|有|在", verb, re.IGNORECASE)
-        respect = "time" if _DATE.match(rest) else next((m[0] for m in (preposition, has) if m), "")
+        respect = (
+            "time"
+            if value_kinds(rest)[0] in WHEN
+            else next((m[0] for m in (preposition, has) if m), "")
+        )
     words = re.findall(r"[a-z0-9]+|[\u3400-\u9fff]+", f"{about} {respect}".lower())
     return "_".join(words)[:_LONGEST_KEY].strip("_") or "fact"
 

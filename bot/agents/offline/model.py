@@ -141,25 +141,24 @@ def _with_facts(situation: Situation) -> Call | str:
 def _from_memory(situation: Situation) -> Call | str:
     """What people said about the matter of the question, else what recall finds."""
     question, last = situation.question, situation.last
-    if last is None or last.tool != "recall":
-        if answers := statements_answering(question, _statements(situation), situation.author):
-            return _fact_answer(situation, "remembered-fact", "from-before", answers)
-        if "recall" in situation.tools:
-            return Call("recall", {"query": question, "scope": "everywhere"})
-        return _at_a_loss(situation, "not-told")
-    recalled_statements = list(statements(recalled_lines(last.text, situation.own_name)))
-    if answers := statements_answering(question, recalled_statements, situation.author):
+    recalled = last.text if last and last.tool == "recall" else None
+    told = list(
+        _statements(situation)
+        if recalled is None
+        else statements(recalled_lines(recalled, situation.own_name))
+    )
+    if answers := statements_answering(question, told, situation.author):
         return _fact_answer(situation, "remembered-fact", "from-before", answers)
-    if not situation.by_meaning:
+    query = {"query": question, "scope": "everywhere"}
+    if recalled is None and "recall" in situation.tools:
+        return Call("recall", query)
+    if recalled is None or not situation.by_meaning:
         return _at_a_loss(situation, "not-told")
     if len(situation.returned) == 1:  # in a longer list the best do not stand first
-        return Call("recall", {"query": question, "scope": "everywhere", "k": _NEAREST})
-    answers = tuple(recalled_statements)
-    return (
-        _fact_answer(situation, "nearest", "nearest", answers)
-        if answers
-        else say("not-told", situation.language)
-    )
+        return Call("recall", {**query, "k": _NEAREST})
+    if not told:
+        return say("not-told", situation.language)
+    return _fact_answer(situation, "nearest", "nearest", tuple(told))
 
 
 def _fact_answer(
@@ -175,9 +174,10 @@ def _fact_answer(
 def _statements(situation: Situation) -> Iterator[Evidence]:
     """What people stated, the oldest first: what is kept comes before the conversation."""
     lines = situation.lines
-    yield from statements([line for line in lines if line.earlier])
+    window_begins = next((n for n, line in enumerate(lines) if not line.earlier), len(lines))
+    yield from statements(lines[:window_begins])
     yield from map(Evidence, kept_texts(situation.instructions))
-    yield from statements([line for line in lines if not line.earlier])
+    yield from statements(lines[window_begins:])
 
 
 def _keep_fact(situation: Situation, fact: str, receipt: str) -> Call | str:
@@ -215,23 +215,17 @@ def _correct_fact(situation: Situation, value: str) -> Call | str:
 def _correction(situation: Situation, value: str) -> tuple[str, str, str]:
     """The key of the corrected fact, what it was, and the whole of what it is now; "" where nothing
     can be meant."""
-    kept_facts = {
-        k: v for k, v in remembered_facts(situation.instructions).items() if isinstance(v, str)
-    }
+    kept = remembered_facts(situation.instructions)
+    kept_facts = {key: fact for key, fact in kept.items() if isinstance(fact, str)}
     if facts.is_whole(value):
         return facts.fact_key(value), kept_facts.get(facts.fact_key(value), ""), value
     answer = _last_answer(situation)
-    facts_told = [one.text for one in _statements(situation) if one.text in answer]
-    for name, old in reversed(kept_facts.items()):
-        if old in answer:
-            return name, old, facts.statement_with_value(old, value)
-    if facts_told:
-        fact = facts.statement_with_value(facts_told[-1], value)
-        return facts.fact_key(fact), facts_told[-1], fact
-    if not kept_facts:
-        return "", "", ""
-    name, old = list(kept_facts.items())[-1]
-    return name, old, facts.statement_with_value(old, value)
+    told = [one.text for one in _statements(situation) if one.text in answer]
+    meant = [(key, old) for key, old in kept_facts.items() if old in answer] or [
+        (facts.fact_key(facts.statement_with_value(old, value)), old) for old in told
+    ]
+    name, old = (meant or list(kept_facts.items()) or [("", "")])[-1]
+    return name, old, facts.statement_with_value(old, value) if old else ""
 
 
 def _last_answer(situation: Situation) -> str:

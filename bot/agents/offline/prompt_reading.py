@@ -18,6 +18,7 @@ from bot.agents.offline.notes import Returned
 from bot.agents.prompts.prompt import (
     ASKED_EARLIER,
     GROUP_FACTS,
+    OTHER_BOT,
     PERSON_MEMORY,
     RECALLED,
     THREAD_MEMORY,
@@ -33,7 +34,9 @@ from memory.text import FOREIGN_MARGIN, original_text
 _DATED = re.compile(r"\[(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d)(?P<marks>[^\]]*)\] (?P<line>.+)", re.S)
 # A name of several words has capital letters: “add a note: …” names nobody.
 _NAME = r"(?!\[)(?:[^\s:：]{1,40}|[A-Z][^\s:：]{0,40}(?: [A-Z][^\s:：]{0,40}){1,3})"
-_LABELLED = re.compile(rf"({_NAME}(?: \(…[^\s()]{{1,8}}\))?)[:：]\s+(.*)", re.S)
+_LABELLED = re.compile(
+    rf"({_NAME}(?: \(…[^\s()]{{1,8}}\))?(?: {re.escape(OTHER_BOT)})?)[:：]\s+(.*)", re.S
+)
 _OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
 _FILE = re.compile(r"Text of the (?:file|document) \"(.+?)\"")
 _FACT = re.compile(
@@ -168,14 +171,24 @@ def without_address(text: str, own_name: str) -> str:
 def _conversation(
     messages: Sequence[Message], knowledge: str, own_name: str
 ) -> Iterator[PromptLine]:
-    """What was said before the question, oldest first. Of a line without a time the day is that of
-    the line before it."""
-    recalled_rows = recalled_lines(_section(knowledge, RECALLED), own_name) + _group_facts(
-        knowledge
-    )
-    yield from sorted(recalled_rows, key=lambda line: line.when)
+    """What was said before the question, oldest first. A recalled line comes after the last line of
+    the window that has a time and is not later. A line without a time has the day of the last."""
+    recalled = recalled_lines(_section(knowledge, RECALLED), own_name) + _group_facts(knowledge)
+    window = list(_window(messages, knowledge, own_name))
+    times = ["", *(line.when for line in window)]
+    placed = [
+        (max(when for when in times if when <= line.when), 1, line)
+        for line in sorted(recalled, key=lambda line: line.when)
+    ]
+    since, place = "", 2
+    for line in window:
+        since, place = (line.when, 0) if line.when else (since, place if line.own else 2)
+        placed.append((since, place, replace(line, when=line.when or since[:10])))
+    return (line for *_, line in sorted(placed, key=lambda one: one[:2]))
+
+
+def _window(messages: Sequence[Message], knowledge: str, own_name: str) -> Iterator[PromptLine]:
     question_index = max((n for n, one in enumerate(messages) if one["role"] == "user"), default=0)
-    day = ""
     for message in messages[1:question_index]:
         text = _text(message)
         if message["role"] == "assistant" and text:
@@ -185,9 +198,7 @@ def _conversation(
             if knowledge_text and not said:  # the summary
                 continue
             words = without_material(original_text(said))
-            line = _line(words, own_name) or PromptLine(words)
-            day = line.when[:10] or day
-            yield replace(line, when=line.when or day)
+            yield _line(words, own_name) or PromptLine(words)
     for row in _rows(_section(knowledge, TRANSCRIPT)):
         yield _line(row, own_name) or PromptLine(row)
 

@@ -28,6 +28,7 @@ Ended = Literal["", "length", "time", "connection", "stopped"]
 ASKED_EARLIER = "The question was asked earlier; its “today” and “tomorrow” count from:"
 _LATE = timedelta(minutes=5)
 STALE = "[rests on something since replaced]"
+OTHER_BOT = "(a bot)"  # after the name of one
 KNOWN = "[Known for this answer]"
 ASKED = "[The message to answer]"
 THREAD_MEMORY = "Working memory of this thread:"
