@@ -22,7 +22,9 @@ from tests.support.importing import (
     answering,
     expired,
     import_scene,
+    shuffled,
     sometimes,
+    twice,
 )
 from tests.support.whole_turns import stage
 
@@ -100,6 +102,26 @@ async def test_a_worker_that_is_killed_at_any_call_leaves_what_an_undisturbed_on
             deaths += 1
             await queue_idle_imports(scene.services, scene.table)
         assert scene.dump() == wanted
+        scene.clear()
+
+
+async def test_pages_that_come_twice_in_another_order_or_not_at_once_change_nothing(
+    scene: ImportScene,
+) -> None:
+    wanted = await imported(scene)
+    rng = random.Random(33)
+    limited = {"code": 99991400, "msg": "request trigger frequency limit"}
+    twists = {
+        "twice": twice,
+        "shuffled": shuffled(rng),
+        "429": sometimes(rng, 0.3, answering(429, limited)),
+        "502": sometimes(rng, 0.3, answering(502, b"<html>bad gateway</html>")),
+    }
+    for name, twist in twists.items():
+        scene.twist = twist
+        await scene.begin()
+        await scene.work()
+        assert scene.dump() == wanted, name
         scene.clear()
 
 
@@ -256,6 +278,21 @@ async def test_a_quiet_removal_leaves_no_word(scene: ImportScene) -> None:
     await scene.work()
     assert {name: rows for name, rows in scene.dump().items() if rows} == {}
     assert len(scene.cards()) == said
+
+
+async def test_a_paused_import_stops_and_goes_on_where_it_was(scene: ImportScene) -> None:
+    wanted = await imported(scene)
+    await scene.begin()
+    await scene.work(jobs=4)
+    await scene.store.pause(scene.chat, None)
+    await scene.work()
+    [pages] = scene.column("select pages from public.chat_imports")
+    assert pages <= 5
+    assert await queue_idle_imports(scene.services, scene.table) == 0
+    await scene.store.resume(scene.chat, None)
+    assert await queue_idle_imports(scene.services, scene.table) == 1
+    await scene.work()
+    assert scene.dump() == wanted
 
 
 async def test_where_memory_is_kept_per_person_nothing_is_imported(database_url: str) -> None:
