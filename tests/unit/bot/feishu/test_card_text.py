@@ -59,7 +59,7 @@ def wrapped(card: object) -> dict[str, Any]:
     return {"title": None, "elements": rows, "user_dsl": json.dumps(card, ensure_ascii=False)}
 
 
-def version_2(*elements: dict[str, Any], **more: Any) -> dict[str, Any]:
+def version_2(*elements: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
     return {"schema": "2.0", "body": {"elements": list(elements)}, **more}
 
 
@@ -251,6 +251,18 @@ def test_elements_that_are_nested_as_deep_as_feishu_allows_are_read() -> None:
     for _ in range(5):
         element = {"tag": "column_set", "columns": [{"tag": "column", "elements": [element]}]}
     assert read(version_2({"tag": "form", "elements": [element]})) == "deep"
+
+
+def test_elements_are_read_in_the_form_that_clients_store() -> None:
+    said = {"tag": "plain_text", "property": {"content": "oak"}}
+    code = {"contents": [{"contents": [{"content": "elm"}]}]}
+    stored: list[Any] = [
+        {"tag": "heading", "property": {"content": "pine"}},
+        {"tag": "list", "property": {"items": [{"elements": [said]}]}},
+        {"tag": "code_block", "property": code},
+    ]
+    for form in (read(version_2(*stored)), read(version_2(None, *stored, {"tag": None}))):
+        assert [one for one in ("pine", "oak", "elm") if one not in form] == []
 
 
 def test_an_element_that_is_new_shows_its_words_and_no_values() -> None:

@@ -94,6 +94,7 @@ def test_a_markdown_version_that_says_less_does_not_hide_the_plain_one(markdown:
         {"content": [[AT, {"tag": "markdown", "content": " how many?"}]]},
         {"content": [[AT, {"tag": "quote", "elements": [{"tag": "text", "text": " how many?"}]}]]},
         {"content": [], "en_us": {"content": FULL}},
+        {"en_us": {"content": [[]]}, "zh_cn": {"content": FULL}},
         {"post": {"content": FULL}},
         {"post": {"zh_cn": {"content": FULL}}},
         {"vi_vn": {"content": FULL}},
@@ -102,6 +103,23 @@ def test_a_markdown_version_that_says_less_does_not_hide_the_plain_one(markdown:
 )
 def test_the_words_are_read_from_every_shape(post: dict[str, Any]) -> None:
     assert " ".join(read(**post).template.split()) == "@_user_1 how many?"
+
+
+@every_row(
+    ("node", "says"),
+    [
+        ({"tag": "a", "text": "", "href": "https://x.test/elm"}, "https://x.test/elm"),
+        ({"tag": "emotion", "emoji_type": "SMILE"}, "OAK"),
+        ({"tag": "callout", "text": "ELM"}, "ELM"),
+        ({"tag": "quote_container", "children": [{"tag": "text", "text": "ELM"}]}, "ELM"),
+        ({"tag": "text", "text": 42}, "OAK"),
+        ({"tag": "text", "text": "ELM", "style": ["bold", "lineThrough"]}, "ELM"),
+    ],
+)
+def test_the_words_of_each_element_are_read(node: dict[str, Any], says: str) -> None:
+    text = read(content=[[node, {"tag": "text", "text": " OAK"}]]).template
+    assert says in text
+    assert "OAK" in text
 
 
 def test_an_unknown_node_is_named_and_not_lost() -> None:
@@ -115,6 +133,9 @@ def test_an_unknown_node_is_named_and_not_lost() -> None:
         ('![](img_v3_1) ![same](img_v3_1) ![x](img_v3_2 "title")', ["img_v3_1", "img_v3_2"]),
         ("```py\nx\n```\n![](img_v3_1)", ["img_v3_1"]),
         ("~~~\n![](img_v3_9)\n~~~\n`` ![](img_v3_8) `` ![](<img_v3_1>)", ["img_v3_1"]),
+        ("[![plan](img_v3_1)](https://x.test)", ["img_v3_1"]),
+        ("![a [nested] plan](img_v3_1)", ["img_v3_1"]),
+        ("![plan][p]\n\n[p]: img_v3_1", ["img_v3_1"]),
         ("```\n![](img_v3_9)", []),
         ("- ~~~\n  ![](img_v3_9)\n  ~~~\n![](img_v3_1)", ["img_v3_1"]),
         ("- ~~~\n![](img_v3_9)\n~~~", []),

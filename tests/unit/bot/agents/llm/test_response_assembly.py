@@ -339,6 +339,12 @@ def test_thoughts_that_come_again_are_thought_once() -> None:
         ['{"text": "call the bank"}', ARGS],
         ["{}{}" + ARGS],
         [{}, json.loads(ARGS)],
+        [json.loads(ARGS), ARGS],
+        ["[]", ARGS],
+        ["None", ARGS],
+        ["[object Object]", ARGS],
+        ['{"text": "", "at": null}', ARGS],
+        [ARGS, '{"text": "", "at": ""}'],
     ],
 )
 @every_row("index", [0, None])
