@@ -309,15 +309,27 @@ class TestLinking:
         assert await table.links() == {}
 
 
-@pytest.fixture
-def api(database_url: str) -> Iterator[SupabaseLite]:
-    """Supabase's API over the database of this test, where nobody else is to be linked."""
-    with lite.run(database_url, socket_folder=Server(database_url).socket_folder) as api:
+@pytest.fixture(scope="module")
+def api(postgres_server: Server, migrated_template: str) -> Iterator[SupabaseLite]:
+    """Supabase's API over a database of these tests alone: everybody there is to be linked."""
+    folder = postgres_server.socket_folder
+    with (
+        postgres_server.fresh_database(template=migrated_template) as url,
+        lite.run(url, socket_folder=folder) as api,
+    ):
         yield api
 
 
+@pytest.fixture
+def empty_database_url(api: SupabaseLite) -> str:
+    """The database behind the API, in which nobody is known or was forgotten."""
+    with psycopg.connect(api.database_url, autocommit=True) as connection:
+        connection.execute("truncate public.people, public.forgotten_people cascade")
+    return api.database_url
+
+
 async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
-    server: AuthServer, api: SupabaseLite, database_url: str
+    server: AuthServer, api: SupabaseLite, empty_database_url: str
 ) -> None:
     server.rest_url = api.url
     settings = Settings(
@@ -341,8 +353,8 @@ async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
         sender_tenant="",
     )
     async with (
-        connection_pool(database_url, size=2) as pool,
-        open_services(settings, database_url, pool, SharedPace(OwnSlots())) as services,
+        connection_pool(empty_database_url, size=2) as pool,
+        open_services(settings, empty_database_url, pool, SharedPace(OwnSlots())) as services,
     ):
         services.people.meet(cast(Any, event), Person("ou_bot", "Memo", is_bot=True))
         user = await asyncio.to_thread(server.wait_for_user, str(ALICE.auth_user_id))
@@ -353,10 +365,14 @@ class TestTheScript:
     """`scripts/memory` as it is run, on the configured database and project."""
 
     @pytest.fixture
+    def database_url(self, empty_database_url: str) -> str:
+        return empty_database_url
+
+    @pytest.fixture
     def environment(
         self, database_url: str, server: AuthServer, api: SupabaseLite, tmp_path: Path
     ) -> dict[str, str]:
-        """The memory over Supabase's API, in a database of this test."""
+        """The memory over Supabase's API."""
         server.rest_url = api.url
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
         return {
