@@ -63,11 +63,11 @@ def assert_in_no_prompt(world: World, question: str, line: str) -> None:
     assert line not in json.dumps(world.model.requests()[0]["body"], ensure_ascii=False)
 
 
-@pytest.mark.parametrize("pause_s", [0.5, 1.5])
+@pytest.mark.parametrize(("pause_s", "chunks"), [(0.5, 12), (1.5, 4)])
 def test_an_answer_that_flows_is_not_ended_by_the_limit_for_its_first_word(
-    live: World, pause_s: float
+    live: World, pause_s: float, chunks: int
 ) -> None:
-    text = WORDS[: 12 * 12]
+    text = WORDS[: 12 * chunks]
     answer_with(live, {"text": text, "chunk_delay_s": pause_s})
     began = time.monotonic()
     question, _ = live.ask("Alice", "when is the launch?")
