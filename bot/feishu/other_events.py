@@ -99,8 +99,8 @@ class CommentPlace:
 
 @dataclass(frozen=True, slots=True)
 class CommentNotice:
-    """Somebody commented. `is_mentioned`: they mention somebody, who need not be the bot. `by_bot`:
-    the author is an app."""
+    """Somebody commented. `is_mentioned`: they mention somebody, who need not be the bot; also where
+    the event does not say it. `by_bot`: the author is an app."""
 
     event_id: str
     place: CommentPlace
@@ -133,6 +133,13 @@ class CommentThread:
     is_whole: bool
     replies: tuple[CommentReply, ...]
 
+    def reply(self, reply_id: str) -> CommentReply | None:
+        """The reply of that id. The comment itself is the first reply, which may have another id:
+        events then name the comment alone."""
+        if reply_id == self.comment_id:
+            return self.replies[0] if self.replies else None
+        return next((one for one in self.replies if one.reply_id == reply_id), None)
+
 
 def parse_comment(envelope: Envelope) -> CommentNotice:
     """The comment of a drive.notice.comment_add_v1 event. Raises MalformedEvent without its ids."""
@@ -152,7 +159,7 @@ def parse_comment(envelope: Envelope) -> CommentNotice:
         as_text(as_dict(notice.get("from_user_id")).get("open_id")),
         envelope.tenant_key,
         milliseconds(event.get("create_time")) or envelope.create_time_ms,
-        is_mentioned=event.get("is_mentioned") is True,
+        is_mentioned=event.get("is_mentioned") is not False,
         by_bot=as_text(notice.get("from_user_type")) not in ("", "user"),
     )
 

@@ -171,7 +171,7 @@ async def _comment(
     received_ms: int,
 ) -> Commented:
     """Raises `NotRead` where the comment was deleted meanwhile."""
-    asking_reply = next((one for one in thread.replies if one.reply_id == notice.reply_id), None)
+    asking_reply = thread.reply(notice.reply_id)
     if asking_reply is None:
         raise ThreadNotRead("deleted")
     names = services.people.of(notice.tenant_key)

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from bot.feishu import events
-from bot.feishu.other_events import comment_message_key, parse_comment, place_of_comment_key
+from bot.feishu.other_events import (
+    CommentReply,
+    CommentThread,
+    comment_message_key,
+    parse_comment,
+    place_of_comment_key,
+)
 from memory.scope import conversation_id, document_chat, split_conversation_id
 
 FIXTURE = Path(__file__).parents[3] / "data/feishu/event_drive_notice_comment_add_v1.json"
@@ -55,6 +61,28 @@ def test_an_older_event_names_the_document_beside_the_comment(payload):
         payload["event"][name] = notice.pop(name)
     assert events.parse_delivery(payload).chat_id.startswith("doc:TLLKdcpDro9ijQxA33ycNMabcef:")
     assert parse_comment(events.parse_envelope(payload)).place.file_type == "docx"
+
+
+@pytest.mark.parametrize(
+    ("said", "may_be"), [(True, True), (None, True), ("true", True), (False, False)]
+)
+def test_whom_a_comment_mentions_is_looked_up_unless_it_mentions_nobody(payload, said, may_be):
+    payload["event"]["is_mentioned"] = said
+    assert parse_comment(events.parse_envelope(payload)).is_mentioned is may_be
+    del payload["event"]["is_mentioned"]
+    assert parse_comment(events.parse_envelope(payload)).is_mentioned
+
+
+@pytest.mark.parametrize("first_id", ["71", "9000"])
+def test_an_event_without_a_reply_is_about_the_comment_itself(payload, first_id):
+    payload["event"] |= {"reply_id": None, "comment_id": "71"}
+    notice = parse_comment(events.parse_envelope(payload))
+    first, second = (CommentReply(one, "ou_a", 0, ()) for one in (first_id, "9001"))
+    thread = CommentThread("71", "", False, (first, second))
+    assert thread.reply(notice.reply_id) is first
+    assert thread.reply("9001") is second
+    assert thread.reply("9002") is None
+    assert CommentThread("71", "", False, ()).reply("71") is None
 
 
 def test_a_comment_of_an_app_is_known_as_such(payload):
