@@ -99,8 +99,8 @@ class CommentPlace:
 
 @dataclass(frozen=True, slots=True)
 class CommentNotice:
-    """Somebody commented. `is_mentioned`: they mention somebody, who need not be the bot; also where
-    the event does not say it. `by_bot`: the author is an app."""
+    """Somebody commented. `is_mentioned`: they may mention somebody, who need not be the bot.
+    `by_bot`: the author is an app."""
 
     event_id: str
     place: CommentPlace

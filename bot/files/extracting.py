@@ -24,6 +24,7 @@ from itertools import zip_longest
 from typing import Any
 
 from bot.files.decoding import decode
+from bot.files.pdf_forms import form_values, remarks_on
 from bot.files.word import document_lines, elements
 
 _SCHEMAS_OF = b"http://schemas.openxmlformats.org/"
@@ -35,8 +36,9 @@ _STRICT = (  # how Word and Excel name things in "Strict Open XML", and what the
     (_STRICT_ROOT + b"officeDocument/", _SCHEMAS_OF + b"officeDocument/2006/"),
 )
 _FORMULA = re.compile(rb"<(?:[\w.-]+:)?f[\s>/]")
-_LONGEST_TAG = 40
-_NOT_NOTES = ("/Link", "/Popup", "/Widget")
+_LONGEST_TAG = 200
+# Programs that cannot compute store 0 for every formula, and have Excel compute when it loads.
+_COMPUTED_LATER = re.compile(rb"fullCalcOnLoad=[\"'](?:1|true)")
 
 # Source: Unicode, EquivalentUnifiedIdeograph.txt, for what has no compatibility decomposition.
 _SUPPLEMENT = dict(
@@ -101,7 +103,7 @@ def extract(ending: str, data: bytes, most_chars: int, seconds: float) -> dict[s
     lines, left, cut = [], most_chars, False
     remarks: list[str] = []
     try:
-        for line in read(data, remarks):
+        for line in map(plain_characters, read(data, remarks)):
             lines.append(line[: max(left, 0)])
             left -= len(line) + 1
             if left < 0 or time.process_time() > ends:
@@ -157,6 +159,7 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
     if b"%PDF-" not in data[:1024]:
         raise NoText("other_content")
     from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
 
     reader = PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
@@ -164,49 +167,13 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
     for number, page in enumerate(reader.pages, 1):
         if number > MOST_PAGES:
             raise _Enough
-        yield plain_characters(page.extract_text())
-        yield from map(plain_characters, _remarks_on(page))
+        yield page.extract_text()
+        yield from remarks_on(page)
     try:
-        yield from map(plain_characters, list(_filled_in(reader)))
-    except (AttributeError, KeyError, TypeError, ValueError):  # what pypdf raises for odd forms
+        yield from list(form_values(reader))
+    except (PyPdfError, ArithmeticError, AttributeError, LookupError, NotImplementedError,
+            RecursionError, SyntaxError, TypeError, ValueError):  # fmt: skip
         remarks.append("the values of its form could not be read")
-
-
-def _remarks_on(page: Any) -> Iterator[str]:
-    """What people wrote on a page: free text, notes, and remarks on what they marked."""
-    for annotation in page.get("/Annots") or ():
-        annotation_object = annotation.get_object()
-        if annotation_object.get("/Subtype") not in _NOT_NOTES and (
-            contents := annotation_object.get("/Contents")
-        ):
-            yield f"Note: {contents}"
-
-
-def _filled_in(reader: Any) -> Iterator[str]:
-    """The values of a form, which are no text of its pages."""
-    for name, field in (reader.get_fields() or {}).items():
-        value = field.get("/V")
-        values = value if isinstance(value, list) else [value]
-        shown = _shown_choices(field)
-        values_text = ", ".join(
-            _value(shown.get(str(one), one)) for one in values if one not in (None, "")
-        )
-        if values_text and field.get("/FT") != "/Sig":
-            yield f"{field.get('/TU') or name}: {values_text}"
-
-
-def _shown_choices(field: Any) -> dict[str, Any]:
-    """What a list shows for each value that it stores."""
-    options = field.get("/Opt")
-    pairs = [one for one in options if isinstance(one, list)] if isinstance(options, list) else []
-    return {str(pair[0]): pair[1] for pair in pairs if len(pair) == 2}
-
-
-def _value(value: Any) -> str:
-    """A text, also a long one in a stream, or the name of what is checked."""
-    if hasattr(value, "get_data"):
-        return decode(value.get_data())[0]
-    return {"/Off": "no", "/Yes": "yes", "/On": "yes"}.get(str(value), str(value).lstrip("/"))
 
 
 def _docx(data: bytes, remarks: list[str]) -> Iterator[str]:
@@ -233,7 +200,8 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
         load_workbook(io.BytesIO(data), read_only=True, data_only=kept, keep_links=False)
         for kept in (True, False)
     )
-    with_formulas = _sheets_with_formulas(data)
+    with_formulas = _holds(data, "xl/worksheets/", _FORMULA)
+    is_computed_later = _holds(data, "xl/workbook.xml", _COMPUTED_LATER)
     for number, sheet in enumerate(values.worksheets, 1):
         yield f"# {sheet.title}"
         if not with_formulas:
@@ -246,7 +214,7 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
         )
         for row, formula_cells in both:
             rows_shown = [
-                formula if value is None else value
+                formula if value is None or (is_computed_later and value == 0) else value
                 for value, formula in zip_longest(row, formula_cells)
             ]
             if not remarks and any(map(_is_formula, rows_shown)):
@@ -254,13 +222,13 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
             yield _row(map(_cell, rows_shown))
 
 
-def _sheets_with_formulas(data: bytes) -> bool:
-    """True if any sheet may hold a formula."""
+def _holds(data: bytes, folder: str, wanted: re.Pattern[bytes]) -> bool:
+    """True if any part in `folder` may hold what is `wanted`."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return any(
-            _FORMULA.search(line)
+            wanted.search(line)
             for part in archive.namelist()
-            if part.startswith("xl/worksheets/")
+            if part.startswith(folder)
             for line in _pieces(archive, part)
         )
 

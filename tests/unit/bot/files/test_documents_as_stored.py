@@ -223,21 +223,87 @@ def test_a_list_in_a_form_shows_its_words_and_a_long_value_is_read() -> None:
     assert lines[-2:] == ["town: Turku", "memo: a long memo"]
 
 
-def test_a_form_that_cannot_be_read_costs_no_page() -> None:
+def filled_in(fields: list[Any], *, listed: bool = True, xfa: Any = None, **page: Any) -> bytes:
+    """A page with a form. A field is a dictionary in pypdf's terms; its `/Kids` stand in it."""
     from pypdf import PdfReader, PdfWriter
-    from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, list):
+            return ArrayObject(map(kept, value))
+        if hasattr(value, "get_data"):
+            return writer._add_object(value)
+        if isinstance(value, dict):
+            named = {NameObject(key): kept(one) for key, one in value.items()}
+            return writer._add_object(DictionaryObject(named))
+        return value
 
     writer, out = PdfWriter(PdfReader(io.BytesIO(made.pdf("Plan")))), io.BytesIO()
-    child = DictionaryObject({NameObject("/T"): TextStringObject("a")})
-    parent = DictionaryObject(
-        {NameObject("/T"): TextStringObject("p"), NameObject("/Kids"): ArrayObject([child])}
-    )
-    form = DictionaryObject({NameObject("/Fields"): ArrayObject([parent])})
-    writer._root_object[NameObject("/AcroForm")] = writer._add_object(form)
+    objects = kept(fields)
+    form = {"/Fields": objects if listed else [], **({"/XFA": xfa} if xfa else {})}
+    writer._root_object[NameObject("/AcroForm")] = kept(form)
+    widgets = objects if not listed else kept(page.get("notes", []))
+    writer.pages[0][NameObject("/Annots")] = writer._add_object(widgets)
     writer.write(out)
-    found = read("a.pdf", out.getvalue())
+    return out.getvalue()
+
+
+def test_what_people_wrote_into_a_pdf_is_read_however_it_is_stored() -> None:
+    from pypdf.generic import NameObject, NullObject, NumberObject, TextStringObject
+
+    text, name = TextStringObject, NameObject
+    button, words = {"/FT": name("/Btn")}, {"/FT": name("/Tx")}
+    rich = text("<body><p>OAK is <b>free</b></p></body>")
+    kid = {"/Subtype": name("/Widget"), "/AS": name("/1")}
+    colours = [text("Red"), text("Blue")]
+    radio = {**button, "/T": text("colour"), "/V": name("/1"), "/Opt": colours, "/Kids": [kid]}
+    person = {**words, "/T": text("person"), "/Kids": [{"/T": text("name"), "/V": text("Lin")}]}
+    for fields, line in (
+        ([radio], "colour: Blue"),
+        ([{**button, "/T": text("agreed"), "/AS": name("/Yes")}], "agreed: yes"),
+        ([{**words, "/T": text("room"), "/RV": rich}], "room: OAK is free"),
+        ([{**words, "/T": text("count"), "/V": NumberObject(7)}], "count: 7"),
+        ([{**words, "/T": text("⼈"), "/V": text("⽉")}], "人: 月"),
+        ([person], "person.name: Lin"),
+    ):
+        assert line in read("a.pdf", filled_in(fields))["text"]
+    widget = {**words, "/T": text("room"), "/V": text("OAK"), "/Subtype": name("/Widget")}
+    assert "room: OAK" in read("a.pdf", filled_in([widget], listed=False))["text"]
+    notes = [NullObject(), {"/Subtype": name("/FreeText"), "/RC": rich}]
+    assert "Note: OAK is free" in read("a.pdf", filled_in([], notes=notes))["text"]
+
+
+def test_the_data_of_an_xfa_form_are_read() -> None:
+    from pypdf.generic import DecodedStreamObject, NameObject, TextStringObject
+
+    data = (
+        '<x:datasets xmlns:x="http://www.xfa.org/schema/xfa-data/1.0/"><x:data><form>'
+        "<Name>Lin</Name><Sum>4200</Sum></form></x:data></x:datasets>"
+    )
+    pieces: list[Any] = []
+    for part, words in (("a", "<xdp>"), ("datasets", data), ("b", "</xdp>")):
+        stream = DecodedStreamObject()
+        stream.set_data(words.encode())
+        pieces += [TextStringObject(part), stream]
+    assert "Name: Lin\nSum: 4200" in read("a.pdf", filled_in([], xfa=pieces))["text"]
+
+    pieces[1][NameObject("/Filter")] = NameObject("/None")
+    found = read("a.pdf", filled_in([], xfa=pieces))
     assert "Plan" in found["text"]
     assert found["remarks"] == ["the values of its form could not be read"]
+
+
+def test_zeros_of_a_program_that_cannot_compute_are_no_values() -> None:
+    data = made.xlsx({"Q1": (("sum", "=1+1"), (0, "=2+2"))})
+    cells = {"one": ("<f>1+1</f><v></v>", "<f>1+1</f><v>0</v>"),
+             "two": ("<f>2+2</f><v></v>", "<f>2+2</f><v>4</v>")}  # fmt: skip
+    assert "sum | =1+1\n0 | 4" in read("a.xlsx", repacked(data, **cells))["text"]
+
+
+def test_radicals_become_characters_in_every_kind_of_file() -> None:
+    assert read("a.xlsx", made.xlsx({"Q1": (("⼈⼒",),)}))["text"] == "# Q1\n人力"
+    assert read("a.docx", document(f"<w:p>{run('⼈⼒')}</w:p>"))["text"] == "人力"
+    assert read("a.csv", "⼈⼒,ﬁle".encode())["text"] == "人力,file"
 
 
 def test_a_fraction_is_not_read_as_one_number() -> None:
