@@ -195,16 +195,13 @@ def _people(names: str) -> list[str]:
 
 def _minutes(length: str) -> int:
     """Of “half an hour”, 两个半小时; an hour where nothing is said."""
-    if not length:
-        return _HOUR
     figure = re.search(r"\d+", length)
-    number = int(figure[0]) if figure else _NUMBERS.get(length[0], 1)
-    if "minute" in length.lower() or "min" in length.lower() or "分" in length:
+    number = int(figure[0]) if figure else _NUMBERS.get(length[:1], 1)
+    if re.search("min|分", length, re.IGNORECASE):
         return int(number)
     if length.lower().startswith("half"):
         return _HOUR // 2
-    half = _HOUR // 2 if "半小时" in length[1:] else 0
-    return int(number * _HOUR) + half
+    return int(number * _HOUR) + (_HOUR // 2 if "半小时" in length[1:] else 0)
 
 
 def _bare_title(title: str) -> str:

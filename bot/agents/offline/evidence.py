@@ -99,8 +99,8 @@ def statements_answering(
     several questions at once each is answered."""
     told = list(statements)
     parts = list(filter(facts.is_question, _PART.split(question)))
-    answers = (one for part in parts or [question] for one in _answering(part, told, author))
-    return tuple(dict.fromkeys(answers))[:_MOST]
+    answers = {one for part in parts or [question] for one in _answering(part, told, author)}
+    return tuple(one for one in dict.fromkeys(reversed(told)) if one in answers)[:_MOST]
 
 
 def _answering(question: str, told: Sequence[Evidence], author: str) -> list[Evidence]:

@@ -108,11 +108,7 @@ def known_notes(instructions: str, answers: Iterable[str]) -> tuple[KnownNote, .
         places = {id: int(place) for place, id in _SHOWN.findall(after)}
         return tuple(
             KnownNote(
-                id,
-                title.strip(),
-                int(ordinal),
-                0 if recency == "-" else int(recency),
-                places.get(id, 0),
+                id, title.strip(), int(ordinal), int(recency.strip("-") or 0), places.get(id, 0)
             )
             for ordinal, title, id, recency in rows
         )
@@ -134,12 +130,8 @@ def next_note_call(
     """
     match note_request.kind:
         case "make":
-            arguments = {
-                "title": note_request.title,
-                "body": note_request.body,
-                "tags": list(note_request.tags),
-            }
-            return Call("create_note", arguments)
+            title, body, tags = note_request.title, note_request.body, list(note_request.tags)
+            return Call("create_note", {"title": title, "body": body, "tags": tags})
         case "list":
             return Call("list_notes", {})
         case "find":
@@ -226,12 +218,7 @@ def _on_note(note_request: NoteRequest, id: str) -> Call | None:
     }
     if note_request.kind in arguments:
         return Call("update_note", {"note_id": id, **arguments[note_request.kind]})
-    tools = {
-        "drop": "delete_note",
-        "share": "share_note",
-        "show": "get_note",
-        "tags": "get_note",
-    }
+    tools = {"drop": "delete_note", "share": "share_note", "show": "get_note", "tags": "get_note"}
     return Call(tools[note_request.kind], {"note_id": id})
 
 

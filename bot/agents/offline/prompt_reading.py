@@ -118,7 +118,8 @@ def situation_of(request: Request) -> Situation:
             case "tool":
                 results.append(_read_result(calls, message, request))
     question_text = original_text(question_text)
-    own_name = bot_name(rules)
+    named = _OWN_NAME.match(rules)
+    own_name = named[1] if named else ""
     author, question = label_and_words(without_material(question_text), own_name)
     return Situation(
         question=question,
@@ -131,12 +132,6 @@ def situation_of(request: Request) -> Situation:
         tools=frozenset(request.tools),
         returned=tuple(results),
     )
-
-
-def bot_name(instructions: str) -> str:
-    """The bot's own name, as its instructions give it."""
-    match = _OWN_NAME.match(instructions)
-    return match[1] if match else ""
 
 
 def recalled_lines(text: str, own_name: str) -> list[PromptLine]:
@@ -161,11 +156,6 @@ def now_of(instructions: str) -> datetime:
     except (ZoneInfoNotFoundError, ValueError):
         zone = None
     return datetime.fromisoformat(match[1]).replace(tzinfo=zone)
-
-
-def without_address(text: str, own_name: str) -> str:
-    """`text` without mentions of the bot in front of it."""
-    return re.sub(rf"^(?:@{re.escape(own_name)}\s+)+", "", text) if own_name else text
 
 
 def _conversation(
@@ -230,7 +220,7 @@ def label_and_words(text: str, own_name: str) -> tuple[str, str]:
         return _MYSELF, text.removeprefix(f"{_MYSELF}: ")
     label_match = _LABELLED.fullmatch(text.strip())
     who, words = (label_match[1], label_match[2]) if label_match else ("", text.strip())
-    return who, without_address(words, own_name)
+    return who, re.sub(rf"^(?:@{re.escape(own_name)}\s+)+", "", words) if own_name else words
 
 
 def _rows(section: str) -> list[str]:
