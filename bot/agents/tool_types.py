@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from bot.feishu.markup import quotable
 from bot.text.catalogues import Catalogue
 from bot.text.json_text import dump_json
 from bot.text.languages import Language, join_list
@@ -90,13 +91,29 @@ class Wording:
 
 def _visible_fields(fields: Fields, language: Language) -> Fields:
     """A list is shown as one text."""
-    return {
-        name: join_list(value, language) if isinstance(value, list | tuple) else value
-        for name, value in fields.items()
-    }
+    return {name: _visible_field(value, language) for name, value in fields.items()}
 
 
-COMMON = Wording()
+def _visible_field(value: Any, language: Language) -> Any:
+    if isinstance(value, list | tuple):
+        return join_list(map(quotable, map(str, value)), language)
+    return quotable(value) if isinstance(value, str) else value
+
+
+def _forgotten_facts(fields: Fields, language: Language) -> str:
+    facts = join_list((_fact(key, value, language) for key, value in fields["facts"]), language)
+    return _COMMON.say("fact-forgotten", language, facts=facts)
+
+
+def _fact(key: str, value: str, language: Language) -> str:
+    """The words that were kept, after their name unless they say it."""
+    if all(word in value.lower() for word in key.lower().split("_")):
+        return f"“{quotable(value)}”"
+    name = key.replace("_", " ")
+    return _COMMON.say("named-fact", language, name=quotable(name), value=quotable(value))
+
+
+COMMON = Wording(tellers={"fact-forgotten": _forgotten_facts})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from datetime import datetime
 from bot.features.feature import CommandTurn, Feature
 from bot.features.help.feature import set_up_here
 from bot.feishu.errors import FeishuFailure
+from bot.feishu.markup import quotable
 from bot.outbox.buttons import Reply
 from bot.queue.table import stopping_statement
 from bot.services import Services
@@ -22,7 +23,6 @@ from memory.models import MemoryOverview
 from memory.scope import AgentMemoryContext, ChatType
 from memory.tables.directory import ChatStore
 from memory.tables.notes import Note
-from memory.text import one_line
 
 _VALUE_CHARS = 200
 _MESSAGE_CHARS = 120
@@ -118,14 +118,14 @@ def memory_overview(
 
 def _line(role: str, text: str, language: Language) -> str:
     key = "line-by-me" if role == "assistant" else "line-by-you"
-    return f"- {say(key, language, text=_one_line(text, _MESSAGE_CHARS))}"
+    return f"- {say(key, language, text=quotable(text, _MESSAGE_CHARS))}"
 
 
 def note_list(all_notes: Sequence[Note], language: Language, *, in_group: bool = False) -> str:
     """Titles and tags, numbered in order of creation."""
     lines = [
-        f"{number}. {_one_line(note.title, _VALUE_CHARS)}"
-        + "".join(f" #{_one_line(tag, 40)}" for tag in note.tags)
+        f"{number}. “{quotable(note.title, _VALUE_CHARS)}”"
+        + "".join(f" #{quotable(tag, 40)}" for tag in note.tags)
         for number, note in enumerate(all_notes, 1)
     ]
     if not lines:
@@ -144,12 +144,6 @@ def action_result_text(text: str, *, succeeded: bool, language: Language) -> str
 
 def _day(at: str, language: Language, now: datetime) -> str:
     return times.day_text(datetime.fromisoformat(at).astimezone(now.tzinfo), language, now=now)
-
-
-def _one_line(text: str, limit: int) -> str:
-    """`text` on one line, without marks that would open code in the card."""
-    line = one_line(text).replace("`", "'")
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 async def learn_managers(

@@ -67,7 +67,7 @@ def plain_text(text: str) -> str:
     """Markdown as plain text: comments show marks as they are written."""
     text_left = _SPAN.sub(r"\1", _FENCE.sub("", _HEADING.sub("", text)))
     text_left = _LINK.sub(lambda link: _link(link[1], link[2]), _EMPHASIS.sub(r"\2", text_left))
-    return text_left.strip()
+    return markup.with_marks(text_left).strip()
 
 
 def _link(label: str, target: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote
 
 from bot.text.markdown import certain_spans, code_starts
+from bot.text.quotations import nest_quotations, shorten
 from memory.text import one_line, visible_line
 
 _OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")
@@ -49,6 +50,7 @@ _ADDRESS = re.compile(r"https?://[^\s\\]{1,2000}", re.IGNORECASE)
 _DECORATION = re.compile(r"</?(?:font|text_tag|number_tag)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
 _MARK = re.compile(r"[<>&~!*/\\\[\]()#:+\"`$_|@]")
 _SPECIAL = re.compile(r"[<>&~!*/\\\[\]()#:+\"`$_|]")
+_OPENABLE = re.compile(r"(https?://[0-9A-Za-z./?=%&#_-]{1,2000})")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ANCHOR = re.compile(
     r"<(a|link)\s[^<>]{0,300}?\b(?:href|url)\s*=\s*[\"']?([^\"'\s<>]{1,2000})[^<>]{0,300}>([^<>]*)</\1>",
@@ -147,8 +149,24 @@ def plain_words(text: str) -> str:
 def verbatim_words(text: str) -> str:
     """`text` as one line of plain words in what `escape` is given later, with everything around it:
     then no mark, tag, link or mention is in it."""
-    readable_text = visible_line(_storable(text))
-    return _MARK.sub(lambda sign: chr(_STANDS + ord(sign[0])), readable_text)
+    return _without_marks(visible_line(_storable(text)))
+
+
+def quotable(words: str, most: int = 300) -> str:
+    """What a person wrote, for quotation marks in what `escape` is given later: like
+    `verbatim_words`, cut after `most` characters. Plain web addresses can still be opened."""
+    line = nest_quotations(shorten(visible_line(_storable(words)), most))
+    parts = _OPENABLE.split(line)
+    return "".join(part if n % 2 else _without_marks(part) for n, part in enumerate(parts))
+
+
+def _without_marks(text: str) -> str:
+    return _MARK.sub(lambda sign: chr(_STANDS + ord(sign[0])), text)
+
+
+def with_marks(text: str) -> str:
+    """What the `verbatim_words` in `text` stand for, where nothing is read as a mark."""
+    return _STANDING.sub(lambda sign: chr(ord(sign[0]) - _STANDS), text)
 
 
 def safe_links(markdown: str) -> str:

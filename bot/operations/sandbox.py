@@ -12,9 +12,11 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from bot.features.help.texts import available_commands, message_beginning, set_up, short_explanation
 from bot.features.own_memory.texts import item_line
 from bot.feishu.manifest import MENU
+from bot.feishu.markup import with_marks
 from bot.settings import Settings
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Sentence, join_list
+from bot.text.quotations import quote
 from memory.backends.connections import prepare_threshold
 from memory.scope import ChatType
 from sandbox.app import create_sandbox
@@ -113,7 +115,8 @@ def _kept_text(content: str) -> BothLanguages:
     facts = json.loads(content)
     en, zh = (
         join_list(
-            (item_line("fact", key, value, language) for key, value in facts.items()), language
+            (with_marks(item_line("fact", key, value, language)) for key, value in facts.items()),
+            language,
         )
         for language in LANGUAGES
     )
@@ -127,5 +130,5 @@ def _decision_text_of(default_text: str, words: str) -> BothLanguages:
     reason, _, cue = why.partition(": ")
     decision_text = short_explanation(how == "answered", reason, cue)
     decision_text = decision_text or Sentence(default_text, default_text)
-    quotation = f"“{message_beginning(words)}” · " if words.strip() else ""
+    quotation = f"{quote(message_beginning(words))} · " if words.strip() else ""
     return {"en": quotation + decision_text.en, "zh": quotation + decision_text.zh}

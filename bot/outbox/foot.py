@@ -17,7 +17,7 @@ from bot.feishu.markup import chat_link
 from bot.outbox.texts import say
 from bot.text import times
 from bot.text.languages import Language, language_of
-from memory.text import one_line
+from bot.text.quotations import nest_quotations, shorten
 
 Where = Literal["thread", "chat", "elsewhere"]
 _MOST_SOURCES = 8
@@ -126,7 +126,7 @@ def card_footer(
     if foot.without_memory:
         notices.append(say("without-memory", language))
     if foot.heard:
-        notices.insert(0, say("heard", language, words=_short(foot.heard)))
+        notices.insert(0, say("heard", language, words=shorten(foot.heard, _HEARD_CHARS)))
     notice = "\n".join(notices)
     if foot.bare:
         return cards.CardFoot("", (), (), notice)
@@ -137,10 +137,6 @@ def card_footer(
     took = say("took", language, seconds=f"{foot.seconds:.1f}")
     sources = [_quote_source(one, language, now, applink) for one in _readable(foot)]
     return cards.CardFoot(_line(foot), (took,), tuple(handles), notice, tuple(sources))
-
-
-def _short(words: str, most: int = _HEARD_CHARS) -> str:
-    return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def _readable(foot: AnswerFooter) -> list[RecalledSource]:
@@ -172,7 +168,7 @@ def _quote_source(source: RecalledSource, language: Language, now: datetime, app
 
 
 def _words(text: str, most: int) -> str:
-    return markup.plain_words(_short(one_line(text), most))
+    return markup.plain_words(nest_quotations(shorten(text, most)))
 
 
 def late_note(question: str, asked_ms: int, now: datetime) -> str:
@@ -187,7 +183,6 @@ def late_note(question: str, asked_ms: int, now: datetime) -> str:
     when = say("at", language, time=f"{asked_at:%H:%M}")
     if asked_at.date() != now.date():
         when = say("on", language, moment=times.moment_text(asked_at, language, now=now))
-    words = one_line(_MARKS.sub(" ", question)).strip()
-    quotation = words if len(words) <= _NOTICE_CHARS else f"{words[:_NOTICE_CHARS]}…"
+    quotation = shorten(_MARKS.sub(" ", question), _NOTICE_CHARS)
     note = say("late-answer", language, when=when, question=markup.escape(quotation))
     return f"{note}\n\n"

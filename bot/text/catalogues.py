@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from bot.text.languages import Language, Sentence
+from bot.text.quotations import nest_quotations
 from memory.text import HAN
 
 _MEET = re.compile(f"(?<=[{HAN}])(?=[A-Za-z])|(?<=[A-Za-z])(?=[{HAN}])")
@@ -34,7 +35,8 @@ class Catalogue:
 
     def say(self, key: str, language: Language, /, **fields: object) -> str:
         """The text with its fields filled in. What stands in a field is not read for fields; where
-        it meets the text as Chinese meets Latin letters, a space stands between."""
+        it meets the text as Chinese meets Latin letters, a space stands between. Quotations within
+        “{a field}” get the inner marks."""
         text = ""
         for part in _parts(self.template(key, language, n=fields.get("n")), fields):
             meets = text and _MEET.match(text[-1] + part, 1)
@@ -80,10 +82,14 @@ def _parsed(template: str) -> list[tuple[str, str | None]]:
 def _parts(template: str, fields: Mapping[str, object]) -> list[str]:
     """What stands between the fields, and in them."""
     parts: list[str] = []
-    for literal, field in _parsed(template):
+    parsed = _parsed(template)
+    for place, (literal, field) in enumerate(parsed, start=1):
         parts.append(literal)
         if field:
-            parts.append(str(fields[field]))
+            words = str(fields[field])
+            after = parsed[place][0] if place < len(parsed) else ""
+            is_quoted = literal.endswith("“") and after.startswith("”")
+            parts.append(nest_quotations(words) if is_quoted else words)
     return parts
 
 

@@ -140,7 +140,7 @@ def test_without_tools_the_bot_answers_and_remembers(live: World) -> None:
     assert "hello there" in card
 
     _, card = live.ask("Alice", "remember that the launch is on 3 March", root_id=question)
-    assert "Got it. I will remember: the launch is on 3 March." in card
+    assert "Got it, I'll remember: “the launch is on 3 March”" in card
     facts = live.rows("select content from agent_working_memory where conversation_id like %s",
                       f"%{question}")  # fmt: skip
     assert "3 March" in json.dumps(facts)

@@ -63,7 +63,7 @@ def test_an_answer_says_folded_what_it_used_and_none_of_it_is_stored(world: Worl
     assert said == row["content"] == markdown(card)
     assert "create_note" not in folded(card)
     assert "1 source" in folded(card)
-    assert "‘our word is apricot’" in folded(card)
+    assert "“our word is apricot”" in folded(card)
     assert handles(card) == ["👍", "👎", "Again"]
     (turn,) = world.rows("select shown from agent_turns where id = %s", question)
     assert "apricot" not in json.dumps(turn)

@@ -72,8 +72,8 @@ def test_a_chinese_conversation_about_notes(thread: Thread) -> None:
     thread.ask("记一条笔记：晚餐要买的菜")
     thread.ask("给意面那条笔记加上标签晚餐")
     assert thread.ask("搜索笔记 晚餐").splitlines()[-2:] == [
-        "1. 意面（标签：意大利菜、晚餐）",
-        "2. 晚餐要买的菜",
+        "1. “意面”（标签：意大利菜、晚餐）",
+        "2. “晚餐要买的菜”",
     ]
     assert (
         thread.ask("把第二条的标题改成买菜") == "已更新笔记“买菜”：标题由“晚餐要买的菜”改为“买菜”。"
@@ -98,7 +98,7 @@ def test_an_english_conversation_about_notes(world: World) -> None:
 
     thread.ask("create a note about pizza with tags italian")
     assert thread.ask("list my notes").endswith(
-        "1. Pasta (tags: italian)\n2. Pizza (tags: italian)"
+        "1. “Pasta” (tags: italian)\n2. “Pizza” (tags: italian)"
     )
     assert "nothing was changed" in thread.ask("delete all my notes")
     assert thread.ask("delete the second one").startswith("I deleted the note “Pizza”.")
@@ -108,10 +108,10 @@ def test_an_english_conversation_about_notes(world: World) -> None:
 @pytest.mark.parametrize(
     ("told", "kept", "asked", "answer"),
     [
-        ("我叫小明，记住", "好的，记住了：我叫小明。", "我叫什么？", "你叫小明。"),
+        ("我叫小明，记住", "好的，记住了：“我叫小明”", "我叫什么？", "你叫小明。"),
         (
             "my name is Alice, remember that",
-            "Got it. I will remember: my name is Alice.",
+            "Got it, I'll remember: “my name is Alice”",
             "what is my name?",
             "Your name is Alice.",
         ),
@@ -134,14 +134,15 @@ def test_a_name_is_remembered(
         (
             "remember that the launch code is quincefruit",
             "no, it is now medlarfruit",
-            "Got it, corrected: the launch code is quincefruit → the launch code is medlarfruit.",
+            "Got it, corrected. It said “the launch code is quincefruit”. Now it says “the launch "
+            "code is medlarfruit”",
             "forget that the launch code is medlarfruit",
             "Deleted: 1 fact",
         ),
         (
             "记住启动密码是榅桲果子",
             "不对，现在是枇杷果子",
-            "好的，已更正：启动密码是榅桲果子 → 启动密码是枇杷果子。",
+            "好的，已更正：原来是“启动密码是榅桲果子”，现在是“启动密码是枇杷果子”",
             "忘掉启动密码",
             "已删除：1 条事实",
         ),

@@ -89,14 +89,14 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     asked = world.say("Nora", "/memory", chat=chat)
     world.answer(asked, chat=chat)
     listed = world.answers(asked, chat=chat)[-1]
-    assert beside_entries(listed) == [(f"**1.** city: {word}", ["Correct", "Delete"])]
+    assert beside_entries(listed) == [(f"**1.** city: “{word}”", ["Correct", "Delete"])]
     assert "only you can see it" in markdown(listed)
     assert f"client/chat/open?openChatId={chat}" in markdown(listed)
 
     messages = len(world.platform.messages(chat))
     listed = save(world, "Nora", correct(world, "Nora", listed), f" {word}2 ")
-    assert f"Corrected: city: {word} → {word}2" in markdown(listed)
-    assert beside_entries(listed) == [(f"**1.** city: {word}2", ["Correct", "Delete"])]
+    assert f"Corrected city: it said “{word}”, now it says “{word}2”" in markdown(listed)
+    assert beside_entries(listed) == [(f"**1.** city: “{word}2”", ["Correct", "Delete"])]
     assert len(world.platform.messages(chat)) == messages, "the card changes in place"
     [kept] = world.rows("select content from agent_working_memory where content ? 'city'")
     assert kept["content"]["city"] == f"{word}2"
@@ -104,7 +104,7 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     sure = press(world, "Nora", chat, listed, "Delete")
     assert "Delete “city” for good?" in markdown(sure)
     receipt = press(world, "Nora", chat, sure, "Delete")
-    assert f"Deleted for good: city: {word}2" in markdown(receipt)
+    assert f"Deleted for good: city: “{word}2”" in markdown(receipt)
     assert "I don't remember any facts or notes about you." in markdown(receipt)
     assert buttons(receipt) == ["Deletion receipts"]
     eventually(lambda: not where(world, word), what="it is gone everywhere")
@@ -148,14 +148,14 @@ def test_a_correction_shows_the_value_of_now_and_can_be_called_off(world: World,
     listed = world.answers(asked, chat=chat)[-1]
 
     form = correct(world, "Vera", listed)
-    assert f"city: {word}" in markdown(form)
+    assert f"city: “{word}”" in markdown(form)
     assert buttons(form) == ["Save", "Cancel"]
     click(world, "Vera", form, index=1)
     listed = now(world, chat, form, "**1.**")
     assert "Corrected" not in markdown(listed)
     again = save(world, "Vera", correct(world, "Vera", listed), "  ")
     assert "OK, nothing was changed." in markdown(again)
-    assert beside_entries(again) == [(f"**1.** city: {word}", ["Correct", "Delete"])]
+    assert beside_entries(again) == [(f"**1.** city: “{word}”", ["Correct", "Delete"])]
 
 
 def test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once(world: World, word: str) -> None:
@@ -223,10 +223,10 @@ def test_in_a_group_it_is_shown_right_there_to_who_asks_alone(world: World, word
     known_members(world)
     alone, before = len(world.platform.messages(chat)), len(world.platform.messages(world.group))
     asked = world.say("Alice", f"@{world.bot_name} /memory")
-    card = shown(world, "Alice", f"pet: {word}")
+    card = shown(world, "Alice", f"pet: “{word}”")
     told = markdown(card)
     assert "only you can see this" in told
-    assert "team: blue" in told
+    assert "team: “blue”" in told
     assert "members of Test can see it" in told
     assert len(world.platform.messages(chat)) == alone, "nothing comes in p2p"
     world.settled(asked)
@@ -245,13 +245,13 @@ def test_in_a_group_it_is_shown_right_there_to_who_asks_alone(world: World, word
     click(world, "Alice", card, index=number)
     sure = shown(world, "Alice", "for good?")
     click(world, "Alice", sure, index=buttons(sure).index("Cancel"))
-    again = shown(world, "Alice", f"pet: {word}")
+    again = shown(world, "Alice", f"pet: “{word}”")
     click(world, "Alice", again, index=number)
     sure = shown(world, "Alice", "for good?")
     value = sure["card"]["body"]["elements"][1]["behaviors"][0]["value"]
     click(world, "Alice", sure, index=buttons(sure).index("Delete"))
     left = shown(world, "Alice", "Deleted for good")
-    assert "team: blue" in markdown(left)
+    assert "team: “blue”" in markdown(left)
     assert world.rows("select 1 from agent_working_memory where content ? 'pet'") == []
     forged = {"as": world.people["Bob"], "message_id": left["message_id"], "value": value}
     with pytest.raises(AssertionError, match="does not see"):
@@ -278,7 +278,7 @@ def test_beside_a_group_pages_go_both_ways_and_the_list_is_corrected_in_its_plac
     click(world, "Bob", card, index=buttons(card).index("更正"))
     form = shown(world, "Bob", "更正：")
     click(world, "Bob", form, index=buttons(form).index("保存"), form={"new_value": f"{word}new"})
-    assert f"→ {word}new" in markdown(shown(world, "Bob", "已更正"))
+    assert f"现在是“{word}new”" in markdown(shown(world, "Bob", "已更正"))
     assert len(world.platform.messages(chat)) == alone, "nothing comes in p2p"
     assert word not in json.dumps(
         [m for m in world.platform.messages(world.group) if not m["visible_to"]]
@@ -300,7 +300,7 @@ def test_where_no_card_can_stand_beside_it_comes_in_p2p_and_the_group_is_told_so
 
     listed = after(world, chat, ask)
     assert "sent it to you in our private chat" in card
-    assert f"garden: {word}" in markdown(listed)
+    assert f"garden: “{word}”" in markdown(listed)
     assert beside(world, "Alice") == []
     sure = press(world, "Alice", chat, listed, next(b for b in buttons(listed) if "Delete" in b))
     press(world, "Alice", chat, sure, "Cancel")
@@ -310,7 +310,7 @@ def test_where_no_card_can_stand_beside_it_comes_in_p2p_and_the_group_is_told_so
     topics = world.in_a_new_group()
     topics.group = made["chat_id"]
     listed = after(world, chat, lambda: topics.ask("Alice", "/memory"))
-    assert f"garden: {word}" in markdown(listed)
+    assert f"garden: “{word}”" in markdown(listed)
     assert beside(topics, "Alice") == []
 
 
@@ -382,7 +382,7 @@ def test_the_buttons_of_a_list_from_before_still_work(world: World, word: str) -
     sure = press(world, "Alice", chat, listed, "Delete")
     assert word in json.dumps(world.platform.messages(chat))
     left = press(world, "Alice", chat, sure, "Delete")
-    assert f"Deleted for good: hobby: {word}" in markdown(left)
+    assert f"Deleted for good: hobby: “{word}”" in markdown(left)
 
 
 def test_the_tool_forgets_and_the_request_stays_nowhere_either(world: World, word: str) -> None:
@@ -422,4 +422,4 @@ def test_what_a_fact_was_before_is_told_when_that_is_asked(
     assert all(f'"city{word}": "new{word}"' in text for text in told)
     assert [former in text for text in told] == [False, True]
     _, listed = world.ask("Alice", "/memory", chat=chat)
-    assert f"before: old{word} (" in listed or f"之前：old{word}（" in listed
+    assert f"before: “old{word}” (" in listed or f"之前：“old{word}”（" in listed

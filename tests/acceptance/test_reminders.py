@@ -212,7 +212,7 @@ def test_in_words_it_is_changed_and_cancelled_by_its_author(world: World) -> Non
     _, refused = world.ask("Bob", "取消周报的提醒", root_id=question)
     assert "没能完成" in refused
     _, gone = world.ask("Alice", "取消周报的提醒", root_id=question)
-    assert "已取消提醒：交周报" in gone
+    assert "已取消提醒：“交周报”" in gone
     assert timers(world)[0]["state"] == "cancelled"
 
 
@@ -221,7 +221,7 @@ def test_the_day_of_one_of_several_names_it(world: World) -> None:
         world.settled(world.ask("Alice", question)[0])
     _, gone = world.ask("Alice", "cancel the Friday reminder")
 
-    assert "Reminder cancelled: pay Fig" in gone
+    assert "Reminder cancelled: “pay Fig”" in gone
     assert sorted(one["state"] for one in timers(world)) == ["active", "cancelled"]
 
 

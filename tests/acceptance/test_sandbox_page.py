@@ -180,7 +180,7 @@ def test_what_one_sends_and_its_answer_are_in_sight(page: Any) -> None:
     scroll_up(page)
     write(page, "@Memo remember that our canteen opens at eleven")
     comes_into_sight(page, "@Memo remember that our canteen opens at eleven")
-    comes_into_sight(page, "I will remember")
+    comes_into_sight(page, "I'll remember")
 
 
 def test_a_reply_in_an_old_thread_stays_in_sight_with_its_answer(page: Any) -> None:

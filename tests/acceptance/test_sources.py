@@ -32,7 +32,7 @@ def panel_of(card: dict[str, Any]) -> tuple[str, str]:
             "remember that the zeppelin dinner is on 3 March",
             "the zeppelin dinner moved to 10 March",
             "when is the zeppelin dinner?",
-            "‘the zeppelin dinner moved to 10 March’",
+            "“the zeppelin dinner moved to 10 March”",
             "source",
         ),
         (

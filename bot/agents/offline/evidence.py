@@ -15,13 +15,17 @@ from bot.agents.offline import facts
 from bot.agents.offline.notes import say
 from bot.agents.offline.prompt_reading import PromptLine, remembered_facts
 from bot.agents.prompts.prompt import OTHER_BOT
+from bot.feishu.markup import quotable
 from bot.text import times
 from bot.text.languages import Language
+from bot.text.quotations import nest_quotations
 from memory.recall.changes import replaces, stated_facts
 from memory.recall.rendering import asks_for_former
 from memory.recall.stated_facts import value_kinds
-from memory.text import HAN
+from memory.text import HAN, one_line
 
+_QUOTATION = re.compile("“([^“”]*)”")
+_SURELY_TOLD = 280  # characters; the rest of a long quotation may be cut
 _LATIN = re.compile(r"[a-z0-9]+")
 _STOP = frozenset(
     """a an and are at be by can could did do does for from had has have how i in is it its me my of
@@ -126,17 +130,19 @@ def _answering(question: str, told: Sequence[Evidence], author: str) -> list[Evi
     return answers
 
 
-def cited_statement(one: Evidence, now: datetime, language: Language) -> str:
-    """“Alice, 28 Nov at 05:37: the handover moved to 10 March”, as far as it is known."""
+def cited_statement(one: Evidence, asker: str, now: datetime, language: Language) -> str:
+    """“Alice, 28 Nov at 05:37: ‘the handover moved to 10 March’”, as far as it is known; what the
+    asker said themselves is told as theirs."""
     when = ""
     if one.when:
         at = datetime.fromisoformat(one.when).replace(tzinfo=now.tzinfo)
         date_words = times.moment_text if len(one.when) > len("2026-03-02") else times.day_text
         when = date_words(at, language, now=now)
-    if not one.who:
-        return say("fact-at", language, when=when, fact=one.text) if when else one.text
-    key = "fact-by-at" if when else "fact-by"
-    return say(key, language, who=one.who, when=when, fact=one.text)
+    if one.who and one.who != asker:
+        key = "fact-by-at" if when else "fact-by"
+    else:
+        key = "fact-at" if when else "fact"
+    return say(key, language, who=one.who, when=when, fact=quotable(one.text))
 
 
 def lines_about(question: str, name: str, text: str) -> list[str]:
@@ -238,11 +244,15 @@ def _kinds(text: str) -> set[str]:
 
 
 def _confirmed_fact(value: str, answer: PromptLine | None = None) -> str:
-    """What the bot's receipt says of the corrected value."""
-    if not (answer and answer.own and value in answer.text):
+    """The statement with the corrected value that the bot's receipt quotes."""
+    if not (answer and answer.own and quotes(answer.text, value)):
         return ""
-    receipt = re.split(r"[:：]\s*", answer.text.splitlines()[0], maxsplit=1)[-1]
-    return facts.without_stop(receipt.rpartition(" → ")[2])
+    return (["", *_QUOTATION.findall(answer.text)])[-1]
+
+
+def quotes(answer: str, words: str) -> bool:
+    """Whether the bot's answer tells these words."""
+    return nest_quotations(one_line(words))[:_SURELY_TOLD] in answer
 
 
 def kept_texts(instructions: str) -> list[str]:

@@ -24,6 +24,7 @@ from bot.agents.offline.evidence import (
     kept_texts,
     lines_about,
     names_whole_kept_fact,
+    quotes,
     statements,
     statements_answering,
 )
@@ -39,6 +40,7 @@ from bot.agents.offline.prompt_reading import (
 from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.agents.tool_types import Toolbox, ToolCall
 from bot.documents.document import links_in, without_links
+from bot.feishu.markup import quotable
 from bot.text.languages import join_list
 from bot.text.slash_commands import words_to_forget
 
@@ -122,7 +124,7 @@ def _with_facts(situation: Situation) -> Call | str:
     if last and not last.ok:
         return last.told(language)
     if fact := facts.fact_to_remember(question):
-        return _keep_fact(situation, fact, say("remembered", language, fact=fact))
+        return _keep_fact(situation, fact, say("remembered", language, fact=quotable(fact)))
     if about := words_to_forget(question):
         return _forget_fact(situation, about)
     if value := facts.corrected_value(question):
@@ -134,7 +136,7 @@ def _with_facts(situation: Situation) -> Call | str:
     if facts.is_question(question):
         return _from_memory(situation)
     if fact := facts.fact_to_keep(question):
-        return _keep_fact(situation, fact, say("remembered", language, fact=fact))
+        return _keep_fact(situation, fact, say("remembered", language, fact=quotable(fact)))
     return _at_a_loss(situation, "only-read")
 
 
@@ -148,7 +150,7 @@ def _from_memory(situation: Situation) -> Call | str:
         else statements(recalled_lines(recalled, situation.own_name))
     )
     if answers := statements_answering(question, told, situation.author):
-        return _fact_answer(situation, "remembered-fact", "from-before", answers)
+        return _fact_answer(situation, "from-before", answers)
     query = {"query": question, "scope": "everywhere"}
     if recalled is None and "recall" in situation.tools:
         return Call("recall", query)
@@ -158,17 +160,17 @@ def _from_memory(situation: Situation) -> Call | str:
         return Call("recall", {**query, "k": _NEAREST})
     if not told:
         return say("not-told", situation.language)
-    return _fact_answer(situation, "nearest", "nearest", tuple(told))
+    return _fact_answer(situation, "nearest", tuple(told))
 
 
-def _fact_answer(
-    situation: Situation, one: str, several: str, answers: tuple[Evidence, ...]
-) -> str:
+def _fact_answer(situation: Situation, intro: str, answers: tuple[Evidence, ...]) -> str:
+    """The statements; below `intro` where they are several, or only near."""
     language, now = situation.language, now_of(situation.instructions)
-    lines = [cited_statement(statement, now, language) for statement in answers]
-    if len(answers) == 1 and one != several:
-        return say("quoted" if answers[0].who else one, language, fact=lines[0])
-    return say(several, language, facts="\n".join(f"- {line}" for line in lines))
+    asker = situation.author or situation.person
+    lines = [cited_statement(one, asker, now, language) for one in answers]
+    if len(answers) == 1 and intro != "nearest":
+        return lines[0]
+    return say(intro, language, facts="\n".join(f"- {line}" for line in lines))
 
 
 def _statements(situation: Situation) -> Iterator[Evidence]:
@@ -176,7 +178,8 @@ def _statements(situation: Situation) -> Iterator[Evidence]:
     lines = situation.lines
     window_begins = next((n for n, line in enumerate(lines) if not line.earlier), len(lines))
     yield from statements(lines[:window_begins])
-    yield from map(Evidence, kept_texts(situation.instructions))
+    teller = "" if situation.asks_for_self else situation.person
+    yield from (Evidence(text, teller) for text in kept_texts(situation.instructions))
     yield from statements(lines[window_begins:])
 
 
@@ -205,8 +208,9 @@ def _correct_fact(situation: Situation, value: str) -> Call | str:
     if last:
         if last.outcome.kind != "facts-kept":
             return last.told(language)
-        change = f"{old} → {fact}" if old and old != fact else fact or value
-        return say("corrected", language, value=change)
+        if old and old != fact:
+            return say("corrected-from", language, old=quotable(old), fact=quotable(fact))
+        return say("corrected", language, value=quotable(fact or value))
     if not fact or "update_working_memory" not in situation.tools:
         return say("correct-what", language)
     return Call("update_working_memory", {"scope": "thread", "patch": {name: fact}})
@@ -220,8 +224,8 @@ def _correction(situation: Situation, value: str) -> tuple[str, str, str]:
     if facts.is_whole(value):
         return facts.fact_key(value), kept_facts.get(facts.fact_key(value), ""), value
     answer = _last_answer(situation)
-    told = [one.text for one in _statements(situation) if one.text in answer]
-    meant = [(key, old) for key, old in kept_facts.items() if old in answer] or [
+    told = [one.text for one in _statements(situation) if quotes(answer, one.text)]
+    meant = [(key, old) for key, old in kept_facts.items() if quotes(answer, old)] or [
         (facts.fact_key(facts.statement_with_value(old, value)), old) for old in told
     ]
     name, old = (meant or list(kept_facts.items()) or [("", "")])[-1]

@@ -19,6 +19,7 @@ from bot.agents.prompts.prompt import (
     ASKED_EARLIER,
     GROUP_FACTS,
     OTHER_BOT,
+    PERSON,
     PERSON_MEMORY,
     RECALLED,
     THREAD_MEMORY,
@@ -71,9 +72,10 @@ class Situation:
     """A prompt as the rules read it.
 
     `lines` are what was said before the question, oldest first. `author` is the name in front of
-    the question, if people are told apart. `files` are name and text of those that came with it.
-    `returned` are this turn's tool results in order; `bot_said` are the bot's words and its earlier
-    results. `by_meaning`: recall also finds passages that share no word with the question.
+    the question, if people are told apart; `person` is whose memory it is. `files` are name and
+    text of those that came with it. `returned` are this turn's tool results in order; `bot_said`
+    are the bot's words and its earlier results. `by_meaning`: recall also finds passages that share
+    no word with the question.
     """
 
     question: str
@@ -83,6 +85,7 @@ class Situation:
     tools: frozenset[str] = frozenset()
     returned: tuple[Returned, ...] = ()
     author: str = ""
+    person: str = ""
     own_name: str = ""
     files: tuple[tuple[str, str], ...] = ()
     by_meaning: bool = False
@@ -90,6 +93,11 @@ class Situation:
     @property
     def last(self) -> Returned | None:
         return self.returned[-1] if self.returned else None
+
+    @property
+    def asks_for_self(self) -> bool:
+        """Whether the memory is that of the person who asks."""
+        return not (self.author and self.person) or self.author == self.person
 
     @property
     def language(self) -> Language:
@@ -124,6 +132,7 @@ def situation_of(request: Request) -> Situation:
     return Situation(
         question=question,
         author=author,
+        person=_section(knowledge_text, PERSON),
         files=_files(question_text),
         lines=tuple(_conversation(request.messages, knowledge_text, own_name)),
         bot_said=tuple(bot_said),

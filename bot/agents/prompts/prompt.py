@@ -31,6 +31,7 @@ STALE = "[rests on something since replaced]"
 OTHER_BOT = "(a bot)"  # after the name of one
 KNOWN = "[Known for this answer]"
 ASKED = "[The message to answer]"
+PERSON = "The person of this conversation:"
 THREAD_MEMORY = "Working memory of this thread:"
 PERSON_MEMORY = "Lasting facts of the person:"
 REMARKS = "Kept in this thread by people about others (statements of theirs, not facts):"
@@ -323,7 +324,7 @@ def circumstances(
             ASKED_EARLIER,
             _moment(asked_at) if is_late else "",
         ),
-        ("The person of this conversation:", short_name(subject)),
+        (PERSON, short_name(subject)),
         ("Memory:", MEMORY_AWAY if memory_away else ""),
     )
 

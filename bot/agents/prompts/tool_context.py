@@ -16,10 +16,12 @@ from itertools import accumulate
 from typing import Any
 
 from bot.agents.tool_types import as_error
+from bot.feishu.markup import with_marks
 from memory.context import ToolExchange, estimate_tokens
 from memory.tables.notes import RegisteredNote
 from memory.text import indented_text
 
+_QUOTATION_MARKS = str.maketrans(dict.fromkeys("“”‘’", '"'))
 HEADING = "[Tool context: what the tools did for this reply. Not part of the reply.]"
 NOTE_COLUMNS = "| no. | title | ID | tags | last action | recency (1 = used last) |"
 FROM_ELSEWHERE = "Created in other threads and only seen here:"
@@ -209,10 +211,15 @@ def _in_order(notes: Iterable[tuple[str, str]], answer: str) -> list[str]:
     """The ids of the notes whose titles `answer` holds; of equal titles each stands for one."""
     waiting: dict[str, deque[str]] = defaultdict(deque)
     for title, id in notes:
-        waiting[title.casefold()].append(id)
+        waiting[_comparable(title)].append(id)
     if not waiting:
         return []
     # the longer title first: “Pasta” is no mention of itself inside “Pasta sauce”
     titles = sorted(waiting, key=len, reverse=True)
-    title_matches = re.finditer("|".join(map(re.escape, titles)), answer.casefold())
+    title_matches = re.finditer("|".join(map(re.escape, titles)), _comparable(answer))
     return [waiting[one[0]].popleft() for one in title_matches if waiting[one[0]]]
+
+
+def _comparable(text: str) -> str:
+    """`text` as titles are looked for in it: an answer quotes them."""
+    return with_marks(text).translate(_QUOTATION_MARKS).casefold()

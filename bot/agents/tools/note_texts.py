@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.agents.tool_types import Fields, ToolOutcome, Wording
+from bot.feishu.markup import quotable
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
 from memory.tables.notes import Note, NoteChange
@@ -133,7 +134,7 @@ def closed_document_outcome() -> ToolOutcome:
 
 
 def _creation_text(note: Fields, language: Language) -> str:
-    title = note["title"]
+    title = quotable(note["title"])
     if not note["tags"]:
         return say("note-created", language, title=title)
     return say("note-created-tagged", language, title=title, tags=_tags(note, language))
@@ -142,26 +143,26 @@ def _creation_text(note: Fields, language: Language) -> str:
 def _read(note: Fields, language: Language) -> str:
     tags = _tags(note, language)
     tag_note = say("tagged", language, tags=tags) if tags else say("untagged", language)
-    title, body = note["title"], note["body"]
+    title, body = quotable(note["title"]), note["body"]
     if not body:
         return say("note-without-text", language, title=title, tagged=tag_note)
     return say("note-read", language, title=title, tagged=tag_note, body=body)
 
 
 def _tags_of(note: Fields, language: Language) -> str:
-    title = note["title"]
+    title = quotable(note["title"])
     if not note["tags"]:
         return say("no-tags-of-note", language, title=title)
     return say("tags-of-note", language, title=title, tags=_tags(note, language))
 
 
 def _update_text(change: Fields, language: Language) -> str:
-    title, old_title = change["title"], change["old_title"]
+    title, old_title = quotable(change["title"]), quotable(change["old_title"])
     changes = []
     if change["added"]:
-        changes.append(say("tags-added", language, tags=join_list(change["added"], language)))
+        changes.append(say("tags-added", language, tags=_joined(change["added"], language)))
     if change["removed"]:
-        changes.append(say("tags-removed", language, tags=join_list(change["removed"], language)))
+        changes.append(say("tags-removed", language, tags=_joined(change["removed"], language)))
     if title != old_title:
         changes.append(say("renamed", language, old_title=old_title, title=title))
     if change["body_changed"]:
@@ -187,11 +188,15 @@ def _line(note: Fields, language: Language) -> str:
     tag_note = say("line-tags", language, tags=_tags(note, language)) if note["tags"] else ""
     others = say("by-another", language) if note["by_another"] else ""
     alike = say("alike", language) if note["by_meaning"] else ""
-    return f"{note['title']}{tag_note}{others}{alike}"
+    return f"“{quotable(note['title'])}”{tag_note}{others}{alike}"
 
 
 def _tags(note: Fields, language: Language) -> str:
-    return join_list(note["tags"], language)
+    return _joined(note["tags"], language)
+
+
+def _joined(tags: Sequence[str], language: Language) -> str:
+    return join_list(map(quotable, tags), language)
 
 
 WORDING = Wording(

@@ -140,11 +140,12 @@ async def forget_fact(deps: ToolDeps, key: str) -> ToolOutcome:
             "read_working_memory to find the right key.",
             "no-such-fact",
         )
-    fact_list = "; ".join(
-        dict.fromkeys(f"{one.key}: {_text(one.value)}" for one in forgotten_facts)
-    )
+    facts = list(dict.fromkeys((one.key, _text(one.value)) for one in forgotten_facts))
+    fact_list = "; ".join(f"{key}: {value}" for key, value in facts)
     return ToolOutcome(
-        f"Successfully deleted for good: {fact_list}", "fact-forgotten", {"facts": fact_list}
+        f"Successfully deleted for good: {fact_list}",
+        "fact-forgotten",
+        {"facts": facts},
     )
 
 

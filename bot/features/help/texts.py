@@ -21,6 +21,7 @@ from bot.settings import Settings
 from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Language, Sentence
+from bot.text.quotations import shorten
 from bot.text.slash_commands import COMMAND_WORDS
 from memory.scope import ChatType
 from memory.text import one_line
@@ -246,7 +247,7 @@ def decision_explanation(
 def _message(decision: PastDecision, name: str, at: datetime, language: Language) -> str:
     """The message by its words, or by its time where they are gone."""
     who = one_line(name).replace("*", "＊").replace("`", "'")
-    words = markup.verbatim_words(message_beginning(decision.words))
+    words = markup.quotable(decision.words, _WORDS_CHARS)
     if words:
         return say("their-words" if who else "words", language, name=who, words=words)
     when = times.moment_text(at, language, now=at)
@@ -255,8 +256,7 @@ def _message(decision: PastDecision, name: str, at: datetime, language: Language
 
 def message_beginning(words: str) -> str:
     """The beginning of a message on one line."""
-    line = one_line(words)
-    return line if len(line) <= _WORDS_CHARS else f"{line[: _WORDS_CHARS - 1]}…"
+    return shorten(words, _WORDS_CHARS)
 
 
 def _why(decision: PastDecision) -> str:

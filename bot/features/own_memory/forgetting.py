@@ -53,8 +53,7 @@ FORGET_PERSON = "forget.person"
 
 FORGET_CHOSEN = "forget.chosen"
 _MOST = 20
-_WORDS_SHOWN = 120
-_LINE_SHOWN = 160
+WORDS_SHOWN = 120
 
 _AT_ONCE = 5
 
@@ -212,7 +211,7 @@ async def ask_to_forget_words(services: Services, command_turn: CommandTurn, wor
 
 def forget_line(number: int, candidate: ForgetCandidate) -> str:
     """The paragraph of a candidate in the list."""
-    return f"**{number}.** {markup.verbatim_words(short_text(candidate.line, _LINE_SHOWN))}"
+    return f"**{number}.** {markup.verbatim_words(candidate.line)}"
 
 
 async def _own_items(services: Services, command_turn: CommandTurn) -> list[Item]:
@@ -237,7 +236,9 @@ async def _find_candidates(
         which = {"kind": item.kind, "id": item.id, "key": item.key}
         candidates.append(
             ForgetCandidate(
-                item_line(item.kind, item.key, item.value, command_turn.language), which, fits
+                item_line(item.kind, item.key, item.value, command_turn.language, WORDS_SHOWN),
+                which,
+                fits,
             )
         )
     store, now = SaidMessageStore(services.rpc), services.now()
@@ -248,7 +249,7 @@ async def _find_candidates(
     ):
         at = datetime.fromisoformat(one.at).astimezone(now.tzinfo)
         when = times.day_text(at, command_turn.language, now=now)
-        said_then = short_text(one.content, _WORDS_SHOWN)
+        said_then = markup.quotable(one.content, WORDS_SHOWN)
         line = texts.say("you-said", command_turn.language, text=said_then, when=when)
         which = {"message": one.message_id}
         candidates.append(ForgetCandidate(line, which, match(words, one.content)))

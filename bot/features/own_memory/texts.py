@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from bot.feishu.markup import chat_link
+from bot.feishu.markup import chat_link, quotable
 from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
+from bot.text.quotations import shorten
 from memory.models import FormerValue
 from memory.tables.items import ChangedItem, ForgottenCounts, Item, ItemKind
-from memory.text import has_han, one_line
+from memory.text import has_han
 
 PAGE_SIZE = 5
 say = Catalogue(__file__).say
@@ -76,8 +77,8 @@ def correction_receipt(old: ChangedItem, new: object, language: Language) -> str
         "corrected",
         language,
         name=name_of(old.kind, old.key, language),
-        old=value_of(old.kind, old.value, language) or "–",
-        new=value_of(old.kind, new, language),
+        old=value_of(old.value, language) or "–",
+        new=value_of(new, language),
     )
 
 
@@ -112,7 +113,7 @@ def _before(former: FormerValue, viewer: Viewer) -> str:
         span = f"{_when(former.since, viewer)} – {until}"
     else:
         span = say("until", language, when=until)
-    return say("before", language, value=value_of("fact", former.value, language), span=span)
+    return say("before", language, value=value_of(former.value, language), span=span)
 
 
 def _kind(item: Item, viewer: Viewer) -> str:
@@ -156,29 +157,34 @@ def _seen_by(item: Item, language: Language) -> str:
 
 def short_text(text: str, limit: int = _NAME_CHARS) -> str:
     """`text` on one line, without marks that would open code or a link in the card."""
-    line = one_line(text).translate(_PLAIN)
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return shorten(text.translate(_PLAIN), limit)
 
 
 def name_of(kind: ItemKind, key: str, language: Language) -> str:
     """A fact by the words of its key, a note by its title."""
-    name = key if kind == "note" else _words_of(key)
-    return short_text(name) or say(f"unnamed-{kind}", language)
+    name = quotable(key, _NAME_CHARS) if kind == "note" else short_text(_words_of(key))
+    return name or say(f"unnamed-{kind}", language)
 
 
-def item_line(kind: ItemKind, key: str, value: Any, language: Language) -> str:
-    """An item in one line: its name and what is kept; only the latter where it says the name."""
-    name, text = name_of(kind, key, language), value_of(kind, value, language)
+def item_line(kind: ItemKind, key: str, value: Any, language: Language, most: int = 0) -> str:
+    """An item in one line: its name and what is kept; only the latter where it says the name. A
+    note is quoted by its title. `most`: characters of what is kept, if fewer than usual."""
+    name = name_of(kind, key, language)
+    text = value_of(value, language, most or _VALUE_CHARS[kind])
+    shown_name = f"“{name}”" if kind == "note" and key.strip() else name
     if not text:
-        return name
+        return shown_name
     if not key or _says(text, name, whole=kind == "note"):
         return text
-    return say("item", language, name=name, value=text)
+    return say("item", language, name=shown_name, value=text)
 
 
-def value_of(kind: ItemKind, value: Any, language: Language) -> str:
-    """What is kept, or its first words."""
-    return short_text(_spelled_value(value, language), _VALUE_CHARS[kind])
+def value_of(value: Any, language: Language, most: int = _VALUE_CHARS["fact"]) -> str:
+    """What is kept, or its first words; a text is quoted."""
+    if isinstance(value, str):
+        words = quotable(value, most)
+        return f"“{words}”" if words else ""
+    return short_text(_spelled_value(value, language), most)
 
 
 def _spelled_value(value: Any, language: Language) -> str:

@@ -47,7 +47,6 @@ from memory.scope import (
 )
 from memory.tables.cards import NewButton
 from memory.tables.private import PrivateStore, offer_origin
-from memory.text import one_line
 
 log = structlog.get_logger()
 
@@ -333,14 +332,11 @@ def offer_text(
         key = "offer-document-in-p2p" if in_p2p else "offer-document"
     else:
         key = "offer-in-p2p" if in_p2p else "offer"
-    return markup.card_markdown(say(key, language, question=_short_question(question)))
+    words = markup.quotable(question, _QUESTION_CHARS)
+    return markup.card_markdown(say(key, language, question=words))
 
 
 def undelivered_text(question: str, language: Language) -> str:
     """What stands before an answer that could not be posted in its group, as Markdown."""
-    return markup.card_markdown(say("undelivered", language, question=_short_question(question)))
-
-
-def _short_question(question: str) -> str:
-    line = one_line(question)
-    return line if len(line) <= _QUESTION_CHARS else line[: _QUESTION_CHARS - 1] + "…"
+    words = markup.quotable(question, _QUESTION_CHARS)
+    return markup.card_markdown(say("undelivered", language, question=words))

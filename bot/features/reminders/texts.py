@@ -7,14 +7,12 @@ from datetime import datetime
 from functools import partial
 
 from bot.agents.tool_types import Fields, Wording
+from bot.feishu.markup import quotable
 from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
 from bot.text.times import coming_text
 from memory.tables.timers import Repeats, Timer
-from memory.text import one_line
-
-_TEXT_CHARS = 200
 
 # In a list of 20, which has to fit on one card with its buttons.
 _LISTED_CHARS, _NAME_CHARS = 80, 40
@@ -47,7 +45,7 @@ def reminder_list(
 
 
 def cancelled_text(timer: Timer, language: Language) -> str:
-    return say("cancelled", language, text=_short(timer.plan.content, _TEXT_CHARS))
+    return say("cancelled", language, text=quotable(timer.plan.content))
 
 
 def _list_entry(
@@ -61,11 +59,11 @@ def _list_entry(
         language,
         number=f"**{number}**",
         when=due_words(plan.repeats, due, now, language),
-        whom=say("everybody", language) if plan.for_all else _short(people, _NAME_CHARS),
-        text=_short(plan.content, _LISTED_CHARS),
+        whom=say("everybody", language) if plan.for_all else quotable(people, _NAME_CHARS),
+        text=quotable(plan.content, _LISTED_CHARS),
     )
     own = plan.for_people == (author,)
-    return line if own else line + say("by", language, name=_short(name(author), _NAME_CHARS))
+    return line if own else line + say("by", language, name=quotable(name(author), _NAME_CHARS))
 
 
 def due_words(
@@ -80,11 +78,6 @@ def due_words(
         times.day_text(due, language, now=now),
     )
     return say("repeated-from" if is_set else "repeated", language, often=often, day=day)
-
-
-def _short(text: str, limit: int) -> str:
-    line = one_line(text).replace("`", "'")
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _set_text(reminder: Fields, language: Language) -> str:
@@ -107,7 +100,7 @@ def _promise(reminder: Fields, language: Language) -> str:
     you = say("yourself", language) if reminder["for_author"] else ""
     when = _outcome_due(reminder, language, is_set=True)
     whom = you or _whom(reminder, language)
-    return say(key, language, when=when, whom=whom, text=reminder["text"])
+    return say(key, language, when=when, whom=whom, text=quotable(reminder["text"]))
 
 
 def _listed_text(fields: Fields, language: Language) -> str:
@@ -118,7 +111,7 @@ def _listed_text(fields: Fields, language: Language) -> str:
 
 def _outcome_line(reminder: Fields, language: Language) -> str:
     when, whom = _outcome_due(reminder, language), _whom(reminder, language)
-    return say("reminder-line", language, when=when, whom=whom, text=reminder["text"])
+    return say("reminder-line", language, when=when, whom=whom, text=quotable(reminder["text"]))
 
 
 def _outcome_due(reminder: Fields, language: Language, *, is_set: bool = False) -> str:

@@ -26,6 +26,7 @@ from bot.agents.running_turns import OnProgress, Progress, Spent
 from bot.agents.tool_types import Toolbox, ToolOutcome, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool_calls import ToolSession, store_failure_outcome
+from bot.feishu.markup import card_markdown, with_marks
 from memory.errors import NoteNotFound, StoreUnavailable
 from tests.support.rows import every_row
 
@@ -153,19 +154,46 @@ def test_a_fact_goes_into_the_working_memory_before_it_is_confirmed() -> None:
         {"scope": "thread", "patch": {"our_launch_time": "our launch is on 3 March"}},
     )
     confirmed = _step("remember that our launch is on 3 March", returned=(done,))
-    assert confirmed == "Got it. I will remember: our launch is on 3 March."
+    assert confirmed == "Got it, I'll remember: “our launch is on 3 March”"
 
 
 def test_a_question_is_answered_from_the_working_memory() -> None:
     memory = f'{THREAD_MEMORY}\n{{"our_launch": "our launch is on 3 March", "city": "Oslo"}}\n\nx'
 
-    assert "our launch is on 3 March" in str(_step("when is our launch?", instructions=memory))
-    assert "city: Oslo" in str(_step("which city?", instructions=memory))
+    told = _step("when is our launch?", instructions=memory)
+    assert told == "You told me: “our launch is on 3 March”"
+    told = with_marks(str(_step("which city?", instructions=memory)))
+    assert told == "You told me: “city: Oslo”"
+
+
+@every_row(
+    ("person", "author", "answer"),
+    [
+        ("Alice", "", "You told me: “my desk is in room 4”"),
+        ("Alice", "Alice", "You told me: “my desk is in room 4”"),
+        ("Bob", "Alice", "Bob: “my desk is in room 4”"),
+    ],
+)
+def test_what_is_kept_is_told_as_the_words_of_whose_memory_it_is(
+    person: str, author: str, answer: str
+) -> None:
+    memory = f'{THREAD_MEMORY}\n{{"my_desk": "my desk is in room 4"}}\n\nx'
+    question = "where is the desk?"
+    assert _step(question, instructions=memory, person=person, author=author) == answer
+
+
+def test_words_of_people_are_quoted_as_data() -> None:
+    said = 'the *room* is called "Blue", see [this](https://evil.example) or https://ok.example/a'
+    told = str(_step("what is the room called?", lines=(PromptLine(said, "Alice"),)))
+    assert card_markdown(told) == (
+        "Alice: “the &#42;room&#42; is called ‘Blue’, see &#91;this&#93;&#40;"
+        "https://evil.example&#41; or https://ok.example/a”"
+    )
 
 
 @every_row(
     ("question", "answer"),
-    [("what was the budget?", "Alice: {}."), ("预算是多少？", "Alice：{}。")],
+    [("what was the budget?", "Alice: “{}”"), ("预算是多少？", "Alice：“{}”")],
 )
 def test_whoever_asks_may_not_be_who_said_it(question: str, answer: str) -> None:
     fact = "预算是12万" if "预算" in question else "the budget is 12 k€"
@@ -200,7 +228,9 @@ def test_where_meaning_counts_the_nearest_is_told_if_nothing_shares_a_word() -> 
     assert again == Call("recall", {"query": question, "scope": "everywhere", "k": 2})
     told = str(next_step(replace(situation, returned=(many, best))))
     assert told.splitlines()[0] == "Nobody has told me exactly that. The closest I found:"
-    assert told.splitlines()[2:] == ["- Alice, 2 Mar at 10:00: the van stands behind the warehouse"]
+    assert told.splitlines()[2:] == [
+        "- Alice, 2 Mar at 10:00: “the van stands behind the warehouse”"
+    ]
     by_words = replace(situation, by_meaning=False, returned=(many,))
     assert "Nobody has told me that" in str(next_step(by_words))
 
@@ -490,7 +520,8 @@ def told_before(question: str, recalled: str) -> list[str]:
     lines = recalled_lines(recalled, "Memo")
     now = datetime(2026, 11, 22, 18, 0)  # noqa: DTZ001
     return [
-        cited_statement(one, now, "en") for one in statements_answering(question, statements(lines))
+        with_marks(cited_statement(one, "Bob", now, "en"))
+        for one in statements_answering(question, statements(lines))
     ]
 
 
@@ -500,12 +531,12 @@ def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() 
             "[2026-11-22 13:08] Alice: @Memo what can you do?",
             "[2026-11-22 13:08] [you]: @Alice I am the offline model. when is our launch?",
             "[2026-11-22 13:09 · current] Alice: @Memo remember that our launch is on 3 March",
-            "[2026-11-22 13:09 · current] [you]: @Alice Got it: our launch is on 3 March.",
+            "[2026-11-22 13:09 · current] [you]: @Alice Got it: “our launch is on 3 March”",
             "[2026-11-22 13:10] Bob: the cake is in the fridge",
         ]
     )
     assert told_before("when is our launch?", recalled) == [
-        "Alice, 22 Nov at 13:09: our launch is on 3 March"
+        "Alice, 22 Nov at 13:09: “our launch is on 3 March”"
     ]
     assert told_before("when?", "Nothing matches. Do not guess.") == []
 
@@ -533,7 +564,7 @@ def test_a_name_in_front_is_whom_it_is_about_unless_it_is_the_bots() -> None:
     assert told_before(
         "who owes the vendor a call?",
         "[2026-11-22 13:08] Alice: @Memo remember that @Bob owes the vendor a call",
-    ) == ["Alice, 22 Nov at 13:08: @Bob owes the vendor a call"]
+    ) == ["Alice, 22 Nov at 13:08: “@Bob owes the vendor a call”"]
 
 
 LINK = f"https://acme.feishu.cn/docx/{'a' * 27}"

@@ -64,14 +64,17 @@ def told(question: str, *lines: tuple[str, str], who: str = "Bob", when: str = "
     return str(next_step(situation))
 
 
+CORRECTED = say(
+    "corrected-from", "en", old="the fair is on 3 March", fact="the fair is on 14 March"
+)
 SCENES: list[tuple[str, str, list[tuple[str, str]], str, str]] = [
     ("the newest", "when is the handover?",
      [("Alice", "remember that the handover is on 3 March"), ("Bob", "when is the handover?"),
       ("Memo", "Alice: the handover is on 3 March."), ("Alice", "the handover moved to 10 March")],
-     "Alice: the handover moved to 10 March.", "3 March."),
+     "Alice: “the handover moved to 10 March”", "3 March"),
     ("the newest, Chinese", "交接是哪天？",
      [("Alice", "请记住：交接在3月3号"), ("Bob", "交接是哪天？"), ("Alice", "交接改到3月10号了")],
-     "Alice：交接改到3月10号了。", "3月3号"),
+     "Alice：“交接改到3月10号了”", "3月3号"),
     ("asked often", "when is the gala?",
      [("Alice", "remember that the gala is on 3 March"), ("Alice", "the gala moved to 10 March"),
       ("Bob", "when is the gala?"), ("Memo", "Alice: the gala is on 3 March."),
@@ -84,7 +87,7 @@ SCENES: list[tuple[str, str, list[tuple[str, str]], str, str]] = [
     ("two voices", "how many chairs did we order?",
      [("Alice", "the order is 300 chairs"),
       ("陈晨", "purchasing wrote me that the order is 320 chairs")],
-     "320 chairs\n- Alice: the order is 300 chairs", ""),
+     "320 chairs”\n- Alice: “the order is 300 chairs”", ""),
     ("back again", "when is lunch?",
      [("Alice", "lunch is at noon"), ("Alice", "lunch is at half past twelve from today"),
       ("Alice", "lunch is at noon again")],
@@ -115,13 +118,13 @@ SCENES: list[tuple[str, str, list[tuple[str, str]], str, str]] = [
      [("Alice", "红队赢了")], "我不知道", "赢"),
     ("corrected with its old value", "when is the fair?",
      [("Alice", "the fair is on 3 March"), ("Bob", "no, it is now 14 March"),
-      ("Memo", "Got it, corrected: the fair is on 3 March → the fair is on 14 March.")],
-     "Bob: the fair is on 14 March", "→"),
+      ("Memo", CORRECTED)],
+     "You told me: “the fair is on 14 March”", "It said"),
     ("corrected", "when is the fair?",
      [("Alice", "the fair is on 3 March"), ("Bob", "when is the fair?"),
       ("Memo", "Alice: the fair is on 3 March."), ("Bob", "no, it is now 14 March"),
-      ("Memo", "Got it, corrected: the fair is on 14 March.")],
-     "Bob: the fair is on 14 March", "3 March"),
+      ("Memo", "Got it, corrected: “the fair is on 14 March”")],
+     "You told me: “the fair is on 14 March”", "3 March"),
 ]  # fmt: skip
 
 
@@ -138,9 +141,9 @@ def test_the_statement_that_holds_is_told(
 def test_who_said_it_and_when_is_told_in_the_readers_language() -> None:
     said, when = ("Alice", "the handover moved to 10 March"), "2026-11-28 05:37"
     english = told("when is the handover?", said, when=when)
-    assert english == "Alice, 28 Nov at 05:37: the handover moved to 10 March."
+    assert english == "Alice, 28 Nov at 05:37: “the handover moved to 10 March”"
     chinese = told("交接是哪天？", ("Alice", "交接改到3月10号了"), when=when)
-    assert chinese == "Alice（11月28日 05:37）：交接改到3月10号了。"
+    assert chinese == "Alice（11月28日 05:37）：“交接改到3月10号了”"
 
 
 def test_the_whole_prompt_is_read_in_the_order_of_time() -> None:
@@ -171,10 +174,10 @@ Bob: @Memo when is the fair?"""
         "ok, 12 March it is",
     ]
     assert [line.when for line in situation.lines[-2:]] == ["2026-11-22 09:00", "2026-11-22"]
-    assert next_step(situation) == "Alice, 22 Nov at 09:00: the fair moved to 12 March."
+    assert next_step(situation) == "Alice, 22 Nov at 09:00: “the fair moved to 12 March”"
     without = replace(situation, lines=situation.lines[:-2])
     answer = str(next_step(without))
-    assert answer.splitlines()[2] == "- 陈晨, 21 Nov at 09:00: the fair is on 10 March"
+    assert answer.splitlines()[2] == "- 陈晨, 21 Nov at 09:00: “the fair is on 10 March”"
     assert "3 March" not in answer, "the prompt says that it was replaced"
 
 
@@ -282,8 +285,8 @@ def test_all_reminders_are_cancelled_one_after_the_other() -> None:
         ]
         assert steps[:2] == [Call("cancel_reminder", {"reminder_id": row["id"]}) for row in rows]
         assert str(steps[2]).splitlines() == [
-            "Reminder cancelled: stretch",
-            "Reminder cancelled: send the deck",
+            "Reminder cancelled: “stretch”",
+            "Reminder cancelled: “send the deck”",
         ]
 
 

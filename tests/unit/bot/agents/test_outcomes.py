@@ -15,6 +15,7 @@ from bot.agents.tool_types import COMMON, Fields, ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING as NOTES
 from bot.features.calendar.wording import WORDING as AGENDA
 from bot.features.reminders.texts import WORDING as REMINDERS
+from bot.feishu.markup import with_marks
 from bot.text.languages import Language
 from memory.text import has_han
 from tests.support.rows import every_row
@@ -71,7 +72,7 @@ TASK = {"day": "2026-11-25", "overdue": True, "title": "slides", "guid": "g"}
 DONE: tuple[tuple[Wording, str, Fields], ...] = (
     (COMMON, "waits-for-press", {}),
     (COMMON, "facts-kept", {}),
-    (COMMON, "fact-forgotten", {"facts": "name: Ann"}),
+    (COMMON, "fact-forgotten", {"facts": [("name", "Ann"), ("our_desk", "our desk is in room 4")]}),
     (NOTES, "note-created", NOTE),
     (NOTES, "note-read", {**NOTE, "body": "Boil it."}),
     (NOTES, "note-tags", NOTE),
@@ -206,7 +207,7 @@ def test_every_outcome_is_told_in_both_languages(
     assert has_han(told) == (language == "zh")
     assert not re.search(r"[{}…]|note_|tm_", told)
     assert told.endswith(
-        (".", "。", ")", "）", "ship it", "related", "可能相关", "Boil it.", "everyone", "大家")
+        (".", "。", ")", "）", "”", "related", "可能相关", "Boil it.", "everyone", "大家")
     )
     refused = told.startswith({"en": "I couldn't do that: ", "zh": "没能完成："}[language])
     assert refused == (not outcome.ok and wording is not AGENDA)
@@ -234,9 +235,9 @@ def test_every_outcome_is_told_in_both_languages(
         (
             "notes-found",
             LISTED,
-            "2 notes found:\n\n1. Pasta (tags: quick, dinner)\n"
-            "2. Pizza, by someone else, possibly related",
-            "找到 2 条笔记：\n\n1. Pasta（标签：quick、dinner）\n2. Pizza，别人写的，可能相关",
+            "2 notes found:\n\n1. “Pasta” (tags: quick, dinner)\n"
+            "2. “Pizza”, by someone else, possibly related",
+            "找到 2 条笔记：\n\n1. “Pasta”（标签：quick、dinner）\n2. “Pizza”，别人写的，可能相关",
         ),
     ],
 )
@@ -250,14 +251,14 @@ def test_a_note_is_told_of_as_it_is(kind: str, fields: Fields, en: str, zh: str)
     [
         (
             {},
-            "OK, I'll remind Ann, someone else every Thursday at 09:00 (first: 26 Nov): ship it",
-            "好的，每周四 09:00（首次：11月26日）提醒 Ann、其他人：ship it",
+            "OK, I'll remind Ann, someone else every Thursday at 09:00 (first: 26 Nov): “ship it”",
+            "好的，每周四 09:00（首次：11月26日）提醒 Ann、其他人：“ship it”",
         ),
         (
             {"repeats": "once", "for_all": True, "skips": True},
-            "OK, I'll remind everyone on Thu 26 Nov at 09:00: ship it\n\n"
+            "OK, I'll remind everyone on Thu 26 Nov at 09:00: “ship it”\n\n"
             "The clocks go forward that day and skip this time, so the reminder comes right after.",
-            "好的，11月26日（周四）09:00 提醒大家：ship it\n\n"
+            "好的，11月26日（周四）09:00 提醒大家：“ship it”\n\n"
             "那天时钟会拨快，正好跳过这个时间，所以提醒会在拨快之后发出。",
         ),
     ],
@@ -269,7 +270,7 @@ def test_a_reminder_is_told_of_as_it_is(change: dict[str, Any], en: str, zh: str
 
 def test_what_a_person_wrote_is_no_field_of_a_text() -> None:
     note = {**NOTE, "title": "{tags}", "body": "{title}"}
-    told = NOTES.tell(ToolOutcome("…", "note-read", note), "en")
+    told = with_marks(NOTES.tell(ToolOutcome("…", "note-read", note), "en"))
     assert told == "The note “{tags}”, tags: quick, dinner.\n\n{title}"
 
 

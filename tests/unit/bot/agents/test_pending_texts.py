@@ -42,7 +42,7 @@ def asked(tool: str, language: Language = "en", about: Any = None, **arguments: 
     ("said", "language", "tool", "about", "arguments"),
     [
         (
-            "Shall I remind you tomorrow, Sat 28 Nov at 09:00: stretch?",
+            "Shall I remind you tomorrow, Sat 28 Nov at 09:00: “stretch”?",
             "en",
             "set_reminder",
             {},
@@ -56,7 +56,7 @@ def asked(tool: str, language: Language = "en", about: Any = None, **arguments: 
             {"text": "拉伸", "at": "2026-11-28T09:00"},
         ),
         (
-            "Shall I remind you tomorrow, Sat 28 Nov at 09:00: stretch?",
+            "Shall I remind you tomorrow, Sat 28 Nov at 09:00: “stretch”?",
             "en",
             "set_reminder",
             {},
@@ -70,14 +70,14 @@ def asked(tool: str, language: Language = "en", about: Any = None, **arguments: 
             {"text": "拉伸", "at": "每周一上午9点"},
         ),
         (
-            "Shall I remind everyone here every Monday at 09:00 (first: 30 Nov): stretch?",
+            "Shall I remind everyone here every Monday at 09:00 (first: 30 Nov): “stretch”?",
             "en",
             "set_reminder",
             {},
             {"text": "stretch", "at": "2026-11-30T09:00", "repeats": "weekly", "for_whom": ["us"]},
         ),
         (
-            "Shall I remind Bob, 陈晨 Fri 4 Dec at 15:00: stretch?",
+            "Shall I remind Bob, 陈晨 Fri 4 Dec at 15:00: “stretch”?",
             "en",
             "set_reminder",
             {},

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.features import commands
+from bot.feishu.markup import with_marks
 from bot.text.languages import Language
 from bot.text.slash_commands import (
     Command,
@@ -154,7 +155,7 @@ def test_memory_is_told_with_counts_and_the_latest_messages() -> None:
     )
 
     assert "Messages: 2 in this thread, 5 in total · Threads: 3 · Notes: 1 · Since 3 Mar" in told
-    assert told.endswith("- You: one two\n- Me: 'code'")
+    assert with_marks(told).endswith("- You: “one two”\n- Me: “`code`”")
 
 
 def test_notes_are_numbered_in_order_of_creation() -> None:
@@ -162,7 +163,7 @@ def test_notes_are_numbered_in_order_of_creation() -> None:
         return Note("note_x", "ou_a", title, "", tags, None, "", "")
 
     assert commands.note_list([note("Pasta", "italian"), note("Pizza")], "en").endswith(
-        "1. Pasta #italian\n2. Pizza"
+        "1. “Pasta” #italian\n2. “Pizza”"
     )
     assert "还没有笔记" in commands.note_list([], "zh")
 

@@ -9,7 +9,7 @@ import pytest
 
 from bot.features.own_memory import texts
 from bot.features.own_memory.texts import Viewer, item_line
-from bot.feishu.markup import applink_base
+from bot.feishu.markup import applink_base, with_marks
 from bot.text.languages import Language
 from memory.models import FormerValue
 from memory.tables.items import ChangedItem, Item, ItemKind
@@ -36,7 +36,7 @@ VIEWER = Viewer(ALICE, "en", NOW, lambda open_id: "Bob", applink_base("https://o
 def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
     assert texts.item_list([FACT], 6, 5, VIEWER) == (
         "**Facts and notes** (6–6 of 6)\n\n"
-        "**6.** city: Hangzhou\n"
+        "**6.** city: “Hangzhou”\n"
         "long-term memory · since 3 Mar at 10:00 · "
         "[our private chat](https://applink.feishu.cn/client/chat/open?openChatId=oc_private) · "
         "only you can see it\n\n"
@@ -50,10 +50,10 @@ def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
         (
             "en",
             "2026-01-02T08:00:00+00:00",
-            "before: Ningbo (2 Jan at 08:00 – 3 Mar at 10:00)",
+            "before: “Ningbo” (2 Jan at 08:00 – 3 Mar at 10:00)",
         ),
-        ("en", None, "before: Ningbo (until 3 Mar at 10:00)"),
-        ("zh", None, "之前：Ningbo（至 3月3日 10:00）"),
+        ("en", None, "before: “Ningbo” (until 3 Mar at 10:00)"),
+        ("zh", None, "之前：“Ningbo”（至 3月3日 10:00）"),
     ],
 )
 def test_a_fact_that_changed_says_what_it_was(
@@ -87,44 +87,46 @@ def test_a_shared_note_says_with_whom() -> None:
 
 
 def test_a_receipt_names_what_was_deleted() -> None:
-    assert "city: Hangzhou" in texts.deletion_receipt(ChangedItem("fact", "city", "Hangzhou"), "en")
+    assert "city: “Hangzhou”" in texts.deletion_receipt(
+        ChangedItem("fact", "city", "Hangzhou"), "en"
+    )
     assert "city：1、2" in texts.deletion_receipt(ChangedItem("fact", "city", [1, 2]), "zh")
 
 
 @pytest.mark.parametrize(
     ("kind", "key", "value", "line"),
     [
-        ("fact", "our_launch", "our launch is on 3 March", "our launch is on 3 March"),
+        ("fact", "our_launch", "our launch is on 3 March", "“our launch is on 3 March”"),
         (
             "fact",
             "the_key_of_the_flat_of_my_elder_sis",
             "the key of the flat of my elder sister is red",
-            "the key of the flat",
+            "“the key of the flat",
         ),
-        ("fact", "art", "artful", "art: artful"),
-        ("fact", "我们的_retreat", "我们的retreat在三月三日", "我们的retreat在三月三日"),
-        ("fact", "favouriteColour", "blue", "favourite colour: blue"),
-        ("fact", "home-town", "Hangzhou", "home town: Hangzhou"),
-        ("fact", "art", "we start at 5", "art: we start at 5"),
-        ("fact", "发布会", "我们的发布会在三月三日", "我们的发布会在三月三日"),
+        ("fact", "art", "artful", "art: “artful”"),
+        ("fact", "我们的_retreat", "我们的retreat在三月三日", "“我们的retreat在三月三日”"),
+        ("fact", "favouriteColour", "blue", "favourite colour: “blue”"),
+        ("fact", "home-town", "Hangzhou", "home town: “Hangzhou”"),
+        ("fact", "art", "we start at 5", "art: “we start at 5”"),
+        ("fact", "发布会", "我们的发布会在三月三日", "“我们的发布会在三月三日”"),
         ("fact", "likes_tea", True, "likes tea: yes"),
         ("fact", "pets", ["cat", {"dog_name": "Rex"}], "pets: cat, dog name: Rex"),
         ("fact", "age", 41, "age: 41"),
-        ("fact", "code", "`a` [b](c)", "code: 'a' (b)(c)"),
-        ("note", "Shopping", "", "Shopping"),
-        ("note", "Shopping", "milk and shopping bags", "Shopping: milk and shopping bags"),
-        ("note", "Milk", "milk and bread", "milk and bread"),
-        ("note", "采购", "采购牛奶", "采购牛奶"),
-        ("note", "采购", "今天采购牛奶", "采购: 今天采购牛奶"),
-        ("note", "", "call the bank\ntomorrow", "call the bank tomorrow"),
+        ("fact", "code", "`a` [b](c)", "code: “`a` [b](c)”"),
+        ("note", "Shopping", "", "“Shopping”"),
+        ("note", "Shopping", "milk and shopping bags", "“Shopping”: “milk and shopping bags”"),
+        ("note", "Milk", "milk and bread", "“milk and bread”"),
+        ("note", "采购", "采购牛奶", "“采购牛奶”"),
+        ("note", "采购", "今天采购牛奶", "“采购”: “今天采购牛奶”"),
+        ("note", "", "call the bank\ntomorrow", "“call the bank tomorrow”"),
         ("note", " ", "", "a note without a title"),
-        ("note", "Long", "word " * 90, "Long: word word"),
+        ("note", "Long", "word " * 90, "“Long”: “word word"),
     ],
 )
 def test_an_item_reads_as_a_person_would_write_it(
     kind: ItemKind, key: str, value: object, line: str
 ) -> None:
-    told = item_line(kind, key, value, "en")
+    told = with_marks(item_line(kind, key, value, "en"))
 
     assert told.startswith(line)
     assert len(told) < 250

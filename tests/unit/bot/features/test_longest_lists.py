@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.features.own_memory import texts as item_texts
-from bot.features.own_memory.forgetting import ForgetCandidate, forget_line
+from bot.features.own_memory.forgetting import WORDS_SHOWN, ForgetCandidate, forget_line
+from bot.features.own_memory.texts import item_line
 from bot.features.reminders import texts as reminder_texts
 from bot.feishu.cards import Button, CheckField, answer_card
 from bot.feishu.drawable_markdown import split_markdown
@@ -69,7 +70,9 @@ def test_five_items_with_the_latest_messages_fit() -> None:
 
 
 def test_twenty_items_to_forget_fit_with_their_checkboxes() -> None:
-    said = ForgetCandidate(LONG.replace("字", "*字"), {"message": "om_1"}, "sure")
+    words = LONG.replace("字", "*字")
+    line = item_line("note", words, words, "zh", WORDS_SHOWN)
+    said = ForgetCandidate(line, {"message": "om_1"}, "sure")
     told = "\n\n".join([OVERVIEW, *(forget_line(n, said) for n in range(1, 21))])
     (whole,) = split_markdown(told)
     checks = tuple(CheckField(f"item_{n}", "删除", True, n) for n in range(20, 0, -1))

@@ -52,9 +52,9 @@ def test_a_source_names_who_said_what_and_when_with_a_link_newest_first() -> Non
     assert shown.line == "4 s · 2 sources"
     assert list(shown.details) == ["Took 4.2 s"]
     assert list(shown.sources) == [
-        f"Alice, [22 Nov at 05:37]({LINK}?openChatId=oc_group): ‘the handover moved to 10 March’"
-        " (replaces ‘3 March’)",
-        "Bob, 1 Jan at 00:00: ‘lunch is at noon’ · another chat",
+        f"Alice, [22 Nov at 05:37]({LINK}?openChatId=oc_group): “the handover moved to 10 March”"
+        " (replaces “3 March”)",
+        "Bob, 1 Jan at 00:00: “lunch is at noon” · another chat",
     ]
     assert [button.text for button in shown.handles] == ["👍", "👎", "Again"]
 

@@ -54,9 +54,9 @@ async def sent(group: Group, content: str) -> str:
 async def test_the_card_goes_without_the_mention_and_says_so(refusal: FeishuError) -> None:
     group = Group(refusal)
 
-    said = await sent(group, f"{AT_ALL} ⏰ **Reminder:** stretch")
+    said = await sent(group, f"{AT_ALL} ⏰ **Reminder:** “stretch”")
 
-    assert said.startswith("⏰ **Reminder:** stretch\n\n> This group ")
+    assert said.startswith("⏰ **Reminder:** “stretch”\n\n> This group ")
     assert SAYS_SO in said
     assert "<at" not in group.shown[0]
     assert len(set(group.uuids)) == 2, "another card, so another uuid"

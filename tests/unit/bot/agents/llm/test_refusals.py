@@ -365,7 +365,7 @@ async def test_without_tools_people_get_an_answer_and_the_bot_remembers(
     assert len(server.received) == 2
 
     answer, rpc, server = await asked([refusal], "remember that the launch is on 3 March")
-    assert answer.text == "Got it. I will remember: the launch is on 3 March."
+    assert answer.text == "Got it, I'll remember: “the launch is on 3 March”"
     assert [function for function, _ in rpc.calls] == ["merge_working_memory"]
     assert [call["name"] for call in answer.tool_calls] == ["update_working_memory"]
 
