@@ -28,3 +28,13 @@ def apology(reason: str, language: Language) -> str:
     if reason in _NOT_SET_UP:
         return say("model-not-set-up", language, cause=say(f"cause-{reason}", language))
     return say(_KEYS.get(reason, "model-away"), language)
+
+
+def failure_cause(outcome: str, reason: str, language: Language) -> str:
+    """Why there was no answer, as a clause; a reason without words of its own by its code.
+    `outcome` and `reason` are those of the turn, which hold no words of anybody."""
+    if outcome == "undelivered":
+        return say("cause-undelivered", language, code=reason.removeprefix("feishu "))
+    if CATALOGUE.has(f"cause-{reason}"):
+        return say(f"cause-{reason}", language)
+    return say("cause-other", language, code=reason or "unknown")

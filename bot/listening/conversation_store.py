@@ -32,7 +32,8 @@ _FIELDS = tuple(field.name for field in fields(MessageRecord))
 @dataclass(frozen=True, slots=True)
 class PastDecision:
     """A stored decision on a message of `actor_id` ("" when that person is forgotten). `words`: how
-    the message begins, as far as it is kept. `outcome`: how its turn ended; "" while it has not."""
+    the message begins, as far as it is kept. `outcome`, `outcome_reason`: how its
+    turn ended, and a code for why; "" while it has not."""
 
     message_id: str
     actor_id: str
@@ -44,6 +45,7 @@ class PastDecision:
     at_ms: int
     words: str = ""
     outcome: str = ""
+    outcome_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -557,8 +557,8 @@ as $$
     'cue', d.cue, 'since_bot_ms', d.since_bot_ms, 'verdict', d.verdict,
     'at_ms', floor(extract(epoch from d.created_at) * 1000)::bigint,
     'words', bot_private.words_of(d.message_id, d.chat_id),
-    'outcome', coalesce((select t.outcome from public.agent_turns t where t.id = d.message_id), ''))
-  from public.agent_decisions d
+    'outcome', coalesce(t.outcome, ''), 'outcome_reason', coalesce(t.outcome_reason, ''))
+  from public.agent_decisions d left join public.agent_turns t on t.id = d.message_id
   where d.chat_id = p_chat_id and d.tenant_key = p_tenant_key
     and (p_root_id is null or p_root_id in (d.root_id, d.message_id))
     and (p_message_id is null or d.message_id = p_message_id)

@@ -64,8 +64,10 @@ def test_an_apology_is_not_called_an_answer(group: World) -> None:
     group.settled(asked)
     group.model.control("mode", {"mode": "echo"})
 
-    assert "**couldn't answer** Bob's “when do we launch?”" in why(group)
-    assert "**没能回答**" in why(group, CHINESE)
+    told = why(group)
+    assert "**couldn't answer** Bob's “when do we launch?”: the model's server rejects the" in told
+    assert "bad key" not in told, "a cause holds nobody's words"
+    assert "**没能回答**：模型的密钥无效。" in why(group, CHINESE)
 
     assert "On it" in toast(click(group, "Bob", asked, AGAIN))
     group.settled(again(asked))

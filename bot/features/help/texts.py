@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
+from bot.answering.texts import failure_cause
 from bot.feishu import markup
 from bot.listening.chat_rules import PER_PAIR_AND_HOUR, PER_REQUEST, Mode, rules_of
 from bot.listening.conversation_store import PastDecision
@@ -239,7 +240,9 @@ def decision_explanation(
     if decision.respond:
         ended = decision.outcome
         key = f"not-answered-{ended}" if ended in _NOT_ANSWERED else "answered"
-    explanation = say(key, language, what=_message(decision, name, at, language), why=why)
+    cause = failure_cause(decision.outcome, decision.outcome_reason, language)
+    what = _message(decision, name, at, language)
+    explanation = say(key, language, what=what, why=why, cause=cause)
     silent = not decision.respond and decision.reason not in _NO_HINT
     return explanation + (say("hint", language) if silent else "")
 

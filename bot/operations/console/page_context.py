@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 from flask import g, redirect, render_template, request
 from werkzeug.wrappers import Response
 
+from bot.answering.texts import failure_cause
 from bot.operations.console.database import ConsoleDatabase, Sessions
-from bot.operations.doctor import health
 from bot.operations.doctor.result import Check
 from bot.queue.connections import open_rpc
 from bot.queue.operator_actions import QueueOperations
@@ -79,7 +79,7 @@ def draw_page(template: str, **values: Any) -> str:
         template,
         t=words,
         both=both,
-        cause=lambda one: health.cause_of_failure(one, tongue),
+        cause=lambda one: failure_cause(one["outcome"], one["reason"], tongue),
         lang=tongue,
         theme=request.cookies.get("console_theme", ""),
         here=request.path,

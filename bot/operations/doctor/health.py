@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 
+from bot.answering.texts import failure_cause
 from bot.operations.doctor.result import Check, State
 from bot.queue.inbox import QueueUnavailable
 from bot.text.catalogues import Catalogue
@@ -161,19 +162,10 @@ def _reasons(reasons: Sequence[Mapping[str, Any]], language: Language) -> str:
     """The latest first; how often, where there are several."""
     between = "；" if language == "zh" else "; "
     return between.join(
-        cause_of_failure(one, language) + (f" × {one['times']}" if reasons[1:] else "")
+        failure_cause(one["outcome"], one["reason"], language)
+        + (f" × {one['times']}" if reasons[1:] else "")
         for one in reasons
     )
-
-
-def cause_of_failure(one: Mapping[str, Any], language: Language) -> str:
-    """Why there was no answer, in words; a kind without words of its own by its code."""
-    if one["outcome"] == "undelivered":
-        code = one["reason"].removeprefix("feishu ")
-        return CATALOGUE.say("cause-undelivered", language, code=code)
-    if CATALOGUE.has(f"cause-{one['reason']}"):
-        return CATALOGUE.say(f"cause-{one['reason']}", language)
-    return CATALOGUE.say("cause-other", language, code=one["reason"])
 
 
 def _local_minute(moment: str, zone: tzinfo) -> str:

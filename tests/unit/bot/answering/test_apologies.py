@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.agents.llm.model import NEXT_STEPS
-from bot.answering.texts import apology
+from bot.answering.texts import apology, failure_cause
 from tests.support.rows import every_row
 
 
@@ -22,6 +22,7 @@ def test_what_only_an_operator_can_mend_is_called_that(
     reason: str, english: str, chinese: str
 ) -> None:
     said, told = apology(reason, "en"), apology(reason, "zh")
+    assert failure_cause("apologised", reason, "en") in said
     assert english in said
     assert "An administrator has to fix this" in said
     assert chinese in told

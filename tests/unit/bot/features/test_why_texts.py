@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.answering.texts import failure_cause
 from bot.features.help.texts import decision_explanation, short_explanation
 from bot.listening.conversation_store import PastDecision
 from bot.listening.cues import Cue
 from bot.listening.decisions import AddressedBy, Reason
-from bot.text.languages import Language, Sentence
+from bot.text.languages import LANGUAGES, Language, Sentence
+from tests.support.rows import every_row
 
 REASONS = set(Reason) - {Reason.LLM_JUDGE, Reason.NO_TRIGGER}
 VERDICTS = ("yes", "no", "timeout", "error")
@@ -62,6 +64,18 @@ def test_what_became_of_a_question_is_told(language: Language) -> None:
     ]
     assert len(set(told)) == len(outcomes)
     assert not any("{" in text for text in told)
+
+
+@every_row("reason", ["wrong_key", "quota_used_up", "timeout", "given_up", "status_500"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_apology_names_its_cause_as_operators_read_it(reason: str, language: Language) -> None:
+    sorry = decided(
+        Reason.MODE_ALL, respond=True, outcome="apologised", outcome_reason=reason, words="hi?"
+    )
+    cause = failure_cause("apologised", reason, language)
+    assert f"：{cause}。" in (told := decision_explanation(sorry, "", AT, 60, language)) or (
+        f": {cause}. " in told
+    )
 
 
 def test_a_rate_limited_question_is_not_told_that_it_mentioned_me() -> None:
