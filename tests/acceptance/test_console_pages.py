@@ -15,7 +15,13 @@ import requests
 from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import ROOT, clean_environment, stop
 from tests.support import depth
-from tests.support.pages import browser, findings, is_wider_than_its_window, looked
+from tests.support.pages import (
+    browser,
+    findings,
+    is_wider_than_its_window,
+    looked,
+    scrolled_sideways,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -192,6 +198,22 @@ def test_on_a_phone_the_menu_is_one_line_with_the_page_in_sight(
     assert current["x"] >= 0
     assert current["x"] + current["width"] <= 390
     signed_in.set_viewport_size({"width": 1280, "height": 720})
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_on_a_phone_no_table_scrolls_sideways(
+    sandbox: Sandbox, signed_in: Any, language: str
+) -> None:
+    wide = {}
+    for path in PAGES:
+        opened(signed_in, sandbox, path, language)
+        signed_in.set_viewport_size({"width": 390, "height": 844})
+        if tables := scrolled_sideways(signed_in):
+            wide[path] = tables
+        if SHOTS:
+            signed_in.screenshot(path=f"{SHOTS}/phone-{path or 'now'}-{language}.png")
+    signed_in.set_viewport_size({"width": 1280, "height": 720})
+    assert wide == {}
 
 
 def test_all_of_it_is_reached_with_the_keyboard(sandbox: Sandbox, signed_in: Any) -> None:

@@ -62,3 +62,12 @@ def findings(page: Any, options: str = _ALL) -> list[str]:
 
 def is_wider_than_its_window(page: Any) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))
+
+
+def scrolled_sideways(page: Any) -> list[str]:
+    """The labels of the regions whose content is wider than they are."""
+    script = (
+        "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth)"
+        ".map(one => one.getAttribute('aria-label'))"
+    )
+    return list(page.evaluate(script))
