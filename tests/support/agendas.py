@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.tool_types import ToolOutcome
 from bot.agents.tools.deps import ToolDeps
+from bot.features.calendar.feature import agenda_for
 from bot.features.calendar.tools import calendar_tools
-from bot.features.calendar.turn_agendas import agenda_for
 from bot.features.feature import PressTurn
 from bot.features.registry import PRESSES
 from bot.feishu.calendars import CalendarCalls

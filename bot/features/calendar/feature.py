@@ -1,29 +1,36 @@
-"""Declares the calendar feature, and writes or undoes a meeting or task when its button is pressed.
+"""Declares the calendar feature, opens the asker's agenda for a turn, and writes or undoes a
+meeting or task when its button is pressed.
 
 A press may be repeated after a crash: Feishu writes one thing for one key."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.agenda.plans import MeetingPlan, TaskPlan, idempotency_key
+from bot.agenda.plans import Colleague, MeetingPlan, TaskPlan, idempotency_key
 from bot.agenda.refusals import AgendaRefused
-from bot.agenda.turn_agenda import TurnAgenda, WrittenEvent
+from bot.agenda.turn_agenda import AsAsker, TurnAgenda, WrittenEvent
 from bot.agents.prompts.prompt import PendingAction
+from bot.answering.question import Turn
 from bot.features.calendar import wording
 from bot.features.calendar.tools import BOOK, MAKE_TASK, busy_people, calendar_tools
-from bot.features.calendar.turn_agendas import agenda_for, agenda_of
 from bot.features.feature import Feature, PressTurn
+from bot.feishu.errors import FeishuFailure
 from bot.feishu.markup import verbatim_words
-from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds, missing_scopes
 from bot.outbox.buttons import Reply, confirmation
+from bot.people.personal_access import NotConnected, UserToken
 from bot.services import Services
+from memory.errors import StoreError, StoreUnavailable
+from memory.scope import AgentMemoryContext, FeishuPerson
 from memory.tables.cards import NewButton
 
 log = structlog.get_logger()
@@ -33,6 +40,8 @@ UNDO_LIVES_S = 600
 
 # Feishu keeps a task's token for five minutes (task-v2, overview); a job may be late by so much.
 TOKEN_HOLDS_MS = 4 * 60 * 1000
+
+_MOST_GROUPS = 10
 
 
 async def press_book(services: Services, here: PressTurn) -> Reply:
@@ -65,8 +74,10 @@ def _refusal_reply(
     here: PressTurn, otherwise: str, refusal: AgendaRefused, needs: AccessNeeds = NO_NEEDS
 ) -> Reply:
     log.info("agenda.refused", reason=refusal.reason)
-    withdrawn = refusal.reason in ("not_connected", "not_approved")
-    reason = wording.say("withdrawn", here.language) if withdrawn else refusal.told(here.language)
+    has_lost_access = refusal.reason in ("not_connected", "not_approved")
+    reason = (
+        wording.say("withdrawn", here.language) if has_lost_access else refusal.told(here.language)
+    )
     sentence = wording.say(otherwise, here.language, reason=reason)
     return Reply(sentence, needs=needs)
 
@@ -196,6 +207,90 @@ def _record(name: str, arguments: Mapping[str, Any], result: str) -> dict[str, A
 
 def _key(here: PressTurn) -> str:
     return idempotency_key(here.press.payload["id"])
+
+
+def agenda_of(services: Services, turn: Turn) -> TurnAgenda | None:
+    """Returns the calendar and tasks of the asker; None for an unasked turn, and where nothing is
+    done as people. A private answer can be shared, so it counts as read by the group."""
+    if turn.unasked or turn.request.sender_type != "user":
+        return None
+    is_alone = not turn.in_group and not turn.private
+    return agenda_for(services, turn.context, is_alone=is_alone)
+
+
+def agenda_for(
+    services: Services, context: AgentMemoryContext, *, is_alone: bool
+) -> TurnAgenda | None:
+    """Returns the agenda of the actor of `context`; None for actors of another tenant, and where
+    nothing is done as people."""
+    if services.access is None or context.actor_tenant not in ("", context.tenant_key):
+        return None
+    asker = FeishuPerson(context.tenant_key, context.actor_id)
+
+    async def members() -> Sequence[Colleague]:
+        if context.chat_type == "p2p":
+            member_names = await _met_in_groups(services, context)
+        else:
+            member_names = await services.feishu.member_names(context.chat_id)
+        home = asker.tenant_key
+        return [
+            Colleague(p.open_id, name, p.tenant_key != home) for p, name in member_names.items()
+        ]
+
+    return TurnAgenda(
+        services.feishu.calendars,
+        _as_person(services, asker),
+        asker.open_id,
+        is_alone=is_alone,
+        in_group=context.chat_type != "p2p",
+        usual=services.settings.zone,
+        now=services.now,
+        members=members,
+    )
+
+
+async def _met_in_groups(
+    services: Services, context: AgentMemoryContext
+) -> dict[FeishuPerson, str]:
+    """The members of the groups that both the asker and the bot are in: people name them in a p2p
+    chat, too. A group whose members Feishu does not list is left out."""
+    try:
+        groups = await services.store.shared_groups(context, most=_MOST_GROUPS)
+    except StoreError as exc:
+        log.warning("agenda.groups_unknown", error=type(exc).__name__)
+        return {}
+
+    async def members(group: str) -> dict[FeishuPerson, str]:
+        try:
+            return await services.feishu.member_names(group)
+        except FeishuFailure as failure:
+            log.info("agenda.members_unknown", error=type(failure).__name__)
+            return {}
+
+    lists = await asyncio.gather(*map(members, groups))
+    return dict(chain.from_iterable(one.items() for one in lists))
+
+
+def _as_person(services: Services, asker: FeishuPerson) -> AsAsker:
+    async def as_asker(
+        purposes: Collection[str], make: Callable[[str], Awaitable[object]]
+    ) -> object:
+        async def call_with(token: UserToken) -> object:
+            if missing := missing_scopes(purposes, token.scopes):
+                raise AgendaRefused("not_approved", scopes=missing)
+            return await make(token.access_token)
+
+        if services.access is None:
+            raise AgendaRefused("unavailable")
+        try:
+            return await services.access.call(asker, call_with)
+        except NotConnected:
+            raise AgendaRefused("not_connected", scopes=missing_scopes(purposes, ())) from None
+        except StoreUnavailable as exc:
+            log.warning("agenda.memory_away", error=type(exc).__name__)
+            raise AgendaRefused("unavailable") from exc
+
+    return as_asker
 
 
 CALENDAR = Feature(
