@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from bot.features.feature import CommandTurn, Feature
-from bot.features.help.feature import set_up_here
+from bot.features.help import set_up_here
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.markup import quotable
 from bot.outbox.buttons import Reply

@@ -17,8 +17,7 @@ from bot.features.digests.feature import DIGESTS
 from bot.features.documents import DOCUMENTS
 from bot.features.feature import CommandTurn, Feature
 from bot.features.files import FILES
-from bot.features.help.feature import HELP
-from bot.features.help.texts import answer_unknown
+from bot.features.help import HELP, answer_unknown
 from bot.features.history_import.feature import HISTORY_IMPORT
 from bot.features.own_memory.feature import OWN_MEMORY
 from bot.features.private_answers.feature import PRIVATE_ANSWERS

@@ -10,9 +10,8 @@ from __future__ import annotations
 import structlog
 
 from bot.features.feature import Feature
-from bot.features.help import texts as help_texts
-from bot.features.help.feature import hears_all
-from bot.features.help.texts import SetUp, set_up
+from bot.features.help import SetUp, hears_all, set_up
+from bot.features.help import say as say_help
 from bot.feishu import markup
 from bot.feishu.errors import FeishuError
 from bot.feishu.events import Envelope
@@ -104,7 +103,7 @@ def welcome_text(bot: str, here: SetUp, language: Language) -> str:
     )
     if here.in_group and here.imports:
         text += say("imports", language, bot=bot)
-    return text if here.hears else f"{text}\n\n{help_texts.say('mentions-only', language)}"
+    return text if here.hears else f"{text}\n\n{say_help('mentions-only', language)}"
 
 
 WELCOME = Feature(name="welcome", events=dict.fromkeys(CHAT_EVENTS, handle_chat_event))

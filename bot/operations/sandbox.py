@@ -9,7 +9,12 @@ import psycopg
 from flask import Flask
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
-from bot.features.help.texts import available_commands, message_beginning, set_up, short_explanation
+from bot.features.help import (
+    available_commands,
+    message_beginning,
+    set_up,
+    short_explanation,
+)
 from bot.features.own_memory.texts import item_line
 from bot.feishu.manifest import MENU
 from bot.feishu.markup import with_marks

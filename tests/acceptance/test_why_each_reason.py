@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import pytest
 import requests
 
-from bot.features.help.texts import CATALOGUE
+from bot.features.help import CATALOGUE
 from bot.listening.decisions import Reason
 from bot.text.languages import Language
 from lab.doubles.processes import APP, eventually

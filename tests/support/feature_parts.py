@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 from bot.features.feature import Feature
-from bot.features.help.texts import CATALOGUE
+from bot.features.help import CATALOGUE
 from bot.listening.requests import has_han
 from bot.settings import Settings
 from bot.text.languages import Language
@@ -37,8 +37,8 @@ def missing_of_command(name: str, features: Sequence[Feature]) -> list[str]:
         if not any(_is_in(word, _help(language)) for word in words):
             found.append(
                 f"/{name} is not in the help: add `command-{name}` to "
-                f"bot/features/help/texts.{language}.po and to CAPABILITIES "
-                "(bot/features/help/texts.py)"
+                f"bot/features/help.{language}.po and to CAPABILITIES "
+                "(bot/features/help.py)"
             )
         found += _missing_of_docs(name, words, _PAGES[language].format("commands.md"))
     return found
@@ -58,7 +58,7 @@ def _missing_of_docs(name: str, words: Sequence[str], page: str) -> Iterator[str
 
 def _help(language: Language) -> str:
     """All that the help can say."""
-    source = _text("bot/features/help/texts.py")
+    source = _text("bot/features/help.py")
     keys = re.findall(r'Capability\("([\w-]+)"', source)
     return "\n".join(CATALOGUE.template(key, language) for key in (*keys, "command-help"))
 

@@ -10,7 +10,7 @@ from bot.features.commands import explain_refusal, learn_managers
 from bot.features.digests import texts
 from bot.features.digests.digesting import DigestSpan, digest_cards, gather_messages
 from bot.features.feature import CommandTurn, Feature, Firing
-from bot.features.help.feature import with_limits
+from bot.features.help import with_limits
 from bot.features.timers import post_timer_card
 from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Target

@@ -9,7 +9,7 @@ import structlog
 
 from bot.features.commands import learn_managers
 from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
-from bot.features.help.feature import hears_all
+from bot.features.help import hears_all
 from bot.features.history_import import cards, reporting
 from bot.features.history_import.cards import TOOLS
 from bot.features.history_import.importing import (

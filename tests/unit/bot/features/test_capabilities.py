@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.features.help.texts import CAPABILITIES, SetUp, available_commands, help_text, say
+from bot.features.help import CAPABILITIES, SetUp, available_commands, help_text, say
 from bot.features.welcome import welcome_text
 from bot.listening.chat_rules import RULES, languages_of
 from bot.text.languages import Language

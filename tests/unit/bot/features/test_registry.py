@@ -43,8 +43,8 @@ def test_what_a_new_command_lacks_is_named() -> None:
     lacks = missing_of_command("juggle", FEATURES)
     places = [
         "bot/features/<room>/feature.py", "bot/text/slash_commands.py",
-        "bot/features/help/texts.en.po", "docs/commands.md",
-        "bot/features/help/texts.zh.po", "docs/zh/commands.md",
+        "bot/features/help.en.po", "docs/commands.md",
+        "bot/features/help.zh.po", "docs/zh/commands.md",
     ]  # fmt: skip
     assert len(lacks) == len(places)
     for finding, place in zip(lacks, places, strict=True):

@@ -1,6 +1,6 @@
 """A slash word that is no command is said to be none, with the one that was meant."""
 
-from bot.features.help.texts import answer_unknown, nearest_command
+from bot.features.help import answer_unknown, nearest_command
 from bot.text.slash_commands import COMMAND_WORDS, CommandName, parse_command
 from tests.support.rows import every_row
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.answering.texts import failure_cause
-from bot.features.help.texts import decision_explanation, short_explanation
+from bot.features.help import decision_explanation, short_explanation
 from bot.listening.conversation_store import PastDecision
 from bot.listening.cues import Cue
 from bot.listening.decisions import AddressedBy, Reason

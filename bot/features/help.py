@@ -1,31 +1,37 @@
-"""Lists what the bot can do and words the help, unknown commands and the reasons for its
-decisions. Pure.
+"""Answers `/help` and `/why`, and words unknown commands.
 
-The quoted examples in a capability's text work as written, one after the other; a test sends each
-of them to the bot."""
+`CAPABILITIES` lists what the bot can do. The quoted examples in a capability's text work as
+written, one after the other; a test sends each of them to the bot."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
 from bot.answering.texts import failure_cause
+from bot.features.feature import CommandTurn, Feature
 from bot.feishu import markup
+from bot.feishu.denials import lacks_scope
+from bot.feishu.manifest import GROUP_MESSAGES
 from bot.listening.chat_rules import PER_PAIR_AND_HOUR, PER_REQUEST, Mode, rules_of
-from bot.listening.conversation_store import PastDecision
+from bot.listening.conversation_store import ChatConversations, PastDecision
 from bot.listening.decisions import AddressedBy, Reason
+from bot.outbox.buttons import Reply, offered_buttons
+from bot.services import Services
 from bot.settings import Settings
 from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Language, Sentence
 from bot.text.quotations import shorten
-from bot.text.slash_commands import COMMAND_WORDS
+from bot.text.slash_commands import COMMAND_WORDS, CommandName
 from memory.scope import ChatType
 from memory.text import one_line
+
+_LATELY_S = 600.0
 
 CATALOGUE = Catalogue(__file__)
 say = CATALOGUE.say
@@ -50,6 +56,67 @@ _NO_HINT = frozenset(
 )
 _A_MINUTE_S = 90
 _WORDS_CHARS = 60
+
+
+async def show_help(services: Services, command_turn: CommandTurn) -> Reply:
+    here = await set_up_here(services, command_turn.chat_type, command_turn.opened.rules)
+    commands = offered_buttons(
+        say("command-buttons", command_turn.language).split(), command_turn.chat_type
+    )
+    return Reply(help_text(here, command_turn.language), commands)
+
+
+async def explain_decision(services: Services, command_turn: CommandTurn) -> Reply:
+    """Why the bot answered, or not, as it was decided then."""
+    request = command_turn.turn.request
+    conversations = ChatConversations(services.rpc, command_turn.context)
+    decision = await conversations.last_decision(
+        root_id=request.root_of_thread or None, message_id=request.quotes or None
+    )
+    if command_turn.chat_type == "p2p" and not _explains_p2p(services, command_turn, decision):
+        return Reply(say("always-in-p2p", command_turn.language))
+    if decision is None:
+        return Reply(say("nothing-decided", command_turn.language))
+    if decision.reason == Reason.NO_TRIGGER and not decision.cue and await conversations.is_quiet():
+        decision = replace(decision, reason=Reason.QUIET)  # a quiet chat has no conversation
+    names = services.people.of(command_turn.context.tenant_key)
+    await names.look_up([decision.actor_id])
+    at = datetime.fromtimestamp(decision.at_ms / 1000, services.settings.zone)
+    window_s = services.settings.followup_window_seconds
+    name = names.label(decision.actor_id) if decision.actor_id else ""
+    return Reply(decision_explanation(decision, name, at, window_s, command_turn.language))
+
+
+def _explains_p2p(
+    services: Services, command_turn: CommandTurn, decision: PastDecision | None
+) -> bool:
+    """In p2p only skipped messages have a decision, so the last one may be long ago."""
+    if decision is None or decision.reason != Reason.RATE_LIMITED:
+        return False
+    quotes = bool(command_turn.turn.request.quotes)
+    return quotes or services.clock() - decision.at_ms / 1000 < _LATELY_S
+
+
+async def hears_all(services: Services, chat_type: ChatType) -> bool:
+    """Whether all that is said in such a chat reaches the bot, as far as Feishu says."""
+    return chat_type == "p2p" or not await lacks_scope(
+        services.feishu, services.denials, GROUP_MESSAGES
+    )
+
+
+async def set_up_here(services: Services, chat_type: ChatType, rules: Mapping[str, Any]) -> SetUp:
+    """What the bot can do there; `rules` is a row of `get_chat_rules`."""
+    hears = await hears_all(services, chat_type)
+    return set_up(services.settings, chat_type, rules, hears=hears)
+
+
+async def with_limits(
+    services: Services, chat_type: ChatType, text: str, language: Language
+) -> str:
+    """`text`, with what the bot cannot hear there below it."""
+    if await hears_all(services, chat_type):
+        return text
+    return f"{text}\n\n{say('mentions-only', language)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,3 +359,9 @@ def _since(since_bot_ms: int | None, language: Language) -> str:
     if seconds > _A_MINUTE_S:
         return say("since-minutes", language, n=seconds // 60)
     return say("since-seconds", language, n=seconds)
+
+
+HELP = Feature(
+    name="help",
+    commands={CommandName.HELP: show_help, CommandName.WHY: explain_decision},
+)
