@@ -9,7 +9,7 @@ from typing import TypeVar
 from bot.answering.question import Turn, turn_language
 from bot.features import commands
 from bot.features.calendar.feature import CALENDAR
-from bot.features.chat_settings.feature import CHAT_SETTINGS
+from bot.features.chat_settings import CHAT_SETTINGS
 from bot.features.commands import COMMANDS
 from bot.features.comments.feature import COMMENTS
 from bot.features.connect.feature import CONNECT

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.features.chat_settings import display
+from bot.features import chat_settings
 from bot.listening.chat_rules import RULES, ChatRule
 from bot.text.catalogues import Catalogue
 from sandbox.world.actors import Speech
@@ -91,11 +91,11 @@ def read(card: dict[str, Any]) -> str:
 def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The rule stands in the table, its words in copies of the catalogues."""
     for language, words in WORDS.items():
-        catalogue = Path(display.__file__).with_suffix(f".{language}.po")
+        catalogue = Path(chat_settings.__file__).with_suffix(f".{language}.po")
         more = "".join(f'\nmsgid "{key}"\nmsgstr "{text}"\n' for key, text in words.items())
         (tmp_path / catalogue.name).write_text(catalogue.read_text("utf-8") + more, "utf-8")
     monkeypatch.setitem(RULES, SAMPLE.name, SAMPLE)
-    monkeypatch.setattr(display, "say", Catalogue(str(tmp_path / "display.py")).say)
+    monkeypatch.setattr(chat_settings, "say", Catalogue(str(tmp_path / "chat_settings.py")).say)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import get_args, get_type_hints
 import polib
 import pytest
 
-from bot.features.chat_settings import display
-from bot.features.chat_settings.feature import find_rule
+from bot.features import chat_settings
+from bot.features.chat_settings import find_rule
 from bot.listening.chat_rules import (
     MAX_INSTRUCTIONS,
     RULES,
@@ -33,10 +33,10 @@ SAMPLE = ChatRule("sample", "示例", {"follow": "yes 跟随", "ignore": "no 忽
 def forgotten(rules: Mapping[str, ChatRule]) -> list[str]:
     """What a rule lacks in a catalogue, and where it belongs."""
     found = []
-    for key in (key for rule in rules.values() for key in display.keys_of(rule)):
+    for key in (key for rule in rules.values() for key in chat_settings.keys_of(rule)):
         for language in get_args(Language):
             try:
-                display.say(key, language, most=MAX_INSTRUCTIONS)
+                chat_settings.say(key, language, most=MAX_INSTRUCTIONS)
             except KeyError:
                 found.append(f'add msgid "{key}" to chat_settings/texts.{language}.po')
     return found
@@ -47,12 +47,14 @@ def test_every_rule_has_its_words() -> None:
 
 
 def test_no_words_are_left_of_a_rule_that_is_gone() -> None:
-    catalogue = polib.pofile(str(Path(display.__file__).with_suffix(".en.po")), encoding="utf-8")
+    catalogue = polib.pofile(
+        str(Path(chat_settings.__file__).with_suffix(".en.po")), encoding="utf-8"
+    )
     kinds = ("rule-", "select-", "choice-", "absent-", "too-long-")
     of_rules = {entry.msgid for entry in catalogue if entry.msgid.startswith(kinds)}
-    needed = {key for rule in RULES.values() for key in display.keys_of(rule)}
+    needed = {key for rule in RULES.values() for key in chat_settings.keys_of(rule)}
 
-    assert of_rules - needed == {f"rule-{display.DIGEST}"}
+    assert of_rules - needed == {f"rule-{chat_settings.DIGEST}"}
 
 
 def test_a_rule_without_words_is_told_which_ones_to_add() -> None:
@@ -151,7 +153,9 @@ def test_a_stored_value_that_the_table_lacks_does_not_count() -> None:
 def test_a_select_of_a_rule_that_is_gone_changes_nothing() -> None:
     rules = rules_of({}, SETTINGS)
 
-    assert display.changed_values({"gone": "on", "mode": "all"}, rules, None) == {"mode": "all"}
+    assert chat_settings.changed_values({"gone": "on", "mode": "all"}, rules, None) == {
+        "mode": "all"
+    }
 
 
 def test_the_model_reads_what_the_choices_ask_for() -> None:
