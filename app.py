@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import bot.process.plain  # noqa: F401
+from bot.process import logs  # before all that log: it loads structlog without Rich
 
 # isort: split
 import atexit
@@ -17,9 +17,9 @@ from bot.intake import health
 from bot.intake.acceptance import Intake, Presses
 from bot.intake.health import Checks
 from bot.operations.doctor.health import health_checks
-from bot.process import logs, plan
-from bot.process.local_workers import LocalWorkers
+from bot.process import plan
 from bot.process.plan import RunDirectory
+from bot.process.supervisor import LocalWorkers
 from bot.queue.connections import database_url, open_rpc, require_migrated
 from bot.queue.inbox import Arrivals, Inbox
 from bot.settings import Settings, load

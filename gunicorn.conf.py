@@ -9,7 +9,12 @@ import os
 import sys
 import threading
 
+from gunicorn.glogging import Logger
+
 from bot.process import log_redaction, plan, programs
+
+# The supervisor and the bot log the same: a process started, and the bot is ready at an address.
+_START_LINES = ("Starting gunicorn", "Listening at", "Using worker", "Booting worker")
 
 _plan = plan.read_plan()
 if _plan.workers and not plan.is_supervised():
@@ -18,6 +23,25 @@ if _plan.workers and not plan.is_supervised():
 plan.tie_to_supervisor()
 if not plan.is_supervised():
     _plan.say_remarks()
+
+
+class GunicornLog(Logger):
+    """Gunicorn's own log, without a line for each request and for each part of a start.
+
+    With a `logconfig_dict`, gunicorn formats a line for each request even without an access log, a
+    twelfth of what an acknowledgement costs, and throws it away."""
+
+    def info(self, msg, *args, **kwargs):
+        """Logs the lines of a start for LOG_LEVEL=DEBUG only."""
+        if msg.startswith(_START_LINES):
+            self.debug(msg, *args, **kwargs)
+        else:
+            super().info(msg, *args, **kwargs)
+
+    def access(self, *request):
+        if self.cfg.accesslog:
+            super().access(*request)
+
 
 bind = _plan.bind
 workers = _plan.web
@@ -33,7 +57,7 @@ graceful_timeout = 10
 keepalive = 75
 limit_request_line = 4094
 accesslog = None
-logger_class = "bot.process.gunicorn_log.GunicornLog"
+logger_class = GunicornLog
 
 
 def pre_fork(server, worker):

@@ -6,7 +6,7 @@ the web process. SIGTERM lets running turns finish for 7 seconds and hands the r
 
 from __future__ import annotations
 
-import bot.process.plain  # noqa: F401
+from bot.process import logs  # before all that log: it loads structlog without Rich
 
 # isort: split
 import asyncio
@@ -61,7 +61,7 @@ from bot.outbox.retractions import (
     tend_withdrawals,
     withdraw_cards,
 )
-from bot.process import logs, metrics, plan
+from bot.process import metrics, plan
 from bot.process.concurrency import cancel_tasks, room_to_begin, turn_capacity
 from bot.process.metrics import LoopWatch
 from bot.process.outages import Interruptions

@@ -3,6 +3,9 @@
 SIGTERM and SIGINT stop everything and let running work finish; a second one kills what is left.
 SIGHUP loads code and settings anew, one process after the other, without a gap. Everything that is
 started ends with the supervisor, however it ends.
+
+`LocalWorkers` runs a supervisor for the workers alone, beside a web server that has none. Each web
+process starts one; all but the first wait in case the first one ends.
 """
 
 from __future__ import annotations
@@ -11,10 +14,12 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from bot.process import plan
 from bot.process.lines import write_event
 from bot.process.plan import RunDirectory
 from bot.process.programs import Child, Program, failures_after, restart_pause_s
@@ -23,6 +28,8 @@ from memory.errors import ServerRefused
 UNUSABLE = 2  # the status of a program that cannot run with these settings
 _LOOK_S = 1.0
 _WATCHED_S = 0.05
+
+_STOP_S = 12.0
 
 
 class Supervisor:
@@ -232,3 +239,28 @@ def _drain(descriptor: int) -> None:
             pass
     except BlockingIOError:
         return
+
+
+class LocalWorkers:
+    """Runs the workers under a supervisor of their own, for as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bot.process", "--beside"],
+            env={**os.environ, plan.SUPERVISOR_VARIABLE: str(os.getpid())},
+            start_new_session=True,
+        )
+
+    def stop(self) -> None:
+        """Lets running turns finish, or hands them back; returns within twelve seconds."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

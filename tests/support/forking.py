@@ -33,12 +33,12 @@ from lab.doubles.processes import ROOT
 
 _PROGRAMS = ("bot.worker", "gunicorn", "sandbox", "sandbox.model.model")
 _IMPORTED = (
-    "bot.process.plain",  # before all that log
+    "bot.process.logs",  # before all that log
     "bot.worker",
     "app",
     "bot.intake.receiving",
     "bot.operations.doctor.checks",
-    "bot.process.gunicorn_log",
+    "gunicorn.glogging",
     "gunicorn.app.wsgiapp",
     "sandbox.__main__",
     "sandbox.model.model",
