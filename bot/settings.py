@@ -218,6 +218,12 @@ class Settings:
         return "person" if self.group_transcript == "off" else self.memory_sharing
 
     @property
+    def import_page_s(self) -> float:
+        """How long importing a page of a chat's history takes: reading and storing it, and leaving
+        four calls of five to everything else."""
+        return max(0.35, 5 / self.feishu_calls_per_second)
+
+    @property
     def embedded_database(self) -> bool:
         """Postgres is started in `DATA_DIR`."""
         return not self.database_url

@@ -32,13 +32,10 @@ from bot.hooks import FeatureJob
 from bot.listening.turn_request import TurnRequest
 from bot.operations.maintenance.upkeep import (
     is_first_to_tell,
-    tend_imports,
     tend_members,
     tend_person_rates,
     tend_retention,
-    tend_source_documents,
     tend_turn_records,
-    tend_user_tokens,
 )
 from bot.operations.maintenance.worker_start import (
     WorkerPresence,
@@ -302,11 +299,8 @@ def _tending(services: Services, table: JobTable, stop: asyncio.Event) -> list[W
     """What a worker does beside its jobs for as long as it lives."""
     works: list[Work] = [
         *(partial(tend, services, table) for tend in services.hooks.tending),
-        partial(tend_imports, services, table),
-        partial(tend_user_tokens, services, table),
         partial(tend_withdrawals, services),
         partial(tend_receipts, services),
-        partial(tend_source_documents, services),
         partial(tend_turn_records, table, services),
         partial(tend_person_rates, table, services),
         partial(tend_pending_replies, services, table),

@@ -25,9 +25,9 @@ from bot.answering.answering import Answering, answer_question
 from bot.answering.question import Turn, people_of, turn_language
 from bot.answering.request_chat import own_thread
 from bot.features import commands
+from bot.features.documents import SourceDocumentCheck, asking_person
 from bot.features.feature import PressTurn
 from bot.features.registry import PRESSES, press_name
-from bot.features.source_documents import SourceDocumentCheck, asking_person
 from bot.feishu import events
 from bot.feishu.events import CardAction
 from bot.feishu.other_events import Consent

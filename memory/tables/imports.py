@@ -6,8 +6,10 @@ Who may read what is decided in SQL (`bot_private.readable_imports`). Methods ra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from memory.rpc import Rpc
@@ -18,6 +20,7 @@ Chat = tuple[str, str]
 State = Literal["running", "paused", "removing", "done", "failed"]
 Phase = Literal["chat", "threads", "finishing"]
 
+PER_PAGE = 50  # messages; Feishu gives no more
 _REMOVED_AT_ONCE = 5000
 
 
@@ -49,6 +52,22 @@ class HistoryImport:
     @property
     def chat(self) -> Chat:
         return self.tenant_key, self.chat_id
+
+    @property
+    def share_read(self) -> float | None:
+        """The share of the chat's own pages that was read, 0 to 1; None if it is not known. Threads
+        are read after them and do not count."""
+        if self.phase != "chat" or self.state == "done":
+            return 1.0
+        return min(self.pages * PER_PAGE / self.estimated, 0.99) if self.estimated else None
+
+    def expected_end(self, now: datetime, page_s: float) -> datetime | None:
+        """When the chat's own pages will be read at `page_s` seconds each; None if it is not
+        known."""
+        if self.state != "running" or self.phase != "chat" or not self.estimated:
+            return None
+        pages = max(math.ceil(self.estimated / PER_PAGE) - self.pages, 1)
+        return now + timedelta(seconds=max(pages * page_s, 60))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from bot.features.history_import.importing import Estimate, extrapolate, look_at_dates
-from bot.features.history_import.standing import (
-    expected_end,
+from bot.features.history_import.reporting import (
     import_refusal,
     reason_against,
-    seconds_a_page,
 )
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuError, FeishuFailure
@@ -242,7 +240,7 @@ class _Errand:
             except FeishuError as error:
                 refusal = import_refusal(error)
                 raise NotDone(_REFUSALS[refusal]) if refusal else error from error
-        return extrapolate(samples, until_ms, seconds_a_page(settings))
+        return extrapolate(samples, until_ms, settings.import_page_s)
 
     async def _remove(self, found: HistoryImport) -> int:
         many = found.messages
@@ -285,7 +283,7 @@ class _Errand:
             return 0
 
     async def _watch(self, found: HistoryImport) -> int:
-        page_s, last, warned = seconds_a_page(self._desk.settings), "", False
+        page_s, last, warned = self._desk.settings.import_page_s, "", False
         changed_s = time.monotonic()
         now: HistoryImport | None = found
         while (now := await self._store.get(found.id)) and now.state in ("running", "removing"):
@@ -374,7 +372,7 @@ def _progress(found: HistoryImport, page_s: float) -> Sentence:
             f"移除中：还剩 {found.messages} 条",
         )
     now = datetime.now(UTC)
-    end = expected_end(found, now, page_s)
+    end = found.expected_end(now, page_s)
     left = round((end - now).total_seconds() / 60) if end else None
     ends = "" if left is None else f", about {left} min left"
     ends_zh = "" if left is None else f"，约剩 {left} 分钟"

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.features.documents import check_source_documents
 from bot.features.private_answers.offering import OfferJob, handle_look_up
-from bot.operations.maintenance.upkeep import check_source_documents
 from bot.queue.jobs import PRIVATE_TASK, Later
 from memory.scope import FeishuPerson
 from memory.tables.user_tokens import AskPlace, DeviceCode, TokenPair

@@ -17,7 +17,7 @@ from bot.documents.document import (
 )
 from bot.documents.reading import DocumentReader, PersonDocuments
 from bot.documents.turn_documents import CommentedDocument
-from bot.features.source_documents import token_of
+from bot.features.documents import token_of
 from bot.feishu.comment_text import reply_text
 from bot.feishu.errors import FeishuError
 from bot.feishu.other_events import CommentNotice, CommentPlace, CommentReply, CommentThread

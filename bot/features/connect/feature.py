@@ -14,7 +14,7 @@ import structlog
 from bot.answering.reply import EndedTurn
 from bot.features import commands as command_texts
 from bot.features.connect import texts
-from bot.features.connect.stepping import handle_connect, queue_step
+from bot.features.connect.stepping import handle_connect, queue_step, tend_user_tokens
 from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
 from bot.features.private_answers.ephemeral_answer import tell_asker
 from bot.feishu.authorization import NotGranted
@@ -254,4 +254,5 @@ CONNECT = Feature(
     after=offer_access,
     events={TOKEN_REVOKED: handle_revocation},
     jobs={CONNECT_TASK: handle_connect},
+    tending=(tend_user_tokens,),
 )

@@ -7,6 +7,7 @@ What was found is in the table before it is told, and is told until that is note
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Literal
@@ -24,8 +25,10 @@ from bot.outbox.sending import send_notice
 from bot.people.personal_access import PersonalAccess
 from bot.queue.consumer import Lease
 from bot.queue.inbox import QueueUnavailable
+from bot.queue.table import JobTable
 from bot.services import Services
 from bot.text.languages import Language
+from memory.errors import StoreError, StoreUnavailable
 from memory.scope import FeishuPerson
 from memory.tables.cards import HandleTouch
 from memory.tables.user_tokens import Ask, Connection, Outcome, RefreshTurn, TokenPair
@@ -34,6 +37,7 @@ log = structlog.get_logger()
 
 _SLOWER_BY_S = 5  # RFC 8628, 3.5
 _TRIES = 3
+_TEND_EVERY_S = 20.0
 
 
 # Asks the question of an answer again for the person of the touch. Doing it twice asks it once.
@@ -241,3 +245,25 @@ async def queue_step(services: Services, person: FeishuPerson, wait_s: float = 0
         await services.queue_connect(person, wait_s)
     except QueueUnavailable as exc:
         log.warning("connect.not_queued", error=str(exc))
+
+
+async def tend_user_tokens(services: Services, table: JobTable) -> None:
+    """Every 20 s, queues the steps that a worker which died left unqueued."""
+    while services.access is not None:
+        await queue_owed_tokens(services, table)
+        await asyncio.sleep(_TEND_EVERY_S)
+
+
+async def queue_owed_tokens(services: Services, table: JobTable) -> int:
+    """Queues a step for each person who has none. Returns how many. Never raises."""
+    queue_count = 0
+    if services.access is None:
+        return queue_count
+    try:
+        for one in await services.access.store.to_tend():
+            queue_count += await table.queue_connect(one.person, why=one.why, if_idle=True)
+    except (StoreUnavailable, QueueUnavailable) as exc:
+        log.warning("user_tokens.away", error=type(exc).__name__)
+    except StoreError as exc:
+        log.error("user_tokens.refused", error=type(exc).__name__, code=exc.code)
+    return queue_count

@@ -22,7 +22,7 @@ import structlog
 from bot.agents.offline.facts import is_errand
 from bot.agents.summaries import extractive_summary, note_failure, noting_failures
 from bot.features.digests import texts
-from bot.features.source_documents import SourceDocumentCheck
+from bot.features.documents import SourceDocumentCheck
 from bot.feishu import drawable_markdown, markup
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.denials import is_still_refused

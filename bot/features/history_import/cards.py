@@ -12,7 +12,6 @@ from typing import Any
 
 from bot.features.feature import FeatureTurn
 from bot.features.history_import.importing import Estimate
-from bot.features.history_import.standing import expected_end, share_read
 from bot.features.own_memory.texts import short_text
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, decision_button
 from bot.text import times
@@ -109,7 +108,7 @@ def progress_text(
 def _rest(chat_import: HistoryImport, language: Language, now: datetime, page_s: float) -> str:
     if chat_import.phase != "chat":
         return say(f"phase-{chat_import.phase}", language)
-    share, ends = share_read(chat_import), expected_end(chat_import, now, page_s)
+    share, ends = chat_import.share_read, chat_import.expected_end(now, page_s)
     if share is None:
         return say("phase-chat", language)
     percent = math.floor(share * 100)

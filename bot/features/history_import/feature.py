@@ -5,6 +5,8 @@ Every button begins a turn of the person who presses it. What it does can be don
 
 from __future__ import annotations
 
+import asyncio
+
 import structlog
 
 from bot.features.commands import learn_managers
@@ -18,20 +20,26 @@ from bot.features.history_import.importing import (
     handle_import,
     queue_step,
 )
-from bot.features.history_import.reporting import report_text, starter_name
-from bot.features.history_import.standing import import_refusal, reason_against, seconds_a_page
+from bot.features.history_import.reporting import (
+    import_refusal,
+    reason_against,
+    report_text,
+    starter_name,
+)
 from bot.feishu import markup
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply, chosen_values
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import IMPORT_TASK
+from bot.queue.table import JobTable
 from bot.services import Services
 from bot.text.slash_commands import CommandName
-from memory.errors import AccessDenied
+from memory.errors import AccessDenied, StoreError, StoreUnavailable
 from memory.tables.imports import Chat, HistoryImport, ImportStore
 
 log = structlog.get_logger()
+_TEND_EVERY_S = 60.0
 
 
 async def answer_import_command(services: Services, here: CommandTurn) -> Reply:
@@ -89,7 +97,7 @@ async def _import_reply(services: Services, here: FeatureTurn) -> Reply:
             here.language,
             who=await starter_name(services, chat_import),
             now=now,
-            page_s=seconds_a_page(services.settings),
+            page_s=services.settings.import_page_s,
         )
     return Reply(text, cards.buttons_of_import(here, chat_import, _asked_ms(services, here)))
 
@@ -212,10 +220,31 @@ def _asked_ms(services: Services, here: FeatureTurn) -> int:
     return int(services.asked_at(here.asked_ms).timestamp() * 1000)
 
 
+async def tend_imports(services: Services, table: JobTable) -> None:
+    """Once a minute, queues the steps that a worker which died left unqueued."""
+    while True:
+        await queue_idle_imports(services, table)
+        await asyncio.sleep(_TEND_EVERY_S)
+
+
+async def queue_idle_imports(services: Services, table: JobTable) -> int:
+    """Queues a step of each import that has none. Returns how many. Never raises."""
+    queue_count = 0
+    try:
+        for one in await ImportStore(services.rpc).at_work():
+            queue_count += await table.queue_idle_import(one.id)
+    except (StoreUnavailable, QueueUnavailable) as exc:
+        log.warning("imports.away", error=type(exc).__name__)
+    except StoreError as exc:
+        log.error("imports.refused", error=type(exc).__name__, code=exc.code)
+    return queue_count
+
+
 HISTORY_IMPORT = Feature(
     name="history_import",
     commands={CommandName.IMPORT: answer_import_command},
     presses=dict.fromkeys(TOOLS, press_import),
     jobs={IMPORT_TASK: handle_import},
     give_ups={IMPORT_TASK: give_up_import},
+    tending=(tend_imports,),
 )

@@ -22,13 +22,14 @@ from bot.features.history_import.reading import (
     place_of,
     read_page,
 )
-from bot.features.history_import.reporting import remove_step, report_import, send_removal_receipt
-from bot.features.history_import.standing import (
+from bot.features.history_import.reporting import (
     Refusal,
     import_refusal,
     is_hidden_thread,
     reason_against,
-    seconds_a_page,
+    remove_step,
+    report_import,
+    send_removal_receipt,
 )
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unintelligible
@@ -38,14 +39,20 @@ from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.services import Services
 from memory.tables.directory import ChatStore, PeopleStore
-from memory.tables.imports import Chat, HistoryImport, ImportStore, Page, Phase
+from memory.tables.imports import (
+    PER_PAGE,
+    Chat,
+    HistoryImport,
+    ImportStore,
+    Page,
+    Phase,
+)
 
 log = structlog.get_logger()
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 300.0
 _MOST_UNINTELLIGIBLE = 3
 
 DATES = 10
-_PER_PAGE = 50
 
 
 async def handle_import(services: Services, job: FeatureJob) -> None:
@@ -339,7 +346,7 @@ async def estimate_import(
 ) -> Estimate:
     """What an import of `chat` would bring. Raises `FeishuFailure`; see `refusals`."""
     samples = await look_at_dates(services.feishu, chat[1], since_ms, until_ms)
-    return extrapolate(samples, until_ms, seconds_a_page(services.settings))
+    return extrapolate(samples, until_ms, services.settings.import_page_s)
 
 
 async def look_at_dates(
@@ -388,7 +395,7 @@ def extrapolate(samples: Sequence[Sample], until_ms: int, page_s: float) -> Esti
             message_count = following.position - sample.position
         messages += message_count
         threads += message_count * sample.threads / max(len(sample.sent_ms), 1)
-    pages = math.ceil(messages / _PER_PAGE) + round(threads)
+    pages = math.ceil(messages / PER_PAGE) + round(threads)
     oldest = samples[0].sent_ms[0] if samples and samples[0].sent_ms else None
     return Estimate(round(messages), math.ceil(pages * page_s / 60), oldest, pages)
 

@@ -1,4 +1,4 @@
-"""Tells a chat what became of its import, and removes an import in steps.
+"""Tells a chat what became of its import and why there can be none, and removes an import in steps.
 
 The number of messages is noted with the removing jobs before the first one is deleted, because the
 import row, which counts them, goes last."""
@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Literal
 
 import structlog
 
 from bot.feishu import markup
-from bot.feishu.errors import FeishuError
+from bot.feishu.errors import SCOPE_OF_CHAT, Action, FeishuError
 from bot.listening.chat_rules import languages_of, rules_of
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.finding import UUID_HOLDS_S, doubt_of
 from bot.outbox.sending import send_notice
 from bot.queue.consumer import Lease
 from bot.services import Services
+from bot.settings import Settings
 from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
@@ -26,10 +28,26 @@ from memory.tables.imports import Chat, HistoryImport, ImportStore
 
 log = structlog.get_logger()
 
-_KEPT = ("tenant_key", "chat_id", "total", "quiet")
+_RECEIPT_ARGS = ("tenant_key", "chat_id", "total", "quiet")
 
 say = Catalogue(__file__).say
 _MISSING = ("old_threads", "broken_threads", "deleted", "without_text", "unreadable")
+
+# not_offered: this installation keeps no memory of groups. secret_mode: the group forbids copying.
+# no_scope: the app lacks im:message.group_msg. not_in_chat: the bot is not there (any more).
+# unintelligible: Feishu's pages lead nowhere. refused: another refusal. defect: an error of ours.
+Refusal = Literal[
+    "not_offered",
+    "secret_mode",
+    "no_scope",
+    "not_in_chat",
+    "unintelligible",
+    "refused",
+    "defect",
+]
+_SECRET_MODE, _SCOPE = 231203, 99991672
+_OUT = frozenset({Action.TERMINAL_CHAT, Action.TERMINAL_USER})
+_GONE_THREADS = frozenset({Action.WITHOUT_THREAD, Action.TERMINAL_MESSAGE})
 
 
 async def report_import(services: Services, chat_import: HistoryImport, lease: Lease) -> None:
@@ -56,15 +74,17 @@ async def report_text(services: Services, chat_import: HistoryImport) -> Callabl
     who = await starter_name(services, chat_import)
     is_shown = await _is_shown(services, chat_import)
 
-    def written(language: Language) -> str:
+    def text_in(language: Language) -> str:
         if chat_import.state == "failed":
             return failure_text(chat_import, language)
         zone, now = services.settings.zone, services.now()
         since = chat_import.since_ms
         began = datetime.fromtimestamp(since / 1000, zone) if since is not None else None
-        return finished_text(chat_import, language, who=who, since=began, now=now, shown=is_shown)
+        return finished_text(
+            chat_import, language, who=who, since=began, now=now, is_shown=is_shown
+        )
 
-    return written
+    return text_in
 
 
 async def starter_name(services: Services, chat_import: HistoryImport) -> str:
@@ -87,7 +107,9 @@ async def _is_shown(services: Services, chat_import: HistoryImport) -> bool:
 
 async def remove_step(services: Services, chat_import: HistoryImport, lease: Lease) -> None:
     """Deletes some of it; with the last of it goes a receipt, unless the job is `quiet`."""
-    note: dict[str, object] = {key: value for key, value in lease.job.args.items() if key in _KEPT}
+    note: dict[str, object] = {
+        key: value for key, value in lease.job.args.items() if key in _RECEIPT_ARGS
+    }
     if "total" not in note and services.queue_import:
         chat = {"tenant_key": chat_import.tenant_key, "chat_id": chat_import.chat_id}
         await services.queue_import(chat_import.id, {**note, **chat, "total": chat_import.messages})
@@ -161,7 +183,7 @@ def finished_text(
     who: str,
     since: datetime | None,
     now: datetime,
-    shown: bool,
+    is_shown: bool,
 ) -> str:
     """Who imported what, since when, who reads it, what is missing, and how to remove it. `who` is
     a name, "" for an operator; `since` None: from the beginning."""
@@ -174,7 +196,7 @@ def finished_text(
             "own" if own else "finished", language, n=chat_import.messages, who=asked_by, span=span
         ),
         say("own-use" if own else "use", language),
-        "" if own else say(_readers(chat_import, is_shown=shown), language),
+        "" if own else say(_readers(chat_import, is_shown=is_shown), language),
         _missing(chat_import, language),
         say("remove", language),
     ]
@@ -200,3 +222,24 @@ def _missing(chat_import: HistoryImport, language: Language) -> str:
     counts = [(kind, chat_import.report.get(kind, 0)) for kind in _MISSING]
     kinds = [say(f"missing-{kind}", language, n=count) for kind, count in counts if count]
     return say("missing", language, kinds=say("comma", language).join(kinds)) if kinds else ""
+
+
+def reason_against(settings: Settings) -> Refusal | None:
+    """Why there is no import here at all; None where there is."""
+    return None if settings.sharing == "chat" else "not_offered"
+
+
+def import_refusal(error: FeishuError) -> Refusal | None:
+    """What Feishu's error means for an import; None where trying again later may help."""
+    if error.code == _SECRET_MODE:
+        return "secret_mode"
+    if error.code in (SCOPE_OF_CHAT, _SCOPE):
+        return "no_scope"
+    if error.action in _OUT:
+        return "not_in_chat"
+    return None if error.action.may_pass else "refused"
+
+
+def is_hidden_thread(error: FeishuError) -> bool:
+    """Whether it says only that one thread is not shown to the bot, or is no more."""
+    return error.action in _GONE_THREADS

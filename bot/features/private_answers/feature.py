@@ -18,10 +18,10 @@ from bot.answering.answering import answer as answer_question
 from bot.answering.question import Turn, turn_language
 from bot.answering.reply import EndedTurn
 from bot.documents.document import DocumentLink, LinkKind
+from bot.features.documents import audience_of, note_document
 from bot.features.feature import Feature, PressTurn
 from bot.features.private_answers import offering
 from bot.features.private_answers.ephemeral_answer import answer_alone, as_private, take_away
-from bot.features.source_documents import audience_of, note_document
 from bot.feishu.errors import FeishuFailure
 from bot.hooks import FeatureJob
 from bot.listening.turn_request import TurnRequest

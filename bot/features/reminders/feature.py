@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from bot.features import timers
 from bot.features.commands import learn_managers
+from bot.features.documents import SourceDocumentCheck
 from bot.features.feature import Feature, FeatureTurn, Firing, PressTurn
 from bot.features.reminders import texts
 from bot.features.reminders.tools import reminder_tools
-from bot.features.source_documents import SourceDocumentCheck
 from bot.features.timers import post_timer_card
 from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Target

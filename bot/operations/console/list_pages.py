@@ -10,7 +10,6 @@ import flask
 from flask import Flask, abort, request
 from werkzeug.wrappers import Response
 
-from bot.features.history_import.standing import expected_end, seconds_a_page, share_read
 from bot.operations.console.database import (
     call_owner_function,
     chat_of_conversation,
@@ -197,7 +196,7 @@ def add_import_pages(app: Flask, desk: ConsoleContext) -> None:
         with desk.reader.view() as view:
             people = [one.started_by for one in every]
             labels = display_names(view, people, [one.chat_id for one in every])
-        now, page_s = datetime.now(desk.settings.zone), seconds_a_page(desk.settings)
+        now, page_s = datetime.now(desk.settings.zone), desk.settings.import_page_s
         rows = [_import_row(one, now, page_s) for one in every]
         done_action = request.args.get("done", "")
         return draw_page(
@@ -228,14 +227,14 @@ async def _act_on_import(rpc: Rpc, number: int, name: str) -> HistoryImport | No
 
 
 def _import_row(chat_import: HistoryImport, now: datetime, page_s: float) -> ImportRow:
-    share = share_read(chat_import)
+    share = chat_import.share_read
     return ImportRow(
         chat_import,
         _moment_of(chat_import.since_ms),
         _moment_of(chat_import.started_ms),
         _moment_of(chat_import.finished_ms),
         None if share is None else int(share * 100),
-        expected_end(chat_import, now, page_s),
+        chat_import.expected_end(now, page_s),
         _possible_acts(chat_import),
     )
 

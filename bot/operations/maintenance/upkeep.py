@@ -1,7 +1,7 @@
-"""Runs a worker's loops beside the turns, such as retention, imports, members and records.
+"""Runs a worker's loops beside the turns: retention, members, records and rates.
 
-Each loop runs for as long as the worker works, and logs what goes wrong. What a worker that
-died did not queue is found and queued here."""
+Each loop runs for as long as the worker works, and logs what goes wrong. Features register loops
+of their own (`bot.hooks`)."""
 
 from __future__ import annotations
 
@@ -11,32 +11,21 @@ import itertools
 
 import structlog
 
-from bot.features.source_documents import check_document_audience
 from bot.process import metrics
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.person_rates import Asker
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
-from memory.tables.imports import ImportStore
 from memory.tables.operations import Operations
-from memory.tables.sources import SourceDocumentStore
 
 log = structlog.get_logger()
 _ORDER_EVERY_S = 3600.0
 _KEYS_KEPT_H = 48
 _FAILED_KEPT_DAYS = 30  # unless RETENTION_DAYS says otherwise: they hold people's words
 
-_IMPORTS_EVERY_S = 60.0
-
 _MEMBERS_EVERY_S = 60.0
 _MEMBERS_AT_MOST_EVERY_S = 1.0
-
-_DOCUMENTS_EVERY_S = 30.0
-_DOCUMENTS_AFTER_S = 3000.0
-_DOCUMENTS_AT_ONCE = 20
-
-_TOKENS_EVERY_S = 20.0
 
 _RECORDS_EVERY_S = 2.0
 _CALLS_EVERY_ROUNDS = 15  # rounds: no limit of a few seconds hangs on them
@@ -97,26 +86,6 @@ async def _apply_retention(table: JobTable, services: Services) -> None:
         log.info("retention", days=days, deleted=deleted_rows)
 
 
-async def tend_imports(services: Services, table: JobTable) -> None:
-    """Once a minute, for as long as the worker works."""
-    while True:
-        await queue_idle_imports(services, table)
-        await asyncio.sleep(_IMPORTS_EVERY_S)
-
-
-async def queue_idle_imports(services: Services, table: JobTable) -> int:
-    """Queues a step of each import that has none. Returns how many. Never raises."""
-    queue_count = 0
-    try:
-        for one in await ImportStore(services.rpc).at_work():
-            queue_count += await table.queue_idle_import(one.id)
-    except (StoreUnavailable, QueueUnavailable) as exc:
-        log.warning("imports.away", error=type(exc).__name__)
-    except StoreError as exc:
-        log.error("imports.refused", error=type(exc).__name__, code=exc.code)
-    return queue_count
-
-
 async def tend_members(services: Services, *, every_s: float = _MEMBERS_EVERY_S) -> None:
     """Once a minute, and soon after there is a new chat, for as long as the worker works."""
     membership, has_found = services.membership, False
@@ -133,54 +102,6 @@ async def tend_members(services: Services, *, every_s: float = _MEMBERS_EVERY_S)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(every_s):
                 await membership.news.wait()
-
-
-async def tend_source_documents(services: Services) -> None:
-    """Twice a minute, for as long as the worker works."""
-    while services.access is not None:
-        try:
-            while (
-                await check_source_documents(services, after_s=_DOCUMENTS_AFTER_S)
-                == _DOCUMENTS_AT_ONCE
-            ):
-                pass
-        except StoreUnavailable as exc:
-            log.warning("documents.memory_away", error=type(exc).__name__)
-        except StoreError as exc:
-            log.error("documents.refused", error=type(exc).__name__, code=exc.code)
-        await asyncio.sleep(_DOCUMENTS_EVERY_S)
-
-
-async def check_source_documents(services: Services, *, after_s: float) -> int:
-    """Looks at some that nobody has looked at for so long. Returns at how many. Raises
-    `StoreError`."""
-    store = SourceDocumentStore(services.rpc)
-    due = await store.take_due(after_s, _DOCUMENTS_AT_ONCE)
-    for document in due:
-        await check_document_audience(services, document)
-    return len(due)
-
-
-async def tend_user_tokens(services: Services, table: JobTable) -> None:
-    """Every 20 s, for as long as the worker works."""
-    while services.access is not None:
-        await queue_owed_tokens(services, table)
-        await asyncio.sleep(_TOKENS_EVERY_S)
-
-
-async def queue_owed_tokens(services: Services, table: JobTable) -> int:
-    """Queues a step for each person who has none. Returns how many. Never raises."""
-    queue_count = 0
-    if services.access is None:
-        return queue_count
-    try:
-        for one in await services.access.store.to_tend():
-            queue_count += await table.queue_connect(one.person, why=one.why, if_idle=True)
-    except (StoreUnavailable, QueueUnavailable) as exc:
-        log.warning("user_tokens.away", error=type(exc).__name__)
-    except StoreError as exc:
-        log.error("user_tokens.refused", error=type(exc).__name__, code=exc.code)
-    return queue_count
 
 
 async def tend_turn_records(table: JobTable, services: Services) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from bot.features.source_documents import SourceDocumentCheck
+from bot.features.documents import SourceDocumentCheck
 from memory.sealing import new_sealing_key
 from tests.support import depth
 from tests.support.document_walk import Disclosure, walk

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.operations.maintenance.upkeep import queue_idle_imports
+from bot.features.history_import.feature import queue_idle_imports
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job
 from bot.queue.table import JobTable

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import get_args
 
 from bot.features.history_import import reporting
-from bot.features.history_import.standing import Refusal
+from bot.features.history_import.reporting import Refusal
 from memory.tables.imports import HistoryImport
 from tests.support.rows import every_row
 
@@ -37,7 +37,7 @@ def test_the_card_says_who_imported_what_and_what_is_missing():
 
 
 def test_the_card_says_since_when_and_that_all_may_read_it():
-    text = finished(since=datetime(2026, 10, 27, tzinfo=UTC), shown=True, who="")
+    text = finished(since=datetime(2026, 10, 27, tzinfo=UTC), is_shown=True, who="")
     assert "since 27 Oct" in text
     assert "Every member is told all of it" in text
     assert "an operator of mine" in text
