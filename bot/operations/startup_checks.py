@@ -1,27 +1,79 @@
-"""What is looked at before a process starts: whatever is wrong is one sentence and status 2.
+"""Checks whatever can be wrong before a process starts: a mistake is one sentence and status 2.
 
 Later the same trouble is waited for: a platform starts a process again that ended, and a process
 that has work in its hands does not end because a database is away for a while.
+
+As a program it runs all checks and prints what to run and how, as JSON. It is a process of its own,
+because the supervisor and gunicorn's master stay and should not keep what this loads. With
+`--running` it does not check the port, which is ours.
 """
 
 from __future__ import annotations
 
 import errno
+import json
+import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 
 import structlog
 
 from bot.agents.specialists import check_files
 from bot.queue.connections import about_newer, check_database, steps_ahead
-from bot.settings import EXIT_STATUS, LOCAL_EMBEDDINGS, Settings, SettingsError, misspelt_names
+from bot.settings import (
+    EXIT_STATUS,
+    LOCAL_EMBEDDINGS,
+    Settings,
+    SettingsError,
+    load,
+    misspelt_names,
+)
 from memory.proxies import ignored_proxies
 
 log = structlog.get_logger()
+
+# Gunicorn sets the one before it reads its settings again; systemd the other, with the socket.
+_LISTENING = ("SERVER_SOFTWARE", "LISTEN_FDS")
+
+
+def main() -> int:
+    """Status 2 and one sentence on stderr when something is wrong."""
+    os.umask(0o077)
+    remarks = [*look_at_names(), *look_at_proxies()]
+    with exit_with_sentence():
+        settings = load()
+        if settings.runs_worker:
+            require_files(settings)
+            remarks += look_at_embeddings(settings)
+        if "--running" not in sys.argv and not any(name in os.environ for name in _LISTENING):
+            require_port("PORT", settings.port, host=settings.address)
+            if runs_local_embeddings(settings):
+                require_port("EMBEDDING_PORT", settings.embedding_port, host="127.0.0.1")
+            remarks += look_at_database(settings)
+    answer = {**process_plan(settings), "remarks": [asdict(remark) for remark in remarks]}
+    sys.stdout.write(json.dumps(answer))
+    return 0
+
+
+def process_plan(settings: Settings) -> dict[str, object]:
+    """Returns what to run and how, as `bot.process.plan.ProcessPlan` reads it."""
+    host = settings.address
+    return {
+        "bind": f"{f'[{host}]' if ':' in host else host}:{settings.port}",
+        # A long connection belongs to one process, and so does the simulated group; workers beside
+        # it leave the webhook no second core. Else it may use two.
+        "web": 1 if settings.runs_worker or settings.long_connection or settings.sandbox else 2,
+        "workers": settings.workers if settings.runs_worker else 0,
+        "log_level": settings.log_level,
+        "log_format": settings.log_format,
+        "data_dir": str(settings.data_dir.resolve()),
+        "embedded": settings.embedded_database,
+        "embedding_port": settings.embedding_port if runs_local_embeddings(settings) else 0,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +127,8 @@ def look_at_embeddings(settings: Settings) -> list[StartupRemark]:
 def look_at_names() -> list[StartupRemark]:
     """Variables that are none of ours and look like one; their values stay out of it."""
     return [
-        StartupRemark("settings.misspelt", {"variable": name, "meant": meant})
-        for name, meant in misspelt_names().items()
+        StartupRemark("settings.misspelt", {"variable": name, "meant": setting})
+        for name, setting in misspelt_names().items()
     ]
 
 
@@ -121,3 +173,7 @@ def _port_problem(variable: str, port: int, exc: OSError) -> str:
             f"{variable} to another number."
         )
     return f"{variable} is {port}, where this user may not listen: set {variable} to 1024 or more."
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

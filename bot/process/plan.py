@@ -1,8 +1,8 @@
 """Plans the processes of one command, and keeps the run directory where they meet.
 
-`bot.intake.preflight` finds the settings. The run directory is a folder in `DATA_DIR`, emptied
-at start. A worker holds the lock of a file and touches it: the kernel takes the lock back from
-a killed worker, and the file's age shows one that hangs."""
+`bot.operations.startup_checks` finds the settings. The run directory is a folder in `DATA_DIR`,
+emptied at start. A worker holds the lock of a file and touches it: the kernel takes the lock back
+from a killed worker, and the file's age shows one that hangs."""
 
 from __future__ import annotations
 
@@ -110,7 +110,12 @@ def read_plan(*, running: bool = False) -> ProcessPlan:
 
 def plan_from_settings(*, running: bool) -> ProcessPlan:
     """The plan of the settings as they are now. Raises `Unusable`."""
-    command = [sys.executable, "-m", "bot.intake.preflight", *(["--running"] if running else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "bot.operations.startup_checks",
+        *(["--running"] if running else []),
+    ]
     preflight = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if preflight.returncode:
         raise UnusableSettings(preflight.stderr.strip())

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 def preflight(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """What is looked at before the web process starts, with nothing else in the environment."""
     return subprocess.run(
-        [sys.executable, "-m", "bot.intake.preflight"],
+        [sys.executable, "-m", "bot.operations.startup_checks"],
         cwd=folder,
         env={
             "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "DATA_DIR": str(folder),

@@ -24,7 +24,7 @@ from tests.support.rows import every_row
         ("/wheel/pginstall18/bin/postgres -D /data/postgres -c listen_addresses=", "Postgres"),
         ("postgres: checkpointer", "Postgres"),
         ("postgres: postgres gunicorn [local] idle", "Postgres"),
-        ("python -m bot.intake.preflight", "other"),
+        ("python -m bot.operations.startup_checks", "other"),
         ("", "other"),
     ],
 )
