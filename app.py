@@ -25,6 +25,7 @@ from bot.queue.inbox import Arrivals, Inbox
 from bot.settings import Settings, load
 
 if TYPE_CHECKING:
+    from bot.hooks import PageTexts
     from bot.intake.long_connection import Listener
 
 
@@ -68,15 +69,13 @@ def create_app(settings: Settings | None = None) -> Flask:
         ),
     )
     if settings.admins:
-        from bot.operations.console.installation import (
-            install_console,  # only where there is a console
-        )
+        from bot.operations.console import install_console  # only where there is a console
 
         install_console(app, settings, url)
     if settings.sandbox:
         from bot.operations.sandbox import mount_sandbox  # only where there is no real Feishu
 
-        mount_sandbox(app, settings, url)
+        mount_sandbox(app, settings, url, _page_texts)
 
     atexit.register(inbox.close)
     atexit.register(arrivals.close)
@@ -88,6 +87,14 @@ def create_app(settings: Settings | None = None) -> Flask:
         listener.start()
         atexit.register(listener.stop)
     return app
+
+
+def _page_texts() -> PageTexts:
+    from bot.features.registry import (
+        PAGE_TEXTS,  # a web process needs the features for nothing else
+    )
+
+    return PAGE_TEXTS
 
 
 def _listener(settings: Settings, intake: Intake) -> Listener:

@@ -14,8 +14,11 @@ from typing import Any, Literal, Protocol, Self, get_args
 from bot.agents.tools.deps import Opened
 from bot.feishu.user_scopes import AccessNeeds
 from bot.queue.consumer import Lease
+from bot.settings import Settings
+from bot.text.languages import Language, Sentence
 from memory.models import OpenTurn, TurnOutcome
 from memory.rpc import Statement
+from memory.scope import ChatType
 
 # sources: may what an answer draws on still be shown to its readers?
 CheckName = Literal["sources"]
@@ -69,6 +72,20 @@ class FeatureJob:
     lease: Lease
     handle_request: Callable[..., Coroutine[Any, Any, None]]
     ask_again: Callable[..., Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTexts:
+    """What features say on the page of the simulated group.
+
+    `commands`: those of such a chat, each as the word that is written and what it does. `fact`: a
+    stored fact (key, value), as `/memory` shows it. `decision`: the explanation of
+    `answered: explicit_trigger: mention` for a message.
+    """
+
+    commands: Callable[[Settings, ChatType], Sequence[tuple[Sentence, Sentence]]]
+    fact: Callable[[str, object, Language], str]
+    decision: Callable[[str, str], Sentence]
 
 
 class MissingHook(RuntimeError):

@@ -24,7 +24,7 @@ def create_sandbox(
     config: SandboxConfig,
     *,
     inspector: Callable[[str], dict[str, Any]] | None = None,
-    extras: Extras | None = None,
+    extras: Callable[[], Extras] = Extras,
     post: Post | None = None,
 ) -> Flask:
     """Everything under `/`, `/sandbox/`, `/oauth/`, `/callback/` and `/open-apis/`; nothing
@@ -37,7 +37,8 @@ def create_sandbox(
     Args:
         inspector: given a chat id, returns `{"sections": [{"title", "rows" | "text"}]}`;
             titles and cells are one text, or `{"en", "zh"}`.
-        extras: what the app brings along for the page: its commands, and links for operators.
+        extras: what the app brings along for the page, such as its commands; called when a page
+            opens.
         post: how events reach the app; HTTP unless given.
     """
     app = Flask("sandbox", static_folder=None)
@@ -47,7 +48,7 @@ def create_sandbox(
     app.register_blueprint(accounts())
     app.register_blueprint(device_grants())
     app.add_url_rule("/callback/ws/endpoint", view_func=connection_endpoint, methods=["POST"])
-    app.register_blueprint(control_api(inspector, extras or Extras()))
+    app.register_blueprint(control_api(inspector, extras))
     app.register_blueprint(page())
     return app
 

@@ -32,7 +32,7 @@ PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 Inspector = Callable[[str], dict[str, Any]]
 
 
-def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
+def control_api(inspector: Inspector | None, extras: Callable[[], Extras]) -> Blueprint:
     """The blueprint; `inspector(chat_id)` says what the bot remembers, None if nobody knows."""
     blueprint = Blueprint("control", __name__, url_prefix="/sandbox/api")
     blueprint.before_request(_require_json)
@@ -44,7 +44,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         return json_response(inspector(request.args.get("chat_id", "")))
 
     def state() -> Response:
-        return json_response({**_state(), **asdict(extras)})
+        return json_response({**_state(), **asdict(extras())})
 
     routes: list[tuple[str, str, Callable[..., Response]]] = [
         ("GET", "/state", state),

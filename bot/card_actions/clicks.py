@@ -32,8 +32,12 @@ from bot.card_actions.pressed_message import (
 from bot.features import commands
 from bot.features.feature import FeatureTurn
 from bot.features.own_memory import feature
-from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
-from bot.features.private_answers.feature import AnswerPlace, answer_privately
+from bot.features.private_answers.feature import (
+    AnswerPlace,
+    answer_alone,
+    answer_privately,
+    take_away,
+)
 from bot.features.registry import DELETING_PRESSES, press_name
 from bot.feishu.events import CardAction
 from bot.outbox.buttons import Reply, click_of, touch_of

@@ -15,7 +15,7 @@ from bot.features.digests.texts import parse_argument
 from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
 from bot.features.help import hears_all, with_limits
 from bot.features.history_import.reporting import reason_against
-from bot.features.private_answers.ephemeral_answer import tell_asker
+from bot.features.private_answers.feature import tell_asker
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRules
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply, chosen_values

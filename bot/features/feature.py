@@ -94,7 +94,7 @@ class Feature:
     turns, which would be the first thing to delete. `timers`: what happens at the time of a timer;
     returns what came of it, for metrics. `settings`: the fields of `Settings` that it reads. The
     others are steps of the pipeline (`bot.hooks.Hooks`): `gather`, `checks`, `follow_up`, `after`,
-    `events`, `jobs`, `give_ups`, `tending`.
+    `events`, `jobs`, `give_ups`, `tending`; and `page_texts`, by the fields of `PageTexts`.
     """
 
     name: str
@@ -113,3 +113,4 @@ class Feature:
     jobs: Mapping[str, JobFunction] = field(default_factory=dict)
     give_ups: Mapping[str, GiveUpFunction] = field(default_factory=dict)
     tending: Sequence[TendingFunction] = ()
+    page_texts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)

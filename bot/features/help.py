@@ -26,7 +26,7 @@ from bot.settings import Settings
 from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Language, Sentence
-from bot.text.quotations import shorten
+from bot.text.quotations import quote, shorten
 from bot.text.slash_commands import COMMAND_WORDS, CommandName
 from memory.scope import ChatType
 from memory.text import one_line
@@ -282,6 +282,21 @@ def _slips(one: str, other: str) -> int:
     return row[-1]
 
 
+def page_commands(settings: Settings, chat_type: ChatType) -> list[tuple[Sentence, Sentence]]:
+    """The commands of a chat without rules of its own, as a menu offers them."""
+    return available_commands(set_up(settings, chat_type, {}))
+
+
+def describe_decision(decision: str, message_text: str) -> Sentence:
+    """The beginning of the message and the explanation of a decision such as
+    `answered: explicit_trigger: mention`. A reason without a text is returned as it is."""
+    verb, _, why = decision.partition(": ")
+    reason, _, cue = why.partition(": ")
+    explanation = short_explanation(verb == "answered", reason, cue) or Sentence(decision, decision)
+    quotation = f"{quote(message_beginning(message_text))} · " if message_text.strip() else ""
+    return Sentence(quotation + explanation.en, quotation + explanation.zh)
+
+
 def short_explanation(respond: bool, reason: str, cue: str = "") -> Sentence | None:
     """What was decided and why, where no more than the reason and the cue is known; None for a
     reason that is not known any more."""
@@ -364,4 +379,5 @@ def _since(since_bot_ms: int | None, language: Language) -> str:
 HELP = Feature(
     name="help",
     commands={CommandName.HELP: show_help, CommandName.WHY: explain_decision},
+    page_texts={"commands": page_commands, "decision": describe_decision},
 )

@@ -25,7 +25,7 @@ from bot.features.reminders.feature import REMINDERS
 from bot.features.timers import handle_timer, tend_timers
 from bot.features.unasked import UNASKED
 from bot.features.welcome import WELCOME
-from bot.hooks import FeatureJob, Hooks
+from bot.hooks import FeatureJob, Hooks, PageTexts
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply
@@ -144,19 +144,20 @@ def hooks_of(features: Sequence[Feature]) -> Hooks:
     (follow_up,) = (one.follow_up for one in features if one.follow_up)
     return Hooks(
         gathers={one.name: one.gather for one in features if one.gather},
-        checks=_merged(one.checks for one in features),
+        checks=_merge(one.checks for one in features),
         answer_command=answer_words,
         follow_up=follow_up,
         after=tuple(one.after for one in features if one.after),
-        events=_merged(one.events for one in features),
-        jobs=_merged(one.jobs for one in features) | {TIMER_TASK: _fire_timer},
-        give_ups=_merged(one.give_ups for one in features),
+        events=_merge(one.events for one in features),
+        jobs=_merge(one.jobs for one in features) | {TIMER_TASK: _fire_timer},
+        give_ups=_merge(one.give_ups for one in features),
         tending=(tend_timers, *(tend for one in features for tend in one.tending)),
     )
 
 
-def _merged(parts: Iterable[Mapping[K, V]]) -> dict[K, V]:
+def _merge(parts: Iterable[Mapping[K, V]]) -> dict[K, V]:
     return {key: value for part in parts for key, value in part.items()}
 
 
 HOOKS = hooks_of(FEATURES)
+PAGE_TEXTS = PageTexts(**_merge(one.page_texts for one in FEATURES))

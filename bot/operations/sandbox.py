@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
 from flask import Flask
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
-from bot.features.help import (
-    available_commands,
-    message_beginning,
-    set_up,
-    short_explanation,
-)
-from bot.features.own_memory.texts import item_line
 from bot.feishu.manifest import MENU
 from bot.feishu.markup import with_marks
+from bot.hooks import PageTexts
 from bot.settings import Settings
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Sentence, join_list
-from bot.text.quotations import quote
 from memory.backends.connections import prepare_threshold
 from memory.scope import ChatType
 from sandbox.app import create_sandbox
@@ -31,8 +25,11 @@ from sandbox.extras import BothLanguages, Extras, Offered
 _OWN = ("/webhook", "/healthz", "/readyz", "/metrics", "/console")
 
 
-def mount_sandbox(app: Flask, settings: Settings, url: str) -> None:
-    """Puts the simulated platform and its page on every path that is not the bot's."""
+def mount_sandbox(
+    app: Flask, settings: Settings, url: str, load_texts: Callable[[], PageTexts]
+) -> None:
+    """Puts the simulated platform and its page on every path that is not the bot's. `load_texts` is
+    called when somebody opens the page: it loads the features."""
     webhook_url = f"http://127.0.0.1:{settings.port}/webhook/event"
     config = SandboxConfig(
         webhook_url=webhook_url,
@@ -46,7 +43,9 @@ def mount_sandbox(app: Flask, settings: Settings, url: str) -> None:
         journal=settings.data_dir / "sandbox.jsonl",
     )
     platform = create_sandbox(
-        config, inspector=lambda chat_id: inspect_chat(url, chat_id), extras=_extras(settings)
+        config,
+        inspector=lambda chat_id: inspect_chat(url, chat_id, load_texts()),
+        extras=lambda: _extras(settings, load_texts()),
     )
     bot = app.wsgi_app
     keep_prefix = {path: _with_prefix(bot, path) for path in _OWN}
@@ -54,6 +53,7 @@ def mount_sandbox(app: Flask, settings: Settings, url: str) -> None:
 
 
 _TEXTS = Catalogue(__file__)
+_KINDS: tuple[ChatType, ...] = ("group", "p2p")
 _LINKS = (
     ("link-console", "/console"),
     ("link-conversations", "/console/turns"),
@@ -62,21 +62,20 @@ _LINKS = (
 )
 
 
-def _offered(settings: Settings, kind: ChatType) -> list[Offered]:
-    """The commands of a kind of chat, `/help` first, because a menu shows the first ones only."""
-    known = available_commands(set_up(settings, kind, {}))
-    offered: list[Offered] = [{"word": _both(word), "about": _both(about)} for word, about in known]
-    return sorted(offered, key=lambda one: one["word"]["en"] != "/help")
-
-
-def _extras(settings: Settings) -> Extras:
-    kinds: tuple[ChatType, ...] = ("group", "p2p")
-    commands: dict[str, list[Offered]] = {kind: _offered(settings, kind) for kind in kinds}
+def _extras(settings: Settings, texts: PageTexts) -> Extras:
     return Extras(
-        commands,
+        {kind: _menu(texts.commands(settings, kind)) for kind in _KINDS},
         [{"title": _both(_TEXTS.both(key)), "href": page} for key, page in _LINKS],
         [{"key": one.key.value, "name": _both(one.name)} for one in MENU],
     )
+
+
+def _menu(commands: Sequence[tuple[Sentence, Sentence]]) -> list[Offered]:
+    """The slash menu, `/help` first, because a menu shows the first ones only."""
+    items: list[Offered] = [
+        {"word": _both(word), "about": _both(about)} for word, about in commands
+    ]
+    return sorted(items, key=lambda one: one["word"]["en"] != "/help")
 
 
 def _both(sentence: Sentence) -> BothLanguages:
@@ -97,16 +96,19 @@ def _with_prefix(application: Any, prefix: str) -> Any:
 _SECTIONS = ("working_memory", "notes", "summaries", "decisions", "messages")
 
 
-def inspect_chat(url: str, chat_id: str) -> dict[str, Any]:
+def inspect_chat(url: str, chat_id: str, texts: PageTexts) -> dict[str, Any]:
     """What the bot remembers of a chat, newest first, for the page's side panel."""
     with psycopg.connect(
         url, autocommit=True, prepare_threshold=prepare_threshold(url)
     ) as connection:
         row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
     report: dict[str, Any] = row[0] if row else {}
-    report["working_memory"] = [[who, _kept_text(said)] for who, said in report["working_memory"]]
+    report["working_memory"] = [
+        [who, _fact_lines(content, texts)] for who, content in report["working_memory"]
+    ]
     report["decisions"] = [
-        [who, _decision_text_of(said, words)] for who, said, words in report["decisions"]
+        [who, _both(texts.decision(decision, words))]
+        for who, decision, words in report["decisions"]
     ]
     return {
         "sections": [
@@ -115,25 +117,13 @@ def inspect_chat(url: str, chat_id: str) -> dict[str, Any]:
     }
 
 
-def _kept_text(content: str) -> BothLanguages:
-    """Facts as `/memory` shows them, without keys where the values say the same."""
+def _fact_lines(content: str, texts: PageTexts) -> BothLanguages:
     facts = json.loads(content)
     en, zh = (
         join_list(
-            (with_marks(item_line("fact", key, value, language)) for key, value in facts.items()),
+            (with_marks(texts.fact(key, value, language)) for key, value in facts.items()),
             language,
         )
         for language in LANGUAGES
     )
     return _both(Sentence(en, zh))
-
-
-def _decision_text_of(default_text: str, words: str) -> BothLanguages:
-    """The message's words, and `answered: explicit_trigger: mention` in words; a reason that is not
-    known any more as it stands."""
-    how, _, why = default_text.partition(": ")
-    reason, _, cue = why.partition(": ")
-    decision_text = short_explanation(how == "answered", reason, cue)
-    decision_text = decision_text or Sentence(default_text, default_text)
-    quotation = f"{quote(message_beginning(words))} · " if words.strip() else ""
-    return {"en": quotation + decision_text.en, "zh": quotation + decision_text.zh}

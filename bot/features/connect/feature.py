@@ -16,7 +16,7 @@ from bot.features import commands as command_texts
 from bot.features.connect import texts
 from bot.features.connect.stepping import handle_connect, queue_step, tend_user_tokens
 from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
-from bot.features.private_answers.ephemeral_answer import tell_asker
+from bot.features.private_answers.feature import tell_asker
 from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import TOKEN_REVOKED, Envelope, MalformedEvent

@@ -15,7 +15,7 @@ from typing import Literal
 import structlog
 
 from bot.features.connect import texts
-from bot.features.private_answers.ephemeral_answer import take_away
+from bot.features.private_answers.feature import take_away
 from bot.feishu import cards
 from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable

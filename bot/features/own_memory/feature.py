@@ -16,7 +16,6 @@ from bot.answering.question import Turn
 from bot.features import commands
 from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
 from bot.features.own_memory import texts
-from bot.features.own_memory import texts as item_texts
 from bot.features.own_memory.forgetting import (
     FORGET_CHOSEN,
     FORGET_PERSON,
@@ -28,7 +27,7 @@ from bot.features.own_memory.forgetting import (
     receipt_line,
     show_receipts,
 )
-from bot.features.private_answers.ephemeral_answer import show_alone
+from bot.features.private_answers.feature import show_alone
 from bot.feishu import markup
 from bot.feishu.markup import applink_base
 from bot.outbox import texts as outbox_texts
@@ -104,9 +103,9 @@ async def _show_memory_alone(services: Services, turn: Turn, language: Language)
         lambda beside: partial(_private_list, group=turn.context, tongue=language, beside=beside),
     )
     if outcome.outcome == "failed":
-        return Reply(item_texts.say("not-sent-privately", language))
+        return Reply(texts.say("not-sent-privately", language))
     if outcome.in_p2p:
-        return Reply(item_texts.say("sent-privately", language))
+        return Reply(texts.say("sent-privately", language))
     return Reply("", unsaid=True, forgets=True, means=ANSWERED_ELSEWHERE)
 
 
@@ -126,7 +125,7 @@ async def _private_list(
         import_lines = await _import_summary(services, group, tongue)
     except StoreUnavailable:
         return Reply(commands.say("memory-away", tongue), means=apology_outcome("memory_away"))
-    parts = (item_texts.say("shown-in-private", tongue), import_lines, item_list.text)
+    parts = (texts.say("shown-in-private", tongue), import_lines, item_list.text)
     return replace(item_list, text="\n\n".join(filter(None, parts)))
 
 
@@ -135,7 +134,7 @@ async def _import_summary(
 ) -> str:
     """How many of the sender's messages the imported history of that chat holds; "" if none."""
     own = await ImportStore(services.rpc).own_messages(context)
-    return item_texts.say("own-imported", language, n=own) if own else ""
+    return texts.say("own-imported", language, n=own) if own else ""
 
 
 def _spoken_text(services: Services, command_turn: CommandTurn, message: StoredMessage) -> str:
@@ -344,6 +343,7 @@ def _button(
 
 OWN_MEMORY = Feature(
     name="own_memory",
+    page_texts={"fact": partial(texts.item_line, "fact")},
     commands={
         CommandName.MEMORY: show_memory,
         CommandName.NOTES: show_notes,

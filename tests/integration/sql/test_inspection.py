@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from bot.features.registry import PAGE_TEXTS
 from bot.operations.sandbox import inspect_chat
 from bot.queue.operator_actions import QueueOperations
 from memory.backends.postgres import PostgresRpc
@@ -26,7 +27,7 @@ async def test_the_panel_shows_what_is_kept_of_a_chat_newest_first(
 
     shown = {
         part["title"]["en"]: part["rows"]
-        for part in inspect_chat(database_url, alice.chat_id)["sections"]
+        for part in inspect_chat(database_url, alice.chat_id, PAGE_TEXTS)["sections"]
     }
 
     assert shown == {
@@ -45,7 +46,7 @@ async def test_the_panel_shows_nothing_of_another_chat(rpc: PostgresRpc, databas
     group = Group()
     await exchange(MemoryStore(rpc), group.turn(), "noodles?", "in the canteen")
 
-    sections = inspect_chat(database_url, group.chat("there"))["sections"]
+    sections = inspect_chat(database_url, group.chat("there"), PAGE_TEXTS)["sections"]
 
     assert [part["rows"] for part in sections] == [[], [], [], [], []]
 

@@ -21,7 +21,7 @@ DONE = HistoryImport(
 
 
 def finished(found: HistoryImport = DONE, **given: object) -> str:
-    told: dict[str, object] = {"who": "Ann", "since": None, "now": NOW, "shown": False, **given}
+    told: dict[str, object] = {"who": "Ann", "since": None, "now": NOW, "is_shown": False, **given}
     return reporting.finished_text(found, "en", **told)  # type: ignore[arg-type]
 
 
