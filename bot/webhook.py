@@ -23,7 +23,7 @@ from bot.intake.acceptance import Intake
 from bot.intake.framing import REFUSALS
 from bot.intake.messages_in_loop import LoopIntake
 from bot.process import metrics
-from bot.queue.inbox import REFUSED, Arrived, QueueUnavailable
+from bot.queue.inbox import REFUSAL_PREFIX, Arrived, QueueUnavailable
 
 log = structlog.get_logger()
 
@@ -94,7 +94,7 @@ def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
         outcome = edge.intake.accept(payload)
     except (Refused, events.MalformedEvent) as exc:
         if isinstance(exc, Refused) and _SIGNATURE in incoming.headers:
-            edge.intake.arrived(f"{REFUSED}{exc}")
+            edge.intake.arrived(f"{REFUSAL_PREFIX}{exc}")
         REFUSALS.count("webhook.refused", str(exc))
         return {"code": 400, "msg": "bad request"}, 400, "refused"
     except QueueUnavailable as exc:

@@ -235,7 +235,7 @@ async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
                 await _work(settings, url, pool, services, standing, stop, interruptions.works)
         except Exception as exc:  # noqa: BLE001 (said by `Interruptions`, whatever it is)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(interruptions.happened(exc)):
+                async with asyncio.timeout(interruptions.note_failure(exc)):
                     await stop.wait()
 
 
@@ -274,7 +274,7 @@ async def _work(
         concurrency=places,
         in_hand=max(in_hand, places),
         grace_s=_GRACE_S,
-        fallen_event=standing.fallen,
+        fallen_event=standing.worker_died,
     )
     tasks = begin_one_by_one(
         [

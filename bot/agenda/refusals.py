@@ -37,7 +37,7 @@ class AgendaRefused(Exception):
         self.scopes = scopes
         self.fields = {**fields, "scopes": ", ".join(scopes)}
 
-    def told(self, language: Language) -> str:
+    def text_in(self, language: Language) -> str:
         """One sentence to people."""
         return say(f"why-{self.reason}", language, **self.fields)
 

@@ -76,19 +76,19 @@ class TurnAgenda:
         self._usual = usual
         self._now = now
         self._members = members
-        self._wanted: list[str] = []
+        self._wanted_scopes: list[str] = []
         self._zone: ZoneInfo | None = None
         self._only_colleagues_read = not in_group
         self._calendar_id = ""
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def wanted_scopes(self) -> tuple[str, ...]:
         """The scopes that were needed and are not granted."""
-        return tuple(dict.fromkeys(self._wanted))
+        return tuple(dict.fromkeys(self._wanted_scopes))
 
     @property
     def needs(self) -> AccessNeeds:
-        return AccessNeeds(scopes=self.wanted)
+        return AccessNeeds(scopes=self.wanted_scopes)
 
     async def may_still_be_told(self) -> bool:
         """Always: who reads the answer was checked before anything was read."""
@@ -131,11 +131,11 @@ class TurnAgenda:
     async def clock_zone(self) -> ZoneInfo:
         """As `zone`; the usual one where the asker's calendar may not be read, which is not asked
         for."""
-        wanted_scopes = list(self._wanted)
+        wanted_scopes = list(self._wanted_scopes)
         try:
             return await self.zone()
         except AgendaRefused:
-            self._wanted = wanted_scopes
+            self._wanted_scopes = wanted_scopes
             return self._usual
 
     async def busy(self, person: Attendee, span: BusySpan) -> tuple[BusySpan, ...]:
@@ -143,14 +143,14 @@ class TurnAgenda:
         calendar too: the asker may be one of the few who see it."""
         await self.require_colleagues()
 
-        async def asked(token: str) -> tuple[BusySpan, ...]:
+        async def list_busy(token: str) -> tuple[BusySpan, ...]:
             return await self._calls.busy(person.open_id, span.start_s, span.end_s, token)
 
-        async def shown(token: str) -> bool:
+        async def is_shown(token: str) -> bool:
             return await self._calls.shows_times(person.open_id, token)
 
-        spans = merged_spans(await self._call((READ_CALENDAR,), asked, name=person.name))
-        if self.is_alone or await self._call((READ_CALENDAR,), shown, name=person.name):
+        spans = merged_spans(await self._call((READ_CALENDAR,), list_busy, name=person.name))
+        if self.is_alone or await self._call((READ_CALENDAR,), is_shown, name=person.name):
             return spans
         if person.open_id == self.asker:
             raise AgendaRefused("own_private_calendar")
@@ -184,10 +184,10 @@ class TurnAgenda:
         `AgendaRefused`, and `FeishuFailure` where it is worth another attempt."""
         calendar_id = await self._own_calendar()
 
-        async def made(token: str) -> str:
+        async def create(token: str) -> str:
             return await self._calls.create_event(calendar_id, key, plan.event(), token)
 
-        event = WrittenEvent(calendar_id, await self._call((WRITE_CALENDAR,), made, writes=True))
+        event = WrittenEvent(calendar_id, await self._call((WRITE_CALENDAR,), create, writes=True))
         if plan.attendees:
             await self._invite(plan, event)
         return event
@@ -195,38 +195,38 @@ class TurnAgenda:
     async def unbook(self, event: WrittenEvent) -> bool:
         """Deletes it; False: it was gone already. Raises as `book`."""
 
-        async def gone(token: str) -> None:
+        async def delete(token: str) -> None:
             await self._calls.delete_event(event.calendar_id, event.event_id, token)
 
-        return await self._delete((WRITE_CALENDAR,), gone)
+        return await self._delete((WRITE_CALENDAR,), delete)
 
     async def make_task(self, plan: TaskPlan, key: str) -> str:
         """Its guid; within five minutes it is written once for each `key`. Raises as `book`."""
 
-        async def made(token: str) -> str:
+        async def create(token: str) -> str:
             return await self._calls.create_task(
                 key, plan.title, plan.due, plan.assignee.open_id, token
             )
 
-        return await self._call((WRITE_TASKS,), made, name=plan.assignee.name, writes=True)
+        return await self._call((WRITE_TASKS,), create, name=plan.assignee.name, writes=True)
 
     async def unmake_task(self, guid: str) -> bool:
         """Deletes it; False: it was gone already. Raises as `book`."""
 
-        async def gone(token: str) -> None:
+        async def delete(token: str) -> None:
             await self._calls.delete_task(guid, token)
 
-        return await self._delete((WRITE_TASKS,), gone)
+        return await self._delete((WRITE_TASKS,), delete)
 
     async def _invite(self, plan: MeetingPlan, event: WrittenEvent) -> None:
         """Where somebody cannot be invited nothing stays."""
         ids = [one.open_id for one in plan.attendees]
 
-        async def invited(token: str) -> None:
+        async def invite(token: str) -> None:
             await self._calls.invite(event.calendar_id, event.event_id, ids, token)
 
         try:
-            await self._call((WRITE_CALENDAR,), invited, writes=True)
+            await self._call((WRITE_CALENDAR,), invite, writes=True)
         except AgendaRefused as refusal:
             await self.unbook(event)
             for one in plan.attendees if refusal.reason == "left" else ():
@@ -242,10 +242,10 @@ class TurnAgenda:
     async def _own_events(self, start_s: int, end_s: int) -> tuple[CalendarEvent, ...]:
         calendar_id = await self._own_calendar()
 
-        async def asked(token: str) -> tuple[CalendarEvent, ...]:
+        async def list_events(token: str) -> tuple[CalendarEvent, ...]:
             return await self._calls.events(calendar_id, start_s, end_s, token)
 
-        return await self._call((READ_CALENDAR,), asked)
+        return await self._call((READ_CALENDAR,), list_events)
 
     async def _call(
         self,
@@ -261,14 +261,14 @@ class TurnAgenda:
         except FeishuFailure as failure:
             if writes and _may_be_written(failure):
                 raise
-            raise self._noted(refusal_of(failure, name=name)) from failure
+            raise self._note_refusal(refusal_of(failure, name=name)) from failure
 
     async def _delete(
         self, purposes: Collection[str], make: Callable[[str], Awaitable[None]]
     ) -> bool:
         """Whether it was still there."""
 
-        async def asked(token: str) -> bool:
+        async def look(token: str) -> bool:
             try:
                 await make(token)
             except FeishuError as failure:
@@ -277,25 +277,25 @@ class TurnAgenda:
                 return False
             return True
 
-        return await self._call(purposes, asked, writes=True)
+        return await self._call(purposes, look, writes=True)
 
     async def _make(
         self, purposes: Collection[str], make: Callable[[str], Awaitable[ResultT]]
     ) -> ResultT:
         results: list[ResultT] = []
 
-        async def kept(token: str) -> None:
+        async def note_scopes(token: str) -> None:
             results.append(await make(token))
 
         try:
-            await self._as_asker(purposes, kept)
+            await self._as_asker(purposes, note_scopes)
         except AgendaRefused as refusal:
-            raise self._noted(refusal) from None
+            raise self._note_refusal(refusal) from None
         return results[-1]
 
-    def _noted(self, refusal: AgendaRefused) -> AgendaRefused:
+    def _note_refusal(self, refusal: AgendaRefused) -> AgendaRefused:
         if refusal.reason in ("not_connected", "not_approved"):
-            self._wanted += refusal.scopes
+            self._wanted_scopes += refusal.scopes
         return refusal
 
 

@@ -117,7 +117,7 @@ async def decision_reply(
         return Reply(commands.say("no-such-action", reply_language))
     record = _record(action, result.text, ok=result.ok)
     return Reply(
-        commands.action_result_text(result.text, succeeded=result.ok, language=reply_language),
+        commands.action_result_text(result.text, has_succeeded=result.ok, language=reply_language),
         tool_calls=(record,),
     )
 

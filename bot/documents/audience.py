@@ -26,7 +26,7 @@ FRESH_S = 60.0
 _MOST_GROUPS = 3  # other groups whose members are looked at
 _MOST_SHOWN = 10  # other documents of which one shows parts
 _PASSES = frozenset({Action.RETRY, Action.REFRESH_TOKEN, Action.ALERT})
-Seen = Literal["open", "closed", "unknown"]
+Visibility = Literal["open", "closed", "unknown"]
 AccessToken = Callable[[], Awaitable[str | None]]
 Members = Callable[[], Awaitable[Collection[FeishuPerson]]]
 MembersOf = Callable[[str], Awaitable[Collection[FeishuPerson]]]
@@ -34,7 +34,7 @@ MembersOf = Callable[[str], Awaitable[Collection[FeishuPerson]]]
 _TO_EVERYBODY = frozenset({"anyone_readable", "anyone_editable"})
 _TO_THE_TENANT = frozenset({"tenant_readable", "tenant_editable"})
 _MAY_NOT_SEE = frozenset({1063002, 1063004})
-_GONE: frozenset[Reason] = frozenset({"not_found", "deleted", "forbidden"})
+_MISSING_REASONS: frozenset[Reason] = frozenset({"not_found", "deleted", "forbidden"})
 _Answer = TypeVar("_Answer")
 
 # Text, headings, lists, code, quotes, todos, callouts, dividers, files, columns, pictures, tables,
@@ -95,7 +95,7 @@ class GroupAudience:
         """Whether all that was open still is."""
         return all([await self.is_open(link) for link in list(self._open)])
 
-    async def look(self, link: DocumentLink) -> Seen:
+    async def look(self, link: DocumentLink) -> Visibility:
         """What Feishu says now. Raises `StoreError`.
 
         A document that everybody can open may still show each of them something else. Then it is
@@ -120,7 +120,7 @@ class GroupAudience:
 
     async def _look_at_all(
         self, document: Document, token: str, members: Collection[FeishuPerson]
-    ) -> Seen:
+    ) -> Visibility:
         """What Feishu says of the document and of all that it shows parts of."""
         waiting, seen_documents = [document], {document}
         while waiting:
@@ -137,7 +137,7 @@ class GroupAudience:
 
     async def _look_at_sharing(
         self, document: Document, token: str, members: Collection[FeishuPerson]
-    ) -> Seen:
+    ) -> Visibility:
         sharing = await sharing_of(self._calls, document.token, document.kind, token)
         chat_id, listeners = self._group.chat_id, list(map(self._listener, members))
         if everybody_can_open(sharing, chat_id, listeners, self._proven):
@@ -253,7 +253,7 @@ def _says_no(failure: FeishuFailure) -> bool:
     """Whether it is an answer: the person may not see that, or there is no such document."""
     if isinstance(failure, FeishuError) and failure.code in _MAY_NOT_SEE:
         return True
-    return unread_document(failure).reason in _GONE
+    return unread_document(failure).reason in _MISSING_REASONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +276,9 @@ async def documents_shown_in(
     kind, token = document.kind, document.token
     if kind == "wiki":
         node = await calls.wiki_node(token, as_user)
-        embedded = Document(node.kind, node.token)
-        return await documents_shown_in(calls, embedded, as_user) | (
-            frozenset() if node.is_origin else {embedded}
+        target = Document(node.kind, node.token)
+        return await documents_shown_in(calls, target, as_user) | (
+            frozenset() if node.is_origin else {target}
         )
     if kind == "docx":
         return await _embedded_documents(calls, token, as_user) - {document}

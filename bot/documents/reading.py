@@ -36,7 +36,7 @@ _ROWS_PER_CALL = 1000
 _MOST_COLUMNS = 100
 _log = structlog.get_logger(__name__)
 
-_Read = TypeVar("_Read")
+_Result = TypeVar("_Result")
 AccessToken = Callable[[], Awaitable[str | None]]
 
 
@@ -72,9 +72,9 @@ class DocumentReader:
     ) -> bool | UnreadDocument:
         """Returns whether all who can open the document see the same in it, as far as Feishu tells
         this person. Never raises FeishuFailure."""
-        embedded = Document(document.kind, document.token)
+        target = Document(document.kind, document.token)
         try:
-            return not await documents_shown_in(self._calls, embedded, access_token)
+            return not await documents_shown_in(self._calls, target, access_token)
         except ShowsEachSomethingElse:
             return False
         except FeishuFailure as failure:
@@ -115,10 +115,10 @@ class DocumentReader:
         title = await self._calls.spreadsheet_title(token, as_user)
         tabs = await self._calls.sheet_tabs(token, as_user)
         chosen_tabs = [one for one in tabs if one.sheet_id == link.table] or tabs
-        sections, left = list[Section](), MOST_ROWS
+        sections, rows_left = list[Section](), MOST_ROWS
         for tab in chosen_tabs:
-            rows = await self._rows_of(token, tab, left, as_user)
-            left -= len(rows)
+            rows = await self._rows_of(token, tab, rows_left, as_user)
+            rows_left -= len(rows)
             sections.append(_table_section(tab.title, rows))
         row_count = sum(one.rows for one in chosen_tabs)
         comments, cuts = await self._comments(token, "sheet", as_user)
@@ -142,12 +142,12 @@ class DocumentReader:
         title = title or await self._calls.base_title(token, as_user)
         tables = await self._calls.base_tables(token, as_user)
         chosen_tables = [one for one in tables if one[0] == link.table] or tables
-        sections, cuts, left = list[Section](), set[Cut](), MOST_ROWS
+        sections, cuts, rows_left = list[Section](), set[Cut](), MOST_ROWS
         if len(chosen_tables) > MOST_BASE_TABLES:
             cuts.add("tables")
         for table_id, name in chosen_tables[:MOST_BASE_TABLES]:
-            rows, more = await self._records_of(token, table_id, left, as_user)
-            left -= len(rows) - 1
+            rows, more = await self._records_of(token, table_id, rows_left, as_user)
+            rows_left -= len(rows) - 1
             if more:
                 cuts.add("rows")
             sections.append(_table_section(name, rows))
@@ -231,17 +231,17 @@ class PersonDocuments:
     ) -> None:
         self._reader = reader
         self._access_token = access_token
-        self._renewed = renewed_token
-        self._read: dict[DocumentLink | str, ReadDocument] = {}
+        self._renewed_token = renewed_token
+        self._documents: dict[DocumentLink | str, ReadDocument] = {}
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
         """The document behind a link."""
         link = document_link(url) or url  # what else a URL carries leads to the same document
-        if previous := self._read.get(link):
+        if previous := self._documents.get(link):
             return previous
         document = await self._as_person(lambda token: self._reader.read(url, token))
         if isinstance(document, ReadDocument):
-            self._read[link] = document
+            self._documents[link] = document
         return document
 
     async def shows_all_the_same(self, document: ReadDocument) -> bool:
@@ -255,18 +255,22 @@ class PersonDocuments:
         return await self._as_person(lambda token: self._reader.search(query, token))
 
     async def _as_person(
-        self, make: Callable[[str], Awaitable[_Read | UnreadDocument]]
-    ) -> _Read | UnreadDocument:
+        self, make: Callable[[str], Awaitable[_Result | UnreadDocument]]
+    ) -> _Result | UnreadDocument:
         """What `make` gives with their token, and once more with another where Feishu does not take
         that."""
-        outcome: _Read | UnreadDocument = await self._made(make, self._access_token)
-        if isinstance(outcome, UnreadDocument) and outcome.reason == "token" and self._renewed:
-            return await self._made(make, self._renewed)
+        outcome: _Result | UnreadDocument = await self._call(make, self._access_token)
+        if (
+            isinstance(outcome, UnreadDocument)
+            and outcome.reason == "token"
+            and self._renewed_token
+        ):
+            return await self._call(make, self._renewed_token)
         return outcome
 
-    async def _made(
-        self, make: Callable[[str], Awaitable[_Read | UnreadDocument]], source: AccessToken
-    ) -> _Read | UnreadDocument:
+    async def _call(
+        self, make: Callable[[str], Awaitable[_Result | UnreadDocument]], source: AccessToken
+    ) -> _Result | UnreadDocument:
         try:
             token = await source()
         except FeishuFailure as failure:

@@ -40,11 +40,11 @@ class TurnDocuments:
         self._own = own
         self._note = note
         self._audience = audience
-        self._withheld = self._unconnected = False
+        self._withheld = self._is_unconnected = False
 
     @property
     def needs(self) -> AccessNeeds:
-        return AccessNeeds(self._withheld, self._unconnected)
+        return AccessNeeds(self._withheld, self._is_unconnected)
 
     async def read(self, url: str) -> ReadDocument | UnreadDocument:
         """The document behind a link, of which a model sees what `give` was called with. Raises
@@ -89,7 +89,7 @@ class TurnDocuments:
 
     def _note_refusal(self, refusal: UnreadDocument) -> None:
         if refusal.reason == "not_connected":
-            self._unconnected = True
+            self._is_unconnected = True
 
     def _open_ago_s(self, link: DocumentLink) -> float | None:
         return self._audience.open_ago_s(link) if self._audience else None

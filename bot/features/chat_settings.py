@@ -54,7 +54,7 @@ say = Catalogue(__file__).say
 async def answer_rule_command(services: Services, here: CommandTurn) -> Reply:
     """Changes a rule and says so in one line to the chat. Everything else, the settings themselves
     included, only the sender sees. Raises `StoreUnavailable`."""
-    if here.opened.degraded:
+    if here.open_turn.degraded:
         away = command_texts.say("memory-away", here.language)
         return Reply(away, means=apology_outcome("memory_away"))
     rule, value = find_rule(here.command)

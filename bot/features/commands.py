@@ -49,7 +49,7 @@ async def resume_following(services: Services, command_turn: CommandTurn) -> Rep
     if command_turn.chat_type == "p2p":
         return Reply(say("quiet-in-p2p", command_turn.language))
     await command_turn.turn.chat.manager.resume(command_turn.context.chat_id)
-    here = await set_up_here(services, command_turn.chat_type, command_turn.opened.rules)
+    here = await set_up_here(services, command_turn.chat_type, command_turn.open_turn.rules)
     text_key = "resumed" if here.follows else "resumed-on-mention"
     return Reply(say(text_key, command_turn.language))
 
@@ -133,13 +133,13 @@ def note_list(all_notes: Sequence[Note], language: Language, *, in_group: bool =
     return "\n".join((say("notes", language), "", *lines))
 
 
-def action_result_text(text: str, *, succeeded: bool, language: Language) -> str:
+def action_result_text(text: str, *, has_succeeded: bool, language: Language) -> str:
     """Tells how a confirmed action went, and what of the tool's result people can read."""
     lines = readable_lines(text).strip()
     if not lines:
-        return say("done-without-words" if succeeded else "failed-without-words", language)
+        return say("done-without-words" if has_succeeded else "failed-without-words", language)
     result_text = f"\n{lines}" if "\n" in lines else lines
-    return say("done" if succeeded else "failed", language, text=result_text)
+    return say("done" if has_succeeded else "failed", language, text=result_text)
 
 
 def _day(at: str, language: Language, now: datetime) -> str:

@@ -20,7 +20,7 @@ from bot.agents.running_turns import note_sources
 from bot.agents.tool_types import Tool, ToolFailed, Wording, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.answering.question import Turn
-from bot.documents.audience import FRESH_S, AskedGroup, GroupAudience, Seen
+from bot.documents.audience import FRESH_S, AskedGroup, GroupAudience, Visibility
 from bot.documents.document import (
     SHORT,
     TEXTS,
@@ -319,7 +319,7 @@ class SourceDocumentCheck:
 
 async def check_document_audience(
     services: Services, document: SourceDocument, asker: FeishuPerson | None = None
-) -> Seen:
+) -> Visibility:
     """What Feishu says of it now; where it is closed, what tells of it is taken back. Raises
     `StoreError`."""
     sight = await _look_at_document(services, document, document.actor)
@@ -337,7 +337,7 @@ async def check_document_audience(
 
 async def _look_at_document(
     services: Services, document: SourceDocument, person: FeishuPerson
-) -> Seen:
+) -> Visibility:
     """What Feishu says to `person`."""
 
     async def alone() -> list[FeishuPerson]:

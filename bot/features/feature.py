@@ -47,7 +47,7 @@ class CommandTurn(FeatureTurn):
 
     command: Command
     turn: Turn
-    opened: OpenTurn
+    open_turn: OpenTurn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ _WORDS_CHARS = 60
 
 
 async def show_help(services: Services, command_turn: CommandTurn) -> Reply:
-    here = await set_up_here(services, command_turn.chat_type, command_turn.opened.rules)
+    here = await set_up_here(services, command_turn.chat_type, command_turn.open_turn.rules)
     commands = offered_buttons(
         say("command-buttons", command_turn.language).split(), command_turn.chat_type
     )
@@ -255,8 +255,8 @@ def nearest_command(word: str) -> str:
     """The command's word that `word` was meant to be: by the fewest slips, or begun alike."""
     if len(word) > _LONGEST_WORD:
         return ""
-    slips = {known: _slips(word, known) for known in COMMAND_WORDS}
-    best = min(slips, key=lambda known: slips[known])
+    slips = {command: _slips(word, command) for command in COMMAND_WORDS}
+    best = min(slips, key=lambda command: slips[command])
     if slips[best] <= min(1 if len(word) <= _SHORT else 2, len(word) // 2):
         return best
     least = 2 if word[0] >= "\u4e00" else _LEAST_SHARED
@@ -320,8 +320,8 @@ def decision_explanation(
     why = _reason(_why(decision), decision.since_bot_ms, window_s, language)
     key = "silent"
     if decision.respond:
-        ended = decision.outcome
-        key = f"not-answered-{ended}" if ended in _NOT_ANSWERED else "answered"
+        outcome = decision.outcome
+        key = f"not-answered-{outcome}" if outcome in _NOT_ANSWERED else "answered"
     cause = failure_cause(decision.outcome, decision.outcome_reason, language)
     what = _message(decision, name, at, language)
     explanation = say(key, language, what=what, why=why, cause=cause)

@@ -90,7 +90,7 @@ async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> R
             asked_ms=turn.request.words_ms,
             command=command,
             turn=turn,
-            opened=open_turn,
+            open_turn=open_turn,
         )
         if reply := await answer_command(services, command_turn):
             return reply

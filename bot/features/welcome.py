@@ -27,7 +27,7 @@ from bot.text.languages import Language
 from memory.tables.directory import ChatStore, ChatType
 
 log = structlog.get_logger()
-WELCOMED = frozenset({"entered", "opened"})
+WELCOME_EVENTS = frozenset({"entered", "opened"})
 
 say = Catalogue(__file__).say
 
@@ -37,7 +37,7 @@ async def handle_chat_event(
 ) -> None:
     """Welcomes a group that the bot entered, or a person who opened their chat with it."""
     news = parse_chat_news(envelope, received_ms)
-    if services.membership and news.what in WELCOMED:
+    if services.membership and news.what in WELCOME_EVENTS:
         await welcome(services, news, lease)
 
 

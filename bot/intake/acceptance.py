@@ -47,7 +47,7 @@ from memory.tables.cards import (
 
 log = structlog.get_logger()
 _ASKING = ("follow_up", "show")  # these buttons ask a question; the others end or decide something
-HANDLED = {
+HANDLED_EVENTS = {
     events.MESSAGE_RECEIVED,
     events.MESSAGE_RECALLED,
     events.TOKEN_REVOKED,
@@ -100,7 +100,7 @@ class Intake:
         self.arrived(delivery.event_type)
         if delivery.event_type == events.CARD_ACTION:
             return self._click(delivery, payload)
-        if delivery.event_type not in HANDLED or not _is_wanted(delivery, payload):
+        if delivery.event_type not in HANDLED_EVENTS or not _is_wanted(delivery, payload):
             log.info("webhook.ignored", event_type=delivery.event_type, event_id=delivery.event_id)
             return Accepted("ignored")
         start_s = time.perf_counter()
@@ -303,7 +303,7 @@ class Presses:
     def touch(self, touch: HandleTouch) -> TouchResult:
         """Keeps what was pressed below an answer, or says what `again` leads to. Raises
         `PressUnavailable` after a second."""
-        return self._ask(self._touched(touch))
+        return self._ask(self._touch(touch))
 
     def close(self) -> None:
         """Ends the connections and the thread."""
@@ -317,12 +317,12 @@ class Presses:
     async def _with_buttons(
         self, step: Callable[[ButtonStore, Click], Awaitable[PressResult]], click: Click
     ) -> PressResult:
-        return await step(ButtonStore(await self._connected()), click)
+        return await step(ButtonStore(await self._shared_rpc()), click)
 
-    async def _touched(self, touch: HandleTouch) -> TouchResult:
-        return await HandleStore(await self._connected()).press(touch)
+    async def _touch(self, touch: HandleTouch) -> TouchResult:
+        return await HandleStore(await self._shared_rpc()).press(touch)
 
-    async def _connected(self) -> Rpc:
+    async def _shared_rpc(self) -> Rpc:
         if self._rpc is None:
             self._rpc = asyncio.ensure_future(self._open_rpc())
         return await asyncio.shield(self._rpc)

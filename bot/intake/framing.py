@@ -42,15 +42,15 @@ class Arrival:
     state: State = "coming"
     expects_go_ahead: bool = False
     _data: bytearray = field(default_factory=bytearray)
-    _seen: int = 0  # how far the end of the head, or of a line, has been looked for
+    _scanned_bytes: int = 0  # how far the end of the head, or of a line, has been looked for
     _first: int = 0  # where the first line begins
     _line: int = 0  # where the line of the head begins that is not whole
     _body: int = 0  # where the body begins; 0 while the head is not whole
     _end: int = 0  # where the request ends; with chunks: where the next one begins
-    _chunked: bool = False
+    _is_chunked: bool = False
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         return bool(self._data)
 
     def __len__(self) -> int:
@@ -68,9 +68,9 @@ class Arrival:
         size = self._end if self.state == "whole" else len(self._data)
         request = bytes(self._data[:size])
         rest = bytes(self._data[size:])
-        self._data, self._seen, self._body, self._end = bytearray(), 0, 0, 0
+        self._data, self._scanned_bytes, self._body, self._end = bytearray(), 0, 0, 0
         self._first = self._line = 0
-        self.state, self._chunked, self.expects_go_ahead = "coming", False, False
+        self.state, self._is_chunked, self.expects_go_ahead = "coming", False, False
         if rest:
             self.add(rest)
         return request
@@ -80,12 +80,12 @@ class Arrival:
             state = self._look_at_head()
             if not self._body:
                 return state
-        if self._chunked:
+        if self._is_chunked:
             return self._look_at_chunks()
         return "whole" if len(self._data) >= self._end else "coming"
 
     def _look_at_head(self) -> State:
-        seen_bytes, self._seen = self._seen, len(self._data)
+        seen_bytes, self._scanned_bytes = self._scanned_bytes, len(self._data)
         at = self._data.find(_HEAD_END, max(0, seen_bytes - 3))
         if not self._is_sound(seen_bytes, at):
             return "odd"
@@ -94,14 +94,14 @@ class Arrival:
         fields = _fields(bytes(self._data[:at]))
         lengths, codings = fields.get(b"content-length", []), fields.get(b"transfer-encoding", [])
         length = int(lengths[0]) if lengths and _LENGTH.fullmatch(lengths[0]) else 0
-        self._chunked = [coding.lower() for coding in codings] == [b"chunked"]
-        sound = (self._chunked and not lengths) or (not codings and len(lengths) <= 1)
+        self._is_chunked = [coding.lower() for coding in codings] == [b"chunked"]
+        sound = (self._is_chunked and not lengths) or (not codings and len(lengths) <= 1)
         if not sound or (lengths and not _LENGTH.fullmatch(lengths[0])) or length > self.most_bytes:
             return "odd"
         expectations = {value.lower() for value in fields.get(b"expect", [])}
         if expectations - {b"100-continue"}:
             return "odd"
-        self._body = self._seen = at + len(_HEAD_END)
+        self._body = self._scanned_bytes = at + len(_HEAD_END)
         self._end = self._body + length
         self.expects_go_ahead = bool(expectations) and b" HTTP/1.1\r\n" in self._data[: self._body]
         return "coming"

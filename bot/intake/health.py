@@ -41,7 +41,7 @@ _MODEL_WORKS_S, _MODEL_TROUBLE_S = 600.0, 30.0
 _OK = Sentence("ok", "正常")
 _STATUS_PAGE = Sentence("; look at Supabase's status page", "；请查看 Supabase 状态页")
 
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+_FORWARDING_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 
 T = TypeVar("T")
 _KEPT_S = 1.0
@@ -113,9 +113,9 @@ class Checks:
     now: Callable[[], float] = time.time
     migrated: Callable[[], None] = lambda: None
     look: Callable[[], Sequence[Check]] | None = None
-    _kept: dict[str, tuple[float, Check]] = field(default_factory=dict)
+    _cache: dict[str, tuple[float, Check]] = field(default_factory=dict)
     _away_since: float | None = None
-    _unanswered: str = ""  # what was last said of questions without an answer
+    _last_warning: str = ""  # what was last said of questions without an answer
 
     def run(self) -> Readiness:
         """Looks at everything."""
@@ -146,25 +146,26 @@ class Checks:
                 log.warning("start.not_ready", check=name, problem=_in_english(check_outcome))
 
     def _outcome(self, name: str, check: Callable[[], None]) -> Check:
-        at, cached = self._kept.get(name, (float("-inf"), None))
-        if cached and self.clock() - at < self._kept_s(cached) and not self._changes(name):
-            return cached
+        at, last_check = self._cache.get(name, (float("-inf"), None))
+        is_fresh = last_check and self.clock() - at < self._kept_s(last_check)
+        if last_check and is_fresh and not self._changes(name):
+            return last_check
         try:
             check()
             check_outcome = Check(name, "ok", _OK)
         except NotReady as exc:
             state: State = "warn" if isinstance(exc, Degraded) else "fail"
             check_outcome = Check(name, state, exc.sentence, command=exc.command)
-        self._kept[name] = (self.clock(), check_outcome)
+        self._cache[name] = (self.clock(), check_outcome)
         return check_outcome
 
-    def _kept_s(self, cached: Check) -> float:
+    def _kept_s(self, check: Check) -> float:
         """For how many seconds it is believed; asking a model costs a token, so one that works is
         asked again soon only while people get no answers."""
-        if cached.name != "model":
-            return _REMEMBERED_S if cached.state == "ok" else 0.0
-        _, answers = self._kept.get("answers", (0.0, cached))
-        return _MODEL_WORKS_S if cached.state == answers.state == "ok" else _MODEL_TROUBLE_S
+        if check.name != "model":
+            return _REMEMBERED_S if check.state == "ok" else 0.0
+        _, answers = self._cache.get("answers", (0.0, check))
+        return _MODEL_WORKS_S if check.state == answers.state == "ok" else _MODEL_TROUBLE_S
 
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
@@ -218,7 +219,7 @@ class Checks:
         except NotReady as exc:
             failure = exc.sentence
             self._away_since = self._away_since or self.now()
-        backlog = self._unstored()
+        backlog = self._count_unstored()
         if failure:
             since = _time(min(filter(None, (self._away_since, backlog.since))))
             raise Degraded(
@@ -248,7 +249,7 @@ class Checks:
         except QueueUnavailable:
             return True
 
-    def _unstored(self) -> Unstored:
+    def _count_unstored(self) -> Unstored:
         try:
             return self.inbox.unstored()
         except QueueUnavailable as exc:
@@ -275,9 +276,9 @@ class Checks:
             for one in answer_checks
             if one.name == ANSWERS_CHECK and one.state != "ok"
         )
-        if text and text != self._unanswered:
-            self._kept.pop("model", None)
-        self._unanswered = text
+        if text and text != self._last_warning:
+            self._cache.pop("model", None)
+        self._last_warning = text
 
     def _supabase(self) -> None:
         try:
@@ -364,7 +365,7 @@ def may_look(asking: Request, token: str) -> bool:
     kind, _, credentials = asking.headers.get("Authorization", "").partition(" ")
     if token and kind.lower() == "bearer":
         return hmac.compare_digest(credentials.strip().encode(), token.encode())
-    if any(name in asking.headers for name in _FORWARDED):
+    if any(name in asking.headers for name in _FORWARDING_HEADERS):
         return False
     return _is_loopback(asking.remote_addr or "") and _is_loopback(_host(asking))
 
@@ -398,14 +399,14 @@ class SingleFlight(Generic[T]):
     ) -> None:
         self._look = look
         self._clock = clock
-        self._changed = threading.Condition()
-        self._kept: tuple[float, T] | None = None
+        self._change = threading.Condition()
+        self._cache: tuple[float, T] | None = None
         self._began: float | None = None
         self._waiting = 0
 
     def outcome(self) -> T | None:
         """The present state as far as it is known. Raises what `look` raises to who called it."""
-        with self._changed:
+        with self._change:
             if (recent := self._younger_than(_KEPT_S)) is not None:
                 return recent
             if self._began is not None and self._clock() - self._began < _LOST_S:
@@ -419,24 +420,24 @@ class SingleFlight(Generic[T]):
             outcome = self._look()
             return outcome
         finally:
-            with self._changed:
+            with self._change:
                 if outcome is not None:
-                    self._kept = (self._clock(), outcome)
+                    self._cache = (self._clock(), outcome)
                 if self._began == began:
                     self._began = None
-                self._changed.notify_all()
+                self._change.notify_all()
 
     def _await(self) -> T | None:
         if self._waiting >= _WAITING:
             return None
         self._waiting += 1
         try:
-            self._changed.wait_for(lambda: self._began is None, _LOST_S)
+            self._change.wait_for(lambda: self._began is None, _LOST_S)
         finally:
             self._waiting -= 1
         return self._younger_than(_STILL_GOOD_S)
 
     def _younger_than(self, seconds: float) -> T | None:
-        if self._kept is None or self._clock() - self._kept[0] > seconds:
+        if self._cache is None or self._clock() - self._cache[0] > seconds:
             return None
-        return self._kept[1]
+        return self._cache[1]

@@ -90,7 +90,9 @@ class Listener:
         self._inbox = intake.inbox
         self._holder = secrets.token_hex(8)
         self._is_elsewhere = False
-        self._held = float("-inf")  # monotonic seconds: when the lease was last asked for and got
+        self._held_since_s = float(
+            "-inf"
+        )  # monotonic seconds: when the lease was last asked for and got
         self._loop = asyncio.new_event_loop()
         self._running: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="long-connection", daemon=True)
@@ -139,9 +141,9 @@ class Listener:
         except QueueUnavailable as exc:
             log.warning("long_connection.lease_unknown", error=str(exc))
             self._is_elsewhere = False
-            return time.monotonic() - self._held < _GIVEN_UP_S
+            return time.monotonic() - self._held_since_s < _GIVEN_UP_S
         self._is_elsewhere = not holds
-        self._held = now_s if holds else float("-inf")
+        self._held_since_s = now_s if holds else float("-inf")
         return holds
 
     def _run(self) -> None:

@@ -30,11 +30,11 @@ Tell = Callable[[bytes | None], object]
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """`came` is in seconds of `time.perf_counter`, `ready` when it was to be stored."""
+    """`received_s` is in seconds of `time.perf_counter`, `ready` when it was to be stored."""
 
     tell: Tell
     message: Arrived
-    came: float
+    received_s: float
     ready: float
 
 
@@ -53,14 +53,14 @@ class LoopIntake:
         store: Store,
         took: Callable[[Arrived, bool, float, float], bytes],
     ) -> None:
-        self._read = read
+        self._read_message = read
         self._store = store
-        self._taken = took
+        self._on_taken = took
         self._next: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._storing: Storing | None = None
-        self._begun = 0.0
-        self._wanted = EVENT_READ
+        self._statement_start_s = 0.0
+        self._wanted_events = EVENT_READ
 
     @property
     def is_busy(self) -> bool:
@@ -75,19 +75,21 @@ class LoopIntake:
 
     def offer(self, tell: Tell, headers: Mapping[str, str], body: bytes) -> bool:
         """Whether it is a message that is stored here; `tell` is called in a later turn."""
-        came = time.perf_counter()
-        if len(body) > MAX_BODY_BYTES or (self._storing and came - self._begun > PATIENCE_S):
+        received_s = time.perf_counter()
+        if len(body) > MAX_BODY_BYTES or (
+            self._storing and received_s - self._statement_start_s > PATIENCE_S
+        ):
             return False
-        message = self._read(headers, body)
+        message = self._read_message(headers, body)
         if message is None:
             return False
-        self._next.append(_Waiting(tell, message, came, time.perf_counter()))
+        self._next.append(_Waiting(tell, message, received_s, time.perf_counter()))
         return True
 
     def go(self, poller: BaseSelector) -> None:
         """Stores what has come together, unless something is being stored."""
         if self._storing is not None:
-            took_s = time.perf_counter() - self._begun
+            took_s = time.perf_counter() - self._statement_start_s
             if took_s > _GIVEN_UP_S:
                 self._leave(poller)
             if took_s > PATIENCE_S:
@@ -98,13 +100,13 @@ class LoopIntake:
 
     def _begin(self, poller: BaseSelector) -> None:
         self._under_way, self._next = self._next, []
-        self._begun = time.perf_counter()
+        self._statement_start_s = time.perf_counter()
         with suppress(Exception):  # a thread meets it again, and answers it
             self._storing = self._store([one.message for one in self._under_way])
         if self._storing is None:
             self._return(self._under_way)
             return
-        self._wanted = EVENT_READ
+        self._wanted_events = EVENT_READ
         poller.register(self._storing.socket, EVENT_READ, lambda _: self._step(poller))
         self._step(poller)
 
@@ -118,8 +120,8 @@ class LoopIntake:
             return
         if not wanted_events:
             self._leave(poller, storing.fresh)
-        elif wanted_events != self._wanted:
-            self._wanted = wanted_events
+        elif wanted_events != self._wanted_events:
+            self._wanted_events = wanted_events
             poller.modify(storing.socket, wanted_events, lambda _: self._step(poller))
 
     def _leave(self, poller: BaseSelector, fresh: Sequence[bool] = ()) -> None:
@@ -133,7 +135,9 @@ class LoopIntake:
             for one, is_fresh in zip(stored_arrivals, fresh, strict=True):
                 answer = None
                 with suppress(Exception):  # the loop goes on, whatever it is
-                    answer = self._taken(one.message, is_fresh, now - one.ready, now - one.came)
+                    answer = self._on_taken(
+                        one.message, is_fresh, now - one.ready, now - one.received_s
+                    )
                 one.tell(answer)
             stored_arrivals.clear()
         self._return(self._under_way)

@@ -54,7 +54,7 @@ _PIECE = 64 * 1024
 _AT_ONCE = 64  # connections accepted before others are looked at
 _LOOK_S = 0.25
 _REPORT_S = 10.0
-_REFUSED = b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_REFUSAL = b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _BAD, _TOO_LATE = b"400 Bad Request", b"408 Request Timeout"
 _STATUS: dict[type[Exception], bytes] = {
     ExpectationFailed: b"417 Expectation Failed",
@@ -63,7 +63,7 @@ _STATUS: dict[type[Exception], bytes] = {
     UnsupportedTransferCoding: b"501 Not Implemented",
 }
 _GO_AHEAD = b"HTTP/1.1 100 Continue\r\n\r\n"
-_ACKNOWLEDGED = (
+_ACKNOWLEDGEMENT = (
     b"HTTP/1.1 200 OK\r\nServer: gunicorn\r\nDate: %b\r\nConnection: %b\r\n"
     b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 )
@@ -115,8 +115,8 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         self.cfg.set("forwarder_headers", "")
         self._waiting: dict[Sender, None] = {}  # the longest waiting first
         self._bytes = 0  # of requests that are not whole
-        self._dropped = {"too_slow": 0, "too_many": 0}
-        self._looked = self._reported = 0.0
+        self._dropped_connections = {"too_slow": 0, "too_many": 0}
+        self._looked_at_s = self._reported_at_s = 0.0
         self._messages: LoopIntake | None = None
         self._watch = LoopWatch()
 
@@ -204,7 +204,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         """Answers what is no request; the connection does not stay open."""
         REFUSALS.count("web.refused", reason)
         with contextlib.suppress(OSError):
-            sender.sock.sendall(_REFUSED % status)
+            sender.sock.sendall(_REFUSAL % status)
         return False
 
     def finish_request(self, sender: Sender, answer: Future[bool]) -> None:
@@ -221,7 +221,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             self._answer(sender)
         else:
             self._bytes += len(sender.arrival)
-            self._await(sender, RECEIVE_S if sender.arrival.begun else self.cfg.keepalive)
+            self._await(sender, RECEIVE_S if sender.arrival.has_begun else self.cfg.keepalive)
 
     def _turn(self, longest_s: float) -> None:
         messages = self._messages
@@ -229,8 +229,8 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         if messages:
             messages.go(self.poller)
         now = time.monotonic()
-        if now - self._looked >= _LOOK_S:
-            self._looked = now
+        if now - self._looked_at_s >= _LOOK_S:
+            self._looked_at_s = now
             self.notify()  # the master, which waits for a minute; it writes to a file
             self._drop_overdue(now)
             self._report(now)
@@ -276,11 +276,11 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         if not data:
             self._drop(sender)
         elif not sender.closing:
-            self._received(sender, data)
+            self._receive(sender, data)
 
-    def _received(self, sender: Sender, data: bytes) -> None:
+    def _receive(self, sender: Sender, data: bytes) -> None:
         arrival = sender.arrival
-        if not arrival.begun:
+        if not arrival.has_begun:
             self._waiting.pop(sender)
             self._waiting[sender] = None
             sender.until = time.monotonic() + (RECEIVE_S if self.alive else _STOPPING_S)
@@ -300,7 +300,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
     def _answer(self, sender: Sender) -> None:
         """Gives the whole request to a thread; its parser sees these bytes and no socket."""
         if not has_room(sender.sock):
-            self._dropped["too_slow"] += 1
+            self._dropped_connections["too_slow"] += 1
             self.nr_conns -= 1
             sender.sock.close()
             return
@@ -325,12 +325,12 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         if parts is None:
             return False
         try:
-            return self._messages.offer(partial(self._told, sender), *parts)
+            return self._messages.offer(partial(self._send_answer, sender), *parts)
         except Exception as exc:  # noqa: BLE001 - a thread meets it again, and answers it
             self.log.debug("A message goes the long way. %s", exc)
             return False
 
-    def _told(self, sender: Sender, answer: bytes | None) -> None:
+    def _send_answer(self, sender: Sender, answer: bytes | None) -> None:
         """The message is stored and this is the answer, for which there is room (`has_room`)."""
         if answer is None:
             self._hand_over(sender)
@@ -338,7 +338,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         stays = b"keep-alive" if self.alive else b"close"
         date = util.http_date().encode()
         try:
-            sender.sock.send(_ACKNOWLEDGED % (date, stays, len(answer), answer))
+            sender.sock.send(_ACKNOWLEDGEMENT % (date, stays, len(answer), answer))
         except OSError:
             self.nr_conns -= 1
             sender.sock.close()
@@ -370,23 +370,28 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
 
     def _drop_longest_waiting(self, *, holding: bool = False) -> None:
         """Makes room for another; with `holding`, by one whose request has begun."""
-        candidates = (one for one in self._waiting if one.arrival.begun or not holding)
+        candidates = (one for one in self._waiting if one.arrival.has_begun or not holding)
         if (sender := next(candidates, None)) is not None:
-            self._dropped["too_many"] += 1
+            self._dropped_connections["too_many"] += 1
             self._drop(sender)
 
     def _drop_overdue(self, now: float) -> None:
         for sender in [one for one in self._waiting if one.until <= now]:
-            if sender.arrival.begun:
-                self._dropped["too_slow"] += 1
+            if sender.arrival.has_begun:
+                self._dropped_connections["too_slow"] += 1
                 with contextlib.suppress(OSError):
-                    sender.sock.send(_REFUSED % _TOO_LATE)
+                    sender.sock.send(_REFUSAL % _TOO_LATE)
             self._drop(sender)
 
     def _report(self, now: float) -> None:
         """One line for many: a stranger must not fill the log."""
         REFUSALS.report()
-        if any(self._dropped.values()) and now - self._reported >= _REPORT_S:
-            write_event("web.senders_dropped", level="warning", open=self.nr_conns, **self._dropped)
-            self._reported = now
-            self._dropped = dict.fromkeys(self._dropped, 0)
+        if any(self._dropped_connections.values()) and now - self._reported_at_s >= _REPORT_S:
+            write_event(
+                "web.senders_dropped",
+                level="warning",
+                open=self.nr_conns,
+                **self._dropped_connections,
+            )
+            self._reported_at_s = now
+            self._dropped_connections = dict.fromkeys(self._dropped_connections, 0)

@@ -40,7 +40,7 @@ from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from memory.text import one_line
 
-_KNOWN = "select open_id, name from public.people where tenant_key = %s and name <> ''"
+_PEOPLE_QUERY = "select open_id, name from public.people where tenant_key = %s and name <> ''"
 _NOTE = "insert into feishu_bot.console_audit (admin, action, about) values (%s, 'replay turn', %s)"
 
 _both = Catalogue(__file__).both
@@ -101,7 +101,7 @@ def read_turn(url: str, turn: str, admin: str) -> tuple[RecordedTurn, list[tuple
         query_params = {"turn": turn_row["id"]}
         row = cursor.execute(TURN_ROW, query_params).fetchone() or {}
         messages: list[Any] = cursor.execute(TURN_MESSAGES, query_params).fetchall()
-        people = cursor.execute(_KNOWN, [row["tenant_key"]]).fetchall()
+        people = cursor.execute(_PEOPLE_QUERY, [row["tenant_key"]]).fetchall()
         cursor.execute(_NOTE, (admin, turn_row["id"]))
     return RecordedTurn.of_rows(row, messages), [(one["open_id"], one["name"]) for one in people]
 

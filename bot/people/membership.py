@@ -32,7 +32,7 @@ _A_MINUTE = 30  # chats, for all workers together
 _CHAT_S = 300.0  # for all pages of one
 _DENIED_S = 3600
 _MET_AGAIN_MS = 3_600_000
-_REMEMBERED = 20_000
+_MOST_REMEMBERED = 20_000
 _TOPICS_S = 60.0
 _TYPES: dict[str, ChatType] = {
     "p2p": "p2p",
@@ -66,7 +66,7 @@ class Membership:
         self._table = table
         self._keeper = keeper or ChatKeeper(table, on_new=self.news.set)
         self._denials = denials or Denials(stands_s=_DENIED_S)
-        self._denied: set[Api] = set()
+        self._denied_apis: set[Api] = set()
         self._met: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._topics: dict[str, tuple[bool, float]] = {}
 
@@ -85,7 +85,7 @@ class Membership:
             return
         self._met[key] = request.create_time_ms
         self._met.move_to_end(key)
-        if len(self._met) > _REMEMBERED:
+        if len(self._met) > _MOST_REMEMBERED:
             self._met.popitem(last=False)
         self._keeper.keep(SeenChat(*key, _TYPES.get(request.chat_type), request.create_time_ms))
 
@@ -95,7 +95,7 @@ class Membership:
         is_topic, at = self._topics.get(chat_id, (False, -_TOPICS_S))
         if time.monotonic() - at >= _TOPICS_S:
             is_topic = await self._table.is_topic_group(chat_id)
-            if len(self._topics) >= _REMEMBERED:
+            if len(self._topics) >= _MOST_REMEMBERED:
                 self._topics.clear()
             self._topics[chat_id] = is_topic, time.monotonic()
         return is_topic
@@ -117,7 +117,7 @@ class Membership:
                 await self._table.save_adder(*where, news.operator)
             self.news.set()
         elif news.what == "gone":
-            change = await self._left(*where, news.at_ms)
+            change = await self._note_leaving(*where, news.at_ms)
         elif news.what == "renamed":
             await self._table.describe(
                 news.chat_id, chat_type=None, name=news.name, at_ms=news.at_ms, topics=news.topics
@@ -187,7 +187,7 @@ class Membership:
         """What becomes of a chat that Feishu said nothing about; returns the outcome."""
         chat = asking.chat
         code = exc.code if isinstance(exc, FeishuError) else None
-        if code in OUT_OF_CHAT and await self._left("", chat.chat_id, chat.asked_ms):
+        if code in OUT_OF_CHAT and await self._note_leaving("", chat.chat_id, chat.asked_ms):
             log.info("chat.gone", chat_id=chat.chat_id, code=code)
             return "gone"
         if isinstance(exc, FeishuError) and exc.action is Action.ALERT:
@@ -204,7 +204,7 @@ class Membership:
         await self._table.postpone(chat.chat_id)
         return "failed"
 
-    async def _left(self, tenant_key: str, chat_id: str, at_ms: int) -> bool:
+    async def _note_leaving(self, tenant_key: str, chat_id: str, at_ms: int) -> bool:
         """The bot is out as of `at_ms`; the next message from there is told of at once."""
         for key in [key for key in self._met if key[1] == chat_id]:
             del self._met[key]
@@ -213,8 +213,8 @@ class Membership:
     def _say_denied(self, api: Api, exc: FeishuError) -> None:
         """Once, until it is allowed again; asked again every hour."""
         self._denials.note(api)
-        if api not in self._denied:
-            self._denied.add(api)
+        if api not in self._denied_apis:
+            self._denied_apis.add(api)
             log.error(
                 "members.denied",
                 api=api,
@@ -226,6 +226,6 @@ class Membership:
             )
 
     def _is_allowed(self, api: Api) -> None:
-        if api in self._denied:
-            self._denied.discard(api)
+        if api in self._denied_apis:
+            self._denied_apis.discard(api)
             log.info("members.allowed", api=api)

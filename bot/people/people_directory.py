@@ -29,7 +29,7 @@ from memory.tables.directory import PeopleStore, Sighting
 from memory.text import NAMELESS, speaker_label
 
 log = structlog.get_logger()
-_KEPT = 20_000
+_MOST_NAMES = 20_000
 _FRESH_S = 6 * 3600
 _ASK_AGAIN_S = 600
 _PER_CALL = 10
@@ -140,7 +140,7 @@ class Names:
         self._bearers: Counter[str] = Counter()
         self._sources = sources
         self._entries: OrderedDict[str, _KnownName] = OrderedDict()
-        self._wanted: dict[str, asyncio.Future[None]] = {}
+        self._lookups: dict[str, asyncio.Future[None]] = {}
         self._asking: asyncio.Task[None] | None = None
 
     def learn(
@@ -204,16 +204,16 @@ class Names:
         if not missing:
             return
         create = asyncio.get_running_loop().create_future
-        waiters = [self._wanted.setdefault(open_id, create()) for open_id in missing]
+        waiters = [self._lookups.setdefault(open_id, create()) for open_id in missing]
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
         await asyncio.wait(waiters, timeout=wait_s)
 
     async def _ask(self) -> None:
-        while self._wanted:
-            if unknown := [i for i in self._wanted if not self._entry(i).looked_up]:
+        while self._lookups:
+            if unknown := [i for i in self._lookups if not self._entry(i).looked_up]:
                 await self._ask_table(unknown)
-            if batch := list(self._wanted)[:_PER_CALL]:
+            if batch := list(self._lookups)[:_PER_CALL]:
                 await self._ask_feishu(batch)
 
     async def _ask_table(self, open_ids: list[str]) -> None:
@@ -253,7 +253,7 @@ class Names:
             self._answer(open_id)
 
     def _answer(self, open_id: str) -> None:
-        waiting = self._wanted.pop(open_id, None)
+        waiting = self._lookups.pop(open_id, None)
         if waiting is not None:
             waiting.set_result(None)
 
@@ -293,7 +293,7 @@ class Names:
         many."""
         entry = self._entries.setdefault(open_id, _KnownName())
         self._entries.move_to_end(open_id)
-        if len(self._entries) > _KEPT:
+        if len(self._entries) > _MOST_NAMES:
             oldest, _ = self._entries.popitem(last=False)
             self._call(oldest, None)
         return entry
@@ -309,7 +309,7 @@ class AuthorNames:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: OrderedDict[tuple[str, str], tuple[str, float]] = OrderedDict()
+        self._known_names: OrderedDict[tuple[str, str], tuple[str, float]] = OrderedDict()
 
     async def find(
         self, tenant_key: str, open_ids: Iterable[str], feishu: FeishuClient, table: PeopleStore
@@ -339,18 +339,21 @@ class AuthorNames:
             self._keep(tenant_key, open_id, names_by_id.get(open_id, ""))
 
     def _is_fresh(self, tenant_key: str, open_id: str) -> bool:
-        _, until = self._known.get((tenant_key, open_id), ("", 0.0))
+        _, until = self._known_names.get((tenant_key, open_id), ("", 0.0))
         return self._clock() < until
 
     def _name(self, tenant_key: str, open_id: str) -> str:
-        return self._known.get((tenant_key, open_id), ("", 0.0))[0]
+        return self._known_names.get((tenant_key, open_id), ("", 0.0))[0]
 
     def _keep(self, tenant_key: str, open_id: str, name: str) -> None:
         key = (tenant_key, open_id)
-        self._known[key] = name, self._clock() + (_AUTHOR_FRESH_S if name else _ASK_AUTHOR_AGAIN_S)
-        self._known.move_to_end(key)
-        if len(self._known) > _MOST_AUTHORS:
-            self._known.popitem(last=False)
+        self._known_names[key] = (
+            name,
+            self._clock() + (_AUTHOR_FRESH_S if name else _ASK_AUTHOR_AGAIN_S),
+        )
+        self._known_names.move_to_end(key)
+        if len(self._known_names) > _MOST_AUTHORS:
+            self._known_names.popitem(last=False)
 
 
 class BotIdentity:
@@ -358,11 +361,11 @@ class BotIdentity:
 
     def __init__(self, feishu: FeishuClient) -> None:
         self._feishu = feishu
-        self._known: BotInfo | None = None
+        self._known_names: BotInfo | None = None
         self._lock = asyncio.Lock()
 
     async def look_up(self) -> Person:
         """The bot as open_id and name. Raises `FeishuFailure` while Feishu cannot be reached."""
         async with self._lock:
-            self._known = self._known or await self._feishu.bot_info()
-        return Person(self._known.open_id, self._known.app_name or "Bot", is_bot=True)
+            self._known_names = self._known_names or await self._feishu.bot_info()
+        return Person(self._known_names.open_id, self._known_names.app_name or "Bot", is_bot=True)

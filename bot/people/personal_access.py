@@ -29,7 +29,7 @@ _REFRESH_S = 20.0
 _KEEP_S = 12.0  # with the time to refresh less than STALE_S
 _PAUSE_S = 0.2
 _NOT_TAKEN = frozenset({99991668, 99991677, 20005})  # the token is unknown, revoked or over
-_ENDED: dict[str, GrantEnd | Literal[""]] = {"later": "", "app": "", "expired": "expired"}
+_END_REASONS: dict[str, GrantEnd | Literal[""]] = {"later": "", "app": "", "expired": "expired"}
 
 
 class NotConnected(Exception):
@@ -98,14 +98,14 @@ class PersonalAccess:
             if isinstance(access, NoToken):
                 raise NotConnected(access.ended)
             if access.refresh:
-                await self._refreshed(person, holder, access.refresh)
+                await self._refresh_shielded(person, holder, access.refresh)
                 continue
             if waited_s > self._stale_s + _REFRESH_S:
                 raise StoreUnavailable("another worker refreshes the token for too long")
             await self._sleep(_PAUSE_S)
             waited_s += _PAUSE_S
 
-    async def _refreshed(self, person: FeishuPerson, holder: str, refresh: str) -> None:
+    async def _refresh_shielded(self, person: FeishuPerson, holder: str, refresh: str) -> None:
         """A stopped turn does not end it: the token would be lost."""
         task = asyncio.create_task(self._refresh(person, holder, refresh))
         self._refreshing.add(task)
@@ -119,7 +119,7 @@ class PersonalAccess:
             async with asyncio.timeout(_REFRESH_S):
                 pair = await self.authorization.refresh(refresh)
         except NotGranted as exc:
-            end_reason = _ENDED.get(exc.kind, "refused")
+            end_reason = _END_REASONS.get(exc.kind, "refused")
             failure = Unreachable(f"no token for now ({exc.code})", maybe_done=False)
             log.warning("identity.not_refreshed", kind=exc.kind, code=exc.code, ended=end_reason)
         except (Unreachable, TimeoutError) as exc:

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     process_plan = plan.read_plan(running=beside)
     gunicorn = tuple(arguments) or plan.GUNICORN_ARGUMENTS
     if not process_plan.workers:
-        os.environ[plan.PLAN_VARIABLE] = process_plan.dumped()
+        os.environ[plan.PLAN_VARIABLE] = process_plan.as_json()
         os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *gunicorn])  # noqa: S606
     try:
         _be_the_only_one(Path(process_plan.data_dir), for_ever=beside)

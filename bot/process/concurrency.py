@@ -39,9 +39,9 @@ class ConcurrencySlots:
     """`places` for jobs at long work. `moved` is called when a job begins that, or ends.
     For one event loop."""
 
-    def __init__(self, places: int, moved: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, places: int, on_change: Callable[[], None] = lambda: None) -> None:
         self._places = places
-        self._moved = moved
+        self._on_change = on_change
         self._at_work = self.unbegun = 0
         self.beginning, self.going_on = RoundRobinQueue(self.leave), RoundRobinQueue(self.leave)
         self._lines = [self.going_on, self.beginning]
@@ -67,10 +67,10 @@ class ConcurrencySlots:
             _current_slot.reset(before)
             place.end()
 
-    def begun(self) -> None:
+    def note_begin(self) -> None:
         """A job has begun its long work, or ended without any."""
         self.unbegun -= 1
-        self._moved()
+        self._on_change()
 
     def enter(self) -> None:
         """One more job works."""
@@ -92,13 +92,13 @@ class ConcurrencySlots:
 class _JobSlot:
     """The place of one job, whose tasks may wait for several things at once."""
 
-    __slots__ = ("_begun", "_over", "_places", "_waits", "_works", "whose")
+    __slots__ = ("_has_begun", "_over", "_places", "_waits", "_works", "whose")
 
     def __init__(self, places: ConcurrencySlots, whose: str) -> None:
         self._places = places
         self.whose = whose
         self._waits = 0
-        self._begun = self._works = self._over = False
+        self._has_begun = self._works = self._over = False
         places.unbegun += 1
 
     def begin_waiting(self) -> None:
@@ -107,25 +107,25 @@ class _JobSlot:
 
     def end_waiting(self) -> None:
         self._waits -= 1
-        if self._begun and not (self._waits or self._over):
+        if self._has_begun and not (self._waits or self._over):
             self._works = True
             self._places.enter()
 
     async def begin(self) -> None:
         """Waits until there is a place, unless the job has begun."""
-        if self._begun:
+        if self._has_begun:
             return
         if self._places.free > 0:
             self._places.enter()
         else:
             await self._places.beginning.wait(self.whose)  # whoever calls counts it
-        self._begun = self._works = True
-        self._places.begun()
+        self._has_begun = self._works = True
+        self._places.note_begin()
         self._settle()
 
     async def go_on(self) -> None:
         """Waits while too many work."""
-        if not self._begun or self._places.free >= 0:
+        if not self._has_begun or self._places.free >= 0:
             return
         self.begin_waiting()
         try:
@@ -140,8 +140,8 @@ class _JobSlot:
     def end(self) -> None:
         self._over = True
         self._give_up()
-        if not self._begun:
-            self._places.begun()
+        if not self._has_begun:
+            self._places.note_begin()
 
     def _settle(self) -> None:
         """Another task of the job may wait for something."""
@@ -196,7 +196,7 @@ class RoundRobinQueue:
     def __init__(self, on_missed: Callable[[], None]) -> None:
         self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._length = 0
-        self._missed = on_missed
+        self._on_missed = on_missed
 
     def __len__(self) -> int:
         return self._length
@@ -212,7 +212,7 @@ class RoundRobinQueue:
             if turn.cancelled():
                 self._leave(whose, turn)
             else:
-                self._missed()
+                self._on_missed()
             raise
 
     def call_next(self) -> bool:

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, TextIO, cast
 
 LogFormat = Literal["auto", "json", "text"]
 _LONGEST = min(select.PIPE_BUF, 4096)
-_SHORTENED = " … "
+_ELLIPSIS = " … "
 
 _OWN = ("event", "level", "timestamp", "logger", "stack")
 _LEVELS = frozenset({"warning", "error", "critical"})
@@ -38,7 +38,7 @@ class LogLines:
     def __init__(self, descriptor: int = 1, format: LogFormat = "auto") -> None:
         self.format = format
         self._descriptor = descriptor
-        self._outlet = NonblockingStdout(descriptor, lambda lost: self._encode(_lost_line(lost)))
+        self._outlet = NonblockingStdout(descriptor, lambda count: self._encode(_lost_line(count)))
 
     def write(self, text: str) -> int:
         self._outlet.write(self._encode(text))
@@ -82,10 +82,10 @@ def shortened_line(line: str, longest: int = _LONGEST) -> str:
     while len((text := json_line(fields)).encode()) > longest:
         name = max(fields, key=lambda name: len(str(fields[name])))
         value = str(fields[name])
-        if len(value) <= len(_SHORTENED):
+        if len(value) <= len(_ELLIPSIS):
             return text.encode()[: longest - 1].decode("utf-8", "ignore") + "\n"
         keep = len(value) * 3 // 8
-        fields[name] = value[:keep] + _SHORTENED + value[-keep:] if keep > 8 else "…"
+        fields[name] = value[:keep] + _ELLIPSIS + value[-keep:] if keep > 8 else "…"
     return text
 
 
@@ -179,13 +179,13 @@ class NonblockingStdout:
 
     def __init__(self, descriptor: int, on_lost: Callable[[int], bytes]) -> None:
         self._descriptor = descriptor
-        self._told = on_lost
-        self._known: tuple[int, int] | None = None
+        self._on_lost = on_lost
+        self._known_file: tuple[int, int] | None = None
         self._way: OutputWay | None = None
         self._lock = threading.RLock()  # writing a line may bring forth another one
         self._waiting: deque[bytes] = deque()
         self._thread: threading.Thread | None = None
-        self._lost = 0
+        self._lost_count = 0
         os.register_at_fork(after_in_child=self._begin)
         atexit.register(self._part)
 
@@ -196,7 +196,7 @@ class NonblockingStdout:
                 return
             if len(self._waiting) == _KEPT_LINES:
                 self._waiting.popleft()
-                self._lost += 1
+                self._lost_count += 1
             self._waiting.append(line)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._drain, name="log", daemon=True)
@@ -207,30 +207,30 @@ class NonblockingStdout:
         self._lock = threading.RLock()
         self._waiting = deque()
         self._thread = None
-        self._lost = 0
+        self._lost_count = 0
 
     def _passes(self, line: bytes) -> bool:
         """Writes it unless that would wait. Whether it is done with: written, or lost."""
         try:
-            put = self._found().put
-            if self._lost:
-                put(self._told(self._lost))
-                self._lost = 0
+            put = self._find_way().put
+            if self._lost_count:
+                put(self._on_lost(self._lost_count))
+                self._lost_count = 0
             put(line)
         except BlockingIOError:
             return False
         except OSError:  # the disk is full, or nobody will ever read this
-            self._lost += 1
+            self._lost_count += 1
         return True
 
-    def _found(self) -> OutputWay:
+    def _find_way(self) -> OutputWay:
         """How to write there without waiting; looked up anew when it became something else."""
         is_ = os.fstat(self._descriptor)
-        if self._way is None or self._known != (is_.st_dev, is_.st_ino):
+        if self._way is None or self._known_file != (is_.st_dev, is_.st_ino):
             if self._way:
                 self._way.close()
             self._way = _nonblocking_way(self._descriptor, is_.st_mode)
-            self._known = is_.st_dev, is_.st_ino
+            self._known_file = is_.st_dev, is_.st_ino
         return self._way
 
     def _drain(self) -> None:

@@ -66,12 +66,12 @@ def watch_uncaught() -> None:
             "process.broken", level="error", error=exception_kinds(failure), stack=stack_text(trace)
         )
 
-    def reported(hook_args: Any) -> None:
+    def report(hook_args: Any) -> None:
         if hook_args.exc_value is not None:
             uncaught(hook_args.exc_type, hook_args.exc_value, hook_args.exc_traceback)
 
     sys.excepthook = uncaught
-    sys.unraisablehook = threading.excepthook = reported
+    sys.unraisablehook = threading.excepthook = report
 
 
 def _without_words(value: object) -> str:
@@ -85,10 +85,10 @@ class JsonFormatter(logging.Formatter):
 
     def __init__(self, trusted_name: str = "") -> None:
         super().__init__()
-        self._trusted = trusted_name
+        self._trusted_name = trusted_name
 
     def format(self, record: logging.LogRecord) -> str:
-        is_trusted = record.name == self._trusted
+        is_trusted = record.name == self._trusted_name
         fields: dict[str, Any] = {
             "event": record.getMessage() if is_trusted else library_message(record)
         }

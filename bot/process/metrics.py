@@ -75,24 +75,24 @@ _BEAT_S = 0.1
 _LINE_EVERY_S = 10.0
 _ROOT = Path(__file__).resolve().parents[2]
 _FRAMES = 4
-_KEPT = 50
+_MOST_BLOCKS = 50
 _DAY_S = 24 * 3600
 
 
 class _Remembering:
     """A metric that remembers its children by labels; asking for one costs five times as much."""
 
-    _remembered: dict[tuple[Any, ...], Any]
+    _values: dict[tuple[Any, ...], Any]
 
     def labels(self, *values: Any, **labels: Any) -> Self:
         key = (*values, *labels.items())
         try:
-            return self._remembered[key]  # type: ignore[no-any-return]
+            return self._values[key]  # type: ignore[no-any-return]
         except AttributeError:
-            self._remembered = {}
+            self._values = {}
         except KeyError:
             pass
-        child = self._remembered[key] = super().labels(*values, **labels)  # type: ignore[misc]
+        child = self._values[key] = super().labels(*values, **labels)  # type: ignore[misc]
         return child  # type: ignore[no-any-return]
 
 
@@ -307,10 +307,10 @@ class LoopWatch:
         self._busy_since: float | None = None
         self._cpu_s = 0.0
         self._where = ""
-        self._ended: deque[LoopBlock] = deque(maxlen=_KEPT)
+        self._recent_blocks: deque[LoopBlock] = deque(maxlen=_MOST_BLOCKS)
         self._unsaid: list[LoopBlock] = []
         self._said_at = -_LINE_EVERY_S
-        self._noted: deque[LoopBlock] = deque(maxlen=_KEPT)
+        self._noted_blocks: deque[LoopBlock] = deque(maxlen=_MOST_BLOCKS)
         self._thread = 0
 
     # In the loop's thread
@@ -337,7 +337,7 @@ class LoopWatch:
         if since is not None and (seconds := self._clock() - since) > LOOP_BLOCKED_S:
             cpu_s = time.thread_time() - self._cpu_s
             block = LoopBlock(round(time.time()), round(seconds, 2), round(cpu_s, 2), where)
-            self._ended.append(block)
+            self._recent_blocks.append(block)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         self.back()
@@ -360,8 +360,8 @@ class LoopWatch:
 
     def report(self) -> None:
         """Counts what has ended, and says the longest of it: at most one line in ten seconds."""
-        while self._ended:
-            block = self._ended.popleft()
+        while self._recent_blocks:
+            block = self._recent_blocks.popleft()
             LOOP_BLOCKED.observe(block.seconds)
             self._unsaid.append(block)
         if not self._unsaid or self._clock() - self._said_at < _LINE_EVERY_S:
@@ -372,13 +372,13 @@ class LoopWatch:
         fields.pop("at")
         self._write("loop.blocked", level="warning", **fields, blocks=len(self._unsaid))
         self._unsaid = []
-        self._noted.append(longest)
+        self._noted_blocks.append(longest)
         self._note()
 
     def _note(self) -> None:
         if self._folder is None:
             return
-        text = "\n".join(json.dumps(asdict(one)) for one in self._noted)
+        text = "\n".join(json.dumps(asdict(one)) for one in self._noted_blocks)
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             name = f"blocked-{threading.get_native_id()}"

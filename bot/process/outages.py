@@ -29,24 +29,24 @@ class Interruptions:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._said = ""
+        self._last_event = ""
         self._pause_s = _FIRST_S
         self._working_since: float | None = None
 
     def works(self) -> None:
         """From now on the worker works."""
-        self._said = ""
+        self._last_event = ""
         self._working_since = self._clock()
 
-    def happened(self, exc: Exception) -> float:
+    def note_failure(self, exc: Exception) -> float:
         """Says what happened unless it was just said; how long (s) to wait before going on."""
         since, self._working_since = self._working_since, None
         if since is not None and self._clock() - since > _LONGEST_S:
             self._pause_s = _FIRST_S
         event, fields = _event_of_failure(exc)
-        if event != self._said:
+        if event != self._last_event:
             log.error(event, **fields)
-        self._said = event
+        self._last_event = event
         lost_connection = next(filter(is_lost, _exception_chain(exc)), None)
         if event == "database.away" and lost_connection:
             return reconnect_pause_s(lost_connection)

@@ -80,7 +80,7 @@ class ProcessPlan(NamedTuple):
     def board(self) -> RunDirectory:
         return RunDirectory(Path(self.data_dir))
 
-    def dumped(self) -> str:
+    def as_json(self) -> str:
         return json.dumps(self._asdict())
 
 
@@ -146,7 +146,7 @@ def tie_to_supervisor() -> None:
 def web_program(plan: ProcessPlan, gunicorn: Sequence[str]) -> Program:
     """Gunicorn with these arguments. It is ready when the application is loaded."""
     arguments = (sys.executable, "-m", "gunicorn", *gunicorn)
-    environment = {**_program_environment(plan), PLAN_VARIABLE: plan.dumped()}
+    environment = {**_program_environment(plan), PLAN_VARIABLE: plan.as_json()}
     return Program(
         "web",
         arguments,
@@ -177,7 +177,7 @@ def worker_programs(plan: ProcessPlan, *, with_database: bool = True) -> list[Pr
             environment={SLOT_VARIABLE: str(slot)}
             if fork_server
             else {**environment, SLOT_VARIABLE: str(slot)},
-            ready=plan.board.announced,  # it takes jobs
+            ready=plan.board.has_announced,  # it takes jobs
             alarm=signal.SIGUSR1,
             forked_by=fork_server,
         )
@@ -249,15 +249,15 @@ class WorkerHeartbeat:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._held = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(self._held, fcntl.LOCK_EX)
+        self._lock_file = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._lock_file, fcntl.LOCK_EX)
 
     def beat(self) -> None:
-        os.utime(self._held)
+        os.utime(self._lock_file)
 
     def withdraw(self) -> None:
         self._file.unlink(missing_ok=True)
-        os.close(self._held)
+        os.close(self._lock_file)
 
 
 class RunDirectory:
@@ -296,7 +296,7 @@ class RunDirectory:
         """This process works as worker `slot`, counted from 1."""
         return WorkerHeartbeat(self.folder / f"worker-{slot}-{os.getpid()}")
 
-    def announced(self, pid: int) -> bool:
+    def has_announced(self, pid: int) -> bool:
         """Whether that worker has said that it works."""
         return any(self.folder.glob(f"worker-*-{pid}"))
 

@@ -76,13 +76,13 @@ class Program(NamedTuple):
         if self.forked_by:
             return self.forked_by.fork(self.environment or {})
         if self.keeps is None:
-            return self._started(subprocess.DEVNULL)
+            return self._open(subprocess.DEVNULL)
         with self.keeps.line() as line:
-            process = self._started(line.fileno())
+            process = self._open(line.fileno())
         self.keeps.started(process.pid)
         return process
 
-    def _started(self, stdin: int) -> subprocess.Popen[bytes]:
+    def _open(self, stdin: int) -> subprocess.Popen[bytes]:
         out = self.log() if self.log else None
         try:
             return subprocess.Popen(  # noqa: S603
@@ -198,19 +198,19 @@ class ForkServer:
     def __init__(self) -> None:
         self._lines: dict[int, socket.socket] = {}
         self._current = 0
-        self._given: socket.socket | None = None
+        self._unclaimed_line: socket.socket | None = None
 
     def line(self) -> socket.socket:
         """A new fork server's standard input."""
-        self._given, theirs = socket.socketpair()
+        self._unclaimed_line, theirs = socket.socketpair()
         return theirs
 
     def started(self, pid: int) -> None:
         """The process that was given that line."""
-        if self._given:
+        if self._unclaimed_line:
             for other in [one for one in self._lines if one != self._current]:
                 self._lines.pop(other).close()
-            self._lines[pid], self._given = self._given, None
+            self._lines[pid], self._unclaimed_line = self._unclaimed_line, None
 
     def is_ready(self, pid: int) -> bool:
         """Whether that fork server has loaded everything."""

@@ -38,12 +38,12 @@ _LIKENESS = 0.75  # of what follows a known prefix
 _WHOLE_LIKENESS = 0.9  # of a whole name: the environment is full of other programs' variables
 
 ENVIRONMENT_FILE = Path(".env")
-_LOCAL_TIME, _NAMED = Path("/etc/localtime"), Path("/etc/timezone")
+_LOCAL_TIME, _ZONE_NAME = Path("/etc/localtime"), Path("/etc/timezone")
 _FLAGS = {
     **dict.fromkeys(("true", "yes", "on", "1", "t", "y"), True),
     **dict.fromkeys(("false", "no", "off", "0", "f", "n"), False),
 }
-_CALLED = {int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
+_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most"}
 
 
@@ -120,12 +120,12 @@ def _meant_hint(typed_names: Iterable[str], names: Iterable[str]) -> tuple[str, 
     """In both languages, which variable was probably meant by one that is given."""
     wanted_names = set(names)
     corrections = {
-        typed: meant
-        for typed, meant in misspelt_names(typed_names, wanted_names).items()
-        if meant in wanted_names
+        wrong: right
+        for wrong, right in misspelt_names(typed_names, wanted_names).items()
+        if right in wanted_names
     }
-    english = (f" {typed} is set: was {meant} meant?" for typed, meant in corrections.items())
-    chinese = (f"设置了 {typed}：是否应为 {meant}？" for typed, meant in corrections.items())
+    english = (f" {wrong} is set: was {right} meant?" for wrong, right in corrections.items())
+    chinese = (f"设置了 {wrong}：是否应为 {right}？" for wrong, right in corrections.items())
     return "".join(english), "".join(chinese)
 
 
@@ -249,7 +249,7 @@ def misspelt_names(typed_names: Iterable[str], known_names: Iterable[str]) -> di
     corrections = {
         name: _meant_name(name.upper(), ours) for name in typed_names if name.upper() not in ours
     }
-    return {name: meant for name, meant in sorted(corrections.items()) if meant}
+    return {name: right for name, right in sorted(corrections.items()) if right}
 
 
 def _meant_name(name: str, known_names: Iterable[str]) -> str:
@@ -326,10 +326,10 @@ def _kind_in_words(kind: Any, limits: Mapping[str, float]) -> str:
         return " or ".join(get_args(kind))
     plain = next((one for one in get_args(kind) if one is not NoneType), kind)
     bounds = [f"{word} {limits[name]:g}" for name, word in _BOUNDS.items() if name in limits]
-    return ", ".join((_CALLED.get(plain, "a text"), *bounds))
+    return ", ".join((_TYPE_NAMES.get(plain, "a text"), *bounds))
 
 
-def machine_zone(local_time: Path = _LOCAL_TIME, zone_file: Path = _NAMED) -> str:
+def machine_zone(local_time: Path = _LOCAL_TIME, zone_file: Path = _ZONE_NAME) -> str:
     """The IANA name of this machine's time zone, or "" where the machine does not tell."""
     return next(filter(_is_zone, _candidates(local_time, zone_file)), "").removeprefix("Etc/")
 

@@ -53,18 +53,18 @@ class Supervisor:
         self._children: dict[int, Child] = {}
         self._proven: set[str] = set()  # programs that were ready once
         self._to_replace: deque[int] = deque()
-        self._heard: deque[int] = deque()
+        self._signals: deque[int] = deque()
         self._status: int | None = None
 
     def run(self) -> int:
         """Returns the exit status when everything has stopped."""
         wake = self._listen()
         while self._status is None or self._children:
-            select.select([wake], [], [], 0 if self._heard else self._pause_s())
+            select.select([wake], [], [], 0 if self._signals else self._pause_s())
             _drain(wake)
             self._bury()
-            while self._heard:
-                self._obey(self._heard.popleft())
+            while self._signals:
+                self._obey(self._signals.popleft())
             if self._status is None:
                 self._look_who_is_ready()
                 self._start_due()
@@ -82,7 +82,7 @@ class Supervisor:
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda heard, _: self._heard.append(heard))
+            signal.signal(number, lambda number, _: self._signals.append(number))
         signal.signal(signal.SIGCHLD, lambda *_: None)  # only wakes the loop
         return reading
 

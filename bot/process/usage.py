@@ -38,7 +38,7 @@ class UsedCalls(NamedTuple):
 class UsageCounter:
     """What is not written yet."""
 
-    _used: dict[tuple[UsageService, str], UsedCalls] = field(default_factory=dict)
+    _used_calls: dict[tuple[UsageService, str], UsedCalls] = field(default_factory=dict)
 
     def called(self, api: str) -> None:
         """A call that Feishu counts."""
@@ -52,8 +52,8 @@ class UsageCounter:
 
     def take(self) -> list[UsedCalls]:
         """All of it, to be written."""
-        usage = list(self._used.values())
-        self._used.clear()
+        usage = list(self._used_calls.values())
+        self._used_calls.clear()
         return usage
 
     def put_back(self, usage: Iterable[UsedCalls]) -> None:
@@ -63,11 +63,11 @@ class UsageCounter:
 
     def _add(self, addition: UsedCalls) -> None:
         key = (addition.service, addition.name)
-        had = self._used.get(key)
+        had = self._used_calls.get(key)
         if had:
             sums = (had.calls + addition.calls, had.tokens_in + addition.tokens_in)
             addition = UsedCalls(*key, *sums, had.tokens_out + addition.tokens_out)
-        self._used[key] = addition
+        self._used_calls[key] = addition
 
 
 @dataclass(frozen=True, slots=True)

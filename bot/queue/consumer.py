@@ -124,15 +124,17 @@ class Consumer:
         self._unstarted: set[int] = set()
         self._news, self._room_made = asyncio.Event(), asyncio.Event()
         self._places = ConcurrencySlots(concurrency, self._room_made.set)
-        self._fallen = fallen_event or asyncio.Event()
+        self._worker_died = fallen_event or asyncio.Event()
         self._closing = False
         self._claiming = asyncio.Lock()
         self._suspects: frozenset[int] = frozenset()
         self._missing: frozenset[int] = frozenset()
-        self._looked = self._alarmed_until = 0.0
+        self._looked_at_s = self._alarmed_until = 0.0
         self._handed_back: set[int] = set()
         self._clock_is_wrong = self._away = False
-        hearing = Hearing(self._news.set, self._handed, lambda turn: handlers.stopped((turn,)))
+        hearing = Hearing(
+            self._news.set, self._start_handed, lambda turn: handlers.stopped((turn,))
+        )
         self._presence = Presence(database_url, hearing, places=in_hand)
 
     async def work(self, stop: asyncio.Event) -> None:
@@ -175,15 +177,15 @@ class Consumer:
         await asyncio.wait({stop_task, change_task}, return_when=asyncio.FIRST_COMPLETED)
         change_task.cancel()
 
-    def _handed(self, job: Job) -> None:
+    def _start_handed(self, job: Job) -> None:
         """Starts a job that was handed to this worker, unless it was handed back as missing."""
         if job.id not in self._running and job.id not in self._handed_back:
             self._start(job)
 
     def _room(self) -> int:
         """How many more jobs this worker can take: those that can begin at once."""
-        left = self._in_hand - len(self._running)
-        return max(0, min(self._places.to_spare - len(self._unstarted), left))
+        free_places = self._in_hand - len(self._running)
+        return max(0, min(self._places.to_spare - len(self._unstarted), free_places))
 
     def _start(self, job: Job) -> None:
         task = asyncio.create_task(self._do(Lease(job, self._presence.worker, self._start)))
@@ -217,11 +219,11 @@ class Consumer:
                     return await self._handle(lease)
                 except Exception as exc:  # noqa: BLE001  after any error the job must end
                     if outcome := self._after(lease, exc, began, repeats):
-                        return self._noted(lease, outcome)
+                        return self._note(lease, outcome)
                 repeats += 1
                 await self._table.reachable()
         except asyncio.CancelledError:
-            return self._noted(lease, RunAgain(0.0))
+            return self._note(lease, RunAgain(0.0))
 
     async def _handle(self, lease: Lease) -> Dead | None:
         with self._places.hold(_chat_of(lease.job)):
@@ -253,7 +255,7 @@ class Consumer:
         no_answer = isinstance(failure, kinds) or isinstance(failure.__cause__, kinds)
         return no_answer and self._table.lost_since(began)
 
-    def _noted(self, lease: Lease, outcome: OutcomeT) -> OutcomeT:
+    def _note(self, lease: Lease, outcome: OutcomeT) -> OutcomeT:
         """The outcome, with the time if the attempt may have sent something for the first time."""
         if not lease.unsure or lease.job.maybe_sent_ms:
             return outcome
@@ -299,10 +301,12 @@ class Consumer:
                     await self._come_back()
                 await self._put_right(await self._look())
                 self._away = False
-                await self._pause(self._next_round_s(was_lost), self._fallen, self._presence.lost)
+                await self._pause(
+                    self._next_round_s(was_lost), self._worker_died, self._presence.lost
+                )
             except QueueUnavailable as exc:
                 self._say_away(exc)
-                await self._pause(reconnect_pause_s(exc.__cause__ or exc), self._fallen)
+                await self._pause(reconnect_pause_s(exc.__cause__ or exc), self._worker_died)
 
     def _say_away(self, exc: QueueUnavailable) -> None:
         """Writes one line for each time that the queue goes away."""
@@ -324,8 +328,8 @@ class Consumer:
         waiting = [asyncio.create_task(event.wait()) for event in events]
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         await cancel_tasks(waiting)
-        if self._fallen.is_set():
-            self._fallen.clear()
+        if self._worker_died.is_set():
+            self._worker_died.clear()
             self._alarmed_until = time.monotonic() + ROUND_S
 
     async def _look(self) -> Round:
@@ -334,7 +338,7 @@ class Consumer:
         A job counts as missing only if it was missing a whole round ago: it may be on its way.
         """
         async with self._claiming:
-            is_due = time.monotonic() - self._looked > ROUND_S / 2
+            is_due = time.monotonic() - self._looked_at_s > ROUND_S / 2
             missing = self._missing if is_due else frozenset()
             before = self._clock()
             round_ = await self._table.look_round(
@@ -342,7 +346,7 @@ class Consumer:
             )
             self._compare_clocks(before, round_.now_s, self._clock())
             if is_due:
-                self._missing, self._looked = round_.missing, time.monotonic()
+                self._missing, self._looked_at_s = round_.missing, time.monotonic()
             self._handed_back |= round_.handed_back
             for job in round_.jobs:
                 self._start(job)
@@ -390,11 +394,11 @@ class Consumer:
                 await self._table.close_places(self._presence.worker)
         if self._running:
             await asyncio.wait(set(self._running.values()), timeout=self._grace_s)
-        left = set(self._running.values())
-        for task in left:
+        running_jobs = set(self._running.values())
+        for task in running_jobs:
             task.cancel()
-        if left:
-            await asyncio.wait(left, timeout=_LAST_WORDS_S)
+        if running_jobs:
+            await asyncio.wait(running_jobs, timeout=_LAST_WORDS_S)
         for task in set(self._running.values()):  # the database is away: others take these over
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

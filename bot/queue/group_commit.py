@@ -21,7 +21,7 @@ _PATIENCE_S = 0.05
 _since: ContextVar[float] = ContextVar("since")
 
 
-def _closed() -> threading.Lock:
+def _closed_lock() -> threading.Lock:
     lock = threading.Lock()
     lock.acquire()
     return lock
@@ -29,12 +29,13 @@ def _closed() -> threading.Lock:
 
 @dataclass(eq=False, slots=True)
 class _Call(Generic[T, R]):
-    """`woken` opens when there is an outcome, or when it is to make the call of all in `makes`."""
+    """`wake_lock` opens when there is an outcome, or when this call is to make the call of all in
+    `makes`."""
 
     item: T
     makes: Sequence[_Call[T, R]] = ()
     outcome: list[R | Exception] = field(default_factory=list)
-    woken: threading.Lock = field(default_factory=_closed)
+    wake_lock: threading.Lock = field(default_factory=_closed_lock)
 
     def result(self) -> R:
         outcome = self.outcome[0]
@@ -68,12 +69,12 @@ class GroupCommit(Generic[T, R]):
             self._waiting.append(mine)
             if not self._under_way:
                 self._choose(mine)
-        if not mine.makes and not mine.woken.acquire(timeout=self._patience_s):
+        if not mine.makes and not mine.wake_lock.acquire(timeout=self._patience_s):
             with self._changing:
                 if mine in self._waiting:
                     self._choose(mine)
             if not mine.makes:
-                mine.woken.acquire()
+                mine.wake_lock.acquire()
         if mine.makes:
             self._make(mine)
         return mine.result()
@@ -101,7 +102,7 @@ class GroupCommit(Generic[T, R]):
                     waiting_calls.insert(0, self._waiting[0])
                     self._choose(self._waiting[0])
             for call in waiting_calls:
-                call.woken.release()
+                call.wake_lock.release()
 
 
 def set_waiting_since(moment: float) -> None:

@@ -52,10 +52,10 @@ _STOP = f"select {SCHEMA}.stop_turn(%s)"
 _OVER_RATE = f"select {SCHEMA}.is_over_rate(%s, %s, %s, %s)"
 _HOLD = f"select {SCHEMA}.hold_lease(%s, %s, %s)"
 _RELEASE = f"select {SCHEMA}.release_lease(%s, %s)"
-_UNSTORED = f"select {SCHEMA}.waiting_stores()"
+_COUNT_UNSTORED = f"select {SCHEMA}.waiting_stores()"
 
 log = structlog.get_logger()
-REFUSED = "refused: "
+REFUSAL_PREFIX = "refused: "
 NOTED_EVERY = timedelta(hours=1)
 _LONGEST = 100
 _MOST_KINDS = 200
@@ -106,19 +106,19 @@ class Storing:
         self._asking: Generator[int, int, list[bytes | None]] = connection.asking(
             _ENQUEUE, [EVENT_TASK.encode(), rows.encode()]
         )
-        self._wanted: int | None = None
+        self._wanted_events: int | None = None
         self.socket = connection.fileno()
         self.fresh: Sequence[bool] = ()
 
     def step(self) -> int:
         try:
-            self._wanted = int(self._asking.send(self._wanted))  # type: ignore[arg-type]  # None first
+            self._wanted_events = int(self._asking.send(self._wanted_events))  # type: ignore[arg-type]  # None first
         except StopIteration as over:
             self.fresh = [job is not None for job in over.value]
             return 0
         except psycopg.Error as exc:
             raise QueueUnavailable(type(exc).__name__) from exc
-        return self._wanted
+        return self._wanted_events
 
     def end(self) -> None:
         """Gives the connection back, closed if something is under way on it; to be called once."""
@@ -146,7 +146,7 @@ class Inbox:
             prepare_threshold=None,
             connect_timeout=_CONNECT_S,
         )
-        self._pool = ThreadPool(self._connected, size=size)
+        self._pool = ThreadPool(self._connection_within, size=size)
         self._pool.open()
 
     def enqueue(
@@ -203,7 +203,7 @@ class Inbox:
 
     def unstored(self) -> Unstored:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""
-        row: dict[str, Any] = self._value(_UNSTORED) or {}
+        row: dict[str, Any] = self._value(_COUNT_UNSTORED) or {}
         since = datetime.fromisoformat(row["since"]).timestamp() if row.get("since") else None
         return Unstored(row.get("turns", 0), row.get("refused", 0), since)
 
@@ -234,7 +234,7 @@ class Inbox:
         rows = as_json([event.as_row() for event in events])
         values = [EVENT_TASK.encode(), rows.encode()]
         until = min(event.until for event in events)
-        jobs = self._asked(lambda connection: connection.ask(_ENQUEUE, values), until)
+        jobs = self._ask_within(lambda connection: connection.ask(_ENQUEUE, values), until)
         return [job is not None for job in jobs]
 
     def _outcome_alone(self, event: Arrived) -> bool | Exception:
@@ -255,9 +255,9 @@ class Inbox:
             row = connection.execute(query.encode(), params).fetchone()
             return row[0] if row else None
 
-        return self._asked(ask, self._until())
+        return self._ask_within(ask, self._until())
 
-    def _asked(self, ask: Callable[[DeadlineConnection], T], until: float) -> T:
+    def _ask_within(self, ask: Callable[[DeadlineConnection], T], until: float) -> T:
         """What `ask` gives by `until` (monotonic seconds). Asks again if the connection breaks, so
         `ask` must do no harm when it is repeated. Raises `QueueUnavailable`."""
         for tries_left in reversed(range(_TRIES)):
@@ -270,7 +270,7 @@ class Inbox:
                     raise QueueUnavailable(type(exc).__name__) from exc
         raise AssertionError("unreachable")
 
-    def _connected(self) -> DeadlineConnection:
+    def _connection_within(self) -> DeadlineConnection:
         """A new connection. The server itself gives up a little earlier: then the connection can
         stay. Through a transaction pooler a setting would be somebody else's with the next
         transaction. What the database is cannot be asked before it answers."""
@@ -294,7 +294,7 @@ class Arrivals:
 
     inbox: Inbox
     clock: Callable[[], float] = time.monotonic
-    _noted: dict[str, float] = field(default_factory=dict)
+    _noted_at: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _writer: ThreadPoolExecutor | None = None
 
@@ -303,14 +303,14 @@ class Arrivals:
         kind = kind[:_LONGEST]
         now = self.clock()
         with self._lock:
-            last_noted = self._noted.get(kind)
+            last_noted = self._noted_at.get(kind)
             if not kind or (
                 last_noted is not None and now - last_noted < NOTED_EVERY.total_seconds()
             ):
                 return None
-            if last_noted is None and len(self._noted) >= _MOST_KINDS:
+            if last_noted is None and len(self._noted_at) >= _MOST_KINDS:
                 return None
-            self._noted[kind] = now
+            self._noted_at[kind] = now
             self._writer = self._writer or ThreadPoolExecutor(1, "arrivals")
             return self._writer.submit(self._write, kind)
 
@@ -324,4 +324,4 @@ class Arrivals:
         except QueueUnavailable as exc:
             log.info("arrivals.not_noted", kind=kind, error=str(exc))
             with self._lock:
-                self._noted.pop(kind, None)  # with the next one
+                self._noted_at.pop(kind, None)  # with the next one

@@ -21,15 +21,15 @@ _FORGET = sql.SQL("select {}.forget_in_queue(%s, %s, %s)").format(_SCHEMA)
 _FORGET_ROWS = sql.SQL("select {}.forget_rows_of(%s)").format(_SCHEMA)
 _EXPORT = sql.SQL("select table_name, content from {}.export_from_queue(%s)").format(_SCHEMA)
 _ARRIVALS = sql.SQL("select {}.arrivals()").format(_SCHEMA)
-_FAILED = sql.SQL("select {}.failed_work(%s, %s, %s)").format(_SCHEMA)
+_LIST_FAILED = sql.SQL("select {}.failed_work(%s, %s, %s)").format(_SCHEMA)
 _EVENTS = sql.SQL("select {}.job_events(%s)").format(_SCHEMA)
 _RETRY = sql.SQL("select {}.retry_failed(%s, %s, %s)").format(_SCHEMA)
 _DROP = sql.SQL("select {}.drop_failed(%s, %s)").format(_SCHEMA)
-_UNFINISHED = sql.SQL("select {}.unfinished_work(%s)").format(_SCHEMA)
+_LIST_UNFINISHED = sql.SQL("select {}.unfinished_work(%s)").format(_SCHEMA)
 _CANCEL = sql.SQL("select {}.cancel_waiting(%s)").format(_SCHEMA)
 # A message's id, or the key of a turn that came from something else.
 _TURN = re.compile(r"om_\w{1,64}|[0-9a-f]{32}")
-_UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
+_LIST_UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +164,14 @@ class QueueOperations:
         """What was given up, latest first, or that one."""
         query_args = (one.kind if one else None, one.id if one else None, limit)
         with self._connection() as connection:
-            return [Failed(**row) for row in _value(connection.execute(_FAILED, query_args))]
+            return [Failed(**row) for row in _value(connection.execute(_LIST_FAILED, query_args))]
 
     def unfinished(self, *, limit: int = 100) -> list[Unfinished]:
         """What workers have in hand, then what waits, oldest first."""
         with self._connection() as connection:
-            return [Unfinished(**row) for row in _value(connection.execute(_UNFINISHED, [limit]))]
+            return [
+                Unfinished(**row) for row in _value(connection.execute(_LIST_UNFINISHED, [limit]))
+            ]
 
     def cancel(self, job: int) -> bool:
         """Deletes a job that waits; whether it was there, and in no worker's hands."""
@@ -198,7 +200,7 @@ class QueueOperations:
     def unprotected_tables(self) -> list[str]:
         """Tables of the queue's schema without row-level security."""
         with self._connection() as connection:
-            return [name for (name,) in connection.execute(_UNPROTECTED)]
+            return [name for (name,) in connection.execute(_LIST_UNPROTECTED)]
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:

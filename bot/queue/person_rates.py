@@ -26,9 +26,9 @@ class Asker(NamedTuple):
 class _Level:
     requests: float
     at_s: float
-    unshared: int = 0
-    told: bool = False
-    used: bool = True  # since `forget_idle` looked at it
+    unshared_requests: int = 0
+    is_told: bool = False
+    is_used: bool = True  # since `forget_idle` looked at it
     idle_since_s: float = 0.0
 
 
@@ -49,7 +49,7 @@ class PersonRates:
         if so."""
         if not self.per_minute:
             return True
-        if self._filled(asker, at_s).requests < 1:
+        if self._refill(asker, at_s).requests < 1:
             return False
         self.count(asker, at_s)
         return True
@@ -57,46 +57,48 @@ class PersonRates:
     def count(self, asker: Asker, at_s: float, requests: int = 1) -> None:
         """Counts requests that are carried out in any case."""
         if self.per_minute and requests:
-            level = self._filled(asker, at_s)
+            level = self._refill(asker, at_s)
             level.requests -= requests
-            level.unshared += requests
+            level.unshared_requests += requests
 
     def has_plenty(self, asker: Asker, at_s: float) -> bool:
         """Whether more than half is left."""
-        return not self.per_minute or self._filled(asker, at_s).requests > self.at_once / 2
+        return not self.per_minute or self._refill(asker, at_s).requests > self.at_once / 2
 
     def is_first_refusal(self, asker: Asker, at_s: float) -> bool:
         """True once, until the level is full again."""
-        level = self._filled(asker, at_s)
-        first, level.told = not level.told, True
+        level = self._refill(asker, at_s)
+        first, level.is_told = not level.is_told, True
         return first
 
     def knows_refusal(self, asker: Asker, at_s: float) -> bool:
         """Whether another request would be refused, and the person has been told so."""
         level = self._levels.get(asker)
-        return level is not None and level.told and self._filled(asker, at_s).requests < 1
+        return level is not None and level.is_told and self._refill(asker, at_s).requests < 1
 
     def take_unshared(self) -> list[dict[str, Any]]:
         """What the other workers are to learn, as `share_person_rates` takes it."""
         rows = []
         for asker, level in self._levels.items():
-            if level.unshared:
+            if level.unshared_requests:
                 at_ms = int(level.at_s * 1000)
-                rows.append({**asker._asdict(), "requests": level.unshared, "at_ms": at_ms})
-                level.unshared = 0
+                rows.append(
+                    {**asker._asdict(), "requests": level.unshared_requests, "at_ms": at_ms}
+                )
+                level.unshared_requests = 0
         return rows
 
     def put_back(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """These could not be shared."""
         for row in rows:
             if level := self._levels.get(_asker_of(row)):
-                level.unshared += row["requests"]
+                level.unshared_requests += row["requests"]
 
     def hear(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """The levels as all workers know them."""
         for row in rows:
             if level := self._levels.get(_asker_of(row)):
-                level.requests = row["level"] - level.unshared
+                level.requests = row["level"] - level.unshared_requests
                 level.at_s = row["at_ms"] / 1000
 
     def forget_idle(self, now_s: float) -> None:
@@ -106,27 +108,27 @@ class PersonRates:
         a person whose requests are still being worked off keeps their level.
         """
         for asker, level in list(self._levels.items()):
-            if level.used or level.unshared:
-                level.used, level.idle_since_s = False, now_s
+            if level.is_used or level.unshared_requests:
+                level.is_used, level.idle_since_s = False, now_s
             elif now_s - level.idle_since_s >= _IDLE_S and self._is_full(level, now_s):
                 del self._levels[asker]
 
-    def _filled(self, asker: Asker, at_s: float) -> _Level:
+    def _refill(self, asker: Asker, at_s: float) -> _Level:
         level = self._levels.setdefault(asker, _Level(self.at_once, at_s))
-        level.used = True
+        level.is_used = True
         if at_s > level.at_s:
             level.requests = self._requests_at(level, at_s)
             level.at_s = at_s
         if level.requests >= self.at_once:
-            level.told = False
+            level.is_told = False
         return level
 
     def _is_full(self, level: _Level, at_s: float) -> bool:
         return self._requests_at(level, at_s) >= self.at_once
 
     def _requests_at(self, level: _Level, at_s: float) -> float:
-        regained = max(at_s - level.at_s, 0) * self.per_minute / _MINUTE_S
-        return min(self.at_once, level.requests + regained)
+        refill = max(at_s - level.at_s, 0) * self.per_minute / _MINUTE_S
+        return min(self.at_once, level.requests + refill)
 
 
 def _asker_of(row: Mapping[str, Any]) -> Asker:

@@ -74,7 +74,7 @@ class Catalogue:
 
 
 @cache
-def _parsed(template: str) -> list[tuple[str, str | None]]:
+def _parse(template: str) -> list[tuple[str, str | None]]:
     """What stands between the fields, each with the name of the field after it."""
     return [(literal, field) for literal, field, _, _ in string.Formatter().parse(template)]
 
@@ -82,7 +82,7 @@ def _parsed(template: str) -> list[tuple[str, str | None]]:
 def _parts(template: str, fields: Mapping[str, object]) -> list[str]:
     """What stands between the fields, and in them."""
     parts: list[str] = []
-    parsed = _parsed(template)
+    parsed = _parse(template)
     for place, (literal, field) in enumerate(parsed, start=1):
         parts.append(literal)
         if field:

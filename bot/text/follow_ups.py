@@ -35,7 +35,7 @@ _MARKS = re.compile(r"[*_`#>~\"'“”‘’「」]+")
 _TYPED_ITEM = re.compile(r"\A\s*(?:[•●▪◦‣]|\d{1,2}、|[①-⑳]|[❓❔👉➡️▶️]+)\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
-_ANNOUNCED = re.compile(r"([^:：]*[:：])(.+)")
+_ANNOUNCEMENT = re.compile(r"([^:：]*[:：])(.+)")
 _QUESTION = re.compile(r"(?<![^?？])[^?？]+[?？]")
 _LIST_ITEM = re.compile(r"\A\s*(?:[-*+]|\d{1,2}[.)])\s+")
 
@@ -91,7 +91,7 @@ def text_before_questions(partial: str) -> str:
     for number in range(len(lines) - 1, max(len(lines) - _SCANNED_LINES, 0), -1):
         line = lines[number]
         is_last = number == len(lines) - 1
-        in_a_row = _ANNOUNCED.fullmatch(line) if is_last else None
+        in_a_row = _ANNOUNCEMENT.fullmatch(line) if is_last else None
         words = in_a_row[1] if in_a_row else line
         if _announces(words):
             return "\n".join([*lines[:number], _last_sentence(words)[0]]).rstrip()
@@ -118,7 +118,7 @@ def _listed_questions(text: str, known_keys: Collection[str]) -> FollowUpEnding:
 
 def _in_lines(lines: list[str]) -> list[str]:
     """`lines`, with questions right after the words that announce them on their own lines."""
-    announcement = _ANNOUNCED.fullmatch(lines[-1])
+    announcement = _ANNOUNCEMENT.fullmatch(lines[-1])
     rest = _plain(announcement[2]) if announcement else ""
     if not announcement or not _announces(announcement[1]) or not rest.endswith(("?", "？")):
         return lines

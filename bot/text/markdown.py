@@ -19,7 +19,7 @@ _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _CODE_INDENT = re.compile(r" {4}| {0,3}\t")
 _SHALLOW = re.compile(r" {0,3}(?![ \t])")
 # What begins a line of its own though no standard calls it a block: bullets and numbers as typed.
-_LISTED = re.compile(r" {0,3}(?:[•●▪◦‣][ \t]?|\d{1,3}、|[①-⑳])")
+_LIST_ITEM = re.compile(r" {0,3}(?:[•●▪◦‣][ \t]?|\d{1,3}、|[①-⑳])")
 _MARKUP = re.compile(r" {0,3}(?:>|!\[|<[A-Za-z/!?])")
 _DELIMITER_CELL = re.compile(r"[ \t]*:?-+:?[ \t]*")
 _CONTAINERS = re.compile(r"(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t]))*")
@@ -37,7 +37,7 @@ def opens_block(text: str) -> bool:
     first, _, rest = text.partition("\n")
     if is_code_indent(first):
         return True
-    if any(begun.match(first) for begun in (HEADING, _RULE, _LISTED, _MARKUP)):
+    if any(pattern.match(first) for pattern in (HEADING, _RULE, _LIST_ITEM, _MARKUP)):
         return True
     shallow = bool(_SHALLOW.match(first))
     if shallow and (FENCE.fullmatch(first) or ITEM.fullmatch(first)):
@@ -49,7 +49,7 @@ def opens_block(text: str) -> bool:
 def opens_list_in_one_line(text: str) -> bool:
     """Whether `text` is one line that only a list's mark sets apart from a sentence (`- sure`)."""
     line, _, rest = text.partition("\n")
-    return not rest.strip() and bool(ITEM.fullmatch(line) or _LISTED.match(line))
+    return not rest.strip() and bool(ITEM.fullmatch(line) or _LIST_ITEM.match(line))
 
 
 def is_table_head(line: str, rule: str) -> bool:

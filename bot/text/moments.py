@@ -87,11 +87,11 @@ UNKNOWN_REPETITION = re.compile(
 
 _HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _CLOCK_HOUR = rf"(\d{{1,2}}|{_HOURS})"
-_OWNED = r"(?:the|my|our|his|her|their|your|that|a)"
+_DETERMINER = r"(?:the|my|our|his|her|their|your|that|a)"
 _OF_CONTENT = re.compile(
     r"“[^“”]*”|\"[^\"]*\"|「[^「」]*」|《[^《》]*》"
     rf"|\b(?:today|tonight|tomorrow|yesterday|(?:next |last )?(?:week|month|year|{WEEKDAY}))['’]s\b"
-    rf"|(?<!\bin )(?<!\bon )\b{_OWNED} (?:next |last )?"
+    rf"|(?<!\bin )(?<!\bon )\b{_DETERMINER} (?:next |last )?"
     rf"(?:\d{{1,2}}(?::\d{{2}})? ?[ap]m|\d{{1,2}}:\d{{2}}|{WEEKDAY}|morning|afternoon|evening"
     r"|daily|weekly|monthly|weekend|noon|midnight)"
     r" (?!at\b|on\b|of\b|and\b|to\b|in\b|before\b|after\b)(?=[a-z])"
@@ -126,12 +126,12 @@ def read_moment(text: str, now: datetime) -> SpokenMoment:
     """What `text` says about the time in its first 4,000 characters, as said at `now`. Without its
     zone hours are counted by the clock on the wall, also where that is changed meanwhile."""
     plain, put_back = mark_quoted_times(normalise_time_words(text[:_LONGEST]))
-    moment = _read(plain, now)
+    moment = _read_spoken(plain, now)
     rest = put_back(moment.rest) + text[_LONGEST:]
     return SpokenMoment(moment.at, moment.repeats, rest, moment.problem)
 
 
-def _read(text: str, said_at: datetime) -> SpokenMoment:
+def _read_spoken(text: str, said_at: datetime) -> SpokenMoment:
     now = said_at.replace(tzinfo=None)
     if UNKNOWN_REPETITION.search(text):
         return SpokenMoment("", "once", text, "often")
@@ -182,22 +182,22 @@ def _day(rest: str, today: date) -> tuple[str, str, bool]:
     """The day that is said, the text without it, and whether date and weekday agree."""
     date_match = next(named_days(rest, DATE_EXPRESSIONS, today), None)
     iso = next_date(date_match, today) if date_match else ""
-    left = _without(rest, date_match) if date_match else rest
+    rest_of_text = _without(rest, date_match) if date_match else rest
     if date_match and not iso:
-        return "", left, False
-    named_day = next(named_days(left, DAY_EXPRESSIONS, today), None)
+        return "", rest_of_text, False
+    named_day = next(named_days(rest_of_text, DAY_EXPRESSIONS, today), None)
     if not named_day:
-        return iso, left, True
-    if _is_bound(left, named_day):
-        return iso, left, False
-    left, of_name = _without(left, named_day), next_date(named_day, today)
+        return iso, rest_of_text, True
+    if _is_bound(rest_of_text, named_day):
+        return iso, rest_of_text, False
+    rest_of_text, of_name = _without(rest_of_text, named_day), next_date(named_day, today)
     if not iso:
-        return of_name, left, True
+        return of_name, rest_of_text, True
     try:
         agree = date.fromisoformat(iso).weekday() == date.fromisoformat(of_name).weekday()
     except ValueError:
         agree = True  # the date does not exist, which is said later
-    return iso, left, agree
+    return iso, rest_of_text, agree
 
 
 def _moment_at(

@@ -18,7 +18,7 @@ SEPARATORS = re.compile(r"[\s,，、:：]*")
 _OPEN_ID = re.compile(r"ou_[A-Za-z0-9_-]+")
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 EscapeText = Callable[[str], str]
-_Made = TypeVar("_Made")
+_Value = TypeVar("_Value")
 
 UNKNOWN_NAME = "someone"
 CARD_AT_TAG = re.compile(r"<at\s+id=[\"']?([A-Za-z0-9_-]+)[\"']?\s*>[^<]*</at>", re.IGNORECASE)
@@ -102,17 +102,17 @@ class Roster:
 
         return self._last("index", more, make)
 
-    def _last(self, kind: str, key: object, make: Callable[[], _Made]) -> _Made:
+    def _last(self, kind: str, key: object, make: Callable[[], _Value]) -> _Value:
         """What `make` gives, kept until another `key` comes: the frames of a card come by the dozen
         and ask the roster of their turn for the same."""
-        cached = self._made.get(kind)
-        if cached is None or cached[0] != key:
-            self._made[kind] = cached = (key, make())
-        last_made: _Made = cached[1]
+        entry = self._values.get(kind)
+        if entry is None or entry[0] != key:
+            self._values[kind] = entry = (key, make())
+        last_made: _Value = entry[1]
         return last_made
 
     @cached_property
-    def _made(self) -> dict[str, tuple[object, Any]]:
+    def _values(self) -> dict[str, tuple[object, Any]]:
         return {}
 
     @cached_property

@@ -41,8 +41,8 @@ _EVERYTHING = frozenset(
 _THREAD = frozenset(
     {"this", "thread", "this thread", "this conversation", "这个话题", "本话题", "话题", "这个对话"}
 )
-_SLASHED = re.compile(r"[/／](\w{1,12})(?!\w)[\s,，:：]*(.*)", re.DOTALL)
-_ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
+_SLASH_COMMAND = re.compile(r"[/／](\w{1,12})(?!\w)[\s,，:：]*(.*)", re.DOTALL)
+_ADDRESS = re.compile(r"^(?:@\S+\s+)+")
 _ARGUMENT_CHARS = 200
 _LONGEST_PLAIN = 80  # with spaces and signs around the word
 _ENDING = ".!?。！？ \t\r\n"
@@ -54,13 +54,13 @@ _ASKING = (
     r"|(?P<asks>(?:can|could|would|will) you)|you (?:can|may|should|must)|i (?:want|need) you to"
     r"|i(?: woul|['’])d like you to)[,\s]+)*"
 )
-_KNOWN = (
+_KNOWLEDGE = (
     r"(?:(?:that )?(?:you|we|i)(?:['’]ve| have)? (?:know|remember|said|told you|stored|kept) )?"
 )
 _ENGLISH = re.compile(
     rf"{_ASKING}(?:forget:?\s+(?:about\s+|that\s+)?(?P<words>.+)"
     r"|(?:delete|remove|erase|wipe|drop)\s+(?P<kept>.+?)\s+from (?:your |the )?memory"
-    rf"|(?:delete|remove|erase|wipe|drop) (?:everything|all|what) {_KNOWN}about (?P<about>.+))",
+    rf"|(?:delete|remove|erase|wipe|drop) (?:everything|all|what) {_KNOWLEDGE}about (?P<about>.+))",
     re.IGNORECASE,
 )
 _THANKS = re.compile(
@@ -243,7 +243,7 @@ def parse_command(text: str) -> Command | None:
 
 def _read_command(text: str) -> Command | None:
     bare_text = text.strip()
-    if match := _SLASHED.match(bare_text):
+    if match := _SLASH_COMMAND.match(bare_text):
         name = COMMAND_WORDS.get(simplified(unicodedata.normalize("NFKC", match[1])).lower())
         argument = " ".join(match[2][:_ARGUMENT_CHARS].lower().rstrip(_ENDING).split())
         if not name:
@@ -292,7 +292,7 @@ def _span(words: str) -> str:
 
 def without_address(text: str) -> str:
     """`text` without the mentions in front of it."""
-    return _ADDRESSED.sub("", text)
+    return _ADDRESS.sub("", text)
 
 
 def means_everything(command: Command) -> bool:

@@ -27,15 +27,15 @@ _DIGITS = {
 _APART = re.compile(
     rf"(?<=[{HAN}])[·・•‧](?=[{HAN}])|(?<![{HAN}])(?:[{HAN}][\s\-_·]{{1,3}}){{2,}}[{HAN}](?![{HAN}])"
 )
-_MIXED = re.compile(rf"(?:{ALPHANUMERIC})+")
+_MIXED_TOKEN = re.compile(rf"(?:{ALPHANUMERIC})+")
 _HAN_NUMBER = re.compile(r"[零〇一二三四五六七八九幺]{3,}")
 _SPOKEN_NUMBER = re.compile(
     rf"\b(?:{'|'.join(_DIGITS)})(?:[\s,-]+(?:{'|'.join(_DIGITS)}))" "{2,}\\b"
 )
-_SPELLED = re.compile(
+_SPELLED_OUT = re.compile(
     rf"(?<!{ALPHANUMERIC})(?:{ALPHANUMERIC}[\s\-.·_,]{{1,3}}){{2,}}{ALPHANUMERIC}(?!{ALPHANUMERIC})"
 )
-_GROUPED = re.compile(r"(?<![\w.])\+?\(?\d{1,5}\)?(?:[ \-]\d{2,5})+(?![\w.])")
+_NUMBER_GROUPS = re.compile(r"(?<![\w.])\+?\(?\d{1,5}\)?(?:[ \-]\d{2,5})+(?![\w.])")
 _BRACKETED_AT = re.compile(r"\s{0,2}(?:[\[({]\s{0,2}at\s{0,2}[\])}]|艾特)\s{0,2}")
 _BRACKETED_DOT = re.compile(
     r"\s{0,2}[\[({]\s{0,2}dot\s{0,2}[\])}]\s{0,2}|(?<=[a-z0-9])\s{0,2}点\s{0,2}(?=[a-z])"
@@ -51,15 +51,15 @@ def folded_text(text: str) -> str:
     """`text` in lower case, simplified characters and digits, with addresses and spelled-out words
     written together."""
     text = simplified(_plain(text))
-    text = _APART.sub(lambda found: re.sub(r"[\s\-_·・•‧]", "", found[0]), text)
-    text = _MIXED.sub(_one_script, text)
-    text = _HAN_NUMBER.sub(lambda found: found[0].translate(_HAN_DIGITS), text)
+    text = _APART.sub(lambda match: re.sub(r"[\s\-_·・•‧]", "", match[0]), text)
+    text = _MIXED_TOKEN.sub(_one_script, text)
+    text = _HAN_NUMBER.sub(lambda match: match[0].translate(_HAN_DIGITS), text)
     text = _SPOKEN_NUMBER.sub(_digits, text)
-    text = _SPELLED.sub(lambda found: re.sub(r"[\s\-.·_,]", "", found[0]), text)
-    text = _GROUPED.sub(_together, text)
+    text = _SPELLED_OUT.sub(lambda match: re.sub(r"[\s\-.·_,]", "", match[0]), text)
+    text = _NUMBER_GROUPS.sub(_together, text)
     text = _BRACKETED_DOT.sub(".", _BRACKETED_AT.sub("@", text))
     text = _SPOKEN_ADDRESS.sub(lambda f: f"{f[1]}@{f[2].replace(' dot ', '.')}", text)
-    text = _ADDRESS.sub(lambda found: _PADDING.sub("", found[0]), text)
+    text = _ADDRESS.sub(lambda match: _PADDING.sub("", match[0]), text)
     return _THOUSANDS.sub("", _AROUND_AT.sub("@", text))
 
 

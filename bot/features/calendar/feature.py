@@ -76,7 +76,9 @@ def _refusal_reply(
     log.info("agenda.refused", reason=refusal.reason)
     has_lost_access = refusal.reason in ("not_connected", "not_approved")
     reason = (
-        wording.say("withdrawn", here.language) if has_lost_access else refusal.told(here.language)
+        wording.say("withdrawn", here.language)
+        if has_lost_access
+        else refusal.text_in(here.language)
     )
     sentence = wording.say(otherwise, here.language, reason=reason)
     return Reply(sentence, needs=needs)

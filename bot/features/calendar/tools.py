@@ -66,14 +66,14 @@ def _refusing(function: Callable[..., Awaitable[ToolOutcome]]) -> Callable[..., 
     """As a tool: what is refused is told to the model, and to people."""
 
     @wraps(function)
-    async def told(deps: ToolDeps, **arguments: Any) -> ToolOutcome:
+    async def describe_outcome(deps: ToolDeps, **arguments: Any) -> ToolOutcome:
         try:
             return await function(deps, **arguments)
         except AgendaRefused as refusal:
             what = f"why-{refusal.reason}"
-            raise ToolFailed(refusal.told("en"), what, **refusal.fields) from refusal
+            raise ToolFailed(refusal.text_in("en"), what, **refusal.fields) from refusal
 
-    return told
+    return describe_outcome
 
 
 async def look_at_calendar(

@@ -33,7 +33,7 @@ from memory.text import one_line
 _SATURDAY = 5
 
 say = Catalogue(__file__).say
-Shown = Callable[[str], str]
+Escape = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ def _day_of(
     person: PersonAgenda, day: date, zone: ZoneInfo, now: datetime, *, is_alone: bool
 ) -> dict[str, Any]:
     whole, hours = whole_days(day, day, zone), working_hours(day, zone)
-    left = BusySpan(max(hours.start_s, int(now.timestamp())), hours.end_s)
-    free = free_within(left, person.busy) if left.start_s < left.end_s else ()
+    rest = BusySpan(max(hours.start_s, int(now.timestamp())), hours.end_s)
+    free = free_within(rest, person.busy) if rest.start_s < rest.end_s else ()
     events = person.events if is_alone and person.is_asker else None
     return {
         "name": person.name,
@@ -265,7 +265,7 @@ def task_offer(plan: TaskPlan, language: Language, now: datetime) -> str:
 
 
 def meeting_in_one_line(
-    plan: MeetingPlan, language: Language, now: datetime, show: Shown = str
+    plan: MeetingPlan, language: Language, now: datetime, show: Escape = str
 ) -> str:
     """Title, times and people; on a card `show` as `verbatim`."""
     parts = [show(plan.title), meeting_times(plan, language, now)]
@@ -274,7 +274,7 @@ def meeting_in_one_line(
     return " · ".join(parts)
 
 
-def task_in_one_line(plan: TaskPlan, language: Language, now: datetime, show: Shown = str) -> str:
+def task_in_one_line(plan: TaskPlan, language: Language, now: datetime, show: Escape = str) -> str:
     """Title, whose, and until when; on a card `show` as `verbatim`."""
     parts = [show(plan.title), say("for", language, name=show(plan.assignee.name))]
     if plan.due_s is not None:
@@ -303,5 +303,5 @@ def _coming(at: datetime, language: Language, now: datetime) -> str:
     return times.coming_text(at, language, now=now)
 
 
-def _names(plan: MeetingPlan, language: Language, show: Shown) -> str:
+def _names(plan: MeetingPlan, language: Language, show: Escape) -> str:
     return join_list((show(one.name) for one in plan.attendees), language)

@@ -71,12 +71,12 @@ say = Catalogue(__file__).say
 
 
 @dataclass(frozen=True, slots=True)
-class Commented:
+class CommentQuestion:
     """A comment to be answered: its thread, and where in it and by whom it was said."""
 
     notice: CommentNotice
     thread: CommentThread
-    asked: CommentReply
+    asking_reply: CommentReply
     question: str
     context: AgentMemoryContext
     bot: Person
@@ -132,7 +132,7 @@ async def _take(
         metrics.TURNS.labels(outcome="undelivered").inc()
         log.warning("comment.given_up", reason=exc.reason, attempt=lease.job.attempt)
         return
-    if bot.open_id not in mentioned_in(comment.asked):
+    if bot.open_id not in mentioned_in(comment.asking_reply):
         log.info("comment.for_others", comment_id=notice.place.comment_id)
         return
     message = _incoming(comment)
@@ -169,7 +169,7 @@ async def _comment(
     context: AgentMemoryContext,
     bot: Person,
     received_ms: int,
-) -> Commented:
+) -> CommentQuestion:
     """Raises `NotRead` where the comment was deleted meanwhile."""
     asking_reply = thread.reply(notice.reply_id)
     if asking_reply is None:
@@ -179,7 +179,7 @@ async def _comment(
     met_ids = {*said_by, *(id for one in thread.replies for id in mentioned_in(one))}
     await names.look_up(sorted(met_ids - {bot.open_id}))
     names_by_id = {**names.known, bot.open_id: bot.name}
-    return Commented(
+    return CommentQuestion(
         notice,
         thread,
         asking_reply,
@@ -192,7 +192,7 @@ async def _comment(
     )
 
 
-def _incoming(comment: Commented) -> IncomingMessage:
+def _incoming(comment: CommentQuestion) -> IncomingMessage:
     notice = comment.notice
     return IncomingMessage(
         message_id=comment.id,
@@ -207,7 +207,7 @@ def _incoming(comment: Commented) -> IncomingMessage:
 
 
 async def _decide(
-    services: Services, comment: Commented, message: IncomingMessage, *, first: bool
+    services: Services, comment: CommentQuestion, message: IncomingMessage, *, first: bool
 ) -> Decision:
     """A person is answered within their rate, another bot within its budget."""
     store = ChatConversations(services.rpc, comment.context)
@@ -229,7 +229,7 @@ async def _decide(
     return decision
 
 
-def _request(comment: Commented) -> TurnRequest:
+def _request(comment: CommentQuestion) -> TurnRequest:
     notice, context = comment.notice, comment.context
     return TurnRequest(
         id=comment.id,
@@ -247,7 +247,7 @@ def _request(comment: Commented) -> TurnRequest:
 
 async def _answer(
     services: Services,
-    comment: Commented,
+    comment: CommentQuestion,
     message: IncomingMessage,
     decision: Decision,
     lease: Lease,
@@ -305,7 +305,7 @@ async def _answer(
 
 
 async def _make_answer(
-    services: Services, comment: Commented, open_turn: OpenTurn, decision: Decision
+    services: Services, comment: CommentQuestion, open_turn: OpenTurn, decision: Decision
 ) -> tuple[AgentAnswer, tuple[str, ...]]:
     """The answer, and the ids of what it was made with beside the question."""
     if decision.reason is Reason.RATE_LIMITED:
@@ -326,7 +326,7 @@ async def _make_answer(
             context=comment.context,
             turn_id=comment.id,
             transcript="\n".join(
-                lines_of(comment.thread, comment.asked, comment.names, comment.bot.open_id)
+                lines_of(comment.thread, comment.asking_reply, comment.names, comment.bot.open_id)
             ),
             recalled="",
             budget_tokens=services.settings.history_token_budget,
@@ -364,7 +364,7 @@ def _of_this_thread(open_turn: OpenTurn) -> OpenTurn:
     )
 
 
-def _scene(services: Services, comment: Commented) -> Scene:
+def _scene(services: Services, comment: CommentQuestion) -> Scene:
     owner = f"{services.settings.bot_instructions}\n\n{_OWNER}".strip()
     return Scene(
         bot_name=comment.bot.name,
@@ -378,7 +378,7 @@ def _scene(services: Services, comment: Commented) -> Scene:
     )
 
 
-def _replies(comment: Commented, answer: AgentAnswer, decision: Decision) -> list[str]:
+def _replies(comment: CommentQuestion, answer: AgentAnswer, decision: Decision) -> list[str]:
     """The exact texts: addressed to who asked, in parts where it is long."""
     language, text = comment.language, answer.text
     if answer.pending_actions:
@@ -389,7 +389,7 @@ def _replies(comment: Commented, answer: AgentAnswer, decision: Decision) -> lis
     return replies_of(text, comment.notice.author_open_id, note=note)
 
 
-def _sorry(comment: Commented, reason: str) -> AgentAnswer:
+def _sorry(comment: CommentQuestion, reason: str) -> AgentAnswer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=comment.id, reason=reason)
     return AgentAnswer(apology(reason, comment.language), means=apology_outcome(reason))

@@ -52,7 +52,7 @@ async def answer_connect_command(services: Services, command_turn: CommandTurn) 
         return Reply(texts.say("not-offered", language))
     if command_turn.context.actor_tenant:
         return Reply(texts.say("guest", language))
-    if command_turn.opened.degraded:
+    if command_turn.open_turn.degraded:
         means = apology_outcome("memory_away")
         return Reply(command_texts.say("memory-away", language), means=means)
     connection = await access.store.get(_person(command_turn.context))
@@ -119,12 +119,12 @@ def _person(context: AgentMemoryContext) -> FeishuPerson:
     return FeishuPerson(context.tenant_key, context.actor_id)
 
 
-async def offer_access(services: Services, ended: EndedTurn) -> None:
+async def offer_access(services: Services, ended_turn: EndedTurn) -> None:
     """Shows the asker the link for what their question needed: reading documents, or some scopes.
     Once they grant it, the question is asked again. Never raises: `/connect` and asking again do
     the same."""
-    turn, language, answer_id = ended.turn, ended.language, ended.answer_id
-    is_unconnected, wanted_scopes = ended.needs.unconnected, ended.needs.scopes
+    turn, language, answer_id = ended_turn.turn, ended_turn.language, ended_turn.answer_id
+    is_unconnected, wanted_scopes = ended_turn.needs.unconnected, ended_turn.needs.scopes
     access, context = services.access, turn.context
     if access is None or context.actor_tenant or not (is_unconnected or wanted_scopes):
         return

@@ -43,7 +43,7 @@ _MODEL_TIMEOUT_S = 40.0
 _MOST_BATCHES = 6
 
 log = structlog.get_logger()
-Seen = Literal["all", "newest", "heard"]
+Extent = Literal["all", "newest", "heard"]
 _API = "list_messages"
 _LISTING_TIMEOUT_S = 20.0
 _MOST_THREADS = 30
@@ -61,7 +61,7 @@ async def digest_cards(
 ) -> list[str]:
     """The markdown of the cards of the open turn `turn_id`; none where some of it was taken back
     meanwhile. `language`: of the heading; None: that of what was said. Raises `StoreError`."""
-    messages = material.said
+    messages = material.messages
     if not messages or not await DigestStore(services.rpc).keep_sources(context, turn_id, messages):
         return []
     lines = _digest_lines(services, context, messages)
@@ -69,7 +69,7 @@ async def digest_cards(
     tongue = language or language_of(line.text for line in lines if not line.by_bot)
     zone = services.settings.zone
     began = span.since
-    if span.root or material.seen == "newest":
+    if span.root or material.extent == "newest":
         began = datetime.fromtimestamp(messages[0].at_ms / 1000, zone)
     head = texts.heading(
         began.astimezone(zone),
@@ -79,7 +79,7 @@ async def digest_cards(
         of_thread=bool(span.root),
     )
     notes = texts.limit_notes(
-        material.seen, material.wordless, tongue, follows=services.settings.sharing == "chat"
+        material.extent, material.wordless, tongue, follows=services.settings.sharing == "chat"
     )
     attachments = texts.attachment_line(
         [(line.author, line.text) for line in lines if not line.by_bot], tongue
@@ -147,10 +147,10 @@ async def choose_lines(lines: Sequence[SummaryLine]) -> str:
 
 async def _by_model(services: Services, lines: Sequence[SummaryLine]) -> str:
     """The newest are told where there is too much to read in time."""
-    parts, left, text = [], list(lines), ""
-    while left:
-        parts.append(first_batch(left))
-        left = left[len(parts[-1]) :]
+    parts, remaining_lines, text = [], list(lines), ""
+    while remaining_lines:
+        parts.append(first_batch(remaining_lines))
+        remaining_lines = remaining_lines[len(parts[-1]) :]
     try:
         async with asyncio.timeout(_MODEL_TIMEOUT_S):
             for part in parts[-_MOST_BATCHES:]:
@@ -171,11 +171,11 @@ class DigestSpan:
 
 @dataclass(frozen=True, slots=True)
 class GatheredMessages:
-    """What was said, oldest first. `seen`: all of it, the newest of it, or only what the bot heard;
-    `wordless`: how many messages besides have no words, such as stickers and voice."""
+    """What was said, oldest first. `extent`: all of it, the newest of it, or only what the bot
+    heard; `wordless`: how many messages besides have no words, such as stickers and voice."""
 
-    said: tuple[DigestMessage, ...]
-    seen: Seen = "all"
+    messages: tuple[DigestMessage, ...]
+    extent: Extent = "all"
     wordless: int = 0
 
 
@@ -184,12 +184,13 @@ async def gather_messages(
 ) -> GatheredMessages:
     """What there is to tell. Raises `StoreError`."""
     material = await _gather_messages(services, context, span)
-    answers = [one.message_id for one in material.said if one.card]
+    answers = [one.message_id for one in material.messages if one.card]
     if services.access is None or not answers:
         return material
     hidden_ids = await SourceDocumentCheck(services, context).untellable(answers)
     return replace(
-        material, said=tuple(one for one in material.said if one.message_id not in hidden_ids)
+        material,
+        messages=tuple(one for one in material.messages if one.message_id not in hidden_ids),
     )
 
 

@@ -42,7 +42,7 @@ async def answer_digest(services: Services, here: CommandTurn) -> Reply:
     if not cards:
         timer = await DigestStore(services.rpc).schedule(here.context)
         follows = services.settings.sharing == "chat"
-        unknown = texts.limit_notes(material.seen, material.wordless, language, follows=follows)
+        unknown = texts.limit_notes(material.extent, material.wordless, language, follows=follows)
         schedule = [texts.schedule_line(timer, language)] if timer else []
         return Reply("\n\n".join([texts.say("nothing-said", language), *unknown, *schedule]))
     return Reply("", cards=tuple(cards))
@@ -86,7 +86,7 @@ def plan_of(services: Services, request: texts.DigestRequest, language: str) -> 
 async def fire_digest(services: Services, firing: Firing) -> str:
     context, span = firing.due.timer.context, _scheduled_span(firing.due)
     material = await gather_messages(services, context, span)
-    if not material.said:
+    if not material.messages:
         return "empty"
     write = partial(digest_cards, services, context, material=material, span=span)
     return await post_timer_card(

@@ -402,7 +402,7 @@ def extrapolate(samples: Sequence[Sample], until_ms: int, page_s: float) -> Esti
 
 def _until(sample: Sample, end_ms: int) -> float:
     if sample.is_last or not sample.sent_ms or sample.sent_ms[-1] >= end_ms:
-        return sum(sent < end_ms for sent in sample.sent_ms)
+        return sum(at_ms < end_ms for at_ms in sample.sent_ms)
     covered_ms = max(sample.sent_ms[-1] - sample.at_ms, 1)
     return len(sample.sent_ms) * max((end_ms - sample.at_ms) / covered_ms, 1)
 

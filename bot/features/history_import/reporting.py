@@ -114,9 +114,13 @@ async def remove_step(services: Services, chat_import: HistoryImport, lease: Lea
         chat = {"tenant_key": chat_import.tenant_key, "chat_id": chat_import.chat_id}
         await services.queue_import(chat_import.id, {**note, **chat, "total": chat_import.messages})
         return
-    removed_count, left = await ImportStore(services.rpc).remove_some(chat_import.id)
-    log.info("import.removed", messages=removed_count, left=left.messages if left else 0)
-    if left is None:
+    removed_count, rest = await ImportStore(services.rpc).remove_some(chat_import.id)
+    log.info(
+        "import.removed",
+        messages=removed_count,
+        left=rest.messages if rest else 0,
+    )
+    if rest is None:
         await send_removal_receipt(services, lease)
     elif services.queue_import:
         await services.queue_import(chat_import.id, note)

@@ -62,7 +62,7 @@ _NEW_VALUE = "new_value"
 
 async def show_memory(services: Services, command_turn: CommandTurn) -> Reply:
     """In a group it is shown to the person alone."""
-    if command_turn.opened.degraded:
+    if command_turn.open_turn.degraded:
         return Reply(
             commands.say("memory-away", command_turn.language), means=apology_outcome("memory_away")
         )
@@ -71,7 +71,7 @@ async def show_memory(services: Services, command_turn: CommandTurn) -> Reply:
     overview = await services.store.overview(command_turn.context)
     messages = [
         (one.role, _spoken_text(services, command_turn, one))
-        for one in command_turn.opened.history[:-1]
+        for one in command_turn.open_turn.history[:-1]
         if one.id > 0
     ]
     item_list = await show_items(services, command_turn)
@@ -264,8 +264,8 @@ async def _list_after(
     services: Services, here: FeatureTurn, which: Mapping[str, Any], notice: str
 ) -> Reply:
     """The list below what came of a press."""
-    left = await show_items(services, here, which.get("offset", 0))
-    return replace(left, text=f"{notice}\n\n{left.text}")
+    remaining_list = await show_items(services, here, which.get("offset", 0))
+    return replace(remaining_list, text=f"{notice}\n\n{remaining_list.text}")
 
 
 async def _viewer(services: Services, here: FeatureTurn, items: tuple[Item, ...]) -> texts.Viewer:

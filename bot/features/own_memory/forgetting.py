@@ -61,7 +61,7 @@ _AT_ONCE = 5
 async def ask_to_forget(services: Services, command_turn: CommandTurn) -> Reply:
     """What would be forgotten, with buttons."""
     command, language = command_turn.command, command_turn.language
-    if command_turn.opened.degraded:  # a card without the memory has no buttons
+    if command_turn.open_turn.degraded:  # a card without the memory has no buttons
         return Reply(commands.say("memory-away", language), means=apology_outcome("memory_away"))
     if means_everything(command):
         choices = {FORGET_PERSON: outbox_texts.say("confirm", language)}
@@ -196,15 +196,15 @@ async def ask_to_forget_words(services: Services, command_turn: CommandTurn, wor
     language = command_turn.language
     if not names_something(words):
         return Reply(texts.say("forget-what", language))
-    found, others = await _find_candidates(services, command_turn, words)
+    candidates, others = await _find_candidates(services, command_turn, words)
     names = join_list([short_text(one) for one in others], language)
-    if not found:
+    if not candidates:
         text = texts.say("said-by-others" if others else "nothing-meant", language, names=names)
         return Reply(text, forgets=True)
-    items, left = found[:_MOST], len(found) - _MOST
+    items, hidden_count = candidates[:_MOST], len(candidates) - _MOST
     parts = [texts.say("forget-these", language), texts.say("recall-yourself", language)]
     parts += [texts.say("others-said-it-too", language, names=names)] if others else []
-    parts += [texts.say("more-meant", language, n=left)] if left > 0 else []
+    parts += [texts.say("more-meant", language, n=hidden_count)] if hidden_count > 0 else []
     parts += map(forget_line, itertools.count(1), items)
     return Reply("\n\n".join(parts), _chosen_buttons(command_turn, items), forgets=True)
 

@@ -95,7 +95,7 @@ _UMLAUTS = str.maketrans(
 
 # Two ways to write one text: `gymCode`, “Müller”.
 _REWRITINGS: tuple[Callable[[str], str], ...] = (
-    lambda text: _CAMEL.sub(lambda found: _CAMEL_JOINT.sub(" ", found[0]), text),
+    lambda text: _CAMEL.sub(lambda match: _CAMEL_JOINT.sub(" ", match[0]), text),
     lambda text: text.translate(_UMLAUTS),
 )
 
@@ -197,14 +197,17 @@ class _Description:
             if at and all(self._is_other(text_words[n : n + 2], before_stop) for n in at):
                 return True
         shapes = _shapes(plain) if self.words else {}
-        return any(shapes.get(shape, known) - known for shape, known in self.shapes.items())
+        return any(
+            shapes.get(shape, known_words) - known_words
+            for shape, known_words in self.shapes.items()
+        )
 
     def _has_another_subject(self, plain: str) -> bool:
         """True if others are or do what the speaker does: “my sister is pregnant”, “Bob leaves”."""
-        said = set(_WORD.findall(plain))
-        if not self.speaker or self.speaker in said:
+        text_words = set(_WORD.findall(plain))
+        if not self.speaker or self.speaker in text_words:
             return False
-        return bool(said & {f"{self.verb}s", f"{self.verb}es"} or _SUBJECT_IS.search(plain))
+        return bool(text_words & {f"{self.verb}s", f"{self.verb}es"} or _SUBJECT_IS.search(plain))
 
     def _is_scattered(self, plain: str) -> bool:
         """True if no clause of `plain` says all words: “the gym is closed and the code is late”."""
@@ -230,9 +233,9 @@ class _Description:
 def match(words: str, text: str) -> Match:
     """Whether `text` says all of `words` ("sure") or most of them ("likely")."""
     matches = {one.match(text) for one in _descriptions(words)}
-    for rewritten in _REWRITINGS:
-        if (rewritten(words), rewritten(text)) != (words, text):
-            matches |= {one.match(rewritten(text)) for one in _descriptions(rewritten(words))}
+    for rewriting in _REWRITINGS:
+        if (rewriting(words), rewriting(text)) != (words, text):
+            matches |= {one.match(rewriting(text)) for one in _descriptions(rewriting(words))}
     return "sure" if "sure" in matches else "likely" if "likely" in matches else ""
 
 
@@ -351,8 +354,8 @@ def _phrases(run: str) -> list[str]:
 
 def _said_share(phrase: str, plain: str) -> float:
     """The share of a Chinese phrase that stands in `plain`, with or without particles between."""
-    written = [plain] if _SHORT_NAME.fullmatch(phrase) else [plain, re.sub("[的了]", "", plain)]
-    if any(_stands_in(phrase, one) for one in written):
+    spellings = [plain] if _SHORT_NAME.fullmatch(phrase) else [plain, re.sub("[的了]", "", plain)]
+    if any(_stands_in(phrase, one) for one in spellings):
         return 1
     pairs = ["".join(pair) for pair in pairwise(phrase)]
     hits = sum(pair in plain for pair in pairs)

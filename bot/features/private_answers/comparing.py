@@ -51,7 +51,7 @@ _MANY = 3  # so many everyday words say something, too
 _SAME_FROM = 4  # so many first characters make two Latin words forms of one
 _BEFORE_HAN = r"([\w ]{{2,6}}){}"
 _BEFORE_LATIN = r"\b(\w[\w-]+)(?:['’]s)?\s+{}"
-_DEFINED = r"{}\w*\s*(?:[:：=]|\b(?:is|are|was|were)\b|[是为在有])"
+_DEFINITION = r"{}\w*\s*(?:[:：=]|\b(?:is|are|was|were)\b|[是为在有])"
 
 DetailKind = Literal["time", "amount", "person", "place", "thing"]
 _QUARTER = re.compile(rf"\bQ([1-4])\b|第?({HAN_NUMBER}|[1-4])季度", re.IGNORECASE)
@@ -62,7 +62,7 @@ _MONTH = re.compile(rf"\b(?=[A-Z])(?i:{MONTH})\b|({COUNT})月")
 _CODE = re.compile(
     r"(?<![\w.@#/:·-])(?:[\w.@#/:·-]*\d[\w.@#/:-]*|[\w.-]+@[\w.-]+|https?://\S+)", re.ASCII
 )
-_GROUPED = re.compile(r"(?<=\d)[,，](?=\d{3}(?!\d))|(?<=\d{3}) (?=\d{3,4}(?!\d))")
+_DIGIT_GROUPS = re.compile(r"(?<=\d)[,，](?=\d{3}(?!\d))|(?<=\d{3}) (?=\d{3,4}(?!\d))")
 _DECIMAL = re.compile(r"(?<=\d)[,，](?=\d{1,2}(?!\d))")
 _ZEROS = re.compile(r"(\.\d*?)0+$")
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
@@ -101,7 +101,7 @@ _HAN_NAME = re.compile(
 _NICKNAME = re.compile(
     "(?!小[时组心区结程]|老[师板婆公]|大[家小概约]|阿姨)(?:[老小阿][\u4e00-\u9fff]|[\u4e00-\u9fff](?:总(?![是结数共部])|姐|哥))"
 )
-_WANTED: Mapping[DetailKind, re.Pattern[str]] = {
+_KIND_CUES: Mapping[DetailKind, re.Pattern[str]] = {
     "person": pattern(
         r"\bwho(?:m|se)?\b(?! (?:knows|remembers|can tell))",
         "谁(?!知道|记得|能|有空|清楚)|哪位|哪些人|(?:对接|负责|联系)人(?!的)",
@@ -254,7 +254,7 @@ def _is_said_of(question: WeighedText, question_words: frozenset[str], text: Wei
         len(question_words) != 1
         or wanted_detail(question.text) != "thing"
         or any(
-            re.search(_DEFINED.format(re.escape(word)), text.text, re.IGNORECASE)
+            re.search(_DEFINITION.format(re.escape(word)), text.text, re.IGNORECASE)
             for word in question_words
         )
     )
@@ -264,11 +264,11 @@ def _is_of_another(question: WeighedText, text: WeighedText, shared_words: Itera
     """Whether, before a word that they share, both name what the other does not: 上海办公室 and
     北京办公室."""
     return any(
-        (asked := _named_before(word, question))
-        and (told := _named_before(word, text))
-        and (asked & question.terms.telling or told & text.terms.telling)
-        and not any(map(text.has, asked))
-        and not any(map(question.has, told))
+        (asked_subject := _named_before(word, question))
+        and (told_subject := _named_before(word, text))
+        and (asked_subject & question.terms.telling or told_subject & text.terms.telling)
+        and not any(map(text.has, asked_subject))
+        and not any(map(question.has, told_subject))
         for word in shared_words
     )
 
@@ -313,7 +313,7 @@ def _is_same(one: str, other: str) -> bool:
 
 def wanted_detail(question: str) -> DetailKind:
     """The kind of detail that answers `question`."""
-    return next((kind for kind, asked in _WANTED.items() if asked.search(question)), "thing")
+    return next((kind for kind, cue in _KIND_CUES.items() if cue.search(question)), "thing")
 
 
 def needs_memory(question: str) -> bool:
@@ -328,7 +328,7 @@ def is_about_bot(question: str) -> bool:
 
 def details_in(text: str) -> frozenset[str]:
     """Times of day, days, months and numbers: `4:00` for 16:00, “4 pm” and 下午四点."""
-    text = _DECIMAL.sub(".", _GROUPED.sub("", text))
+    text = _DECIMAL.sub(".", _DIGIT_GROUPS.sub("", text))
     quarters = {f"quarter {read_number(one[1] or one[2])}" for one in _QUARTER.finditer(text)}
     quarters |= {f"day {read_weekday(_day(one[0]))}" for one in _DAY.finditer(text)}
     quarters |= {f"month {read_month(one[1] or one[0])}" for one in _MONTH.finditer(text)}

@@ -142,13 +142,13 @@ def _share(turn: Turn, answer_place: AnswerPlace, tongue: Language) -> NewButton
     return NewButton(label, "share", payload, "p2p", FOLLOW_UP_LIVES_S)
 
 
-async def after_turn(services: Services, ended: EndedTurn) -> None:
+async def after_turn(services: Services, ended_turn: EndedTurn) -> None:
     """Shows an answer that Feishu did not take to the asker alone, and queues what follows one that
     it took."""
-    if ended.delivery.state == "failed":
-        await show_to_asker(services, ended.turn, ended.reply)
-    if ended.delivery.state in ("sent", "duplicate"):
-        await offering.queue_look_up(services, ended.follow_up)
+    if ended_turn.delivery.state == "failed":
+        await show_to_asker(services, ended_turn.turn, ended_turn.reply)
+    if ended_turn.delivery.state in ("sent", "duplicate"):
+        await offering.queue_look_up(services, ended_turn.follow_up)
 
 
 async def run_look_up(services: Services, job: FeatureJob) -> None:

@@ -269,7 +269,7 @@ class PrivateLookup:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._asked: OfferJob | None = None
+        self._offer_job: OfferJob | None = None
         self._task: asyncio.Task[bool] | None = None
         self._means = ANSWERED
         self._withheld = False
@@ -292,9 +292,9 @@ class PrivateLookup:
         """Looks in the background, if the turn is one that anything is offered after. What was
         answered before and is only sent now is left to the job."""
         self._asking = offer_job_of(self._services, turn, open_turn, document=True)
-        self._asked = offer_job_of(self._services, turn, open_turn)
-        if self._asked and open_turn.state == "open":
-            self._task = asyncio.create_task(self._helps(self._asked, turn.question))
+        self._offer_job = offer_job_of(self._services, turn, open_turn)
+        if self._offer_job and open_turn.state == "open":
+            self._task = asyncio.create_task(self._helps(self._offer_job, turn.question))
 
     def end(self, means: TurnOutcome, needs: AccessNeeds) -> None:
         """How the turn ends: nothing is offered beside an apology, a refusal or a command, and a
@@ -308,11 +308,11 @@ class PrivateLookup:
             return None
         if self._withheld and self._asking:
             return look_up_statement(self._asking)
-        if self._asked is None:
+        if self._offer_job is None:
             return None
         is_known = self._task is not None and self._task.done() and not self._task.cancelled()
         nothing = is_known and self._task is not None and not self._task.result()
-        return None if nothing else look_up_statement(self._asked)
+        return None if nothing else look_up_statement(self._offer_job)
 
     async def _helps(self, lookup: OfferJob, question: str) -> bool:
         private, chat_id = PrivateStore(self._services.rpc), lookup.group.chat_id

@@ -61,7 +61,7 @@ _MOST_WORDS, _MOST_CHARACTERS = 9, 14
 # A text is compared in parts of so many characters.
 PART_CHARS = 600
 _SENTENCE = re.compile(r"(?:[^.。!！?？；;\n]|[.](?=\S))+[.。!！?？；;\n]*")
-_ASKED = re.compile(r"[?？][\s)）”\"'’~～!！]*$|(?:[吗呢么]|咋样?)[\s。.!！~～]*$")
+_QUESTION_END = re.compile(r"[?？][\s)）”\"'’~～!！]*$|(?:[吗呢么]|咋样?)[\s。.!！~～]*$")
 _KEEPS = re.compile(
     r"^\W*(?:(?:can|could|would) you |please )*(?:remember|note|keep in mind)(?: that\b|\s*[:：])"
     r"|^\W*(?:do not|don['’]t)\b|^\W*(?:能|可以)?(?:请|麻烦)?(?:你)?(?:帮我)?记[住着下一]",
@@ -126,6 +126,6 @@ def text_parts(text: str) -> Iterator[str]:
 
 
 def _asks(sentence: str) -> bool:
-    if _KEEPS.search(sentence) or (_CLAUSE.search(sentence) and not _ASKED.search(sentence)):
+    if _KEEPS.search(sentence) or (_CLAUSE.search(sentence) and not _QUESTION_END.search(sentence)):
         return False
-    return bool(_ASKED.search(sentence)) or is_question(sentence)
+    return bool(_QUESTION_END.search(sentence)) or is_question(sentence)

@@ -24,7 +24,7 @@ from memory.tables.cards import NewButton, new_button_id
 from memory.tables.timers import DueTimer, Timer, TimerStore
 
 CANCEL_REMINDER = "reminder.cancel"
-_SHOWN = 20
+_MOST_SHOWN = 20
 
 LATE_S = 300.0
 
@@ -35,9 +35,9 @@ async def show_reminders(services: Services, here: FeatureTurn) -> Reply:
     names = services.people.of(here.context.tenant_key)
     await names.look_up({one for timer in timers for one in texts.named_in(timer)})
     list_text = texts.reminder_list(
-        timers[:_SHOWN], len(timers), names.name, services.now(), here.language
+        timers[:_MOST_SHOWN], len(timers), names.name, services.now(), here.language
     )
-    entries = range(min(len(timers), _SHOWN), 0, -1)  # counted from the last
+    entries = range(min(len(timers), _MOST_SHOWN), 0, -1)  # counted from the last
     buttons = (_button(entry, one, here) for entry, one in zip(entries, timers, strict=False))
     return Reply(list_text, tuple(buttons))
 
@@ -55,8 +55,8 @@ async def press_reminder(services: Services, here: PressTurn) -> Reply:
         if cancelled_timer
         else texts.say("gone-already", language)
     )
-    left = await show_reminders(services, here)
-    return replace(left, text=f"{receipt}\n\n{left.text}")
+    remaining_list = await show_reminders(services, here)
+    return replace(remaining_list, text=f"{receipt}\n\n{remaining_list.text}")
 
 
 async def _cancel(services: Services, here: FeatureTurn, id: str) -> Timer | None:
@@ -94,10 +94,10 @@ async def fire_reminder(services: Services, firing: Firing) -> str:
         if await behind.untellable([timer.turn_id]) and not await _is_due(services, timer):
             return "taken_back"
 
-    async def written(turn_id: str) -> list[str]:
+    async def card_texts(turn_id: str) -> list[str]:
         return [_due_card(services, firing.due)]
 
-    return await post_timer_card(services, firing, _reminder_target(firing.due), written)
+    return await post_timer_card(services, firing, _reminder_target(firing.due), card_texts)
 
 
 async def _is_due(services: Services, timer: Timer) -> bool:

@@ -39,7 +39,7 @@ def due_moment(
     such as “next Friday at 3 pm”), naive, its first time after `now` in ms since epoch, and how
     often it is, as the words may say. Words count from when they were `asked_at`, which is now
     unless it is given. Raises `ToolFailed`."""
-    local, repeats = _read(at, repeats, asked_at or now)
+    local, repeats = _read_moment(at, repeats, asked_at or now)
     first = next_occurrence(local, repeats, _zone(now), now)
     if first is None:
         raise ToolFailed(
@@ -138,7 +138,7 @@ def _known_people(people: Iterable[Person]) -> str:
     return f" Known here: {names}." if names else ""
 
 
-def _read(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
+def _read_moment(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
     text = at.strip()
     try:
         local_time = datetime.fromisoformat(text)

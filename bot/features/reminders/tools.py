@@ -69,9 +69,9 @@ async def set_reminder(
     """
     now, context = deps.prompt.now, deps.context
     local, due_ms, repeats = due_moment(at, repeats, now, deps.prompt.asked_at)
-    known = await _known_people(deps, for_whom or ())
+    roster = await _known_people(deps, for_whom or ())
     people, for_all = addressees(
-        for_whom, known, context.actor_id, in_p2p=context.chat_type == "p2p"
+        for_whom, roster, context.actor_id, in_p2p=context.chat_type == "p2p"
     )
     plan = TimerPlan(
         content=content_of(text),
@@ -93,15 +93,15 @@ async def set_reminder(
             kind,
             most=most,
         ) from exc
-    return set_outcome(timer, known.names(), now, skipped_remark(local, now))
+    return set_outcome(timer, roster.names(), now, skipped_remark(local, now))
 
 
 async def list_reminders(deps: ToolDeps) -> ToolOutcome:
     """List the reminders of this chat that are to come."""
     timers = await _timers(deps).list(deps.context)
     note_sources(timer.turn_id for timer in timers)
-    known = await _known_people(deps, [one for timer in timers for one in timer.plan.for_people])
-    return listed_outcome(timers, known.names(), deps.prompt.now)
+    people = await _known_people(deps, [one for timer in timers for one in timer.plan.for_people])
+    return listed_outcome(timers, people.names(), deps.prompt.now)
 
 
 async def change_reminder(
@@ -139,11 +139,11 @@ async def change_reminder(
         due_ms=due_ms,
         repeats=often,
     )
-    known = await _known_people(deps, [*(for_whom or ()), *plan.for_people])
+    roster = await _known_people(deps, [*(for_whom or ()), *plan.for_people])
     if for_whom:
         people, for_all = addressees(
             for_whom,
-            known,
+            roster,
             deps.context.actor_id,
             in_p2p=deps.context.chat_type == "p2p",
         )
@@ -151,7 +151,7 @@ async def change_reminder(
     changed_timer = await _timers(deps).change(deps.context, timer.id, plan, deps.prompt.turn_id)
     if changed_timer is None:
         raise _no_such(reminder_id)
-    return changed_outcome(changed_timer, known.names(), now, skipped_remark(local, now))
+    return changed_outcome(changed_timer, roster.names(), now, skipped_remark(local, now))
 
 
 async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
@@ -173,11 +173,11 @@ async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
     return cancelled_outcome(timer, deps.prompt.people.names(), deps.prompt.now)
 
 
-async def _known_people(deps: ToolDeps, wanted: Collection[str]) -> Roster:
+async def _known_people(deps: ToolDeps, open_ids: Collection[str]) -> Roster:
     """The people of the conversation; the other members of the group too, where somebody is
     `wanted`, by name or open_id, who has not said anything there."""
     people = deps.prompt.people
-    names = [bare_name(one) for one in wanted if not (means_asker(one) or means_everybody(one))]
+    names = [bare_name(one) for one in open_ids if not (means_asker(one) or means_everybody(one))]
     is_known = all(name in people.names() or people.named(name) for name in names)
     agenda: TurnAgenda | None = deps.opened.get("calendar")
     if is_known or agenda is None or deps.context.chat_type == "p2p":

@@ -84,7 +84,7 @@ _YEAR_S = 365 * 24 * 3600
 
 _HOST_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _OWN_SITE = frozenset({"", "same-origin", "none"})
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+_FORWARDING_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 
 
 def create_console(
@@ -253,15 +253,15 @@ def _failures(app: Flask) -> None:
         log.warning("console.database", error=type(cause).__name__)
         return draw_page("trouble.html", kind="away", detail=type(cause).__name__), 503
 
-    def refused(exc: HTTPException) -> tuple[str, int]:
+    def refuse(exc: HTTPException) -> tuple[str, int]:
         kind = "missing" if exc.code == 404 else "refused"
         return draw_page("trouble.html", kind=kind, detail=""), exc.code or 500
 
     app.register_error_handler(psycopg.Error, away)
-    app.register_error_handler(psycopg.DataError, lambda exc: refused(BadRequest()))
+    app.register_error_handler(psycopg.DataError, lambda exc: refuse(BadRequest()))
     app.register_error_handler(QueueUnavailable, away)
     app.register_error_handler(StoreUnavailable, away)
-    app.register_error_handler(HTTPException, refused)
+    app.register_error_handler(HTTPException, refuse)
 
 
 def request_refusal(
@@ -278,7 +278,7 @@ def request_refusal(
     name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
     if (
         name not in _HOST_NAMES
-        or any(one in headers for one in _FORWARDED)
+        or any(one in headers for one in _FORWARDING_HEADERS)
         or not _is_near_address(address, networks)
     ):
         return CATALOGUE.both("not_here")

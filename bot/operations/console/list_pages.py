@@ -136,24 +136,24 @@ def add_queue_pages(app: Flask, desk: ConsoleContext) -> None:
     def retry(name: str) -> Response:
         one = _queue_reference(name)
         there = desk.queue.retry(one, not_sent=request.form.get("not_sent") == "1")
-        return _said(one, "retried", there)
+        return _redirect(one, "retried", there)
 
     def drop(name: str) -> Response:
         one = _queue_reference(name)
-        return _said(one, "dropped", desk.queue.drop(one))
+        return _redirect(one, "dropped", desk.queue.drop(one))
 
     def cancel(job: int) -> Response:
-        return _said(Reference("J", str(job)), "cancelled", desk.queue.cancel(job))
+        return _redirect(Reference("J", str(job)), "cancelled", desk.queue.cancel(job))
 
     def retry_all() -> Response:
         references = [
             one.reference for one in desk.queue.failed(limit=_MOST) if _is_safe_to_retry(one.reason)
         ]
-        retried = [one for one in references if desk.queue.retry(one)]
-        desk.reader.note(signed_in_admin(), "retried all", ",".join(map(str, retried)))
-        return redirect_to_page("queue", "retried_all", len(retried))
+        retried_jobs = [one for one in references if desk.queue.retry(one)]
+        desk.reader.note(signed_in_admin(), "retried all", ",".join(map(str, retried_jobs)))
+        return redirect_to_page("queue", "retried_all", len(retried_jobs))
 
-    def _said(one: Reference, what: str, there: bool) -> Response:
+    def _redirect(one: Reference, what: str, there: bool) -> Response:
         if there:
             desk.reader.note(signed_in_admin(), f"{what} job", str(one))
         return redirect_to_page("queue", what if there else "not_there", one)
@@ -181,10 +181,10 @@ def _queue_reference(name: str) -> Reference:
 class ImportRow:
     """An import as the page shows it; times are aware. `percent`: None where it is not known."""
 
-    found: HistoryImport
+    chat_import: HistoryImport
     since: datetime | None
-    started: datetime | None
-    finished: datetime | None
+    start_at: datetime | None
+    end_at: datetime | None
     percent: int | None
     ends: datetime | None
     acts: tuple[str, ...]

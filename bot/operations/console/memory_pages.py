@@ -29,7 +29,7 @@ from memory.tables.operations import Operations
 _PAGE = 30
 _MOST_NAMED = 20
 _KINDS = ("fact", "note", "summary")
-_NAMED = """
+_NAME_QUERY = """
 select open_id, max(name) as name from public.people
 where name <> '' and strpos(lower(name), lower(%(person)s)) > 0
 group by open_id order by 2, 1 limit %(limit)s
@@ -74,7 +74,9 @@ order by p.at desc, p.kind, p.id, p.key
 """
 
 _IN_MEMORY_BYTES = 1 << 20
-_DONE = frozenset({"corrected", "item_forgotten", "item_gone", "not_storable", "too_large"})
+_DONE_MESSAGES = frozenset(
+    {"corrected", "item_forgotten", "item_gone", "not_storable", "too_large"}
+)
 
 
 def add_memory_pages(app: Flask, desk: ConsoleContext) -> None:
@@ -120,7 +122,7 @@ def _meant_people(view: ConsoleView, of: str, name: str) -> list[ConsoleRow]:
     """Whom the page is about: by id as its links give it, else all whose name holds `name`."""
     if of and not name:
         return [{"open_id": of, "name": display_names(view, [of]).person(of)}]
-    return view.rows(_NAMED, {"person": name, "limit": _MOST_NAMED}) if name else []
+    return view.rows(_NAME_QUERY, {"person": name, "limit": _MOST_NAMED}) if name else []
 
 
 def _names(view: ConsoleView, rows: list[ConsoleRow]) -> DisplayNames:
@@ -143,7 +145,7 @@ def add_memory_changes(app: Flask, desk: ConsoleContext) -> None:
 
 def done_message(key: str) -> str:
     """What a page says was done, if it is something that can be."""
-    return key if key in _DONE else ""
+    return key if key in _DONE_MESSAGES else ""
 
 
 def _forget(desk: ConsoleContext) -> Response:

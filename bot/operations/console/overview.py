@@ -157,14 +157,14 @@ def add_overview_pages(app: Flask, desk: ConsoleContext) -> None:
             figures = _figures(view)
             hour = _hour(view)
             used_calls = calls_near_quota(view, today, quota)
-        raised = [
+        alarms = [
             *alarms_of_checks(health.health_checks(desk.url, desk.settings.zone)),
             *readiness_alarms(desk.ready()),
         ]
-        raised += quota_alarms(used_calls, quota)
-        raised.sort(key=lambda one: not one.red)
-        return draw_page("now.html", zone=desk.settings.zone.key, depth=depth, alarms=raised,
-                    hour=hour, red=any(one.red for one in raised), given_up=len(failed_jobs),
+        alarms += quota_alarms(used_calls, quota)
+        alarms.sort(key=lambda one: not one.red)
+        return draw_page("now.html", zone=desk.settings.zone.key, depth=depth, alarms=alarms,
+                    hour=hour, red=any(one.red for one in alarms), given_up=len(failed_jobs),
                     reasons=given_up, **figures)  # fmt: skip
 
     def data() -> Response:

@@ -23,7 +23,7 @@ from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, Sentence
 from memory.rpc import Rpc
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 _TIMEOUT_S = 120.0
 
 CATALOGUE = Catalogue(__file__)
@@ -87,17 +87,17 @@ def draw_page(template: str, **values: Any) -> str:
     )
 
 
-def with_memory(desk: ConsoleContext, work: Callable[[Rpc], Awaitable[Found]]) -> Found:
+def with_memory(desk: ConsoleContext, work: Callable[[Rpc], Awaitable[Result]]) -> Result:
     """What `work` returns, done as operators do it. Raises `StoreError`."""
 
-    async def connected() -> Found:
+    async def run_connected() -> Result:
         rpc = await open_rpc(desk.settings, desk.url, size=1, timeout_s=_TIMEOUT_S)
         try:
             return await work(rpc)
         finally:
             await rpc.close()
 
-    return asyncio.run(connected())
+    return asyncio.run(run_connected())
 
 
 def redirect_to_page(path: str, done_key: str, *about: object) -> Response:

@@ -27,7 +27,7 @@ from memory.models import OUTCOME_KINDS
 log = structlog.get_logger()
 
 _PAGE = 50
-_SHOWN = 300  # characters of a question
+_MOST_CHARACTERS = 300  # characters of a question
 _TURNS = """
 select (select left(m.content, %(shown)s) from public.agent_messages m
         where m.turn_id = t.id and m.tenant_key = t.tenant_key and m.role = 'user'
@@ -85,7 +85,7 @@ select chunk, id, label, coalesce(payload -> 'form', '[]') as form,
        coalesce((payload ->> 'entry')::integer, 0) as entry
 from public.agent_buttons where turn_id = %(turn)s order by ordinal
 """
-_ASKED = """
+_QUESTION_QUERY = """
 select b.label from bot_private.first_asked(%(turn)s) f
 join public.agent_buttons b on b.turn_id = f.parent_id and b.id = f.cause
 where f.origin = 'button' and b.kind = 'follow_up'
@@ -103,7 +103,7 @@ def add_turn_pages(app: Flask, desk: ConsoleContext) -> None:
             **filters,
             "words": filters["words"].split(),
             "before": moment_of_address(request.args.get("before") or None),
-            "shown": _SHOWN,
+            "shown": _MOST_CHARACTERS,
             "limit": _PAGE + 1,
         }
         action = "search turns" if filters["words"] else "read turns"
@@ -125,7 +125,7 @@ def add_turn_pages(app: Flask, desk: ConsoleContext) -> None:
             messages = view.rows(TURN_MESSAGES, {"turn": turn})
             decision = view.row(_DECISION, {"turn": turn})
             buttons = view.rows(_BUTTONS, {"turn": turn})
-            question_row = view.row(_ASKED, {"turn": turn})
+            question_row = view.row(_QUESTION_QUERY, {"turn": turn})
             labels = display_names(
                 view, [turn_row["actor_id"], turn_row["user_id"]], [turn_row["chat_id"]]
             )

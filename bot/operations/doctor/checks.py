@@ -84,7 +84,7 @@ def run_checks(wishes: ExaminationWishes | None = None) -> list[Check]:
 
 def _settings() -> tuple[list[Check], Settings | None]:
     """What is wrong with them in one line; and what can be used of them nevertheless."""
-    checks = [_misspelt(name, meant) for name, meant in misspelt_names().items()]
+    checks = [_misspelt(name, setting) for name, setting in misspelt_names().items()]
     try:
         settings = read()
         validate(settings)
@@ -199,14 +199,14 @@ def disk_check(settings: Settings, *, free: int | None = None) -> Check:
     """Where DATA_DIR is; `free` in bytes, as it is found unless given."""
     folder = settings.data_dir.absolute()
     there = next(path for path in (folder, *folder.parents) if path.exists())
-    left = shutil.disk_usage(there).free if free is None else free
-    size, path = f"{left / _MB / 1024:,.1f} GB", _short_path(folder)
-    if left < _FULL_BYTES:
-        return fail("disk", f"Only {left / _MB:,.0f} MB are left for {path}: make room.",
-                    f"{path} 只剩 {left / _MB:,.0f} MB：请清理磁盘。")  # fmt: skip
-    if left < _NEARLY_FULL_BYTES:
-        return warn("disk", f"{left / _MB:,.0f} MB are left for {path}.",
-                    f"{path} 剩余 {left / _MB:,.0f} MB。")  # fmt: skip
+    free_bytes = shutil.disk_usage(there).free if free is None else free
+    size, path = f"{free_bytes / _MB / 1024:,.1f} GB", _short_path(folder)
+    if free_bytes < _FULL_BYTES:
+        return fail("disk", f"Only {free_bytes / _MB:,.0f} MB are left for {path}: make room.",
+                    f"{path} 只剩 {free_bytes / _MB:,.0f} MB：请清理磁盘。")  # fmt: skip
+    if free_bytes < _NEARLY_FULL_BYTES:
+        return warn("disk", f"{free_bytes / _MB:,.0f} MB are left for {path}.",
+                    f"{path} 剩余 {free_bytes / _MB:,.0f} MB。")  # fmt: skip
     return ok("disk", f"{size} are free for {path}.", f"{path} 可用 {size}。")
 
 

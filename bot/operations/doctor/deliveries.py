@@ -13,7 +13,7 @@ from datetime import datetime
 from bot.feishu import crypto, manifest
 from bot.operations.doctor.http_exchange import HttpAnswer, NoHttpAnswer, http_request
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
-from bot.queue.inbox import NOTED_EVERY, REFUSED
+from bot.queue.inbox import NOTED_EVERY, REFUSAL_PREFIX
 from bot.settings import Settings
 
 # Reasons of `bot.webhook.Refused` that another key or token has; the others are strangers' noise.
@@ -89,7 +89,9 @@ def _other_events(arrivals: Mapping[str, datetime], page: str) -> Check:
 def _refusals(arrivals: Mapping[str, datetime], page: str) -> Check | None:
     """Deliveries that our keys do not fit, when nothing was taken since the hour before."""
     reasons = {
-        kind.removeprefix(REFUSED): at for kind, at in arrivals.items() if kind.startswith(REFUSED)
+        kind.removeprefix(REFUSAL_PREFIX): at
+        for kind, at in arrivals.items()
+        if kind.startswith(REFUSAL_PREFIX)
     }
     key_refusals = {reason: at for reason, at in reasons.items() if reason in _KEY_VARIABLES}
     last_taken = max(
@@ -111,7 +113,7 @@ def _refusals(arrivals: Mapping[str, datetime], page: str) -> Check | None:
 
 
 def _refused_kinds(arrivals: Mapping[str, datetime]) -> set[str]:
-    return {kind for kind in arrivals if kind.startswith(REFUSED)}
+    return {kind for kind in arrivals if kind.startswith(REFUSAL_PREFIX)}
 
 
 def _time_ago(then: datetime, now: datetime) -> tuple[str, str]:

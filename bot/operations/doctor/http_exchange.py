@@ -119,7 +119,7 @@ def _kind(exc: Exception) -> str:
 
 def _object(raw: bytes) -> dict[str, Any]:
     try:
-        parsed = json.loads(raw)
+        body = json.loads(raw)
     except (ValueError, RecursionError):
         return {}
-    return parsed if isinstance(parsed, dict) else {}
+    return body if isinstance(body, dict) else {}

@@ -174,11 +174,11 @@ def _message(context: AgentMemoryContext, message_id: str, *, asks: bool) -> Inc
 
 class WorkerPresence:
     """The place of this process. Under a supervisor its workers share one file of slots; among
-    supervisors and workers by themselves each has its share of every limit. `fallen` is set when
-    the supervisor says that another worker died."""
+    supervisors and workers by themselves each has its share of every limit. `worker_died` is set
+    when the supervisor says that another worker died."""
 
     def __init__(self, settings: Settings) -> None:
-        self.fallen = asyncio.Event()
+        self.worker_died = asyncio.Event()
         self._slot = plan.worker_slot()
         self._board = RunDirectory(settings.data_dir) if self._slot else None
         self.pace = SharedPace(SharedSlots(self._board.pace) if self._board else OwnSlots())
@@ -196,7 +196,7 @@ class WorkerPresence:
         if self._board is None:
             return
         # Before this worker is known as one: the signal would end who does not expect it.
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.fallen.set)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.worker_died.set)
         attendance = self._board.announce(self._slot)
         try:
             while True:

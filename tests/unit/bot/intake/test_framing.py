@@ -49,7 +49,7 @@ def test_requests_in_a_row_come_out_as_they_were_sent_whatever_their_pieces(
             found.append(arriving.take())
 
     assert found == requests
-    assert not arriving.begun
+    assert not arriving.has_begun
 
 
 @every_row("request_", WHOLE)

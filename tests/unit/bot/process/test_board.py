@@ -33,7 +33,7 @@ def test_a_killed_worker_is_seen_at_once(tmp_path: Path) -> None:
     assert process.stdout
     process.stdout.readline()
     assert board.trouble(2) is None
-    assert board.announced(process.pid)
+    assert board.has_announced(process.pid)
     assert board.alive() == 1
     process.kill()
     process.communicate()

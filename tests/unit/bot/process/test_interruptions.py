@@ -36,7 +36,7 @@ LACKING = NotMigrated("the database lacks schema.sql: run scripts/migrate")
 def test_each_state_is_one_line_and_the_pauses_grow(interruptions: Interruptions) -> None:
     trouble = [LACKING] * 3 + [psycopg.errors.LockNotAvailable("busy")] * 3 + [LACKING]
     with structlog.testing.capture_logs() as lines:
-        pauses = [interruptions.happened(exc) for exc in trouble]
+        pauses = [interruptions.note_failure(exc) for exc in trouble]
 
     assert [line["event"] for line in lines] == [
         "database.not_migrated",
@@ -51,9 +51,9 @@ def test_a_database_that_is_away_is_looked_for_all_the_time(interruptions: Inter
     refused.__cause__ = psycopg.OperationalError("connection refused")
     wrong = psycopg.OperationalError("password authentication failed")
     with structlog.testing.capture_logs() as lines:
-        pauses = [interruptions.happened(refused) for _ in range(20)]
+        pauses = [interruptions.note_failure(refused) for _ in range(20)]
 
-        assert interruptions.happened(wrong) >= 1
+        assert interruptions.note_failure(wrong) >= 1
 
     assert max(pauses) <= 0.25
     assert [(line["event"], line["error"]) for line in lines] == [("database.away", "refused")]
@@ -63,13 +63,13 @@ def test_after_some_work_it_is_said_again_and_after_a_long_one_the_pauses_are_sh
     interruptions: Interruptions, clock: Clock
 ) -> None:
     with structlog.testing.capture_logs() as lines:
-        assert [interruptions.happened(LACKING) for _ in range(3)] == [1, 2, 4]
+        assert [interruptions.note_failure(LACKING) for _ in range(3)] == [1, 2, 4]
         interruptions.works()
         clock.now += 1
-        assert interruptions.happened(LACKING) == 8
+        assert interruptions.note_failure(LACKING) == 8
         interruptions.works()
         clock.now += 31
-        assert interruptions.happened(LACKING) == 1
+        assert interruptions.note_failure(LACKING) == 1
 
     assert len(lines) == 3
 
@@ -78,7 +78,7 @@ def test_what_is_hidden_in_a_group_or_a_cause_is_found(interruptions: Interrupti
     outer = RuntimeError("the queue failed")
     outer.__cause__ = psycopg.errors.UndefinedFunction("no such function")
     with structlog.testing.capture_logs() as lines:
-        interruptions.happened(ExceptionGroup("tasks", [ValueError("a"), outer]))
+        interruptions.note_failure(ExceptionGroup("tasks", [ValueError("a"), outer]))
 
     assert lines[0]["event"] == "database.not_migrated"
 
@@ -90,7 +90,7 @@ def test_what_nobody_foresaw_is_told_by_its_frames_without_its_words(
         try:
             int("what somebody said")
         except ValueError as exc:
-            interruptions.happened(exc)
+            interruptions.note_failure(exc)
 
     (line,) = lines
     assert (line["event"], line["error"]) == ("worker.interrupted", "ValueError")

@@ -26,7 +26,7 @@ def test_who_chooses_the_number_of_heaps_is_heard(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_plan_is_handed_over_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(plan.PLAN_VARIABLE, planned().dumped())
+    monkeypatch.setenv(plan.PLAN_VARIABLE, planned().as_json())
     assert plan.read_plan() == planned()
 
 
