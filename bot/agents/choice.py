@@ -10,14 +10,13 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Literal
 
 from bot.agents.offline import reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 from bot.agents.offline.prompt_reading import label_and_words
 from bot.agents.prompts.prompt import Prompt, without_material
-from bot.agents.tool_types import Toolbox
+from bot.agents.tool_types import TOOL_GROUPS, Group, Toolbox
 
 _RIVALS: tuple[Group, ...] = ("notes", "reminders")
 _POINTS = re.compile(
@@ -26,30 +25,6 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 
-Group = Literal["clock", "files", "documents", "calendar", "specialists", "reminders", "notes"]
-GROUP_OF: dict[str, Group] = {
-    "current_time": "clock",
-    "send_file": "files",
-    "read_document": "documents",
-    "search_documents": "documents",
-    "look_at_calendar": "calendar",
-    "list_due_tasks": "calendar",
-    "book_meeting": "calendar",
-    "make_task": "calendar",
-    "ask_specialist": "specialists",
-    "set_reminder": "reminders",
-    "list_reminders": "reminders",
-    "change_reminder": "reminders",
-    "cancel_reminder": "reminders",
-    "create_note": "notes",
-    "get_note": "notes",
-    "list_notes": "notes",
-    "search_notes": "notes",
-    "update_note": "notes",
-    "delete_note": "notes",
-    "share_note": "notes",
-}
-
 
 def choose_tools(tools: Toolbox, prompt: Prompt, specialists: Collection[str] = ()) -> Toolbox:
     """The tools to send: the constant ones first, then the groups in the order of `tools`.
@@ -57,8 +32,8 @@ def choose_tools(tools: Toolbox, prompt: Prompt, specialists: Collection[str] = 
     `specialists` are the names of those who can be asked.
     """
     groups = groups_for(prompt, specialists)
-    always = [name for name in tools if name not in GROUP_OF]
-    return tools.part((*always, *(name for name in tools if GROUP_OF.get(name) in groups)))
+    always = [name for name in tools if TOOL_GROUPS.get(name) is None]
+    return tools.part((*always, *(name for name in tools if TOOL_GROUPS.get(name) in groups)))
 
 
 def groups_for(prompt: Prompt, specialists: Collection[str] = ()) -> frozenset[Group]:
@@ -113,7 +88,11 @@ def _understood_offline(prompt: Prompt) -> set[Group]:
 
 def _used_groups(text: str, called_names: Collection[str]) -> set[Group]:
     """The groups of tools that were called for an answer, or that its tool context names."""
-    return {group for name, group in GROUP_OF.items() if name in called_names or name in text}
+    return {
+        group
+        for name, group in TOOL_GROUPS.items()
+        if group and (name in called_names or name in text)
+    }
 
 
 @dataclass(frozen=True, slots=True)

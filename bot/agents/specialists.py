@@ -24,6 +24,7 @@ from bot.agents.mcp.config import (
     refuse_credentials,
     tool_patterns,
 )
+from bot.agents.tool_types import TOOL_GROUPS
 from bot.settings import Settings, SettingsError
 from bot.text.roster import AutoMention, auto_mention_of
 
@@ -32,34 +33,7 @@ _KEYS = ("name", "description", "tools", "model", "auto_mention")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _FENCE = "---"
 
-TOOL_NAMES = frozenset(
-    {
-        "create_note",
-        "get_note",
-        "list_notes",
-        "search_notes",
-        "update_note",
-        "delete_note",
-        "share_note",
-        "read_working_memory",
-        "update_working_memory",
-        "forget_fact",
-        "recall",
-        "set_reminder",
-        "list_reminders",
-        "change_reminder",
-        "cancel_reminder",
-        "suggest_follow_ups",
-        "current_time",
-        "send_file",
-        "read_document",
-        "search_documents",
-        "look_at_calendar",
-        "list_due_tasks",
-        "book_meeting",
-        "make_task",
-    }
-)
+TOOL_NAMES = frozenset(TOOL_GROUPS) - {"ask_specialist"}  # specialists ask nobody
 
 
 class SpecialistInvalid(Exception):

@@ -38,6 +38,36 @@ _SIMPLE: Mapping[type, dict[str, Any]] = {
 }
 _ARGUMENT = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
+Group = Literal["clock", "files", "documents", "calendar", "specialists", "reminders", "notes"]
+# Every tool of the bot; those of no group are sent with every question (`bot.agents.choice`).
+TOOL_GROUPS: Mapping[str, Group | None] = {
+    "read_working_memory": None,
+    "update_working_memory": None,
+    "forget_fact": None,
+    "recall": None,
+    "suggest_follow_ups": None,
+    "current_time": "clock",
+    "send_file": "files",
+    "read_document": "documents",
+    "search_documents": "documents",
+    "look_at_calendar": "calendar",
+    "list_due_tasks": "calendar",
+    "book_meeting": "calendar",
+    "make_task": "calendar",
+    "ask_specialist": "specialists",
+    "set_reminder": "reminders",
+    "list_reminders": "reminders",
+    "change_reminder": "reminders",
+    "cancel_reminder": "reminders",
+    "create_note": "notes",
+    "get_note": "notes",
+    "list_notes": "notes",
+    "search_notes": "notes",
+    "update_note": "notes",
+    "delete_note": "notes",
+    "share_note": "notes",
+}
+
 # With the turn's `ToolDeps`, which name the tools of this turn and so cannot be named here.
 Call = Callable[[Any, dict[str, Any]], Awaitable[Any]]
 

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal, get_args
 
 from bot.answering.texts import failure_cause
@@ -37,6 +38,7 @@ CATALOGUE = Catalogue(__file__)
 say = CATALOGUE.say
 
 Part = Literal["saying", "command"]
+_HELP_KEY = "command-help"
 _WORD = re.compile(r"`(/[^`\s]+)`")
 
 _LETTERS = "a-z\u4e00-\u9fff"
@@ -206,11 +208,23 @@ CAPABILITIES: tuple[Capability, ...] = (
 )
 
 
+@cache
+def capabilities() -> tuple[Capability, ...]:
+    """All of them. A command that has a text in the catalogue and no line in `CAPABILITIES` is
+    there everywhere."""
+    listed = {one.key for one in CAPABILITIES} | {_HELP_KEY}
+    others = (f"command-{name}" for name in CommandName)
+    return (
+        *CAPABILITIES,
+        *(Capability(key) for key in others if key not in listed and CATALOGUE.has(key)),
+    )
+
+
 def available_commands(here: SetUp) -> list[tuple[Sentence, Sentence]]:
     """The commands that work here, each as the word that is written and what it does."""
     keys = [one.key for one in _there("command", here)]
     capabilities = []
-    for line in map(CATALOGUE.both, (*keys, "command-help")):
+    for line in map(CATALOGUE.both, (*keys, _HELP_KEY)):
         (words, about), (words_zh, about_zh) = line.en.split(": ", 1), line.zh.split("：", 1)
         description = Sentence(_plain(about), _plain(about_zh))
         pairs = zip(_WORD.findall(words), _WORD.findall(words_zh), strict=True)
@@ -234,7 +248,7 @@ def help_text(here: SetUp, language: Language) -> str:
 
 
 def _there(part: Part, here: SetUp) -> list[Capability]:
-    return [one for one in CAPABILITIES if one.key.startswith(part) and one.is_there(here)]
+    return [one for one in capabilities() if one.key.startswith(part) and one.is_there(here)]
 
 
 def answer_unknown(text: str, language: Language) -> str:

@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 import structlog
 
 from bot.feishu import events, other_events
+from bot.feishu.manifest import subscription_names
 from bot.outbox.buttons import Toast, click_of, toast, touch_of
 from bot.process import metrics
 from bot.queue.inbox import Arrivals, Arrived, Inbox, QueueUnavailable
@@ -47,15 +48,7 @@ from memory.tables.cards import (
 
 log = structlog.get_logger()
 _ASKING = ("follow_up", "show")  # these buttons ask a question; the others end or decide something
-HANDLED_EVENTS = {
-    events.MESSAGE_RECEIVED,
-    events.MESSAGE_RECALLED,
-    events.TOKEN_REVOKED,
-    other_events.MENU_PRESSED,
-    events.COMMENT_ADDED,
-    *other_events.CHAT_EVENTS,
-    *other_events.REACTION_EVENTS,
-}
+HANDLED_EVENTS = frozenset(subscription_names("event"))
 
 _LIMIT_S = 1.0
 _CLOSE_S = 3.0

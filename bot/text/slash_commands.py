@@ -130,24 +130,34 @@ _POINTS = re.compile(
 
 
 class CommandName(StrEnum):
-    HELP = "help"
-    NEW = "new"
-    MEMORY = "memory"
-    FORGET = "forget"
-    DIGEST = "digest"
-    QUIET = "quiet"
-    RESUME = "resume"
-    NOTES = "notes"
-    MODE = "mode"
-    LANGUAGE = "language"
-    INSTRUCTIONS = "instructions"
-    PROACTIVE = "proactive"
-    SETTINGS = "settings"
-    REMINDERS = "reminders"
-    IMPORT = "import"
-    CONNECT = "connect"
-    STOP = "stop"
-    WHY = "why"
+    """The commands: the word after the slash, and the Chinese words."""
+
+    chinese_words: tuple[str, ...]
+
+    def __new__(cls, word: str, *chinese_words: str) -> CommandName:
+        name = str.__new__(cls, word)
+        name._value_ = word
+        name.chinese_words = chinese_words
+        return name
+
+    HELP = "help", "帮助"
+    NEW = "new", "新对话"
+    MEMORY = "memory", "记忆"
+    FORGET = "forget", "忘记"
+    DIGEST = "digest", "摘要"
+    QUIET = "quiet", "安静"
+    RESUME = "resume", "继续"
+    NOTES = "notes", "笔记"
+    MODE = "mode", "模式"
+    LANGUAGE = "language", "语言"
+    INSTRUCTIONS = "instructions", "要求"
+    PROACTIVE = "proactive", "主动"
+    SETTINGS = "settings", "设置"
+    REMINDERS = "reminders", "提醒"
+    IMPORT = "import", "导入"
+    CONNECT = "connect", "连接"
+    STOP = "stop", "停止", "停"
+    WHY = "why", "为什么", "为何"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,27 +178,7 @@ class Command:
 
 
 COMMAND_WORDS: Mapping[str, CommandName] = {
-    **{name.value: name for name in CommandName},
-    "帮助": CommandName.HELP,
-    "新对话": CommandName.NEW,
-    "记忆": CommandName.MEMORY,
-    "忘记": CommandName.FORGET,
-    "摘要": CommandName.DIGEST,
-    "安静": CommandName.QUIET,
-    "继续": CommandName.RESUME,
-    "笔记": CommandName.NOTES,
-    "模式": CommandName.MODE,
-    "语言": CommandName.LANGUAGE,
-    "要求": CommandName.INSTRUCTIONS,
-    "主动": CommandName.PROACTIVE,
-    "设置": CommandName.SETTINGS,
-    "提醒": CommandName.REMINDERS,
-    "导入": CommandName.IMPORT,
-    "连接": CommandName.CONNECT,
-    "停止": CommandName.STOP,
-    "停": CommandName.STOP,
-    "为什么": CommandName.WHY,
-    "为何": CommandName.WHY,
+    word: name for name in CommandName for word in (name.value, *name.chinese_words)
 }
 
 

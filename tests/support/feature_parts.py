@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 from bot.features.feature import Feature
-from bot.features.help import CATALOGUE
+from bot.features.help import CATALOGUE, capabilities
 from bot.listening.requests import has_han
 from bot.settings import Settings
 from bot.text.languages import Language
@@ -32,13 +32,15 @@ def missing_of_command(name: str, features: Sequence[Feature]) -> list[str]:
         )
     chinese = [word for word, command in COMMAND_WORDS.items() if command == name and has_han(word)]
     if not chinese:
-        found.append(f"/{name} has no Chinese word: add it to WORDS (bot/text/slash_commands.py)")
+        found.append(
+            f"/{name} has no Chinese word: add it to its line in CommandName "
+            "(bot/text/slash_commands.py)"
+        )
     for language, words in zip(LANGUAGES, ([name], chinese), strict=True):
         if not any(_is_in(word, _help(language)) for word in words):
             found.append(
                 f"/{name} is not in the help: add `command-{name}` to "
-                f"bot/features/help.{language}.po and to CAPABILITIES "
-                "(bot/features/help.py)"
+                f"bot/features/help.{language}.po"
             )
         found += _missing_of_docs(name, words, _PAGES[language].format("commands.md"))
     return found
@@ -58,8 +60,7 @@ def _missing_of_docs(name: str, words: Sequence[str], page: str) -> Iterator[str
 
 def _help(language: Language) -> str:
     """All that the help can say."""
-    source = _text("bot/features/help.py")
-    keys = re.findall(r'Capability\("([\w-]+)"', source)
+    keys = [one.key for one in capabilities()]
     return "\n".join(CATALOGUE.template(key, language) for key in (*keys, "command-help"))
 
 
