@@ -85,7 +85,7 @@ class Town:
 @pytest.fixture(autouse=True)
 def without_first_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those have tests of their own; here there is no worker who could say them."""
-    monkeypatch.setattr("bot.features.welcome.WELCOMED", frozenset())
+    monkeypatch.setattr("bot.features.welcome.WELCOME_EVENTS", frozenset())
 
 
 @pytest.fixture

@@ -272,10 +272,10 @@ async def test_a_job_that_never_arrived_is_handed_back_and_a_late_arrival_counts
         await enqueue(database_url, "m", lock="thread")
         await begun.wait()
         [job] = late
-        consumer._handed(job)
+        consumer._start_handed(job)
         over.set()
         await until(rows, database_url, [])
-        consumer._handed(job)
+        consumer._start_handed(job)
         await asyncio.sleep(0.05)
 
     assert attempts == [2]
@@ -295,7 +295,7 @@ async def test_a_job_that_is_still_on_its_way_is_not_handed_back(database_url: s
         await enqueue(database_url, "m", lock="thread")
         await consumer._look()
         assert await rows(database_url) == ["running"]
-        consumer._handed(late.pop())
+        consumer._start_handed(late.pop())
         await until(rows, database_url, [])
 
     assert attempts == [1]
@@ -321,7 +321,7 @@ async def test_a_worker_on_its_way_out_is_handed_nothing_and_keeps_nothing(
         await enqueue(database_url, "comes too late")
         assert await _states(database_url) == ["running", "waiting"]
         [job] = await table.take(consumer._presence.worker, 1)
-        consumer._handed(job)  # as if it had been handed over just before
+        consumer._start_handed(job)  # as if it had been handed over just before
         await until(_states, database_url, ["running", "waiting"])
         over.set()
         await until(_states, database_url, ["waiting"])
