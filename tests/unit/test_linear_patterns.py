@@ -29,7 +29,7 @@ MADE_WHILE_WORKING = frozenset(
         "bot/agents/model_text/cleaner.py: _label",
         "bot/agents/offline/commands.py: _pattern",
         "bot/card_actions/confirmation.py: _repeated_words",
-        "bot/agents/offline/prompt_reading.py: without_address",
+        "bot/agents/offline/prompt_reading.py: label_and_words",
         "bot/agents/prompts/tool_context.py: _in_order",
         "bot/features/history_import/reading.py: _any_pattern",
         "bot/features/own_memory/matching.py: _description",

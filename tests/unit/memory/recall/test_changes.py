@@ -40,6 +40,8 @@ def said(number: int, text: str, *, by: str = "ou_a", chat: str = "oc_1") -> Pas
         ("The weekly meeting is on Friday", "The weekly meeting has moved to Monday."),
         ("My dentist is Doctor Okafor", "Update: my dentist is now Doctor Lee"),
         ("Our courier is Swiftline, call 555-0142", "Actually our courier is now Northbird"),
+        ("The insurer is Baltia", "Our insurer is Fjordan now"),
+        ("The lead is Piet", "The lead is Uma now"),
         ("周会是周五上午十点", "周会改到周三下午"),
         ("我的健身卡号是7731", "更正：我的健身卡号现在是9920"),
         ("发布会定在十一月二十八日", "发布会推迟到十二月三日"),
@@ -56,6 +58,8 @@ def test_a_later_statement_of_a_matter_replaces_the_earlier(earlier: str, later:
     ("earlier", "later"),
     [
         ("The budget is 4,300 euros", "The venue is Harbour House"),
+        ("The lead is Piet", "The lead is late now"),
+        ("The lead is Piet", "The owner is Uma now"),
         ("My car is red", "My car insurance is Northern Star"),
         ("The weekly meeting is on Friday", "Is the weekly meeting on Monday?"),
         ("The weekly meeting is on Friday", "the weekly meeting is on friday."),
