@@ -55,9 +55,10 @@ _BEGINNINGS = {
 
 _OTHERS = {b"II*\x00": "TIFF", b"MM\x00*": "TIFF", b"BM": "BMP", b"\x00\x00\x01\x00": "ICO"}
 _BRANDS = {
-    **dict.fromkeys((b"heic", b"heix", b"mif1", b"msf1", b"hevc", b"heim"), "HEIC"),
+    **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"), "HEIC"),
     **dict.fromkeys((b"avif", b"avis"), "AVIF"),
 }
+_SHARED_BRANDS = (b"mif1", b"msf1")  # of both, and of others: ISO/IEC 23008-12
 _WITHIN_S = 3.0
 _MOST_VOICES = 2
 _READ = ("image", "file", AUDIO)
@@ -241,11 +242,20 @@ def _describe_attachment(attachment: Attachment) -> str:
     return remark(f"{attachment.kind}{name}{size}: you know its name only, not what is in it")
 
 
+def _brand(data: bytes) -> str:
+    """The format of a picture in ISO's container: the main brand, or what it is compatible with.
+    Where nothing more is said than that it is one, it is what phones make."""
+    end = min(int.from_bytes(data[:4]), 256)
+    brands = [data[8:12], *(data[at : at + 4] for at in range(16, end, 4))]
+    known = next((_BRANDS[one] for one in brands if one in _BRANDS), "")
+    return known or ("HEIC" if any(one in _SHARED_BRANDS for one in brands) else "")
+
+
 def _why_not_shown(data: bytes) -> str:
     if not data:
         return "it is empty"
     format_name = next((name for start, name in _OTHERS.items() if data.startswith(start)), "")
-    brand = _BRANDS.get(data[8:12], "") if data[4:8] == b"ftyp" else ""
+    brand = _brand(data) if data[4:8] == b"ftyp" else ""
     svg = "SVG" if b"<svg" in data[:1024].lower() else ""
     name = format_name or brand or svg
     kind = f"it is a picture in the format {name}" if name else "its format is unknown"

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 _SKIPPED = frozenset(
-    "del moveFrom delText delInstrText instrText Fallback sectPr sdtPr sdtEndPr rPr pPr tblPr"
-    " tblGrid trPr tcPr fldData ffData".split()
+    "del moveFrom delText delInstrText instrText sectPr sdtPr sdtEndPr rPr pPr tblPr"
+    " tblGrid trPr tcPr fldData".split()
 )
+_TEXTS = ("t", "sym")
+_CHECKED = {"0": "☐", "false": "☐", "off": "☐"}
 _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
 _WORD_PARTS = (
     ("header", "Header"),
@@ -40,7 +42,7 @@ def document_lines(document: Any) -> Iterator[str]:
 
 
 def _word_blocks(element: Any) -> Iterator[str]:
-    for child in element:
+    for child in _children(element):
         match _element_name(child):
             case "p":
                 yield "".join(_inline(child))
@@ -58,7 +60,7 @@ def _word_row(row: Any) -> str:
 
 def elements(element: Any, wanted_name: str) -> Iterator[Any]:
     """The elements of that name, inside wrappers but not inside each other."""
-    for child in element:
+    for child in _children(element):
         name = _element_name(child)
         if name == wanted_name:
             yield child
@@ -67,7 +69,7 @@ def elements(element: Any, wanted_name: str) -> Iterator[Any]:
 
 
 def _inline(element: Any) -> Iterable[str]:
-    for child in element:
+    for child in _children(element):
         name = _element_name(child)
         if name == "t":
             yield child.text or ""
@@ -77,11 +79,30 @@ def _inline(element: Any) -> Iterable[str]:
             yield _symbol(child)
         elif name == "f" and child.tag.endswith("/math}f"):
             yield from (*_inline_of(child, "num"), "/", *_inline_of(child, "den"))
+        elif name == "ffData":
+            yield _form_value(child)
         elif name == "ruby":
             yield from _inline_of(child, "rubyBase")
             yield from ("(", *_inline_of(child, "rt"), ")")
         elif name and name not in _SKIPPED and name != "txbxContent":
             yield from _inline(child)
+
+
+def _form_value(form: Any) -> str:
+    """What is chosen in a form field of the older kind; what is typed into one is plain text."""
+    for one in elements(form, "ddList"):
+        entries = [_value(entry) for entry in elements(one, "listEntry")]
+        chosen = next(map(_value, [*elements(one, "result"), *elements(one, "default")]), "0")
+        return entries[int(chosen)] if chosen.isdecimal() and int(chosen) < len(entries) else ""
+    for one in elements(form, "checkBox"):
+        checked = next(map(_value, [*elements(one, "checked"), *elements(one, "default")]), "0")
+        return _CHECKED.get(checked, "☒")
+    return ""
+
+
+def _value(element: Any) -> str:
+    """Its `val`; without one it is on."""
+    return element.get(element.tag.rpartition("}")[0] + "}val") or "1"
 
 
 def _inline_of(element: Any, wanted_name: str) -> Iterator[str]:
@@ -99,6 +120,19 @@ def _symbol(element: Any) -> str:
 def _boxes(paragraph: Any) -> Iterator[str]:
     for box in elements(paragraph, "txbxContent"):
         yield from _word_blocks(box)
+
+
+def _children(element: Iterable[Any]) -> Iterator[Any]:
+    """The children, of alternatives for newer and older programs those of the first with text."""
+    for child in element:
+        if _element_name(child) == "AlternateContent":
+            yield from _children(next(filter(_has_text, child), ()))
+        else:
+            yield child
+
+
+def _has_text(element: Any) -> bool:
+    return any(one.text or one.attrib for one in element.iter() if _element_name(one) in _TEXTS)
 
 
 def _element_name(element: Any) -> str:

@@ -13,6 +13,10 @@ HEIC = (Path(__file__).parents[3] / "data" / "files" / "r21.heic").read_bytes()
     [
         (HEIC, "format HEIC"),
         (b"\x00\x00\x00\x1cftypavif\x00\x00", "format AVIF"),
+        (b"\x00\x00\x00\x1cftypmif1\x00\x00\x00\x00mif1avifmiaf", "format AVIF"),
+        (b"\x00\x00\x00\x1cftypmif1\x00\x00\x00\x00mif1miafheic", "format HEIC"),
+        (b"\x00\x00\x00\x14ftypmsf1\x00\x00\x00\x00mif1avif", "format HEIC"),
+        (b"\x00\x00\x00\x14ftypmp42\x00\x00\x00\x00isom", "its format is unknown"),
         (b"II*\x00\x08\x00", "format TIFF"),
         (b"MM\x00*\x00\x08", "format TIFF"),
         (b"BM6\x00", "format BMP"),

@@ -13,6 +13,7 @@ from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "files"
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+ENTRIES = "<w:listEntry w:val='Red'/><w:listEntry w:val='Blue'/>"
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
@@ -332,3 +333,29 @@ def test_utf8_that_is_cut_at_its_start_is_read() -> None:
     found = read("a.csv", "城市,人口\n上海,2487\n".encode()[1:])
     assert "市,人口\n上海,2487" in found["text"]
     assert found["remarks"] == ["its encoding is guessed (utf-8, damaged)"]
+
+
+@every_row(
+    ("data", "shown"),
+    [
+        (f"<w:ddList><w:result w:val='1'/>{ENTRIES}</w:ddList>", "Blue"),
+        (f"<w:ddList><w:default w:val='1'/>{ENTRIES}</w:ddList>", "Blue"),
+        (f"<w:ddList>{ENTRIES}</w:ddList>", "Red"),
+        (f"<w:ddList><w:result w:val='9'/>{ENTRIES}</w:ddList>", ""),
+        ("<w:checkBox><w:checked/></w:checkBox>", "☒"),
+        ("<w:checkBox><w:default w:val='1'/><w:checked w:val='0'/></w:checkBox>", "☐"),
+        ("<w:textInput/>", ""),
+    ],
+)
+def test_what_is_chosen_in_a_form_field_is_read(data: str, shown: str) -> None:
+    field = f"<w:r><w:fldChar><w:ffData><w:name w:val='x'/>{data}</w:ffData></w:fldChar></w:r>"
+    body = f"<w:p>{run('Colour: ')}{field}{run('.')}</w:p>"
+    assert read("a.docx", document(body))["text"] == f"Colour: {shown}."
+
+
+@every_row("choice", ["<w:pict/>", run("same"), ""])
+def test_of_alternatives_the_first_with_text_is_read(choice: str) -> None:
+    compatible = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    both = f"<mc:Choice Requires='x'>{choice}</mc:Choice><mc:Fallback>{run('same')}</mc:Fallback>"
+    body = f"<w:p><mc:AlternateContent {compatible}>{both}</mc:AlternateContent></w:p>"
+    assert read("a.docx", document(body))["text"] == "same"
