@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from bot.agents.mcp.config import McpServer
-from bot.agents.mcp.translation import public_name, result_value
+from bot.agents.mcp.translation import public_names, result_value
 from bot.agents.tool_types import NO_TOOLS, Tool, Toolbox, ToolFailed
 from bot.process.concurrency import without_slot
 
@@ -287,9 +287,9 @@ class ServerConnection:
         if descriptions == self._described and self.tools is not NO_TOOLS:
             return
         self._described = descriptions
-        by_name = {public_name(self._server.name, one.name): one for one in reversed(listed_tools)}
-        self._original = {public: one.name for public, one in by_name.items()}
-        self.tools = Toolbox(self._tool(*pair) for pair in reversed(by_name.items()))
+        by_name = {one.name: one for one in reversed(listed_tools)}
+        self._original = public_names(self._server.name, [one.name for one in listed_tools])
+        self.tools = Toolbox(self._tool(public, by_name[n]) for public, n in self._original.items())
 
     def _tell_left_out(self) -> None:
         if self._unfit != self.left_out:

@@ -12,6 +12,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.agents.tool_types import ToolFailed
@@ -37,15 +38,31 @@ _KINDS = ("string", "number", "integer", "boolean", "object", "array", "null")
 _DEEPEST = 30  # levels
 
 
-def public_name(server: str, tool: str) -> str:
-    """The name for models, who take 64 letters, digits, - and _ only. Names that would become equal
-    are told apart by a hash of the original, so that no tool is called in place of another."""
+def public_names(server: str, tools: Sequence[str]) -> dict[str, str]:
+    """The tools by their names for models, who take 64 letters, digits, - and _ only. Names that
+    would become equal are told apart by a hash of the original, so that no tool is called in place
+    of another; also where a tool is called like another with its hash."""
+    hashed = {
+        name: tool for tool in tools if (name := _public_name(server, tool)) != f"{server}__{tool}"
+    }
+    names: dict[str, str] = {}
+    for tool in tools:
+        name = _public_name(server, tool)
+        if hashed.get(name, tool) != tool:
+            name = _hashed_name(name, tool)
+        names.setdefault(name, tool)
+    return names
+
+
+def _public_name(server: str, tool: str) -> str:
     full = f"{server}__{tool}"
     fit = _NOT_IN_NAMES.sub("_", full)[:_LONGEST_NAME]
-    if fit == full:
-        return fit
+    return fit if fit == full else _hashed_name(fit, tool)
+
+
+def _hashed_name(name: str, tool: str) -> str:
     digest = hashlib.sha256(tool.encode("utf-8", "replace")).hexdigest()[:_HASH]
-    return f"{fit[: _LONGEST_NAME - _HASH - 1]}_{digest}"
+    return f"{name[: _LONGEST_NAME - _HASH - 1]}_{digest}"
 
 
 def repair_result(result: dict[str, Any]) -> None:

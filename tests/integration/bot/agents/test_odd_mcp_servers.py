@@ -54,6 +54,7 @@ async def called(mcp: McpServers, public: str) -> str:
         ("badge.get", "badge/get", "badge_get", "badge get"),
         ("查询", "删除", "____"),
         ("x" * 200, "x" * 201),
+        ("badge_get_9288eaf9", "badge.get", "badge_get"),
     ],
 )
 async def test_names_that_would_be_equal_call_their_own_tools(names: tuple[str, ...]) -> None:
