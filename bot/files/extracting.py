@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
+from bot.files.cell_comments import cell_comments
 from bot.files.decoding import decode
 from bot.files.pdf_forms import form_values, remarks_on
 from bot.files.word import document_lines, elements
@@ -206,6 +207,7 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
         yield f"# {sheet.title}"
         if not with_formulas:
             yield from (_row(map(_cell, row)) for row in sheet.iter_rows(values_only=True))
+            yield from cell_comments(data, sheet._worksheet_path)
             continue
         both = zip(
             sheet.iter_rows(values_only=True),
@@ -220,6 +222,7 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
             if not remarks and any(map(_is_formula, rows_shown)):
                 remarks.append("formulas without stored values are shown as formulas")
             yield _row(map(_cell, rows_shown))
+        yield from cell_comments(data, sheet._worksheet_path)
 
 
 def _holds(data: bytes, folder: str, wanted: re.Pattern[bytes]) -> bool:

@@ -359,3 +359,36 @@ def test_of_alternatives_the_first_with_text_is_read(choice: str) -> None:
     both = f"<mc:Choice Requires='x'>{choice}</mc:Choice><mc:Fallback>{run('same')}</mc:Fallback>"
     body = f"<w:p><mc:AlternateContent {compatible}>{both}</mc:AlternateContent></w:p>"
     assert read("a.docx", document(body))["text"] == "same"
+
+
+def test_comments_of_cells_are_read_below_their_sheet() -> None:
+    from openpyxl import Workbook
+    from openpyxl.comments import Comment
+
+    book, out = Workbook(), io.BytesIO()
+    first, second = book.active, book.create_sheet("Q2")
+    first["A1"], second["A1"] = "sum", "=1+1"
+    first["A1"].comment = Comment("Ask Lin\nfirst", "Ann")
+    second["B2"].comment = Comment("问李", "Ann")
+    book.save(out)
+    lines = read("a.xlsx", out.getvalue())["text"].splitlines()
+    assert lines.index("Comment at A1: Ask Lin first") < lines.index("# Q2")
+    assert lines[-1] == "Comment at B2: 问李"
+
+    threaded = (
+        '<ThreadedComments xmlns="x"><threadedComment ref="A1"><text>Is it final?</text>'
+        '</threadedComment><threadedComment ref="A1"><text>Yes</text></threadedComment>'
+        "</ThreadedComments>"
+    )
+    changed, old = io.BytesIO(), zipfile.ZipFile(out)
+    with old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            extra = b'<Relationship Id="t" Type="x/threadedComment" Target="../threads/one.xml"/>'
+            content = old.read(name)
+            if name == "xl/worksheets/_rels/sheet1.xml.rels":
+                content = content.replace(b"</Relationships>", extra + b"</Relationships>")
+            new.writestr(name, content)
+        new.writestr("xl/threads/one.xml", threaded)
+    text = read("a.xlsx", changed.getvalue())["text"]
+    assert "Comment at A1: Is it final?\nComment at A1: Yes\n" in text
+    assert "Ask Lin" not in text
