@@ -165,12 +165,13 @@ def _read_spoken(text: str, said_at: datetime) -> SpokenMoment:
         return SpokenMoment("" if unclear else _iso(at), "once", rest, "several" if unclear else "")
     if soon and (_minutes(soon) % _A_DAY or day):
         return SpokenMoment("", repeats, rest, "several")
-    if not clock or (not day and not soon and _VAGUE.search(rest)):
+    is_noon = bool(day) and not clock and period is not None and period[0] == "中午"
+    if not (clock or is_noon) or (not day and not soon and _VAGUE.search(rest)):
         return SpokenMoment("", repeats, rest, "missing")
     period_word = period[0] if period else period_of_repetition(every) if every else ""
     if soon:
         day = f"{now + timedelta(minutes=_minutes(soon)):%Y-%m-%d}"
-    clock_time = read_time(clock, period_word.lower())
+    clock_time = read_time(clock, period_word.lower()) if clock else TimeOfDay(12, 0)
     return (
         _moment_at(clock_time, day, now, repeats, rest)
         if clock_time
@@ -334,6 +335,7 @@ _USUAL_WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         (r"今[儿日]", "今天"),
         (r"明[儿日]", "明天"),
         (r"(?<=[今明])(?=[早晚])", "天"),
+        (rf"({WEEKDAY_ZH})(?={COUNT}[点时])", r"\1 "),
         (r"的时候", " "),
     )
 )

@@ -208,6 +208,19 @@ _MEANT_WORDS = (
         rf"|(?:{_HERE_ZH})*(?:{_WHEN_ZH})(?:{_HERE_ZH})*{_SAID_ZH}",
     ),
     (
+        CommandName.QUIET,
+        r"(?:(?:please|can you|could you|i['’]d like you to|i want you to|just) )*"
+        r"(?:(?:be|stay|keep) (?:quiet|silent)|quiet|shut up|mute(?: yourself)?|stop talking)"
+        r"(?:,? (?:please|now|here))*"
+        r"|(?:请|麻烦|你|先){0,3}(?:安静|静音|别说话|不要说话|别插话|闭嘴)(?:一下|一?点)?了?",
+    ),
+    (
+        CommandName.RESUME,
+        r"(?:please )?(?:resume|unmute(?: yourself)?)(?: please)?"
+        r"|you (?:can|may) (?:talk|speak)(?: again| now)*"
+        r"|(?:请|现在)?(?:取消|解除)静音|(?:现在)?你?可以(?:继续)?(?:说话|发言)了",
+    ),
+    (
         CommandName.MEMORY,
         r"(?:so )?what (?:all )?do you (?:know|remember|have)(?: stored| saved)? (?:about|of|on) me"
         r"|what have you (?:remembered|stored|kept|saved) (?:about|of) me"
@@ -259,7 +272,7 @@ _known_command = lru_cache(maxsize=256)(_read_command)
 
 
 def command_meant(text: str) -> Command | None:
-    """The command that `text` asks for as a whole: a digest of today, or one's own memory."""
+    """The command that `text` asks for as a whole: a digest of today, one's own memory, silence."""
     if len(text) > _LONGEST_MEANT:
         return None
     words = " ".join(text.split()).strip(_SIGNS)

@@ -58,6 +58,8 @@ _DUE = re.compile(
     r"|^(?:show |list )?(?:me )?(?:all )?my (?:open )?(?:tasks|to-?do list|to-?dos?)(?P<mine>.*)$"
     r"|^(?:(?:do i have|are there) (?:any |open )*)?tasks(?: due)?"
     rf"(?P<any> (?:{DAY_EN}|this week|next week))?$"
+    r"|^(?:what|which)(?: of my)? tasks are (?:overdue|late|open|left)$"
+    r"|^我?(?:还)?有?(?:什么|哪些)?[没未](?:有)?(?:做完|完成|办完)的(?:任务|待办)(?:事项|有哪些|吗)?$"
     rf"|^what do i (?:have|need) to do(?P<do> (?:{DAY_EN}|this week|next week))?$"
     rf"|^我?(?P<zh2>{_DAY_ZH})?我?(?:还)?(?:有什么|有哪些|要)要?(?:做|办|干)(?:的|什么|哪些|啥)(?:事情?)?$"
     r"|^(?:我的)?(?:待办|任务)(?:事项|清单|列表)?$"

@@ -25,7 +25,8 @@ _WORDS_EN = (
     ("KIND", r"(?:what|which) tags|what are the tags"),
     (
         "REF",
-        r"(?P<ref>(?:[^,，]{0,60}?\bnotes?|(?:the |that |this )?(?:\w{1,10} )?one"
+        r"(?P<ref>(?:[^,，]{0,60}?\bnotes?(?: (?:about|on|called|titled|named) [^,，]{1,40}?)?"
+        r"|(?:the |that |this )?(?:\w{1,10} )?one"
         r"|(?:note )?(?:number |no\.? |#)\d{1,3}|note \d{1,3}|it))",
     ),
     ("TAGS", r"(?P<tags>.+?)"),
@@ -159,7 +160,7 @@ _RULES_ZH = (
     ("write", r"(?:把|将|给)?REF的?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
     ("write", r"(?:把|将)?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
     ("write", r"(?:给|在|往)REF(?:里|中|上)?(?:写上|写下|写入|写)TEXT?[:：\s]*BODY"),
-    ("drop", r"(?:把|将)REF(?:给)?DROP"),
+    ("drop", r"(?:把|将)REF(?:给|都)?DROP"),
     ("drop", r"DROPREF"),
     ("share", r"(?:把|将)?REF(?:分享|共享)(?:给.*|到.*)?"),
     ("share", r"(?:分享|共享)REF(?:给.*|到.*)?"),

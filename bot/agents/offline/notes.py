@@ -33,7 +33,9 @@ _ELSEWHERE = re.compile(r"^(?:(\d+)\.|-) \"(.{1,200})\" \(ID: (note_[a-z2-7]+)\)
 _SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
 _DELETED = "deleted note "
 _CHANGED = frozenset({"note-updated", "note-deleted"})
-_SEVERAL = re.compile(r"\b(?:all|every|both|these|those|notes)\b|所有|全部|每一?[条个篇]|[那这]些")
+_SEVERAL = re.compile(
+    r"\b(?:all|every|both|these|those|notes)\b|所有|全部|每一?[条个篇]|[那这]些|(?<!第)[两三几][条个篇]"
+)
 
 _NUMBERS_ZH = "一二三四五六七八九十"
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
@@ -50,11 +52,19 @@ _NEXT = re.compile(
 )
 _LAST = re.compile(r"\b(?:last|latest|newest)\b|最后|最新", re.IGNORECASE)
 _POINTING = re.compile(
-    r"\b(?:that|this|the|my|our|it|one|ones|note|reminder|about|to|for|on|of|just|now)\b"
+    r"\b(?:that|this|the|my|our|it|one|ones|note|reminder|about|to|for|on|of|just|now"
+    rf"|called|titled|named|last|latest|newest|{'|'.join(_ORDINALS)})\b"
     r"|['’]s\b|第[一二三四五六七八九十]|刚才|上一|[那这该它我]|[条个篇份]|的?(?:笔记|便签|提醒)|的",
     re.IGNORECASE,
 )
 LAST = -1
+_AND = re.compile(r"[,，、;&]|\band\b|[和与跟]|还有", re.IGNORECASE)
+_BARE_NTH = re.compile(rf"^\s*第?([{_NUMBERS_ZH}]|\d{{1,3}})[个条项]?\s*$")
+_TOGETHER = re.compile(
+    r"\b(?:(?P<both>both)|all|every|each)\b(?: of)?(?: (?:them|these|those)\b)?"
+    r"|[这那]?(?P<count>[两三])[个条项]都?|所有|全部|每一?[个条]|都|统统",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +312,27 @@ def choose_items(ref: str, items: Sequence[ListedItem], now: datetime) -> list[L
     shared_counts = {one.id: len(wanted_terms & set(search_terms(one.text))) for one in items}
     best = max(shared_counts.values(), default=0)
     return [one for one in items if best and shared_counts[one.id] == best]
+
+
+def choose_together(
+    ref: str, items: Sequence[ListedItem], now: datetime
+) -> list[ListedItem] | None:
+    """The items that `ref` names at once: “both”, “all of Friday's”, “1 and 2”. None if it names no
+    more than one; empty if not all of them are there."""
+    parts = [_BARE_NTH.sub(r"第\1个", part) for part in _AND.split(ref) if part.strip()]
+    positions = [list_position(part, len(items)) for part in parts]
+    if len(parts) > 1 and all(positions):
+        are_there = max(positions) <= len(items)
+        return [items[place - 1] for place in dict.fromkeys(positions)] if are_there else []
+    if not (several := _TOGETHER.search(ref)):
+        return None
+    rest = _TOGETHER.sub(" ", ref)
+    day = next(named_days(rest, (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS), now.date()), None)
+    if search_terms(naming_words(f"{rest[: day.start]} {rest[day.end :]}" if day else rest)):
+        return None  # “all hands”
+    choices = choose_items(rest, items, now)
+    count = {"三": 3, "两": 2}.get(several["count"] or "", 2 if several["both"] else len(choices))
+    return choices if len(choices) == count else []
 
 
 def _on(named_day: Day, items: Sequence[ListedItem], now: datetime) -> list[ListedItem]:

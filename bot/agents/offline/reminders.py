@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bot.agents.offline.notes import Call, ListedItem, Returned, choose_items, say
+from bot.agents.offline.notes import (
+    Call,
+    ListedItem,
+    Returned,
+    choose_items,
+    choose_together,
+    say,
+)
 from bot.agents.offline.prompt_reading import now_of
 from bot.text.languages import Language
 from bot.text.moments import read_moment
@@ -48,6 +55,7 @@ _LONGEST_WISH = 1000  # characters; bounds the work of the patterns on hostile i
 _LIST = re.compile(
     r"\b(?:list|show|what|which|any)\b.{0,30}\breminders\b"
     r"|^\W*(?:(?:please|see|view|check|all|of|my|our|the)\b\W*){0,4}reminders(?: please)?\W*$"
+    r"|^\W*do (?:i|we) have (?:any )?reminders(?: (?:today|tomorrow|left))?\W*$"
     r"|\bwhat (?:will you|do you (?:have|need) to|are you going to) remind (?:me|us)"
     r"(?: (?:of|about))?(?: (?:today|tomorrow))?\W*$"
     r"|(?:列出|看[看下]|看一下|查[看下]|查一下|显示|有哪些|有什么).{0,6}提醒"
@@ -57,19 +65,31 @@ _LIST = re.compile(
     re.IGNORECASE,
 )
 DAY_EN = r"today|tomorrow|tonight|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_DAY_ZH = r"(?:[今明后]天|[这本下]?(?:周|星期)[一二三四五六日天]|\d{1,2}月\d{1,2}[日号])"
+_NTH = (
+    r"(?:\d{1,3}(?:st|nd|rd|th)?|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
+    r"|last)"
+)
 _CANCEL = re.compile(
     r"\b(?:cancel|delete|remove|stop|drop|scrap|clear|get rid of|turn off|don['’]?t need)\b"
     r"(?P<before>.{0,60}?)\breminders?\b(?P<en>.*)"
-    rf"|\bcancel (?P<one>(?:the|that) (?:[\w'’-]{{1,15}} ){{0,3}}one\b.{{0,40}}"
+    rf"|\b(?:cancel|scrap|call off) (?P<one>(?:the|that) (?:[\w'’-]{{1,15}} ){{0,3}}one\b.{{0,40}}"
     r"|the (?:\d{1,3}(?:st|nd|rd|th)|first|second|third|fourth|fifth|last|next)"
     rf"|(?:{DAY_EN})['’]s|(?:number |#)?\d{{1,3}})\W*$"
     rf"|\b(?:delete|remove|drop|scrap) (?P<of_day>(?:the|that) (?:(?:{DAY_EN}) one"
     rf"|one (?:on|of|for|from) (?:{DAY_EN})\b.{{0,20}}))\W*$"
+    r"|\b(?:cancel|scrap|call off) (?P<many>(?:all|both|each|every one)"
+    rf"(?: (?:of|them|these|those|my|our|the|(?:on |for )?(?:{DAY_EN})(?:['’]s)?|ones?|please))*"
+    rf"|(?:the |number )?{_NTH}(?: one)?"
+    rf"(?:(?:,|,? and|,? &) (?:the |number )?{_NTH}(?: ones?)?)+)\W*$"
+    rf"|^\W*(?:请|麻烦|帮我|把)*(?P<zh_all>(?:{_DAY_ZH}的)?(?:[这那]?[两三][个条项]|全部|所有的?|统统|都)都?)"
+    r"(?:给我)?取消掉?[了吧啦]*\W*$"
+    rf"|取消(?P<zh_many>(?:{_DAY_ZH}的)?(?:[这那]?[两三][个条项]|全部|所有))\W*$"
     r"|(?:取消|删除|删掉|去掉)(?P<zh>.*?)的?提醒(?P<number> ?\d{1,3})?"
     r"|把(?P<ba>.{0,40}?)的?提醒(?:给|都)?(?:取消|删除|删掉|去掉)"
     r"|把(?P<ba_nth>[^，。,.]{1,20}(?:[个条项]|的))(?:给|都)?取消掉?\W*$"
     r"|取消(?P<nth>[^，。,.]{1,20}(?:[个条项]|的))\W*$"
-    r"|(?:删除|删掉|去掉)(?P<zh_day>(?:[今明后]天|[这本下]?(?:周|星期)[一二三四五六日天]|\d{1,2}月\d{1,2}[日号])"
+    rf"|(?:删除|删掉|去掉)(?P<zh_day>{_DAY_ZH}"
     r"[^，。,.]{0,10}(?:[个条项]|的))\W*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -83,10 +103,6 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NEW_TIME = ("to", "oto", "nto", "zto")
-_ALL = re.compile(
-    r"(?:all|every|each)(?: (?:of|my|our|the|them|single|one))*|所有|全部|每一?[个条]",
-    re.IGNORECASE,
-)
 _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 
 # One of these stands in each of the patterns above, which take longer to try.
@@ -188,8 +204,10 @@ def next_reminder_step(
 ) -> Call | str:
     """The next tool to call, or the answer."""
     last = results[-1] if results else None
-    if results and reminder_wish.kind == "cancel" and _ALL.fullmatch(reminder_wish.about):
-        return _cancel_all(results, language)
+    if results and reminder_wish.kind == "cancel":
+        items = _listed_items(results[0])
+        if chosen := choose_together(reminder_wish.about, items, now_of(instructions)):
+            return _cancel_each([one.id for one in chosen], results, language)
     if last and (not last.ok or last.tool != "list_reminders" or reminder_wish.kind == "list"):
         return last.told(language)
     if reminder_wish.kind == "set":
@@ -223,11 +241,11 @@ def _on_one(
     reminder_wish: ReminderWish, list_result: Returned, now: datetime, language: Language
 ) -> Call | str:
     """The one reminder that is named by number, day or words, or the only one there is."""
-    rows = list_result.outcome.fields.get("reminders", ())
-    there = [ListedItem(one["id"], one["text"], _due_time(one)) for one in rows]
-    choices = choose_items(reminder_wish.about, there, now)
+    there = _listed_items(list_result)
     if not there:
         return list_result.told(language)
+    together = choose_together(reminder_wish.about, there, now)
+    choices = choose_items(reminder_wish.about, there, now) if together is None else []
     if len(choices) != 1:
         return f"{say('ask-which', language)}\n\n{list_result.told(language)}"
     if reminder_wish.kind == "cancel":
@@ -239,15 +257,19 @@ def _on_one(
     return Call("change_reminder", {"reminder_id": choices[0].id, "at": time.at, **often})
 
 
-def _cancel_all(results: Sequence[Returned], language: Language) -> Call | str:
+def _listed_items(list_result: Returned) -> list[ListedItem]:
+    rows = list_result.outcome.fields.get("reminders", ())
+    return [ListedItem(one["id"], one["text"], _due_time(one)) for one in rows]
+
+
+def _cancel_each(ids: Sequence[str], results: Sequence[Returned], language: Language) -> Call | str:
     """As many as one turn may, and then the list of what is left."""
-    listed, *after = results
-    rows = listed.outcome.fields.get("reminders", ())
-    if len(after) < min(len(rows), _MOST_CANCELLED):
-        return Call("cancel_reminder", {"reminder_id": rows[len(after)]["id"]})
-    if len(after) == _MOST_CANCELLED < len(rows):
+    after = results[1:]
+    if len(after) < min(len(ids), _MOST_CANCELLED):
+        return Call("cancel_reminder", {"reminder_id": ids[len(after)]})
+    if len(after) == _MOST_CANCELLED < len(ids):
         return Call("list_reminders", {})
-    return "\n".join(one.told(language) for one in after or results)
+    return "\n".join(one.told(language) for one in after)
 
 
 def _due_time(row: Mapping[str, Any]) -> datetime | None:

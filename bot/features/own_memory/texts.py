@@ -109,8 +109,9 @@ def _entry(number: int, item: Item, viewer: Viewer) -> str:
 
 def _before(former: FormerValue, viewer: Viewer) -> str:
     language, until = viewer.language, _when(former.until, viewer)
-    if former.since:
-        span = f"{_when(former.since, viewer)} – {until}"
+    since = _when(former.since, viewer) if former.since else until
+    if since != until:
+        span = f"{since} – {until}"
     else:
         span = say("until", language, when=until)
     return say("before", language, value=value_of(former.value, language), span=span)
@@ -211,6 +212,8 @@ def _says(text: str, name: str, *, whole: bool) -> bool:
     """Whether the text begins with the name or, unless that is asked for as a `whole`, has all its
     words. A long key may end within a word."""
     text_words, name_words = _WORD.findall(text.lower()), _WORD.findall(name.lower())
+    if name_words[1:] and name_words[-1] == "time":  # of what respect it is, not of what matter
+        name_words.pop()
     begins = " ".join(text_words).startswith(" ".join(name_words))
     if begins and (text_words[: len(name_words)] == name_words or len(name) > _LONG_KEY):
         return True

@@ -82,6 +82,7 @@ def test_any_text_gets_an_answer_or_a_call(text: str) -> None:
         ("add the tag x to the last note", "note_cccc"),
         ("add the tag x to note 2", "note_bbbb"),
         ("给第三条加上标签x", "note_cccc"),
+        ("add the tag x to the note about pasta", "note_bbbb"),
         ("add the tag x to the pizza note", "note_aaaa"),
         ("add the tag x to the pasta note", "note_bbbb"),
         ("给第一条笔记加上标签x", "note_aaaa"),
@@ -546,6 +547,8 @@ def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() 
     [
         ("which day is it?", "remind me yesterday to call mum", False),
         ("今天星期几？", "记一条笔记：发布推迟到周五", False),
+        ("我生日哪天？", "我的生日是五月四日", True),
+        ("车位在哪儿", "我的车位是 B12", True),
         ("who moves the boxes?", "Bob is moving the boxes", True),
         ("when do we deploy?", "the deployment is on Friday", True),
     ],

@@ -269,6 +269,45 @@ def test_a_reminder_is_chosen_by_number_day_or_words(question: str, id: str) -> 
         assert str(step).startswith(say("ask-which", "en"))
 
 
+@every_row(
+    ("question", "ids"),
+    [
+        ("cancel reminders 1 and 2", "ab"),
+        ("cancel the second and the fourth", "bd"),
+        ("cancel 1, 3", "ac"),
+        ("取消第一个和第三个", "ac"),
+        ("取消第1、2个提醒", "ab"),
+        ("cancel all of Friday's", "be"),
+        ("cancel all the Friday reminders", "be"),
+        ("取消周五的所有提醒", "be"),
+        ("周五的两个都取消", "be"),
+        ("cancel both on Friday", "be"),
+        ("都取消吧", "abcde"),
+        ("cancel all of them", "abcde"),
+        ("把全部取消掉", "abcde"),
+        ("cancel both", ""),
+        ("两个都取消", ""),
+        ("cancel the second and the ninth", ""),
+        ("cancel all of Thursday's", ""),
+    ],
+)
+def test_several_reminders_are_chosen_at_once_or_none(question: str, ids: str) -> None:
+    same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
+    plan = [*PLAN, ("tm_e", "water the plants", PLAN[1][2])]
+    rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in plan]
+    wish = reminders.reminder_wish(question)
+    assert wish
+    results = [listed(rows)]
+    cancelled = ""
+    while isinstance(step := reminders.next_reminder_step(wish, results, NOW, "en"), Call):
+        gone = next(row for row in rows if row["id"] == step.arguments["reminder_id"])
+        cancelled += gone["id"].removeprefix("tm_")
+        outcome = ToolOutcome("…", "reminder-cancelled", gone)
+        results.append(Returned("cancel_reminder", outcome, WORDING))
+    assert cancelled == ids
+    assert step.startswith(say("ask-which", "en")) is not bool(ids)
+
+
 def test_all_reminders_are_cancelled_one_after_the_other() -> None:
     same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
     rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN[:2]]
@@ -338,6 +377,20 @@ def test_a_digest_is_of_the_period_that_is_named(text: str, argument: str) -> No
 
 
 @every_row(
+    ("text", "name"),
+    [
+        *((one, "quiet") for one in ("please be quiet", "shut up please", "请安静", "安静一下吧")),
+        *((one, "quiet") for one in ("I'd like you to be quiet", "别说话了", "mute yourself now")),
+        *((one, "resume") for one in ("you can talk again", "unmute", "可以说话了", "取消静音")),
+        *((one, None) for one in ("the room is quiet", "is it quiet there?", "这里很安静")),
+    ],
+)
+def test_silence_is_asked_for_in_plain_words(text: str, name: str | None) -> None:
+    meant = command_meant(text)
+    assert (meant.name if meant else None) == name
+
+
+@every_row(
     ("question", "tool", "arguments"),
     [
         ("book a meeting with Bob tomorrow at 3pm", "book_meeting",
@@ -356,6 +409,8 @@ def test_a_digest_is_of_the_period_that_is_named(text: str, argument: str) -> No
         ("when is Chen free tomorrow?", "look_at_calendar", {"who": ["Chen"], "when": "tomorrow"}),
         ("陈晨明天什么时候有空？", "look_at_calendar", {"who": ["陈晨"], "when": "明天"}),
         ("what is due this week?", "list_due_tasks", {"when": "this week"}),
+        ("which tasks are overdue?", "list_due_tasks", {"when": "this week"}),
+        ("我还有什么没做完的任务", "list_due_tasks", {"when": "this week"}),
         ("本周有什么任务到期？", "list_due_tasks", {"when": "本周"}),
         ("book an hour with Alice and Bob on Thursday, call it launch", "book_meeting",
          {"title": "launch", "at": "on Thursday", "with_whom": ["Alice", "Bob"], "minutes": 60}),
