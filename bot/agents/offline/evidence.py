@@ -247,7 +247,8 @@ def _confirmed_fact(value: str, answer: PromptLine | None = None) -> str:
     """The statement with the corrected value that the bot's receipt quotes."""
     if not (answer and answer.own and quotes(answer.text, value)):
         return ""
-    return (["", *_QUOTATION.findall(answer.text)])[-1]
+    quoted_texts: list[str] = _QUOTATION.findall(answer.text)
+    return quoted_texts[-1] if quoted_texts else ""
 
 
 def quotes(answer: str, words: str) -> bool:

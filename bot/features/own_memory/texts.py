@@ -110,10 +110,7 @@ def _entry(number: int, item: Item, viewer: Viewer) -> str:
 def _before(former: FormerValue, viewer: Viewer) -> str:
     language, until = viewer.language, _when(former.until, viewer)
     since = _when(former.since, viewer) if former.since else until
-    if since != until:
-        span = f"{since} – {until}"
-    else:
-        span = say("until", language, when=until)
+    span = f"{since} – {until}" if since != until else say("until", language, when=until)
     return say("before", language, value=value_of(former.value, language), span=span)
 
 
