@@ -14,10 +14,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SPAN = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+", re.ASCII)
-_PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])", re.ASCII)
+_SPAN = re.compile(r"(?:\d{1,15}(?:\.\d{1,9})?(?:ms|[smhd]))+", re.ASCII)
+_PARTS = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)(ms|[smhd])", re.ASCII)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
-_RESET = re.compile(r"ratelimit[\w-]*reset")
+_RESET = re.compile(r"ratelimit[\w-]{0,60}reset")
 _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 _LONGEST_DOUBTFUL_S = 8.0
 

@@ -15,6 +15,7 @@ from bot.agents.llm.model import Message, Request
 from bot.agents.offline.model import next_step, situation_of
 from bot.agents.prompts.prompt import ASKED, KNOWN, RECALLED
 from bot.agents.tool_types import Toolbox
+from bot.feishu.markup import with_marks
 from tests.support.group_scenes import wrong_answer
 from tests.support.rows import every_row
 
@@ -64,7 +65,7 @@ def messages_of(conversation: Conversation) -> list[Message]:
 
 
 def answer_to(messages: list[Message]) -> str:
-    return str(next_step(situation_of(Request(messages, Toolbox(())))))
+    return with_marks(str(next_step(situation_of(Request(messages, Toolbox(()))))))
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_a_quotation_that_imitates_a_file_is_none() -> None:
         ("内容改成：先烧水，再放盐", "write", "", "先烧水，再放盐"),
         ("给第一条写上先烧水", "write", "第一条", "先烧水"),
         ("show the note Pasta sauce", "show", "Pasta sauce", ""),
-        ("open my note about pasta", "show", "pasta", ""),
+        ("open my note about pasta", "show", "my note about pasta", ""),
         ("打开笔记意面", "show", "意面", ""),
         ("查看那条笔记", "show", "那条笔记", ""),
     ],

@@ -88,6 +88,6 @@ def test_the_oldest_goes_when_there_are_too_many():
     authors, feishu, table = AuthorNames(Clock()), Feishu(), Table()
     found(authors, feishu, table, "ou_bo")
     found(authors, feishu, table, *(f"ou_{number}" for number in range(5000)))
-    assert len(authors._known) == 5000
+    assert len(authors._known_names) == 5000
     found(authors, feishu, table, "ou_bo")
     assert feishu.asked[-1] == ["ou_bo"]

@@ -30,7 +30,7 @@ def wanted(**different: Any) -> bool:
         **different,
     }
     services = SimpleNamespace(settings=SimpleNamespace(private_answers=turn["private_answers"]))
-    request = SimpleNamespace(sender_type=turn["sender_type"], create_time_ms=0)
+    request = SimpleNamespace(sender_type=turn["sender_type"], words_ms=0)
     opened = SimpleNamespace(degraded=turn["degraded"], elsewhere=turn["elsewhere"])
     asked = cast(Any, SimpleNamespace(request=request, **turn))
     return offer_job_of(cast(Any, services), asked, cast(Any, opened)) is not None
