@@ -203,7 +203,9 @@ def test_every_place_counts_the_same(ended: Ended) -> None:
     days = json.loads(script(world, "scripts.conversations", "--json").stdout)["days"]
     assert sum(day["answered"] for day in days) == stored["answered"] - 1, "one was told in p2p"
     asked = sum(count for kind, count in EXPECTED.items() if kind != "silent")
-    people = re.findall(r'<td class="number">(?:<a [^>]*>)?(\d+)', ended.page("/console/people"))
+    people = re.findall(
+        r'<td class="number"[^>]*>(?:<a [^>]*>)?(\d+)', ended.page("/console/people")
+    )
     assert sum(map(int, people[::4])) == asked
     usage = ended.page("/console/usage?days=1")
     table = usage[usage.index("By person") : usage.index("By chat")]

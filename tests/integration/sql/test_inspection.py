@@ -31,7 +31,7 @@ async def test_the_panel_shows_what_is_kept_of_a_chat_newest_first(
     }
 
     assert shown == {
-        "Facts": [[alice.user_id, {"en": "topic: noodles", "zh": "topic：noodles"}]],
+        "Facts": [[alice.user_id, {"en": "topic: “noodles”", "zh": "topic：“noodles”"}]],
         "Notes": [[alice.user_id, "Shopping #food #tea"]],
         "Summaries of long threads": [],
         "Why it answered or stayed silent": [],
