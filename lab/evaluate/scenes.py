@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.features.own_memory.matching import match
+from bot.feishu.markup import with_marks
 from lab.figures import Figure
 
 _DATA = Path(__file__).parents[2] / "tests" / "data"
@@ -69,7 +70,7 @@ async def _play(url: str, scene: dict[str, Any]) -> _Outcome:
         answer = await OfflineModel().respond(Request(tuple(model.messages)))
         failed = [
             f"{scene['id']} ({why})" if why else ""
-            for why in (wrong(scene, prompt), wrong_answer(scene, answer.text))
+            for why in (wrong(scene, prompt), wrong_answer(scene, with_marks(answer.text)))
         ]
         return _Outcome(failed[0], failed[1], model.tokens)
 
