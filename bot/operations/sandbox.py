@@ -11,7 +11,7 @@ from flask import Flask
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from bot.feishu.manifest import MENU
-from bot.feishu.markup import with_marks
+from bot.feishu.markup import unescape, with_marks
 from bot.hooks import PageTexts
 from bot.settings import Settings
 from bot.text.catalogues import Catalogue
@@ -110,6 +110,7 @@ def inspect_chat(url: str, chat_id: str, texts: PageTexts) -> dict[str, Any]:
         [who, _both(texts.decision(decision, words))]
         for who, decision, words in report["decisions"]
     ]
+    report["messages"] = [[who, unescape(words)] for who, words in report["messages"]]
     return {
         "sections": [
             {"title": _both(_TEXTS.both(f"title-{one}")), "rows": report[one]} for one in _SECTIONS

@@ -90,7 +90,7 @@ _VERB = re.compile(
     r"(?!(?:been )?(?:moved|changed|switched|postponed|delayed)\b)"
     r"|(?<!\s)\s+(?:(?:has|have|is|was)\s+)?(?:been\s+)?"
     r"(?:moved|changed|switched|postponed|delayed)\s+(?=to\b)"
-    r"|(?<!\s)\s*[=:：]\s*"
+    r"|(?<!\s)\s*(?:=|(?<!\d)[:：]|[:：](?!\d))\s*"  # the sign in “9:50” parts nothing
     r"|(?:已经?|现在|又)?(?:改到|改成|改为|换成|换到|推迟到|提前到|挪到|延期到|搬到|定在|定于)了?|是|在|叫|为|有",
     re.IGNORECASE,
 )

@@ -21,7 +21,7 @@ async def test_the_panel_shows_what_is_kept_of_a_chat_newest_first(
     rpc: PostgresRpc, database_url: str
 ) -> None:
     memory, alice = MemoryStore(rpc), Group().turn()
-    await exchange(memory, alice, "noodles?", "in the canteen")
+    await exchange(memory, alice, "noodles?", "at 9&#58;50 in the canteen")
     await memory.merge_working_memory(alice, scope="chat", patch={"topic": "noodles"})
     await NoteStore(rpc).create(alice, title="Shopping", tags=["food", "tea"])
 
@@ -36,7 +36,7 @@ async def test_the_panel_shows_what_is_kept_of_a_chat_newest_first(
         "Summaries of long threads": [],
         "Why it answered or stayed silent": [],
         "What is stored, and in whose memory": [
-            [alice.user_id, "→ in the canteen"],
+            [alice.user_id, "→ at 9:50 in the canteen"],
             [alice.user_id, "← noodles?"],
         ],
     }

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from bot.agents.llm.model import Request
 from bot.agents.llm.requests import plain_messages
 from bot.agents.loop import run_agent
+from bot.agents.offline import facts
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.evidence import cited_statement, statements, statements_answering
 from bot.agents.offline.model import OfflineModel, Situation, next_step
@@ -437,6 +438,27 @@ def test_a_fact_is_forgotten_and_corrected(
     question: str, instructions: str, call: tuple[str, dict[str, object]]
 ) -> None:
     assert _step(question, instructions=instructions) == Call(*call)
+
+
+@every_row(
+    ("statement", "correction", "fact"),
+    [
+        (
+            "the handover is on 3 March at 9:50",
+            "no, it is now 10 March at 11:15",
+            "the handover is on 10 March at 11:15",
+        ),
+        ("晨会时间：9:30", "不对，是10：15", "晨会时间：10：15"),
+        ("the ratio is 3:1", "no, it is 4:1", "the ratio is 4:1"),
+        ("打样在3月4日 14:00", "不对，是3月12日 9:30", "打样在3月12日 9:30"),
+    ],
+)
+def test_a_time_or_a_ratio_is_a_value_and_no_statement(
+    statement: str, correction: str, fact: str
+) -> None:
+    value = facts.corrected_value(correction)
+    assert not facts.is_whole(value)
+    assert facts.statement_with_value(statement, value) == fact
 
 
 @every_row("question", ["forget about the weather", "忘掉天气"])
