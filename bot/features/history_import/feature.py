@@ -40,6 +40,7 @@ from memory.tables.imports import Chat, HistoryImport, ImportStore
 
 log = structlog.get_logger()
 _TEND_EVERY_S = 60.0
+_AFTER_ANSWER_S = 1.0  # a short import would be reported above the card that says it begins
 
 
 async def answer_import_command(services: Services, here: CommandTurn) -> Reply:
@@ -151,7 +152,7 @@ async def _start_import(services: Services, here: PressTurn) -> Reply:
         until_ms=arguments["until_ms"],
         estimate=arguments["estimated"],
     )
-    await _queue(services, chat_import)
+    await _queue(services, chat_import, wait_s=_AFTER_ANSWER_S)
     return await _import_reply(services, here)
 
 
@@ -164,12 +165,14 @@ async def _asked_to_remove(services: Services, here: FeatureTurn) -> Reply:
     return Reply(question, cards.remove_or_not(here))
 
 
-async def _queue(services: Services, chat_import: HistoryImport | None) -> None:
+async def _queue(
+    services: Services, chat_import: HistoryImport | None, wait_s: float = 0.0
+) -> None:
     """Its next step. Where the queue is away the maintenance does it within a minute."""
     if chat_import is None or chat_import.state not in ("running", "removing"):
         return
     try:
-        await queue_step(services, chat_import.id)
+        await queue_step(services, chat_import.id, wait_s=wait_s)
     except QueueUnavailable as exc:
         log.warning("import.not_queued", import_id=chat_import.id, error=str(exc))
 
