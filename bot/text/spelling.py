@@ -46,6 +46,14 @@ _ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?!\d)")
 _PADDING = re.compile(r"\b0+(?=\d)")
 _THOUSANDS = re.compile(r"(?<=\d)[,'’](?=\d{3}(?!\d))")
 
+# British and American spelling of a stem, as one.
+_BRITISH = (
+    (re.compile(r"(?<=[a-z]{2})our(?=$|it|al|hood|abl|ful|less)"), "or"),
+    (re.compile(r"(?<=[a-z]{2}[iy])z(?=$|ation|er$)"), "s"),
+    (re.compile(r"(?<=[a-z]{3})tr$"), "ter"),
+    (re.compile(r"(?<=[a-z]{2})enc$"), "ens"),
+)
+
 
 def folded_text(text: str) -> str:
     """`text` in lower case, simplified characters and digits, with addresses and spelled-out words
@@ -61,6 +69,22 @@ def folded_text(text: str) -> str:
     text = _SPOKEN_ADDRESS.sub(lambda f: f"{f[1]}@{f[2].replace(' dot ', '.')}", text)
     text = _ADDRESS.sub(lambda match: _PADDING.sub("", match[0]), text)
     return _THOUSANDS.sub("", _AROUND_AT.sub("@", text))
+
+
+def stem(word: str) -> str:
+    """The part of an English word that its forms share."""
+    if len(word) <= 3:
+        return word
+    for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
+        if word.endswith(ending) and not word.endswith("ss") and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)] + rest
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
+        word = word[:-1]
+    word = word.removesuffix("e") if len(word) > 3 else word
+    for british, american in _BRITISH:
+        word = british.sub(american, word)
+    return word
 
 
 def _plain(text: str) -> str:

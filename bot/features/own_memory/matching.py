@@ -13,7 +13,8 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
-from bot.text.spelling import ALPHANUMERIC, folded_text
+from bot.features.own_memory.identifiers import full_name, identifier
+from bot.text.spelling import ALPHANUMERIC, folded_text, stem
 from memory.text import HAN
 
 Match = Literal["sure", "likely", ""]
@@ -32,7 +33,7 @@ _GENERIC = frozenset(
     profile record user""".split()
 )
 _HAN_STOP = re.compile(
-    "在?哪[里儿]?|什么时候|什么|多少|几号|谁|怎么|关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|刚才|刚刚|之前|以前|[提聊说讲](?:到|起)?过|提[到及起]|告诉过|说"
+    "哪[天年班趟个家]|有?几[个只条辆位点号]|多[高重久]|在?哪[里儿]?|什么时候|什么|多少|几号|谁|怎么|关于|有关|我们|你们|他们|我|你|您|这个|那个|这条|那条|所有|一切|全部|事情|消息|内容|刚才|刚刚|之前|以前|[提聊说讲](?:到|起)?过|提[到及起]|告诉过|说"
     rf"|的[事话](?![{HAN}])|告诉|记得|记住|的|了|是|吗|吧|呢|啊|那|这|和|跟|与"
 )
 _TOKEN = re.compile(rf"[/\\~#@+]{{0,3}}{ALPHANUMERIC}(?:[\w.@+/\\:#-]*{ALPHANUMERIC})?")
@@ -44,8 +45,6 @@ _CODE = re.compile(r"\b[a-z]{1,4}\d{1,6}\b")
 _MARKS = re.compile(r"[@/\\_#:.+\-]|\d")
 _NAME = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:[- ][A-Z][a-zà-ÿ]+)+\b")
 _GIVEN_NAME = re.compile(r"(?<!-)\b[A-Z][a-zà-ÿ]+\b(?!-)")
-_BEFORE = rf"(?<!{ALPHANUMERIC})(?<!{ALPHANUMERIC}[\-_./\\@+:])"
-_AFTER = rf"(?!{ALPHANUMERIC})(?![\-_/\\@+]{ALPHANUMERIC})(?!\.{ALPHANUMERIC})"
 _ASIDE = re.compile(r"[(（](?!\d+[)）])[^()（）]{0,200}[)）]")
 _OR = re.compile(
     r"\s{1,3}(?:/|\||aka|a\.k\.a\.|alias|also known as)\s{1,3}|又名|又叫|也叫", re.IGNORECASE
@@ -73,7 +72,20 @@ _SOMETHING = re.compile(
     re.IGNORECASE,
 )
 _SAYS_WHO = re.compile(r"(?:\s+(?:the|a|an|this|that|who|on the)\s.*|[\s.!?]*)", re.DOTALL)
-_ORIGIN = re.compile(r"(?:https?://)?(?:www\.)?")
+
+# “how much I earn”, “which train I take”: what they said of themselves, and of which kind it is.
+_QUESTION = re.compile(
+    r"(?:about )?(?:what|which|who|whom|where|when|how)((?: (?!(?:i|we|my|our)\b)[a-z]+){0,3})"
+    r" (?=(?:i|we|my|our)\b)"
+)
+_IS_AMOUNT = re.compile(r"(?:about )?how (?:much|many|old|long|tall|far|often)\b")
+_AMOUNT_WORDS = frozenset("much many old long tall far often".split())
+_AMOUNT = re.compile(
+    r"[\d一二两三四五六七八九十百千万]"
+    r"|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred)\b"
+)
+_OTHERS = frozenset("he she they you".split())
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b|[我咱俺]")
 _MY = re.compile(rf"(?:that |about )?(?:my|our) ({ALPHANUMERIC}+)|我们?的?([{HAN}]{{2,}})")
 _KIN = (
     "姐姐|妹妹|哥哥|弟弟|爸爸|妈妈|[父母]亲|老婆|老公|妻子|丈夫|爱人|女儿|儿子|孩子|朋友|同事|老板"
@@ -82,10 +94,12 @@ _OF_OTHERS = re.compile(
     r"(?:['’]s|s['’]|\b(?:his|her|their|your)) $"
     rf"|(?<!我)(?<!我们)(?<!咱们)的$|(?:[他她你您]|{_KIN})$"
 )
-_I = re.compile(r"(?:that |about )?(i|we)(?:['’][a-z]+)? ([a-z]+)")
+_OWNS = re.compile(r"['’]s | of (?:the|a|an|his|her|their|[a-z]+['’]s) ")
+_I = re.compile(r"(?:that |about )?(i|we)\b|(我)(?!们?(?:的|说|告诉|提|讲|聊|刚|之前|以前|记))")
 _SUBJECT_IS = re.compile(
     r"\b[a-z]{2,} (?:is|are|was|were|has|had|will|would|can|could|won't|isn't)\b"
 )
+_VALUE_AFTER = re.compile(r"[是为叫在号码有]|\s{0,2}(?:[^\w\s]|\d|$)")
 _CLAUSE_END = re.compile(r"[.;!?]\s|\b(?:and|but|while)\b")
 _CAMEL = re.compile(r"\b[a-z]{2,}(?:[A-Z][a-z0-9]+)+\b")
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -93,22 +107,34 @@ _UMLAUTS = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"}
 )
 
+# What people say instead of the word for a kind of thing (stems): “is called Jules” for “name”.
+_SAID_INSTEAD = {
+    "nam": r"\bcall|叫",
+    "address": r"\bliv|住",
+    "birthday": r"\bborn|出生",
+    "ag": r"\bold|岁",
+    "job": r"\bwork|上班",
+    "salary": r"\b(?:earn|paid)|月薪|年薪|挣",
+    "名字": "叫",
+    "姓名": "叫",
+    "地址": "住",
+    "住址": "住",
+    "生日": "出生",
+    "年龄": "岁",
+    "多大": "岁",
+    "工作": "上班|任职",
+    "工资": "月薪|年薪|薪水|挣",
+    "收入": "月薪|年薪|工资|挣",
+    "电话": "手机|号码",
+}
+_SAID_INSTEAD_SHARE = 0.8
+
 # Two ways to write one text: `gymCode`, “Müller”.
 _REWRITINGS: tuple[Callable[[str], str], ...] = (
     lambda text: _CAMEL.sub(lambda match: _CAMEL_JOINT.sub(" ", match[0]), text),
     lambda text: text.translate(_UMLAUTS),
 )
 
-# British and American spelling of a stem, as one.
-_BRITISH = (
-    (re.compile(r"(?<=[a-z]{2})our(?=$|it|al|hood|abl|ful|less)"), "or"),
-    (re.compile(r"(?<=[a-z]{2}[iy])z(?=$|ation|er$)"), "s"),
-    (re.compile(r"(?<=[a-z]{3})tr$"), "ter"),
-    (re.compile(r"(?<=[a-z]{2})enc$"), "ens"),
-)
-_GROUPED_NUMBER = re.compile(r"(?!\d{1,3}(?:\.\d{1,3}){3}$)\d+(?:\.\d+)+")
-_PHONE_DIGITS = 7
-_LONG_NUMBER = 5
 _LONG_CODE = 6
 _LIKELY_SHARE = 0.6
 
@@ -132,8 +158,8 @@ class _Description:
     `is_unique`: one of the identifiers, or the name, is enough to show what else says it. `name`:
     it is everything about the person of this name, or about something of theirs. `goes_on` tells of
     words that others follow whether the next one is a stop word. `shapes` are those of identifiers.
-    `own`: the word or phrase that stands right after “my”. `speaker` and `verb`: “I” at the
-    beginning and what follows it.
+    `own`: the word or phrase that stands right after “my”. `speaker`: “I” at the beginning. `kinds`
+    of thing are what a question asks for (“which train”); `is_amount` if that is a number.
     """
 
     identifiers: tuple[re.Pattern[str], ...]
@@ -146,7 +172,8 @@ class _Description:
     shapes: Mapping[str, frozenset[str]]
     own: str
     speaker: str
-    verb: str
+    kinds: frozenset[str]
+    is_amount: bool
 
     def __bool__(self) -> bool:
         return bool(self.identifiers or self.words or self.phrases)
@@ -164,6 +191,7 @@ class _Description:
         is_doubtful = self._names_another(text) or self._is_of_another(plain)
         is_doubtful |= _is_of_others(self.own, plain) or self._has_another_subject(plain)
         is_doubtful |= self._is_scattered(plain) or self._is_of_own(plain)
+        is_doubtful |= self._is_nobodys_own(plain) or not self._is_answer(plain)
         if share == 1 and not is_doubtful:
             return "sure"
         return "likely" if share >= _LIKELY_SHARE or self.is_unique else ""
@@ -171,8 +199,10 @@ class _Description:
     def _share(self, plain: str) -> float:
         """The share of words and phrases that `plain` says."""
         stems = {stem(word) for word in _WORD.findall(plain)}
-        shares = [float(word in stems) for word in self.words]
-        shares += [_said_share(phrase, plain) for phrase in self.phrases]
+        shares = [word in stems or _said_instead(word, plain) for word in self.words]
+        shares += [
+            max(_said_share(phrase, plain), _said_instead(phrase, plain)) for phrase in self.phrases
+        ]
         return sum(shares) / len(shares) if shares else 1
 
     def _is_named(self, text: str) -> bool:
@@ -203,11 +233,14 @@ class _Description:
         )
 
     def _has_another_subject(self, plain: str) -> bool:
-        """True if others are or do what the speaker does: “my sister is pregnant”, “Bob leaves”."""
-        text_words = set(_WORD.findall(plain))
-        if not self.speaker or self.speaker in text_words:
+        """True if `plain` tells more than this, and not of its author: “my sister is pregnant”,
+        “Bob leaves”, “the hospital project starts”."""
+        if not self.speaker or re.search(rf"(?<![a-z]){self.speaker}(?![a-z])", plain):
             return False
-        return bool(text_words & {f"{self.verb}s", f"{self.verb}es"} or _SUBJECT_IS.search(plain))
+        for phrase in self.phrases:
+            plain = plain.replace(phrase, "")
+        rest = {stem(one) for one in _WORD.findall(plain) if one not in _STOP or one in _OTHERS}
+        return bool(rest - self.words or _HAN_IN.search(_HAN_STOP.sub("", plain)))
 
     def _is_scattered(self, plain: str) -> bool:
         """True if no clause of `plain` says all words: “the gym is closed and the code is late”."""
@@ -220,7 +253,23 @@ class _Description:
         if not self.own or self.words != {stem(self.own)}:
             return False
         following = plain.split(self.own)[1:]
-        return bool(following) and all(re.match("['’]s ", one) for one in following)
+        return bool(following) and all(map(_OWNS.match, following))
+
+    def _is_nobodys_own(self, plain: str) -> bool:
+        """True if `plain` says nothing of its author, and what is called “my holiday” is another's
+        (“Kim is on holiday”) or part of another thing (“holiday rules”)."""
+        if not self.own or _FIRST_PERSON.search(plain):
+            return False
+        before, _, after = plain.partition(self.own)
+        if _SUBJECT_IS.search(before):
+            return True
+        is_alone = not self.words - {stem(self.own)}
+        return is_alone and bool(after) and not _VALUE_AFTER.match(after) and not _is_stop(after)
+
+    def _is_answer(self, plain: str) -> bool:
+        """Whether `plain` says of which kind the thing is that a question asks for."""
+        stems = {stem(word) for word in _WORD.findall(plain)}
+        return self.kinds <= stems and (not self.is_amount or bool(_AMOUNT.search(plain)))
 
     def _is_other(self, following: Sequence[str], before_stop: bool) -> bool:
         of_it = following[:1] == ["s"]
@@ -265,8 +314,11 @@ def _description(words: str) -> _Description:
         is_head = head and _SAYS_WHO.fullmatch(about[1].partition(head)[2])
         words = head if is_head else about[1]
     plain = folded_words = folded_text(words)
+    question = _QUESTION.match(folded_words)
+    statement = folded_words[question.end() :] if question else folded_words
+    kinds = {stem(one) for one in question[1].split() if one not in _STOP} if question else set()
     names = [one for one in _NAME.findall(words) if len(one.split()) > 1]
-    full = [_full_name(name) for name in names]
+    full = [full_name(name) for name in names]
     for name in names:
         plain = plain.replace(folded_text(name), " ")
     tokens = _TOKEN.findall(re.sub(rf"(?<={ALPHANUMERIC})['’]s?\b", " ", plain))
@@ -280,21 +332,22 @@ def _description(words: str) -> _Description:
     first, _, rest = _NAME.sub(" ", words).strip().partition(" ")
     alone = f"{first} {rest}" if first.endswith(("'s", "’s")) else rest
     return _Description(
-        identifiers=(*full, *map(_identifier, marked_tokens)),
+        identifiers=(*full, *map(identifier, marked_tokens)),
         is_unique=bool(full or long or head),
         name=head,
-        words=frozenset(others),
+        words=frozenset(others - kinds or others - _AMOUNT_WORDS or others),
         phrases=tuple(one for run in _HAN_RUN.findall(plain) for one in _phrases(run)),
         given_names=tuple(_GIVEN_NAME.findall(alone or ("" if names else words))),
         goes_on={
             stem(one): after in _STOP
             for one, after in pairwise(_WORD.findall(plain))
-            if stem(one) in others and after != "s" and not about
+            if stem(one) in others and after != "s" and not about and not question
         },
         shapes=_shapes(plain),
-        own=(own[1] or own[2]) if (own := _MY.match(folded_words)) else "",
-        speaker=speaker[1] if (speaker := _I.match(folded_words)) else "",
-        verb=speaker[2] if speaker else "",
+        own=(own[1] or _phrases(own[2])[0]) if (own := _MY.match(statement)) else "",
+        speaker=(speaker[1] or speaker[2]) if (speaker := _I.match(statement)) else "",
+        kinds=frozenset(kinds - _AMOUNT_WORDS),
+        is_amount=bool(question and _IS_AMOUNT.match(folded_words)),
     )
 
 
@@ -305,21 +358,22 @@ def _head(about: str) -> str:
     return name_match[1] if name_match else ""
 
 
-def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
-    """Without the words just in front of a long identifier, which say what kind it is: “licence
-    key XK7L-9P3Q”."""
-    at = next(n for n, one in enumerate(tokens) if _bare(one) == identifier)
-    first = at
-    while first and (tokens[first - 1] not in _STOP or tokens[first - 1] == "at"):
-        first -= 1
-    return [*tokens[:first], *tokens[at:]] if first in (0, 1) else tokens
-
-
 def _is_of_others(own: str, plain: str) -> bool:
     """True if what somebody calls theirs (“my blood type”, “我的血型”) is others' wherever `plain`
     says it: “my sister's blood type”, “他的血型”."""
     before = plain.split(own)[:-1] if own else []
     return bool(before) and all(map(_OF_OTHERS.search, before))
+
+
+def _is_stop(text: str) -> bool:
+    first = _WORD.match(text.strip())
+    return first is not None and first[0] in _STOP
+
+
+def _said_instead(word: str, plain: str) -> float:
+    """A share if `plain` says the kind of thing that `word` names with other words."""
+    others = _SAID_INSTEAD.get(word)
+    return _SAID_INSTEAD_SHARE if others and re.search(others, plain) else 0
 
 
 def _shapes(plain: str) -> dict[str, frozenset[str]]:
@@ -329,22 +383,6 @@ def _shapes(plain: str) -> dict[str, frozenset[str]]:
         shape = re.sub("[^0]", "a", re.sub(r"\d", "0", code))
         words_by_shape[shape] = words_by_shape.get(shape, frozenset()) | {code}
     return words_by_shape
-
-
-def stem(word: str) -> str:
-    """The part of an English word that its forms share."""
-    if len(word) <= 3:
-        return word
-    for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
-        if word.endswith(ending) and not word.endswith("ss") and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)] + rest
-            break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
-        word = word[:-1]
-    word = word.removesuffix("e") if len(word) > 3 else word
-    for british, american in _BRITISH:
-        word = british.sub(american, word)
-    return word
 
 
 def _phrases(run: str) -> list[str]:
@@ -370,41 +408,15 @@ def _stands_in(phrase: str, plain: str) -> bool:
     return re.search(f"{re.escape(phrase)}(?!{other})", plain) is not None
 
 
+def _without_label(tokens: Sequence[str], identifier: str) -> Sequence[str]:
+    """Without the words just in front of a long identifier, which say what kind it is: “licence
+    key XK7L-9P3Q”."""
+    at = next(n for n, one in enumerate(tokens) if _bare(one) == identifier)
+    first = at
+    while first and (tokens[first - 1] not in _STOP or tokens[first - 1] == "at"):
+        first -= 1
+    return [*tokens[:first], *tokens[at:]] if first in (0, 1) else tokens
+
+
 def _bare(token: str) -> str:
     return token.strip(".:-_+#@") if "@" not in token.strip("@") else token.strip(".:-_+#")
-
-
-def _full_name(name: str) -> re.Pattern[str]:
-    """First name and surname next to each other, in either order."""
-    parts = [re.escape(part) for part in folded_text(name).split()]
-    reversed_parts = [parts[-1], *parts[:-1]]
-    either = "|".join(r"[\s,·.]{1,3}".join(order) for order in (parts, reversed_parts))
-    return re.compile(f"{_BEFORE}(?:{either}){_AFTER}")
-
-
-def _identifier(token: str) -> re.Pattern[str]:
-    """The token as a whole; a code or a number however its parts are separated."""
-    if re.search(r"[@/\\]", token):
-        path = r"[/\\]+".join(
-            map(re.escape, re.split(r"[/\\]+", _ORIGIN.sub("", token, count=1).rstrip("/")))
-        )
-        return re.compile(rf"{_BEFORE}(?:https?://)?(?:www\.)?{path}{_AFTER}")
-    digits = sum(char.isdigit() for char in token)
-    if digits >= _PHONE_DIGITS and _GROUPED_NUMBER.fullmatch(token):
-        token = token.replace(".", "")
-    parts = [part for part in re.split(r"[\s\-_·:]+", token) if part]
-    between = r"[\s\-_·:.()]{0,3}" if len(parts) > 2 else r"[\s\-_·:()]{0,3}"
-    gap = r"[\s\-_·.()]{0,3}" if digits >= _PHONE_DIGITS else r"[\s\-_·()]{0,3}"
-    code = between.join(_spaced_pattern(part, gap) for part in parts)
-    if digits >= _LONG_NUMBER:
-        return re.compile(rf"(?<!\d\s){_BEFORE}{code}{_AFTER}(?!\s\d)")
-    return re.compile(rf"(?<!\d[.,]){_BEFORE}{code}{_AFTER}")
-
-
-def _spaced_pattern(part: str, gap: str) -> str:
-    """A part of a code; its digits may be written in groups, and apart from its letters."""
-    pattern = re.escape(part[0])
-    for one, two in pairwise(part):
-        apart = one.isalnum() and two.isalnum() and (one.isdigit() or two.isdigit())
-        pattern += (gap if apart else "") + re.escape(two)
-    return pattern
