@@ -11,11 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from memory.context import estimate_tokens, token_cost
 from memory.text import han_pairs, has_han, labelled_text, one_line, speaker_label, storable
 
 SUMMARY_TOKENS = 600
+RULES_TOKENS = 300  # of one by rules: sentences as they were written say less than a summary
 BATCH_TOKENS = 3000
 MOST_REFERENCES = 120
 _LONGEST_NAME = 60
@@ -163,6 +165,17 @@ def settled_summary(
 def without_references(content: str) -> str:
     """A stored summary without its line of references."""
     return _REFERENCE_LINE.sub("", content).strip()
+
+
+def by_day(content: str) -> str:
+    """A stored summary with each day once, above its lines, if every line begins with its day."""
+    lines = without_references(content).splitlines()
+    if not all(map(_DAY.match, lines)):
+        return content
+    told: list[str] = []
+    for day, of_day in groupby(lines, lambda line: line[2:12]):
+        told += [f"{day}:", *(f"- {line[13:]}" for line in of_day)]
+    return "\n".join([*told, *_REFERENCE_LINE.findall(content)])
 
 
 def inert_text(text: str) -> str:

@@ -37,6 +37,7 @@ from memory.recall.changes import replacement_times
 from memory.recall.passages import Passage
 from memory.recall.rendering import SpeakerLabel
 from memory.scope import AgentMemoryContext
+from memory.summary import by_day
 from memory.tables.notes import registered_notes
 from memory.text import (
     indented_text,
@@ -119,7 +120,7 @@ def build_prompt(
         system=_rules(scene, away=open_turn.degraded),
         working_memory=_memory_lines(open_turn.working_memory, scene),
         registry=registry_table(registered_notes(open_turn.registry)),
-        summary=quoted_text(open_turn.summary.content) if open_turn.summary else "",
+        summary=quoted_text(by_day(open_turn.summary.content)) if open_turn.summary else "",
         recalled=recalled,
         recalled_worth=recalled_worth,
         transcript=transcript,

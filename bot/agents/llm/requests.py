@@ -7,7 +7,7 @@ import base64
 import itertools
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -100,9 +100,27 @@ def _messages(
     return [
         {"role": "system", "content": instructions},
         *([{"role": "user", "content": summary}] if summary else []),
-        *itertools.chain.from_iterable(map(render, prompt.history)),
+        *_conversation(prompt.history, render),
         {"role": "user", "content": question},
     ]
+
+
+def _conversation(
+    history: Iterable[context.PromptMessage],
+    render: Callable[[context.PromptMessage], list[Message]],
+) -> Iterator[Message]:
+    """What was said earlier. Lines of people that follow each other are one message, because every
+    message costs tokens of its own; a label begins each, and further lines are indented."""
+    for is_line, messages in itertools.groupby(history, _is_labelled):
+        rendered = itertools.chain.from_iterable(map(render, messages))
+        if is_line:
+            yield {"role": "user", "content": "\n".join(str(one["content"]) for one in rendered)}
+        else:
+            yield from rendered
+
+
+def _is_labelled(message: context.PromptMessage) -> bool:
+    return message.role == "user" and message.author is not None
 
 
 def _with_pairs(message: context.PromptMessage) -> list[Message]:

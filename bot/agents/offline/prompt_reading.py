@@ -38,6 +38,8 @@ _NAME = r"(?!\[)(?:[^\s:：]{1,40}|[A-Z][^\s:：]{0,40}(?: [A-Z][^\s:：]{0,40})
 _LABELLED = re.compile(
     rf"({_NAME}(?: \(…[^\s()]{{1,8}}\))?(?: {re.escape(OTHER_BOT)})?)[:：]\s+(.*)", re.S
 )
+_LINE_END = re.compile(rf"\n(?!{FOREIGN_MARGIN})")
+_LABELLED_LINE = re.compile(rf"(?:\[[^\]]{{1,60}}\] )?{_LABELLED.pattern}", re.S)
 _OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
 _FILE = re.compile(r"Text of the (?:file|document) \"(.+?)\"")
 _FACT = re.compile(
@@ -196,10 +198,17 @@ def _window(messages: Sequence[Message], knowledge: str, own_name: str) -> Itera
             knowledge_text, said = without_knowledge(text)
             if knowledge_text and not said:  # the summary
                 continue
-            words = without_material(original_text(said))
-            yield _line(words, own_name) or PromptLine(words)
+            for one in _lines_of_people(said):
+                words = without_material(original_text(one))
+                yield _line(words, own_name) or PromptLine(words)
     for row in _rows(_section(knowledge, TRANSCRIPT)):
         yield _line(row, own_name) or PromptLine(row)
+
+
+def _lines_of_people(text: str) -> list[str]:
+    """The lines of a message, each with its further lines. Without labels all of it is one."""
+    lines = _LINE_END.split(text)
+    return lines if all(map(_LABELLED_LINE.match, lines)) else [text]
 
 
 def _group_facts(knowledge: str) -> list[PromptLine]:

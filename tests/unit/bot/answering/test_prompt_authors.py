@@ -133,7 +133,7 @@ def test_a_reader_of_the_whole_prompt_finds_the_authors_that_are_stored(
     label = {one: people.label(one) for one in PEOPLE} | {"bot": "Memo [you]"}
 
     *before, question = shown.messages
-    assert [authors(one) for one in before] == [[label[who]] for who, _ in asked[:-1]]
+    assert [who for one in before for who in authors(one)] == [label[who] for who, _ in asked[:-1]]
     assert authors(question) == ["quotation", label[asked[-1][0]]]
     assert authors(section(shown.instructions, TRANSCRIPT)) == [label[who] for who, _ in overheard]
     recalled = authors(section(shown.instructions, RECALLED))

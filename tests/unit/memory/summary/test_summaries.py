@@ -19,6 +19,7 @@ from memory.summary import (
     MOST_REFERENCES,
     SUMMARY_TOKENS,
     SummaryLine,
+    by_day,
     cut_to_tokens,
     extract_summary,
     first_batch,
@@ -251,6 +252,17 @@ def test_what_an_earlier_summary_knew_is_carried_on() -> None:
     assert "the launch is on 3 March at 14:00" in second
     assert "预算上限是五万元" in second
     assert estimate_tokens(second) <= SUMMARY_TOKENS
+
+
+def test_a_prompt_names_each_day_once() -> None:
+    stored = (
+        "- 2026-11-28 Alice: a\n- 2026-11-28 Bob: b\n- 2026-11-29 Alice: c\nReferences: om_12345678"
+    )
+    assert by_day(stored) == (
+        "2026-11-28:\n- Alice: a\n- Bob: b\n2026-11-29:\n- Alice: c\nReferences: om_12345678"
+    )
+    of_model = "- 2026-11-28 Alice: a\nBob owns the notes."
+    assert by_day(of_model) == of_model, "or the day would be that of another line"
 
 
 def test_another_number_is_another_fact() -> None:

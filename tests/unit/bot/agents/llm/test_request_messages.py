@@ -24,3 +24,25 @@ def test_no_message_of_a_request_is_empty(with_tools: bool) -> None:
     *before, question = (one["content"] for one in messages[1:])
     assert before == ["[a message without text]", "I cannot"]
     assert without_knowledge(question)[1] == "when?"
+
+
+def test_lines_of_people_that_follow_each_other_are_one_message() -> None:
+    history = (
+        PromptMessage("user", "Alice: the offsite is in May", author="Alice"),
+        PromptMessage("user", "Bob: no,\n  in June", author="Bob", at="2026-11-20 10:00"),
+        PromptMessage("assistant", "Noted."),
+        PromptMessage("user", "Alice: fine", author="Alice"),
+    )
+    messages = manager_messages(replace(PROMPT, history=history), with_tools=True)
+    assert [(one["role"], one["content"]) for one in messages[1:-1]] == [
+        ("user", "Alice: the offsite is in May\n[2026-11-20 10:00] Bob: no,\n  in June"),
+        ("assistant", "Noted."),
+        ("user", "Alice: fine"),
+    ]
+
+
+def test_words_without_labels_stay_apart() -> None:
+    """In a private chat nothing would show where one message ends."""
+    history = (PromptMessage("user", "one"), PromptMessage("user", "two"))
+    messages = manager_messages(replace(PROMPT, history=history), with_tools=True)
+    assert [one["content"] for one in messages[1:-1]] == ["one", "two"]
