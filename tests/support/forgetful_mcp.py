@@ -25,13 +25,15 @@ TOOLS = [
 @dataclass
 class ForgetfulServer:
     """`done` counts what was carried out. `refusal`: status and sentence for an unknown session; ""
-    leaves out the error of the protocol. `breaks_off`: so many calls end without an answer."""
+    leaves out the error of the protocol. `breaks_off`: so many calls end without an answer. `odd`:
+    the answer to calls, in the place of one by the protocol."""
 
     port: int = 0
     sessions: set[str] = field(default_factory=set)
     done: Counter[str] = field(default_factory=Counter)
     refusal: tuple[int, str] = (404, "Session not found")
     breaks_off: int = 0
+    odd: dict[str, Any] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -92,6 +94,8 @@ def _handler(state: ForgetfulServer) -> type[BaseHTTPRequestHandler]:
                 state.breaks_off -= 1
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
+            elif asked["method"] == "tools/call" and state.odd:
+                body = {"jsonrpc": "2.0", "id": asked["id"], **state.odd}
             data = b"" if status == 202 else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

@@ -19,8 +19,16 @@ from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData, ToolListChangedNotification
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    ErrorData,
+    ToolListChangedNotification,
+    jsonrpc_message_adapter,
+)
 from mcp_types import Tool as Listed
+from pydantic import ValidationError
 
 from bot.agents.mcp import relay
 from bot.agents.mcp.config import McpServer
@@ -29,6 +37,7 @@ from bot.agents.mcp.translation import (
     RESULT_FIELDS,
     SchemaUnfit,
     repair_result,
+    repaired_answer,
     repaired_schema,
 )
 from memory.text import visible_line
@@ -175,6 +184,8 @@ class _Watched:
 
     async def __anext__(self) -> Any:
         message = await self._stream.__anext__()
+        if isinstance(message, ValidationError):
+            message = _read_answer(message)
         content = getattr(message, "message", None)
         if isinstance(error := getattr(content, "error", None), ErrorData):
             self._mark_error(getattr(content, "id", None), error)
@@ -207,6 +218,16 @@ class _Watched:
         self._ended.set()
         is_stopped: bool | None = await self._stream.__aexit__(kind, exc, traceback)
         return is_stopped
+
+
+def _read_answer(refused: ValidationError) -> SessionMessage | ValidationError:
+    """The answer that could not be read, repaired. An answer lacks `method`, so the whole of it is
+    the input of the finding that says so."""
+    findings = refused.errors(include_url=False, include_context=False)
+    whole = next((one["input"] for one in findings if one["loc"][-1:] == ("method",)), None)
+    if (answer := repaired_answer(whole)) is None:
+        return refused
+    return SessionMessage(jsonrpc_message_adapter.validate_python(answer, by_name=False))
 
 
 def _repair_tools(result: dict[str, Any]) -> dict[str, str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import json
 import re
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,10 @@ import structlog
 
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.translation import public_names, result_value
+from bot.agents.prompts.prompt import PendingAction
 from bot.agents.tool_types import NO_TOOLS, Tool, Toolbox, ToolFailed
+from bot.agents.tools.confirming import wait_for_confirmation
+from bot.agents.tools.tool_calls import as_stored
 from bot.process.concurrency import without_slot
 
 if TYPE_CHECKING:
@@ -25,22 +30,14 @@ if TYPE_CHECKING:
     from mcp_types import Tool as Listed
 
     from bot.agents.tools.deps import ToolDeps
-import json
-from collections import OrderedDict
-from typing import TYPE_CHECKING
-
-from bot.agents.prompts.prompt import PendingAction
-from bot.agents.tools.confirming import wait_for_confirmation
-from bot.agents.tools.tool_calls import as_stored
-
-if TYPE_CHECKING:
-    from bot.agents.tools.deps import ToolDeps
 
 log = structlog.get_logger()
 Call = Callable[[str, "ToolDeps", dict[str, Any]], Awaitable[Any]]
+"""Calls a tool by its public name for a turn. Raises `ToolFailed`."""
 _LONGEST_REASON = 2000
 _CLOSE_S = 10.0  # the package takes up to 6.5 s to end a server
 _CONNECTION_CLOSED = -32000  # MCP, JSON-RPC error codes
+_UNREADABLE = -32700  # also what the package below makes of an answer that it refuses over HTTP
 _FORGOTTEN = -32090  # as `opening` marks it
 _NO_SESSION = re.compile(
     r"\bsession\b.{0,20}(?:not found|expired|terminated|ended|closed|invalid|unknown)"
@@ -50,8 +47,6 @@ _NO_SESSION = re.compile(
 
 __all__ = ["ActionAlreadyRun", "ActionResult", "McpServers", "ServerDown", "TimeLimits"]
 _REMEMBERED_ACTIONS = 1000
-
-"""Calls a tool by its public name for a turn. Raises `ToolFailed`."""
 
 
 class _SessionLost(ToolFailed):
@@ -199,6 +194,11 @@ class ServerConnection:
         if code == _FORGOTTEN:
             said = f"The server {self._server.name} refused the call: {reason}"
             return _SessionLost(said, nothing_done=True)
+        if code == _UNREADABLE:
+            return ToolFailed(
+                f"{name} answered in a form that cannot be read; whether it was done is unknown. "
+                f"Say so. {reason}"
+            )
         if code != _CONNECTION_CLOSED:
             self._doubted.set()
             is_lost = bool(self._server.url and _NO_SESSION.search(reason))

@@ -27,6 +27,8 @@ _HASH = 8
 _LONGEST = 24_000  # characters
 RESULT_FIELDS = {"content", "structuredContent", "isError", "toolResult"}
 _WRAPPED = "result"
+_INTERNAL_ERROR = -32603  # JSON-RPC 2.0, error codes
+_NO_ANSWER = "it gave neither a result nor an error"
 _LINK_TEXTS = ("name", "title", "description")
 _TEXT_KINDS = re.compile(r"^text/|\b(?:json|xml|yaml|csv)\b")
 
@@ -82,6 +84,31 @@ def repair_result(result: dict[str, Any]) -> None:
     result["isError"] = result.get("isError") in (True, "true", "True", 1)
     if not isinstance(result.get("_meta"), dict):
         result.pop("_meta", None)
+
+
+def repaired_answer(message: Any) -> dict[str, Any] | None:
+    """The answer to a call, that the client below refuses, as JSON-RPC has it; it would be waited
+    for until the time limit otherwise. None if it is no answer."""
+    if not isinstance(message, dict) or "method" in message:
+        return None
+    id = message.get("id")
+    if not isinstance(id, str | int) or isinstance(id, bool):
+        return None
+    error, result = message.get("error"), message.get("result")
+    if result is not None and not error:
+        fields = result if isinstance(result, dict) else {"content": result}
+        return {"jsonrpc": "2.0", "id": id, "result": fields}
+    return {"jsonrpc": "2.0", "id": id, "error": _repaired_error(error)}
+
+
+def _repaired_error(error: Any) -> dict[str, Any]:
+    """The error with all of its words, where its code or its message is none."""
+    fields = error if isinstance(error, dict) else {"message": error or _NO_ANSWER}
+    code, words = fields.get("code"), fields.get("message")
+    has_code = isinstance(code, int) and not isinstance(code, bool)
+    if not (isinstance(words, str) and (has_code or fields.keys() <= {"message"})):
+        words = _as_text(error)
+    return {"code": code if has_code else _INTERNAL_ERROR, "message": words}
 
 
 def _repair_block(block: Any) -> dict[str, Any]:

@@ -172,6 +172,42 @@ async def test_an_error_of_the_server_ends_nothing_and_is_told_whole() -> None:
     assert 'the desk is closed {"ask": "Lin"}' in first
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"error": {"code": -32603}}, '{"code": -32603}'),
+        ({"error": {"code": None, "message": "ask Lin"}}, "ask Lin"),
+        ({"error": {"code": "E_CLOSED", "message": "ask Lin", "data": [7]}}, "E_CLOSED"),
+        ({"error": {"code": 1.5, "message": ["ask", "Lin"]}}, '["ask", "Lin"]'),
+        ({"error": "ask Lin"}, "refused the call: ask Lin"),
+        ({"error": ["ask", "Lin"]}, '["ask", "Lin"]'),
+        ({"error": None}, "neither a result nor an error"),
+        ({"error": "ask Lin", "result": None}, "ask Lin"),
+        ({"result": "OAK"}, "OAK"),
+        ({"result": ["OAK", 3]}, "OAK"),
+        ({"jsonrpc": "1.0", "result": {"content": [{"type": "text", "text": "OAK"}]}}, "OAK"),
+    ],
+)
+async def test_an_answer_of_an_odd_form_is_told_at_once(answer: dict[str, Any], told: str) -> None:
+    async with _running(odd(*named("room"), answers={"room": answer})) as mcp:
+        begun = asyncio.get_running_loop().time()
+        words = await called(mcp, "desk__room")
+        assert asyncio.get_running_loop().time() - begun < 10
+        assert mcp.connected() == {"desk": True}
+    assert told in words
+
+
+@pytest.mark.parametrize("odd_answer", [{"error": {"code": 7}}, {"result": "OAK"}])
+async def test_what_cannot_be_read_over_http_may_have_been_done(odd_answer: dict[str, Any]) -> None:
+    with forgetful_server() as server:
+        async with _running(McpServer("desk", url=server.url, confirm=False)) as mcp:
+            server.odd = odd_answer
+            booked = await mcp.run_pending(action("desk__book"))
+    assert not booked.ok
+    assert "whether it was done is unknown" in booked.text
+    assert server.done["book"] == 1
+
+
 async def test_a_result_of_an_odd_form_arrives_and_ends_nothing() -> None:
     blocks = ["OAK", {"type": "video", "uri": "https://x.test/v"}, {"type": "text", "text": None}]
     result = {"content": blocks, "structuredContent": ["ELM"], "isError": None}
