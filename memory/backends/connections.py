@@ -17,7 +17,7 @@ import psycopg
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
-from memory.deadlines import DeadlineConnection
+from memory.deadlines import DeadlineConnection, NoAnswer
 
 log = structlog.get_logger()
 CONNECT_S = 3.0
@@ -39,6 +39,7 @@ _KINDS = {
 _LOST_STATES = frozenset({"57P01", "57P02", "57P03"})  # stopped, crashed, not ready yet
 
 _SUPABASE_POOLER = "6543"
+_ALL_SESSIONS_TAKEN = "in session mode"  # Supavisor: EMAXCONNSESSION
 _TEST_CONNECT_S = 3
 _LOOKS = 8
 _PID = "select pg_backend_pid()"
@@ -278,7 +279,8 @@ def prepare_threshold(database_url: str) -> int | None:
 def _keeps_its_session(url: str) -> bool:
     """A pooler answers with a process id of its own at the start. In transaction mode it then gives
     the session that was used last to whoever asks next, and while others ask, any session; in
-    statement mode it refuses transactions.
+    statement mode it refuses transactions. Where our one session is all there is, the second waits
+    or is refused for that.
     Raises `psycopg.Error` if nobody answers."""
     with _test_connection(url) as first:
         before = _backend_pid(first)
@@ -288,8 +290,10 @@ def _keeps_its_session(url: str) -> bool:
             with _test_connection(url) as second, second.transaction():
                 is_shared = _backend_pid(second) == before
                 return not is_shared and all(_backend_pid(first) == before for _ in range(_LOOKS))
-        except psycopg.Error:
-            return False
+        except NoAnswer:
+            return _backend_pid(first) == before
+        except psycopg.Error as exc:
+            return _ALL_SESSIONS_TAKEN in str(exc).lower()
 
 
 def _test_connection(url: str) -> psycopg.Connection:

@@ -78,7 +78,7 @@ def _answering(url: str) -> str:
 @pytest.mark.parametrize(
     ("mode", "size", "sessions"),
     [("transaction", 20, False), ("transaction", 1, False), ("statement", 20, False),
-     ("session", 20, True)],
+     ("session", 20, True), ("session", 1, True)],
 )  # fmt: skip
 def test_a_pooler_is_told_by_what_it_does(
     postgres_server: postgres.Server,
@@ -89,6 +89,7 @@ def test_a_pooler_is_told_by_what_it_does(
     busy: int,
 ) -> None:
     database = postgres.database_name(database_url)
+    busy = min(busy, size - 1) if sessions else busy  # each of them has a session for good
     with pooled(postgres_server, database, mode, size) as url, asked_by_others(url, busy):
         assert has_sessions(url) is sessions
         assert prepare_threshold(url) == (5 if sessions else None)
