@@ -140,10 +140,12 @@ async def ask_again(
     *,
     own_tenant: str = "",
     at_ms: int = 0,
+    asked_ms: int = 0,
 ) -> None:
     """Asks the question of the card again, in a turn of its own. After a crash that turn is there
     already (`used`) and goes on. `at_ms`: when somebody pressed, 0: nobody did. A question that has
-    waited for its first answer until now means the days that it meant when it was written."""
+    waited for its first answer until now means the days that it meant when it was written:
+    `asked_ms`, where that is known."""
     press = await HandleStore(services.rpc).press(touch)
     log.info("again", verdict=press.verdict, turn_id=press.turn_id)
     if press.verdict not in ("accepted", "used") or not press.question:
@@ -156,7 +158,7 @@ async def ask_again(
         services, saying, press.origin(), place, press.question, about=press.subject
     )
     has_waited = not at_ms or press.is_unanswered
-    written_ms = (press.asked_ms or 0) if has_waited else 0
+    written_ms = (asked_ms or press.asked_ms or 0) if has_waited else 0
     request = replace(request, resumed=not at_ms, written_ms=written_ms)
     if edited_text := await edited_question(services, request, press.turn_id):
         request = replace(request, text=edited_text)

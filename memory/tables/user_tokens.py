@@ -49,10 +49,12 @@ class DeviceCode:
 
 @dataclass(frozen=True, slots=True)
 class WaitingAnswer:
-    """The card of an answer whose question is asked again once what it needs is granted."""
+    """The card of an answer whose question is asked again once what it needs is granted.
+    `asked_ms`: when that was written, ms since epoch; 0: as the memory has it."""
 
     chat_id: str
     message_id: str
+    asked_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

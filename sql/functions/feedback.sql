@@ -81,7 +81,7 @@ begin
                   where c.id = v_turn.conversation_id and c.user_id = v_turn.user_id
                     and c.tenant_key = v_turn.tenant_key),
     'question', v_question.content,
-    'asked_ms', (extract(epoch from v_question.created_at) * 1000)::bigint,
+    'asked_ms', (extract(epoch from bot_private.written_at(v_turn.id)) * 1000)::bigint,
     'is_unanswered', coalesce(v_turn.outcome = 'apologised', false));
 end
 $$;

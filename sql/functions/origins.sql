@@ -23,6 +23,24 @@ as $$
   limit 1
 $$;
 
+-- When the question of a turn was written. Asked again, that is when it was first asked, as long as there was
+-- nothing but apologies for it; after an answer it is asked anew.
+create or replace function bot_private.written_at(p_turn_id text) returns timestamptz
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$
+  with chain as materialized (
+    select c.id, c.origin, c.outcome, c.ordinality as step
+    from bot_private.turn_chain(p_turn_id) with ordinality c
+  )
+  select m.created_at
+  from chain c join public.agent_messages m on m.turn_id = c.id and m.role = 'user' and m.chunk = 0
+  where not exists (
+    select from chain p
+    where p.step < c.step and p.origin <> 'again'
+       or p.step between 2 and c.step and p.outcome is distinct from 'apologised')
+  order by c.step desc limit 1
+$$;
+
 -- Whether the question of a turn is none that a person wrote there: it stood on a button, or was copied.
 create or replace function bot_private.is_pressed(p_turn public.agent_turns) returns boolean
 language sql stable security invoker set search_path = pg_catalog, pg_temp

@@ -131,7 +131,8 @@ async def offer_access(services: Services, ended_turn: EndedTurn) -> None:
     scopes = DOCUMENTS if is_unconnected else tuple(dict.fromkeys((OFFLINE, *wanted_scopes)))
     person = FeishuPerson(context.tenant_key, context.actor_id)
     beside = context.chat_id if turn.in_group and not turn.request.in_thread else ""
-    waiting = (WaitingAnswer(context.chat_id, answer_id),) if answer_id else ()
+    waiting_answer = WaitingAnswer(context.chat_id, answer_id, turn.request.words_ms)
+    waiting = (waiting_answer,) if answer_id else ()
     place = AskPlace(context.chat_id, turn.chat_type, language, beside, waiting)
     try:
         connection = await access.store.get(person)

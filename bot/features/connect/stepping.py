@@ -41,7 +41,7 @@ _TEND_EVERY_S = 20.0
 
 
 # Asks the question of an answer again for the person of the touch. Doing it twice asks it once.
-AskAgain = Callable[[Services, HandleTouch, int, Lease], Awaitable[None]]
+AskAgain = Callable[..., Awaitable[None]]
 
 
 async def handle_connect(services: Services, job: FeatureJob) -> None:
@@ -169,7 +169,8 @@ async def _tell_outcome(
     for answer in waiting:
         card = (answer.chat_id, answer.message_id)
         touch = HandleTouch("again", *card, person.open_id, person.tenant_key)
-        await ask_again(services, touch, int(services.clock() * 1000), lease)
+        now_ms = int(services.clock() * 1000)
+        await ask_again(services, touch, now_ms, lease, asked_ms=answer.asked_ms)
     await access.store.close_ask(person, ask.id)
 
 

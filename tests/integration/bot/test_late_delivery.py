@@ -57,6 +57,19 @@ class Late:
         platform.clicks.click(self.ann, card.message_id, value=None, index=labels.index(label))
         return await self._answered()
 
+    async def again(
+        self, outcome: str, prompts: list[str], *, pressed: bool = True, asked_ms: int = 0
+    ) -> None:
+        """Asks the question of the newest card again, a day later, as if it had that outcome."""
+        card = self._cards()[-1].message_id
+        self.stage.database.execute("update agent_turns set outcome = %s", (outcome,))
+        self.stage.model.look = prompts.append
+        now_ms = int((self.then + LATE).timestamp() * 1000)
+        later = replace(self.services, clock=lambda: now_ms / 1000)
+        touch = HandleTouch("again", self.group, card, self.ann, self.tenant)
+        at_ms = now_ms if pressed else 0
+        await ask_again(later, touch, now_ms, None, at_ms=at_ms, asked_ms=asked_ms)
+
     def _cards(self) -> list[Any]:
         world = self.stage.town.platform.world
         found = [world.messages[one] for one in world.by_chat[self.group]]
@@ -138,15 +151,40 @@ async def test_a_question_that_waited_means_the_days_of_its_own_time(
     anew."""
     late.services = late.stage.services
     await late.say("what have we planned for tomorrow?")
-    late.stage.database.execute("update agent_turns set outcome = %s", (outcome,))
     prompts: list[str] = []
-    late.stage.model.look = prompts.append
-    now_ms = int((late.then + LATE).timestamp() * 1000)
-    later = replace(late.services, clock=lambda: now_ms / 1000)
-    card = late._cards()[-1].message_id
-    touch = HandleTouch("again", late.group, card, late.ann, late.tenant)
 
-    await ask_again(later, touch, now_ms, None, at_ms=now_ms if pressed else 0)
+    await late.again(outcome, prompts, pressed=pressed)
 
     has_waited = not pressed or outcome == "apologised"
     assert (f"{ASKED_EARLIER}\\n{late.then:%Y-%m-%d}" in prompts[-1]) == has_waited
+
+
+@pytest.mark.parametrize("outcome", ["answered", "apologised"])
+async def test_a_question_that_waited_twice_means_the_days_of_its_own_time(
+    late: Late, outcome: str
+) -> None:
+    """Unless it was answered in between and is asked anew."""
+    late.services = late.stage.services
+    await late.say("what have we planned for tomorrow?")
+    prompts: list[str] = []
+    await late.again("apologised", prompts)
+    late.stage.database.execute(
+        "update agent_messages set created_at = created_at + interval '1 day'"
+        " where turn_id in (select id from agent_turns where again_of is not null)"
+    )
+    await late.again(outcome, prompts)
+
+    has_waited = outcome == "apologised"
+    assert (f"{ASKED_EARLIER}\\n{late.then:%Y-%m-%d}" in prompts[-1]) == has_waited
+
+
+async def test_a_question_that_waits_for_a_permission_keeps_its_own_time(late: Late) -> None:
+    late.services = late.stage.services
+    await late.say("what have we planned for tomorrow?")
+    prompts: list[str] = []
+    two_days_ago = late.then - timedelta(days=2)
+    asked_ms = int(two_days_ago.timestamp() * 1000)
+
+    await late.again("answered", prompts, pressed=False, asked_ms=asked_ms)
+
+    assert f"{ASKED_EARLIER}\\n{two_days_ago:%Y-%m-%d}" in prompts[-1]
