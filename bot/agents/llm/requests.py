@@ -233,7 +233,7 @@ def sent_features(request: Request, fields: dict[str, Any]) -> frozenset[Feature
         names.add("tools")
     if any(message["role"] == "system" for message in messages):
         names.add("system")
-    if any(isinstance(message.get("content"), list) for message in messages):
+    if any(map(_has_pictures, messages)):
         names.add("images")
     roles = [message["role"] for message in messages if message["role"] != "system"]
     if roles[:1] == ["assistant"] or any(one == other for one, other in pairwise(roles)):
@@ -308,18 +308,28 @@ def _without_calls(messages: Iterable[Message], *, signed_too: bool) -> Iterable
             continue
         functions = {call["id"]: call["function"] for call in message["tool_calls"]}
         waiting = {id: f"{one['name']} {one['arguments']}" for id, one in functions.items()}
-        if content := message.get("content"):
+        if content := _text_of(message.get("content")):
             yield {"role": "assistant", "content": content}
     if results:
         yield results_in_words(results)
 
 
+def _has_pictures(message: Message) -> bool:
+    """True for a question in parts; an answer's parts are text and thoughts."""
+    return message["role"] == "user" and isinstance(message.get("content"), list)
+
+
 def _in_words(message: Message) -> Message:
-    content = message.get("content")
-    if not isinstance(content, list):
+    if not _has_pictures(message):
         return message
-    texts = [part["text"] for part in content if part["type"] == "text"]
-    return {**message, "content": "\n\n".join([*texts, _UNSEEN])}
+    return {**message, "content": f"{_text_of(message['content'])}\n\n{_UNSEEN}"}
+
+
+def _text_of(content: Any) -> Any:
+    """The text of a content that may be in parts."""
+    if not isinstance(content, list):
+        return content
+    return "\n\n".join(part["text"] for part in content if part["type"] == "text")
 
 
 def _in_turns(messages: Iterable[Message]) -> list[Message]:

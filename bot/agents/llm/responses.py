@@ -28,6 +28,7 @@ _CALL_FIELDS = ("index", "id", "type", "function")
 _GROWING = ("text", "thinking", "summary", "content")  # of a thought that comes in pieces
 _TEXTS = ("text", "output_text")
 _PIECE = "chat.completion.chunk"
+_CONTENT = "content"
 
 # Shorter texts may say the same twice: "no" and "no", "1" and "1".
 _SURE = 16
@@ -169,6 +170,7 @@ class ResponseAssembly:
             thoughts={
                 **self._extra,
                 **{name: mend_characters(str(thought)) for name, thought in self._thoughts.items()},
+                **self._thoughtful_content(text),
             },
         )
 
@@ -184,6 +186,10 @@ class ResponseAssembly:
                 self._late = self._said(self._late, text)
             else:
                 self._text = self._said(self._text, text, instead=instead)
+        if thoughts := _thought_parts(content):
+            self.pieces += 1
+            before = None if instead else self._extra.get(_CONTENT)
+            self._extra[_CONTENT] = _extended(before, thoughts)
         if (refusal := message.get("refusal")) and isinstance(refusal, str):
             self._refusal = self._said(self._refusal, refusal, instead=instead)
         for name, value in message.items():
@@ -281,6 +287,12 @@ class ResponseAssembly:
             taken_ids.add(id)
             yield ToolCall(id, name, arguments, call.extra)
 
+    def _thoughtful_content(self, text: str) -> dict[str, Any]:
+        """The content as parts, where thoughts are among them (Mistral)."""
+        if not (thoughts := self._extra.get(_CONTENT)):
+            return {}
+        return {_CONTENT: [*thoughts, *([{"type": "text", "text": text}] if text else [])]}
+
     def _thought_texts(self) -> Iterator[str]:
         yield from map(str, self._thoughts.values())
         for parts in map(_dicts, self._extra.values()):
@@ -315,7 +327,7 @@ def _with_part(parts: list[Any], part: Any) -> list[Any]:
     if not (isinstance(last, dict) and isinstance(part, dict)):
         return parts if part in parts else [*parts, part]
     is_same = all(last.get(mark) == part.get(mark) for mark in ("type", "index"))
-    has_ended = bool(last.get("signature") or last.get("data") or part.get("data"))
+    has_ended = any(last.get(mark) for mark in ("signature", "data", "closed")) or part.get("data")
     is_piece = any(key in part for key in (*_GROWING, "signature"))
     if is_same and is_piece and not has_ended:
         return [*parts[:-1], _extended(last, part)]
@@ -378,6 +390,12 @@ def _stated_text(content: Any) -> str:
         parts = (part for part in _dicts(content) if part.get("type", "text") in _TEXTS)
         return "".join(_str(part.get("text")) for part in parts)
     return _str(content)
+
+
+def _thought_parts(content: Any) -> list[dict[str, Any]]:
+    """The parts of a content that are thoughts."""
+    parts = _dicts(content) if isinstance(content, list) else []
+    return [part for part in parts if _BELONGS.search(_str(part.get("type")))]
 
 
 def _dicts(values: Any) -> list[dict[str, Any]]:

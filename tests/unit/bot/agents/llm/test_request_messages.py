@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.agents.llm.requests import manager_messages
+from bot.agents.llm.model import Request, call_entry, result_message
+from bot.agents.llm.requests import fields_of, manager_messages, sent_features
 from bot.agents.prompts.prompt import Prompt, without_knowledge
 from memory.context import PromptMessage
 from memory.models import WorkingMemory
@@ -46,3 +47,18 @@ def test_words_without_labels_stay_apart() -> None:
     history = (PromptMessage("user", "one"), PromptMessage("user", "two"))
     messages = manager_messages(replace(PROMPT, history=history), with_tools=True)
     assert [one["content"] for one in messages[1:-1]] == ["one", "two"]
+
+
+def test_thoughts_among_the_content_of_an_answer_are_no_pictures() -> None:
+    """An endpoint that then refuses pictures, or calls, is asked in words."""
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    called = {"content": [thought, {"type": "text", "text": "On it."}]}
+    called |= {"role": "assistant", "tool_calls": [call_entry("c1", "look", "{}")]}
+    dialogue = [{"role": "user", "content": "when?"}, called, result_message("c1", "at nine")]
+    request = Request(dialogue)
+
+    assert "images" not in sent_features(request, fields_of(request, ()))
+    assert fields_of(request, {"images"})["messages"] == dialogue
+    _, said, results = fields_of(request, {"calls"})["messages"]
+    assert said == {"role": "assistant", "content": "On it."}
+    assert "at nine" in results["content"]

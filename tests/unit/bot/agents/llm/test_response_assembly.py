@@ -424,6 +424,66 @@ def test_fields_of_a_message_go_back_with_its_calls_and_no_others_do() -> None:
     }
 
 
+def mistral_thought(text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}], **fields}
+
+
+THOUGHT = "The day is asked for; the reminder tool takes it."
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [
+            delta(content=[mistral_thought(THOUGHT[:24])]),
+            delta(content=[mistral_thought(THOUGHT[24:])]),
+            delta(content="On it."),
+            delta(content="", tool_calls=[CALLED]),
+        ],
+        [
+            delta(content=[mistral_thought(THOUGHT), {"type": "text", "text": "On it."}]),
+            delta(tool_calls=[CALLED]),
+        ],
+        [
+            delta(content=[mistral_thought(THOUGHT)]),
+            {
+                "choices": [
+                    {
+                        "finish_reason": "tool_calls",
+                        "message": {
+                            "content": [
+                                mistral_thought(THOUGHT),
+                                {"type": "text", "text": "On it."},
+                            ],
+                            "tool_calls": [CALLED],
+                        },
+                    }
+                ]
+            },
+        ],
+    ],
+    ids=["in pieces", "whole", "repeated"],
+)
+def test_thoughts_in_parts_of_the_content_go_back_before_its_text(
+    stream: list[dict[str, Any]],
+) -> None:
+    response = gathered(*stream)
+    assert response.text == "On it."
+    message = response_message(response)
+    assert message["content"] == [mistral_thought(THOUGHT), {"type": "text", "text": "On it."}]
+    assert message["tool_calls"]
+
+
+def test_a_thought_that_was_closed_is_not_gone_on_with() -> None:
+    closed = mistral_thought(THOUGHT, closed=True)
+    response = gathered(
+        delta(content=[closed]),
+        delta(content=[mistral_thought("Now the call.")]),
+        delta(tool_calls=[CALLED]),
+    )
+    assert response_message(response)["content"] == [closed, mistral_thought("Now the call.")]
+
+
 def thought(kind: str, **fields: Any) -> dict[str, Any]:
     return {"type": kind, **fields}
 
