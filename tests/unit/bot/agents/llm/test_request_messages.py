@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.agents.llm.model import Request, call_entry, result_message
+from bot.agents.llm.model import Message, Request, call_entry, result_message
 from bot.agents.llm.requests import fields_of, manager_messages, sent_features
 from bot.agents.prompts.prompt import Prompt, without_knowledge
 from memory.context import PromptMessage
@@ -52,9 +52,9 @@ def test_words_without_labels_stay_apart() -> None:
 def test_thoughts_among_the_content_of_an_answer_are_no_pictures() -> None:
     """An endpoint that then refuses pictures, or calls, is asked in words."""
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
-    called = {"content": [thought, {"type": "text", "text": "On it."}]}
-    called |= {"role": "assistant", "tool_calls": [call_entry("c1", "look", "{}")]}
-    dialogue = [{"role": "user", "content": "when?"}, called, result_message("c1", "at nine")]
+    called: Message = {"role": "assistant", "tool_calls": [call_entry("c1", "look", "{}")]}
+    called["content"] = [thought, {"type": "text", "text": "On it."}]
+    dialogue: list[Message] = [{"role": "user", "content": "when?"}, called, result_message("c1", "at nine")]
     request = Request(dialogue)
 
     assert "images" not in sent_features(request, fields_of(request, ()))
