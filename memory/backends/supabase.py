@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Mapping
-from functools import cache
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import Any
 
 import httpx
@@ -24,6 +26,7 @@ from memory.proxies import proxy_for
 from memory.scope import AgentMemoryContext, Sharing
 
 _ATTEMPTS = 8
+_APART_S = 1.0
 _LOST = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, httpx.CloseError)
 
 
@@ -44,7 +47,8 @@ class SupabaseRpc:
         timeout_s: float = 5.0,
         sharing: Sharing = "chat",
     ) -> None:
-        self._http = httpx.AsyncClient(
+        self._open_http = partial(
+            httpx.AsyncClient,
             http2=url.startswith("https://"),
             verify=_trusted_context(),
             trust_env=False,
@@ -53,6 +57,8 @@ class SupabaseRpc:
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
             event_hooks={"response": [self._require_result]},
         )
+        self._http = self._open_http()
+        self._apart_until = 0.0
         options = AsyncClientOptions(
             httpx_client=self._http,
             auto_refresh_token=False,
@@ -66,8 +72,8 @@ class SupabaseRpc:
     async def call(
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
     ) -> Any:
-        """A read whose connection ends is made again in a new one: the edge of a hosted project
-        ends a connection now and then, and with it all calls that are under way."""
+        """A read whose connection ends is made again: the edge of a hosted project ends one now and
+        then, and with it all calls that are under way."""
         attempts = _ATTEMPTS if function in READ_FUNCTIONS else 1
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -87,11 +93,23 @@ class SupabaseRpc:
         headers.pop("Authorization", None)
         headers.update(self._credentials.headers(context))
         try:
-            return require_shape(function, (await request.execute()).data)
+            async with self._connected() as request.request.session:
+                return require_shape(function, (await request.execute()).data)
         except _LOST as exc:
+            self._apart_until = time.monotonic() + _APART_S
             raise StoreConnectionLost(f"{function}: {type(exc).__name__}") from exc
         except httpx.HTTPError as exc:
             raise StoreUnavailable(f"{function}: {type(exc).__name__}") from exc
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[httpx.AsyncClient]:
+        """The client that calls share. Just after a connection ended, one with a connection for
+        this call alone: where they keep ending, each fails one call only."""
+        if time.monotonic() >= self._apart_until:
+            yield self._http
+            return
+        async with self._open_http() as http:
+            yield http
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -42,6 +42,7 @@ async def store_behind(
     await rpc.close()
 
 
+@pytest.mark.parametrize("every", [9, 2])
 @pytest.mark.parametrize("manner", ["protocol", "graceful", "reset", "silent"])
 async def test_no_turn_loses_its_memory_where_connections_end_now_and_then(
     supabase_lite: SupabaseLite,
@@ -49,10 +50,11 @@ async def test_no_turn_loses_its_memory_where_connections_end_now_and_then(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     manner: Manner,
+    every: int,
 ) -> None:
     degraded = 0
     async with (
-        h2_edge(supabase_lite.url, tmp_path, manner, every=9) as edge,
+        h2_edge(supabase_lite.url, tmp_path, manner, every=every) as edge,
         store_behind(edge, database_url, monkeypatch) as store,
     ):
 
