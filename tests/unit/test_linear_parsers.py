@@ -85,6 +85,13 @@ FURTHER: dict[str, Read] = {
     "a post in Markdown": _rendered(
         "post", lambda text: {"content": [[{"tag": "md", "text": text}]]}
     ),
+    "a post in two versions": _rendered(
+        "post",
+        lambda text: {
+            "content": [[{"tag": "text", "text": text}]],
+            "content_v2": [[{"tag": "md", "text": text[::-1]}]],
+        },
+    ),
     "a title": _rendered("post", lambda text: {"title": text, "content": []}),
     "a card": _rendered(
         "interactive", lambda text: {"elements": [{"tag": "markdown", "content": text}]}

@@ -35,6 +35,10 @@ def pictures(content: MessageContent) -> list[str]:
         {"content": FULL, "attachments": [FILE, None, "stray"]},
         {"content": FULL, "files": FILE},
         {"content": FULL, "files": json.dumps([FILE])},
+        {"content": FULL, "files": [[FILE]]},
+        {"post": {"files": [FILE], "zh_cn": {"content": FULL}}},
+        {"body": {"post": {"post": {"zh_cn": {"content": FULL}}}, "extra": {"list": [FILE]}}}
+        | {"files": [FILE]},
         {"content": [*FULL, [{"tag": "file", **FILE}]]},
     ],
 )
@@ -99,6 +103,11 @@ def test_a_markdown_version_that_says_less_does_not_hide_the_plain_one(markdown:
         {"post": {"zh_cn": {"content": FULL}}},
         {"vi_vn": {"content": FULL}},
         {"content_v2": FULL},
+        {"content": {"0": ASKED}},
+        {"content": {"zh_cn": [[]], "en_us": FULL}},
+        {"zh_cn": {"content": [[]]}, "en_us": {"content": FULL}},
+        {"a": {"post": {"post": {"de_de": {"content": FULL}}}}},
+        {"content": [[AT, {"tag": "text", "text": {"content": " how many?"}}]]},
     ],
 )
 def test_the_words_are_read_from_every_shape(post: dict[str, Any]) -> None:
@@ -112,7 +121,10 @@ def test_the_words_are_read_from_every_shape(post: dict[str, Any]) -> None:
         ({"tag": "emotion", "emoji_type": "SMILE"}, "OAK"),
         ({"tag": "callout", "text": "ELM"}, "ELM"),
         ({"tag": "quote_container", "children": [{"tag": "text", "text": "ELM"}]}, "ELM"),
-        ({"tag": "text", "text": 42}, "OAK"),
+        ({"tag": "text", "text": 42}, "42"),
+        ({"tag": "mention_doc", "title": "ELM", "url": "https://x.test"}, "[mention_doc: ELM]"),
+        ({"tag": "list", "items": [{"text": "one"}, {"text": "two"}]}, "one\ntwo"),
+        ({"tag": "emotion", "key": "OK"}, ":emoji:"),
         ({"tag": "text", "text": "ELM", "style": ["bold", "lineThrough"]}, "ELM"),
     ],
 )
@@ -120,6 +132,51 @@ def test_the_words_of_each_element_are_read(node: dict[str, Any], says: str) -> 
     text = read(content=[[node, {"tag": "text", "text": " OAK"}]]).template
     assert says in text
     assert "OAK" in text
+
+
+def test_rows_without_an_object_around_them_are_a_post() -> None:
+    assert render_content("post", json.dumps(FULL)).template == "@_user_1 how many?"
+
+
+PLAIN = [["The plan for Oslo"], ["Ask Lin about 会场预算"], ["预算是 4200 欧元"]]
+
+
+@every_row(
+    ("markdown", "text"),
+    [
+        (
+            "The **plan** for Oslo",
+            "The plan for Oslo\nAsk Lin about 会场预算\n预算是 4200 欧元",
+        ),
+        (
+            "Ask *Lin* about 会场**预算**\n\n预算是 4200 欧元",
+            "Ask *Lin* about 会场**预算**\n\n预算是 4200 欧元\nThe plan for Oslo",
+        ),
+        (
+            "# The plan for Oslo\nAsk Lin about 会场**预算**\n- 预算是 `4200` 欧元",
+            "# The plan for Oslo\nAsk Lin about 会场**预算**\n- 预算是 `4200` 欧元",
+        ),
+    ],
+)
+def test_rows_that_the_markdown_version_lacks_are_added(markdown: str, text: str) -> None:
+    found = read(content=PLAIN, content_v2=[[{"tag": "md", "text": markdown}]])
+    assert sorted(found.template.splitlines()) == sorted(text.splitlines())
+
+
+def test_a_key_beside_the_rows_is_the_file_or_picture_that_it_names() -> None:
+    found = read(content=FULL, files=["file_v3_a"], images=["img_v3_b", "words"])
+    assert [(one.kind, one.key) for one in found.attachments] == [
+        ("file", "file_v3_a"),
+        ("image", "img_v3_b"),
+    ]
+
+
+@every_row("tag", ["quote", "table", "callout"])
+def test_a_picture_in_a_node_of_any_kind_is_loaded(tag: str) -> None:
+    picture = {"tag": "img", "image_key": "img_v3_1"}
+    found = read(content=[[{"tag": tag, "rows": [{"cells": [picture, {"text": "ELM"}]}]}]])
+    assert pictures(found) == ["img_v3_1"]
+    assert "ELM" in found.template
 
 
 def test_an_unknown_node_is_named_and_not_lost() -> None:
@@ -141,6 +198,7 @@ def test_an_unknown_node_is_named_and_not_lost() -> None:
         ("- ~~~\n![](img_v3_9)\n~~~", []),
         ("> 1. ```\n> ![](img_v3_9)\n> ```\n![](img_v3_1)", ["img_v3_1"]),
         ("![](https://example.com/img_v3_9)", []),
+        ('<img alt="x" src="img_v3_1" /> `<img src="img_v3_9">`', ["img_v3_1"]),
     ],
 )
 def test_pictures_in_markdown_are_found_outside_of_code(markdown: str, keys: list[str]) -> None:

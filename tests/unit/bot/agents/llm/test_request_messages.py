@@ -54,7 +54,11 @@ def test_thoughts_among_the_content_of_an_answer_are_no_pictures() -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     called: Message = {"role": "assistant", "tool_calls": [call_entry("c1", "look", "{}")]}
     called["content"] = [thought, {"type": "text", "text": "On it."}]
-    dialogue: list[Message] = [{"role": "user", "content": "when?"}, called, result_message("c1", "at nine")]
+    dialogue: list[Message] = [
+        {"role": "user", "content": "when?"},
+        called,
+        result_message("c1", "at nine"),
+    ]
     request = Request(dialogue)
 
     assert "images" not in sent_features(request, fields_of(request, ()))
