@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from urllib.parse import unquote
 
 LONGEST = 80
 _SEPARATORS = re.compile(r"[/\\]")
 _UNFIT = re.compile(r'[<>:"|?*\[\]`]')
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_DAILY = re.compile("(?:[\xb0-\xd7][\xa1-\xfe])+")  # GB 2312, level 1
+_SURE = 4  # signs
+_MOST_TIMES = 3
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _RESERVED = frozenset(
     {"con", "prn", "aux", "nul", *(f"{one}{n}" for one in ("com", "lpt") for n in range(1, 10))}
@@ -28,13 +33,43 @@ def safe_name(name: str, default: str = "file") -> str:
 
 
 def _restore_name(name: str) -> str:
-    """The name before its UTF-8 was read as Latin-1 or Windows-1252, if it was."""
+    """The name before a program wrote its bytes in another way, once or twice."""
+    for _ in range(_MOST_TIMES):
+        restored = next(filter(None, (read(name) for read in _READINGS)), name)
+        if restored == name:
+            break
+        name = restored
+    return name
+
+
+def _of_percents(name: str) -> str | None:
+    """The name of which a program made an address, if it has other letters than an address has."""
+    try:
+        restored = unquote(name, errors="strict")
+    except UnicodeError:
+        return None
+    return restored if restored != name and not restored.isascii() else None
+
+
+def _of_single_bytes(name: str) -> str | None:
+    """The name before its UTF-8 was read as Latin-1 or Windows-1252."""
     for encoding in ("latin-1", "cp1252"):
         try:
             return name.encode(encoding).decode("utf-8")
         except UnicodeError:
             continue
-    return name
+    return None
+
+
+def _of_gb(name: str) -> str | None:
+    """The name before its GB 2312 was read as Latin-1: pairs of signs that are daily characters."""
+    runs = _BEYOND_ASCII.findall(name)
+    if sum(map(len, runs)) < _SURE or not all(map(_DAILY.fullmatch, runs)):
+        return None
+    return name.encode("latin-1").decode("gb2312", "ignore")
+
+
+_READINGS = (_of_percents, _of_single_bytes, _of_gb)
 
 
 def ending_of(name: str) -> str:

@@ -57,6 +57,13 @@ def test_an_ending_is_what_follows_the_last_dot() -> None:
         ("Köln–Süd.csv".encode().decode("cp1252"), "Köln–Süd.csv"),
         ("Ångström – café.csv", "Ångström – café.csv"),
         ("报告.csv", "报告.csv"),
+        ("预算.csv".encode().decode("latin-1").encode().decode("latin-1"), "预算.csv"),
+        ("%E9%A2%84%E7%AE%97%2F%E8%A1%A8.csv", "表.csv"),
+        ("100%25 of 50%_off.csv", "100%25 of 50%_off.csv"),
+        ("%FF%FE.csv", "%FF%FE.csv"),
+        ("季度报告_v2.docx".encode("gb2312").decode("latin-1"), "季度报告_v2.docx"),
+        ("Ärger über Öl.txt", "Ärger über Öl.txt"),
+        ("Ää–Öö.txt", "Ää–Öö.txt"),
     ],
 )
 def test_a_name_that_was_read_in_the_wrong_encoding_is_restored(
