@@ -1,13 +1,16 @@
 """Decodes text whose encoding nobody named. Pure.
 
 Unicode comes first: by its mark, by the zero bytes of UTF-16, or as UTF-8, also if a few characters
-of it are damaged. `charset-normalizer` then says which older encodings fit. Short texts often fit
-several, so the one whose characters are the common ones of its language wins.
+of it are damaged. Encodings of seven bits follow. `charset-normalizer` then says which older ones
+fit. Short texts often fit several, so the one whose characters are the common ones of its language
+wins.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
+import string
 from collections.abc import Iterator
 
 _MARKS = (
@@ -16,6 +19,12 @@ _MARKS = (
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Encodings of seven bits, by how they turn to another alphabet.
+_SHIFTS = (
+    (re.compile(rb"\x1b\$\)C"), "iso2022_kr"),
+    (re.compile(rb"\x1b\$[@B]"), "iso2022_jp_2"),
+    (re.compile(rb"~\{(?:[!-}]{2})+~\}"), "hz"),
 )
 # The earlier one wins a tie.
 _OLDER = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251")
@@ -29,6 +38,7 @@ _COMMON = {
     "cp949": (range(0xB0, 0xC9), range(0xA1, 0xA2)),
 }
 _SIGNS = "，。、；：？！“”‘’（）《》「」—…·￥％"
+_USUAL = frozenset(string.printable + _SIGNS)
 _REPLACEMENT = "\ufffd".encode()
 _CONTINUED = bytes(range(0x80, 0xC0))  # what follows the first byte of a character in UTF-8
 _SAMPLE = 64 * 1024
@@ -48,7 +58,7 @@ def _unicode(data: bytes) -> tuple[str, str] | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace"), ""
-    if encoding := _wide(data[:_SAMPLE]):
+    if encoding := _wide(data[:_SAMPLE]) or _shifted(data):
         return data.decode(encoding, "replace"), ""
     text = data.decode("utf-8", "replace")
     damage = text.count("\ufffd") - data.count(_REPLACEMENT)
@@ -60,6 +70,14 @@ def _unicode(data: bytes) -> tuple[str, str] | None:
         return text, "utf-8, damaged"
     beyond = sum(not one.isascii() for one in text) - damage
     return (text, "utf-8, damaged") if damage <= _DAMAGED * beyond else None
+
+
+def _shifted(data: bytes) -> str:
+    """The encoding of seven bits that turns to another alphabet and back."""
+    if not data.isascii():
+        return ""
+    fitting = (encoding for shift, encoding in _SHIFTS if shift.search(data))
+    return next((one for one in fitting if _strictly(data, one) is not None), "")
 
 
 def _wide(sample: bytes) -> str:
@@ -79,7 +97,7 @@ def _wide(sample: bytes) -> str:
 
 def _reads_chinese(sample: bytes, encoding: str) -> bool:
     text = _strictly(sample, encoding) or ""
-    usual = sum(one.isascii() or "\u4e00" <= one <= "\u9fff" or one in _SIGNS for one in text)
+    usual = sum(one in _USUAL or "\u4e00" <= one <= "\u9fff" for one in text)
     return bool(text) and usual >= 0.95 * len(text)
 
 

@@ -80,6 +80,9 @@ ENCODED = [
     ("cp932", "名前,年齢\n田中,30\nスズキ,41\n"),
     ("cp1252", "Prénom;Âge\nRenée;30\nÉlodie;41\n"),
     ("gb18030", "第三季度预算报告：市场部需要在周五之前完成。张三负责。\n"),
+    ("iso2022_jp", "都市,人口\n東京,1396\n大阪,275\n"),
+    ("iso2022_kr", "도시,인구\n서울,967\n"),
+    ("hz", "城市,人口\n上海,2487\n"),
 ]
 WITH_ZEROS = [
     *(
@@ -90,6 +93,8 @@ WITH_ZEROS = [
     ("utf-8", "city,visitor\nOulu,4\x001\n"),
     ("utf-8", "city,visitors\nOulu,4\x001\nTurku,4\x0012\n"),
     ("utf-8", "城市,人口\n上海,2\x00487\n"),
+    ("utf-8", "city,visitors\nOulu,41\n" + 400 * "\x00"),
+    ("utf-8", "城市,人口\n上海,2487\n" + 33 * "\x00"),
 ]
 
 
