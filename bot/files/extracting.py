@@ -37,6 +37,7 @@ _STRICT = (  # how Word and Excel name things in "Strict Open XML", and what the
     (_STRICT_ROOT + b"officeDocument/", _SCHEMAS_OF + b"officeDocument/2006/"),
 )
 _FORMULA = re.compile(rb"<(?:[\w.-]+:)?f[\s>/]")
+_FORMULAS_SHOWN = "formulas without stored values are shown as formulas"
 _LONGEST_TAG = 200
 # Programs that cannot compute store 0 for every formula, and have Excel compute when it loads.
 _COMPUTED_LATER = re.compile(rb"fullCalcOnLoad=[\"'](?:1|true)")
@@ -178,7 +179,7 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
 
 
 def _docx(data: bytes, remarks: list[str]) -> Iterator[str]:
-    _unpackable(data, "word/")
+    _unpackable(data, "word/", remarks)
     from docx import Document
 
     document = Document(io.BytesIO(_transitional(data)))
@@ -188,7 +189,7 @@ def _docx(data: bytes, remarks: list[str]) -> Iterator[str]:
 
 
 def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
-    _unpackable(data, "xl/")
+    _unpackable(data, "xl/", remarks)
     from openpyxl import load_workbook
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
@@ -219,8 +220,8 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
                 formula if value is None or (is_computed_later and value == 0) else value
                 for value, formula in zip_longest(row, formula_cells)
             ]
-            if not remarks and any(map(_is_formula, rows_shown)):
-                remarks.append("formulas without stored values are shown as formulas")
+            if _FORMULAS_SHOWN not in remarks and any(map(_is_formula, rows_shown)):
+                remarks.append(_FORMULAS_SHOWN)
             yield _row(map(_cell, rows_shown))
         yield from cell_comments(data, sheet._worksheet_path)
 
@@ -258,7 +259,7 @@ def _row(cells: Iterable[str]) -> str:
     return " | ".join(cells).rstrip(" |")
 
 
-def _unpackable(data: bytes, folder: str) -> None:
+def _unpackable(data: bytes, folder: str, remarks: list[str]) -> None:
     """Before anything is unpacked: what it would come to. No part gives more than it says."""
     if data.startswith(_OLE):
         raise NoText("encrypted")
@@ -271,6 +272,8 @@ def _unpackable(data: bytes, folder: str) -> None:
         raise NoText("too_complex")
     if not any(part.filename.startswith(folder) for part in parts):
         raise NoText("other_content")
+    if any(part.filename.startswith((f"{folder}media/", f"{folder}charts/")) for part in parts):
+        remarks.append("pictures and charts in it are not read")
 
 
 def _transitional(data: bytes) -> bytes:

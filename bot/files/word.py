@@ -11,7 +11,13 @@ _SKIPPED = frozenset(
     " tblGrid trPr tcPr fldData".split()
 )
 _TEXTS = ("t", "sym")
-_CHECKED = {"0": "☐", "false": "☐", "off": "☐"}
+_OFF = ("0", "false", "off")
+_FORMULAS = {
+    "f": ("num", "/", "den"),
+    "sSup": ("e", "^", "sup"),
+    "sSub": ("e", "_", "sub"),
+    "rad": ("deg", "√", "e"),
+}
 _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
 _WORD_PARTS = (
     ("header", "Header"),
@@ -42,19 +48,36 @@ def document_lines(document: Any) -> Iterator[str]:
 
 
 def _word_blocks(element: Any) -> Iterator[str]:
+    before = ""  # of a paragraph whose end was deleted: the next one goes on with it
     for child in _children(element):
         match _element_name(child):
             case "p":
-                yield "".join(_inline(child))
+                line = before + "".join(_inline(child))
+                before = line if _has(child, "pPr", "rPr", "del") else ""
+                if not before:
+                    yield line
                 yield from _boxes(child)
             case "tbl":
-                yield from map(_word_row, elements(child, "tr"))
+                rows = (row for row in elements(child, "tr") if not _has(row, "trPr", "del"))
+                yield from map(_word_row, rows)
             case name if name and name not in _SKIPPED:
                 yield from _word_blocks(child)
+    if before:
+        yield before
+
+
+def _has(element: Any, *path: str) -> bool:
+    """True if there is a property of that path, and it is not off."""
+    for name in path:
+        element = next((one for one in element if _element_name(one) == name), None)
+        if element is None:
+            return False
+    return _value(element) not in _OFF
 
 
 def _word_row(row: Any) -> str:
-    cells = (" ".join(line for line in _word_blocks(cell) if line) for cell in elements(row, "tc"))
+    there = (cell for cell in elements(row, "tc") if not _has(cell, "tcPr", "cellDel"))
+    cells = (" ".join(line for line in _word_blocks(cell) if line) for cell in there)
     return " | ".join(cell.replace("\n", " ") for cell in cells).rstrip(" |")
 
 
@@ -77,15 +100,34 @@ def _inline(element: Any) -> Iterable[str]:
             yield _SIGNS[name]
         elif name == "sym":
             yield _symbol(child)
-        elif name == "f" and child.tag.endswith("/math}f"):
-            yield from (*_inline_of(child, "num"), "/", *_inline_of(child, "den"))
+        elif name == "textpath":
+            yield child.get("string") or ""
+        elif name in _FORMULAS and child.tag.endswith(f"/math}}{name}"):
+            first, sign, second = _FORMULAS[name]
+            yield f"{_grouped(child, first)}{sign}{_grouped(child, second)}"
         elif name == "ffData":
             yield _form_value(child)
         elif name == "ruby":
             yield from _inline_of(child, "rubyBase")
             yield from ("(", *_inline_of(child, "rt"), ")")
+        elif name == "r" and _has(child, "rPr", "vanish"):
+            continue
         elif name and name not in _SKIPPED and name != "txbxContent":
-            yield from _inline(child)
+            yield from _raised(child) if name == "r" else _inline(child)
+
+
+def _raised(run: Any) -> Iterator[str]:
+    """The run; the number of a note must not grow together with the number before it."""
+    text = "".join(_inline(run))
+    properties = next((one for one in run if _element_name(one) == "rPr"), ())
+    places = [_value(one) for one in properties if _element_name(one) == "vertAlign"]
+    yield f"^{text}" if text and "superscript" in places else text
+
+
+def _grouped(element: Any, part: str) -> str:
+    """A part of a formula, in brackets where it is more than one number or name."""
+    text = "".join(_inline_of(element, part)) if part else ""
+    return text if not text or text.isalnum() else f"({text})"
 
 
 def _form_value(form: Any) -> str:
@@ -96,7 +138,7 @@ def _form_value(form: Any) -> str:
         return entries[int(chosen)] if chosen.isdecimal() and int(chosen) < len(entries) else ""
     for one in elements(form, "checkBox"):
         checked = next(map(_value, [*elements(one, "checked"), *elements(one, "default")]), "0")
-        return _CHECKED.get(checked, "☒")
+        return "☐" if checked in _OFF else "☒"
     return ""
 
 

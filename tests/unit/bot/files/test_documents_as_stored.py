@@ -307,6 +307,63 @@ def test_radicals_become_characters_in_every_kind_of_file() -> None:
     assert read("a.csv", "⼈⼒,ﬁle".encode())["text"] == "人力,file"
 
 
+def marked(properties: str, text: str) -> str:
+    return f"<w:r><w:rPr>{properties}</w:rPr><w:t>{text}</w:t></w:r>"
+
+
+def table_row(properties: str, *cells: str) -> str:
+    return f"<w:tr><w:trPr>{properties}</w:trPr>{''.join(cells)}</w:tr>"
+
+
+def cell(text: str, properties: str = "") -> str:
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr><w:p>{run(text)}</w:p></w:tc>"
+
+
+ENDED = "<w:pPr><w:rPr><w:del/></w:rPr></w:pPr>"
+SHOWN = "<w:vanish w:val='0'/>"
+RAISED = "<w:vertAlign w:val='superscript'/>"
+
+
+@every_row(
+    ("body", "shown"),
+    [
+        (
+            "<w:tbl>"
+            + table_row("", cell("kept"), cell("GONE", "<w:cellDel/>"))
+            + table_row("<w:del/>", cell("GONE"))
+            + table_row("<w:ins/>", cell("new"))
+            + "</w:tbl>",
+            "kept\nnew",
+        ),
+        (f"<w:p>{ENDED}{run('one ')}</w:p><w:p>{run('line')}</w:p>", "one line"),
+        (f"<w:p>{run('one')}</w:p><w:p>{ENDED}{run('last')}</w:p>", "one\nlast"),
+        (f"<w:p>{marked('<w:vanish/>', 'GONE')}{run('seen')}</w:p>", "seen"),
+        (f"<w:p>{marked(SHOWN, 'seen')}</w:p>", "seen"),
+        (
+            f"<w:p>{run('4200')}{marked(RAISED, '1')}</w:p>",
+            "4200^1",
+        ),
+        (
+            "<w:p><w:r><w:pict><v:textpath xmlns:v='urn:schemas-microsoft-com:vml'"
+            " string='Draft'/></w:pict></w:r></w:p>",
+            "Draft",
+        ),
+    ],
+)
+def test_what_is_marked_as_deleted_hidden_or_raised_is_read_as_people_see_it(
+    body: str, shown: str
+) -> None:
+    assert read("a.docx", document(body))["text"] == shown
+
+
+def test_pictures_and_charts_are_remarked() -> None:
+    body = f"<w:p>{run('Sales')}</w:p>"
+    for part in ("word/media/image1.png", "word/charts/chart1.xml"):
+        found = read("a.docx", document(body, **{part: "x"}))
+        assert found["remarks"] == ["pictures and charts in it are not read"]
+    assert read("a.docx", document(body))["remarks"] == []
+
+
 def test_a_fraction_is_not_read_as_one_number() -> None:
     math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
     part = "<m:{0}><m:r><m:t>{1}</m:t></m:r></m:{0}>"
