@@ -206,24 +206,40 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
     is_computed_later = _holds(data, "xl/workbook.xml", _COMPUTED_LATER)
     for number, sheet in enumerate(values.worksheets, 1):
         yield f"# {sheet.title}"
-        if not with_formulas:
-            yield from (_row(map(_cell, row)) for row in sheet.iter_rows(values_only=True))
-            yield from cell_comments(data, sheet._worksheet_path)
-            continue
-        both = zip(
-            sheet.iter_rows(values_only=True),
-            formulas.worksheets[number - 1].iter_rows(values_only=True),
-            strict=False,
-        )
-        for row, formula_cells in both:
-            rows_shown = [
-                formula if value is None or (is_computed_later and value == 0) else value
-                for value, formula in zip_longest(row, formula_cells)
-            ]
-            if _FORMULAS_SHOWN not in remarks and any(map(_is_formula, rows_shown)):
-                remarks.append(_FORMULAS_SHOWN)
-            yield _row(map(_cell, rows_shown))
+        if with_formulas:
+            pairs = zip(
+                sheet.iter_rows(),
+                formulas.worksheets[number - 1].iter_rows(values_only=True),
+                strict=False,
+            )
+            rows = (_shown_cells(*pair, is_computed_later, remarks) for pair in pairs)
+        else:
+            rows = sheet.iter_rows(values_only=True)
+        yield from _without_gaps(_row(map(_cell, row)) for row in rows)
         yield from cell_comments(data, sheet._worksheet_path)
+
+
+def _shown_cells(
+    cells: Iterable[Any], formulas: Iterable[Any], is_computed_later: bool, remarks: list[str]
+) -> list[Any]:
+    """The values that are stored; the formula where there is none. A text may be empty."""
+    shown = []
+    for cell, formula in zip_longest(cells, formulas):
+        value = None if cell is None else cell.value
+        is_known = value is not None or (cell is not None and cell.data_type == "str")
+        shown.append(value if is_known and not (is_computed_later and value == 0) else formula)
+    if _FORMULAS_SHOWN not in remarks and any(map(_is_formula, shown)):
+        remarks.append(_FORMULAS_SHOWN)
+    return shown
+
+
+def _without_gaps(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, of empty ones in a row the first: a sheet may have a million of them."""
+    last = ""
+    for line in lines:
+        if line or last:
+            yield line
+        last = line
 
 
 def _holds(data: bytes, folder: str, wanted: re.Pattern[bytes]) -> bool:
@@ -251,6 +267,8 @@ def _is_formula(value: object) -> bool:
 
 def _cell(value: object) -> str:
     """A value, or a formula; one over several cells is an object that holds its text."""
+    if hasattr(value, "dt2D"):  # a table of what-if values
+        return "=TABLE()"
     text = getattr(value, "text", value)
     return "" if text is None else str(text).replace("\n", " ")
 

@@ -24,11 +24,20 @@ def read(name: str, data: bytes | None = None) -> dict[str, Any]:
 
 def document(body: str, **parts: str) -> bytes:
     """A document with that XML as its body."""
-    file = io.BytesIO(made.docx("placeholder"))
     whole = f"<w:document {W}><w:body>{body}</w:body></w:document>"
-    with zipfile.ZipFile(file) as old:
-        kept = {name: old.read(name) for name in old.namelist()}
-    kept["word/document.xml"] = whole.encode()
+    return packed_again(made.docx("placeholder"), {"word/document.xml": whole, **parts})
+
+
+def sheet(rows: str) -> bytes:
+    """A workbook with that XML as the rows of its only sheet."""
+    whole = f"<worksheet xmlns='{MAIN}'><sheetData>{rows}</sheetData></worksheet>"
+    return packed_again(made.xlsx({"Sheet": ()}), {"xl/worksheets/sheet1.xml": whole})
+
+
+def packed_again(file: bytes, parts: dict[str, str]) -> bytes:
+    """The file with those parts."""
+    with zipfile.ZipFile(io.BytesIO(file)) as old:
+        kept: dict[str, bytes | str] = {name: old.read(name) for name in old.namelist()}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as packed:
         for name, data in {**kept, **parts}.items():
@@ -299,6 +308,25 @@ def test_zeros_of_a_program_that_cannot_compute_are_no_values() -> None:
     cells = {"one": ("<f>1+1</f><v></v>", "<f>1+1</f><v>0</v>"),
              "two": ("<f>2+2</f><v></v>", "<f>2+2</f><v>4</v>")}  # fmt: skip
     assert "sum | =1+1\n0 | 4" in read("a.xlsx", repacked(data, **cells))["text"]
+
+
+@every_row(
+    ("cells", "shown"),
+    [
+        ("<c t='str'><f>IF(B1,1,0)</f><v></v></c><c><v>7</v></c>", "| 7"),
+        ("<c><f>SUM(B1)</f><v></v></c><c><v>7</v></c>", "=SUM(B1) | 7"),
+        ("<c><f t='dataTable' ref='A1:A2' dt2D='1' r1='B1' r2='C1'/></c>", "=TABLE()"),
+    ],
+)
+def test_a_formula_is_shown_unless_its_value_is_stored(cells: str, shown: str) -> None:
+    assert read("a.xlsx", sheet(f"<row>{cells}</row>"))["text"].splitlines()[1].strip() == shown
+
+
+def test_rows_far_apart_are_both_read() -> None:
+    rows = (
+        "<row r='1'><c r='A1'><v>1</v></c></row><row r='500000'><c r='A500000'><v>2</v></c></row>"
+    )
+    assert read("a.xlsx", sheet(rows)) == {"text": "# Sheet\n1\n\n2", "cut": False, "remarks": []}
 
 
 def test_radicals_become_characters_in_every_kind_of_file() -> None:
