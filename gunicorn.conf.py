@@ -11,7 +11,7 @@ import threading
 
 from gunicorn.glogging import Logger
 
-from bot.process import log_redaction, plan, programs
+from bot.process import log_lines, plan, programs
 
 # The supervisor and the bot log the same: a process started, and the bot is ready at an address.
 _START_LINES = ("Starting gunicorn", "Listening at", "Using worker", "Booting worker")
@@ -46,7 +46,7 @@ class GunicornLog(Logger):
 bind = _plan.bind
 workers = _plan.web
 loglevel = _plan.log_level.lower()
-logconfig_dict = log_redaction.logging_config("gunicorn.error")
+logconfig_dict = log_lines.logging_config("gunicorn.error")
 control_socket_disable = True  # it loads asyncio, and nobody asks for it
 umask = 0o077
 worker_class = "bot.intake.receiving.ReceivingWorker"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -34,7 +35,6 @@ from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import PersonRates
 from bot.services import Services
 from bot.settings import Settings
-from memory.accounts.linking import AccountLinker
 from memory.backends.pool import Pool
 from memory.backends.postgres import PostgresRpc
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
@@ -48,6 +48,9 @@ from memory.tables.directory import ChatStore, PeopleStore
 from memory.tables.notes import NoteStore
 from memory.tables.timers import TimerStore
 from memory.tables.user_tokens import UserTokenStore
+
+if TYPE_CHECKING:
+    from memory.accounts import AccountLinker
 
 log = structlog.get_logger()
 
@@ -173,7 +176,7 @@ def _linker(
 ) -> AccountLinker | None:
     if not settings.supabase_auth_users:
         return None
-    from memory.accounts.users import AuthUsers  # needed by nothing else
+    from memory.accounts import AccountLinker, AuthUsers  # brings the client of Supabase Auth
 
     users = AuthUsers(settings.supabase_url, settings.supabase_secret_key)
     stack.push_async_callback(users.close)

@@ -30,17 +30,15 @@ from bot.feishu import events, other_events
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.hooks import FeatureJob
 from bot.listening.turn_request import TurnRequest
-from bot.operations.maintenance.upkeep import (
+from bot.operations.maintenance import (
+    WorkerPresence,
     is_first_to_tell,
+    prepare_first_answer,
+    rehearse_turns,
     tend_members,
     tend_person_rates,
     tend_retention,
     tend_turn_records,
-)
-from bot.operations.maintenance.worker_start import (
-    WorkerPresence,
-    prepare_first_answer,
-    rehearse_turns,
 )
 from bot.operations.startup_checks import (
     exit_with_sentence,

@@ -17,6 +17,13 @@ import structlog
 from bot.agenda.plans import Attendee, Colleague, MeetingPlan, TaskPlan
 from bot.agenda.refusals import AgendaRefused, refusal_of
 from bot.agenda.times import merged_spans, zone_of
+from bot.feishu.authorization import (
+    READ_CALENDAR,
+    READ_TASKS,
+    WRITE_CALENDAR,
+    WRITE_TASKS,
+    AccessNeeds,
+)
 from bot.feishu.calendars import (
     GONE,
     BusySpan,
@@ -25,13 +32,6 @@ from bot.feishu.calendars import (
     ListedTask,
 )
 from bot.feishu.errors import FeishuError, FeishuFailure
-from bot.feishu.user_scopes import (
-    READ_CALENDAR,
-    READ_TASKS,
-    WRITE_CALENDAR,
-    WRITE_TASKS,
-    AccessNeeds,
-)
 
 log = structlog.get_logger()
 

@@ -2,7 +2,7 @@
 everyone in the chat can still open the documents behind it.
 
 In a group the tools return only documents that everyone there can open
-(`bot.documents.turn_documents`). The check asks Feishu as the person who had the document read, or
+(`bot.documents.reading`). The check asks Feishu as the person who had the document read, or
 as the asker if that person is no longer connected. Answers that tell of a closed document are
 withdrawn; where Feishu does not say, the document is left out."""
 
@@ -35,8 +35,7 @@ from bot.documents.document import (
     refusal_text,
     say,
 )
-from bot.documents.reading import DocumentReader, PersonDocuments
-from bot.documents.turn_documents import TurnDocuments
+from bot.documents.reading import DocumentReader, PersonDocuments, TurnDocuments
 from bot.features.feature import Feature
 from bot.feishu.documents import FoundDocument
 from bot.outbox.retractions import withdraw_cards

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote
 
+from bot.text.catalogues import nest_quotations, shorten
 from bot.text.markdown import certain_spans, code_starts
-from bot.text.quotations import nest_quotations, shorten
 from memory.text import one_line, visible_line
 
 _OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")

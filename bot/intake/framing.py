@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.process import metrics
-from bot.process.lines import write_event
+from bot.process.log_lines import write_event
 
 MAX_HEAD_BYTES = 64 * 1024
 _LONGEST_CHUNK_LINE = 1024

@@ -36,7 +36,7 @@ from gunicorn.http.errors import (
 from gunicorn.workers.gthread import ThreadWorker
 
 from bot.intake.framing import REFUSALS, Arrival, plain_parts
-from bot.process.lines import write_event
+from bot.process.log_lines import write_event
 from bot.process.metrics import LoopWatch
 from bot.process.plan import RunDirectory
 from bot.queue.group_commit import set_waiting_since

@@ -21,11 +21,10 @@ from bot.outbox.texts import CATALOGUE, say_both
 from bot.services import Services
 from bot.text.languages import Language, join_list
 from memory.errors import StoreError, StoreUnavailable
-from memory.receipts.receipts import Receipt, load_signing_key
+from memory.receipts import Copy, Receipt, ReceiptStore, load_signing_key
 from memory.scope import AgentMemoryContext, is_document_chat
 from memory.tables.cards import DueWithdrawal, Withdrawals
 from memory.tables.items import SaidMessageStore, SameWordsElsewhere
-from memory.tables.receipts import Copy, ReceiptStore
 
 log = structlog.get_logger()
 

@@ -19,13 +19,13 @@ if "structlog" not in sys.modules and "rich" not in sys.modules:
 else:
     import structlog
 
-from bot.process import lines
-from bot.process.log_redaction import JsonFormatter, redact_exception, watch_uncaught
+from bot.process import log_lines
+from bot.process.log_lines import JsonFormatter, redact_exception, watch_uncaught
 
 
-def configure_logs(level: str, format: lines.LogFormat = "auto") -> None:
+def configure_logs(level: str, format: log_lines.LogFormat = "auto") -> None:
     """Sets up structlog and the standard library's loggers for this process."""
-    lines.choose_log_format(format)
+    log_lines.choose_log_format(format)
     threshold = logging.getLevelNamesMapping()[level]
     structlog.configure(
         processors=[
@@ -36,10 +36,10 @@ def configure_logs(level: str, format: lines.LogFormat = "auto") -> None:
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.WriteLoggerFactory(file=lines.log_stream()),
+        logger_factory=structlog.WriteLoggerFactory(file=log_lines.log_stream()),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(lines.log_stream())
+    handler = logging.StreamHandler(log_lines.log_stream())
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers = [handler]

@@ -31,7 +31,7 @@ from prometheus_client import (
     start_http_server,
 )
 
-from bot.process.lines import write_event
+from bot.process.log_lines import write_event
 
 _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3)
 _SLOW = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bot.process.lines import LogFormat, choose_log_format, write_event
+from bot.process.log_lines import LogFormat, choose_log_format, write_event
 from bot.process.programs import (
     FORKED_MODULE,
     ForkServer,

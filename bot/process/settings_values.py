@@ -86,7 +86,7 @@ def require_private_key(name: str, value: str) -> None:
     """Raises unless `value` is empty or a private JWK, EC on P-256 or RSA, with its id."""
     if not value:
         return
-    from memory.backends.supabase_credentials import (  # cryptography, for who has a key
+    from memory.backends.supabase import (  # cryptography, for who has a key
         MalformedKey,
         key_of_jwk,
     )

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from bot.process import plan
-from bot.process.lines import write_event
+from bot.process.log_lines import write_event
 from bot.process.plan import RunDirectory
 from bot.process.programs import Child, Program, failures_after, restart_pause_s
 from memory.errors import ServerRefused

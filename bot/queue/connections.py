@@ -177,8 +177,10 @@ async def open_rpc(
         pool = connection_pool(url, size=size, timeout_s=wait_s)
         await pool.open()
         return PostgresRpc(pool, timeout_s=timeout_s, sharing=settings.sharing)
-    from memory.backends.supabase import SupabaseRpc  # 20 MB that the database does not need
-    from memory.backends.supabase_credentials import signing_key
+    from memory.backends.supabase import (
+        SupabaseRpc,  # 20 MB that the database does not need
+        signing_key,
+    )
 
     return SupabaseRpc(
         settings.supabase_url,

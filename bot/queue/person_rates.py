@@ -2,7 +2,7 @@
 
 Requests count by the time at which their event arrived, so a slow worker lets no more of them
 through. Each worker decides by itself and shares its levels with the others once a second
-(`bot.operations.maintenance.upkeep`). Together they may let too much through for that second;
+(`bot.operations.maintenance`). Together they may let too much through for that second;
 the level then falls below zero, and the person waits for it.
 """
 

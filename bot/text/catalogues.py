@@ -1,8 +1,9 @@
-"""What people read, as data: one gettext catalogue a module and language, beside the module.
+"""The texts that people read, as data: one gettext catalogue for each module and language, beside
+the module; and the quotation marks within them.
 
 `texts.py` has `texts.en.po` and `texts.zh.po`. The msgid is a key; the msgstr is the text with
 fields in braces, as `str.format` fills them. A key with `msgid_plural` takes its form by the field
-`n`.
+`n`. English and Chinese share the marks: “…”, and within it ‘…’.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from functools import cache
 from pathlib import Path
 
 from bot.text.languages import Language, Sentence
-from bot.text.quotations import nest_quotations
-from memory.text import HAN
+from memory.text import HAN, one_line
 
 _MEET = re.compile(f"(?<=[{HAN}])(?=[A-Za-z])|(?<=[A-Za-z])(?=[{HAN}])")
+_LONGEST = 300
+_CURLY = str.maketrans("“”", "‘’")
+_STRAIGHT_PAIR = re.compile(r'"([^"\n]*)"')
 
 
 class Catalogue:
@@ -113,3 +116,19 @@ def _translations(path: str) -> gettext.NullTranslations:
     translations = gettext.GNUTranslations(io.BytesIO(binary))
     translations.add_fallback(_NoSuchText())
     return translations
+
+
+def quote(words: str, most: int = _LONGEST) -> str:
+    """`words` in quotation marks, on one line and cut after `most` characters."""
+    return f"“{nest_quotations(shorten(words, most))}”"
+
+
+def shorten(words: str, most: int) -> str:
+    """`words` on one line of at most `most` characters, with “…” as the last where it was cut."""
+    line = one_line(words)
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def nest_quotations(words: str) -> str:
+    """`words` with the marks of a quotation within a quotation."""
+    return _STRAIGHT_PAIR.sub(r"‘\1’", words).translate(_CURLY)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from bot.settings import Settings, SettingsError
 from bot.text.languages import Sentence
-from memory.accounts.linking import AccountLinker, LinkResult
 from memory.scope import AgentMemoryContext, FeishuPerson
 from memory.tables.derived import EmbeddingBacklog, EmbeddingStore, Summaries, SummaryFold
 from scripts.operating.arguments import language
@@ -27,7 +26,7 @@ from scripts.operating.words import counted
 
 if TYPE_CHECKING:
     from bot.agents.embeddings import Embedder
-    from memory.accounts.users import AuthUsers
+    from memory.accounts import AuthUsers, LinkResult
 
 _TENANTS = 1000
 
@@ -234,6 +233,8 @@ class AuthOutcome:
 
 async def link_users(desk: OperatorDesk, given: argparse.Namespace) -> int:
     """Gives everybody their Auth user; status 1 when somebody could not be linked."""
+    from memory.accounts import AccountLinker
+
     total = await desk.people.count(only_unlinked=not given.all)
     async with _open_auth(desk.settings) as users:
         with progress("people", total) as step:
@@ -289,7 +290,7 @@ async def _open_auth(settings: Settings) -> AsyncIterator[AuthUsers]:
     for name in ("SUPABASE_URL", "SUPABASE_SECRET_KEY"):
         if not getattr(settings, name.lower()):
             raise SettingsError(f"{name} is not set: without it there are no users of Auth.")
-    from memory.accounts.users import AuthUsers  # 0.3 s that the other commands do not need
+    from memory.accounts import AuthUsers  # 0.3 s that the other commands do not need
 
     users = AuthUsers(settings.supabase_url, settings.supabase_secret_key)
     try:

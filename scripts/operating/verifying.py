@@ -11,16 +11,20 @@ from typing import Any
 
 import psycopg
 
-from memory.receipts.receipts import (
+from memory.receipts import (
     Receipt,
     ReceiptRefused,
+    ReceiptStore,
     load_signing_key,
     public_key,
     public_keys_by_name,
     verify_chain,
     verify_receipt,
 )
-from memory.receipts.survivors import (
+from scripts.operating.arguments import FINDINGS
+from scripts.operating.console import print_json
+from scripts.operating.desk import OperatorDesk
+from scripts.operating.survivors import (
     DeletedWords,
     SurvivorSearch,
     SurvivorTrace,
@@ -28,10 +32,6 @@ from memory.receipts.survivors import (
     search_database,
     search_files,
 )
-from memory.tables.receipts import ReceiptStore
-from scripts.operating.arguments import FINDINGS
-from scripts.operating.console import print_json
-from scripts.operating.desk import OperatorDesk
 from scripts.operating.words import counted
 
 

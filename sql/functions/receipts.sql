@@ -1,5 +1,5 @@
 -- Purpose: receipts of deletions. The deletion drafts one in its own transaction; a process that holds the key signs it
--- (memory/tables/receipts.py). A draft holds ids, counts and hashes, never words.
+-- (memory/receipts.py). A draft holds ids, counts and hashes, never words.
 
 -- Rows that this session has deleted and changed so far in each table, {table: [deleted, changed]}. Only the
 -- difference of two calls in one transaction means anything.

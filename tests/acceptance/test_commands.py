@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.receipts.receipts import parse_receipt
+from memory.receipts import parse_receipt
 from tests.acceptance.conftest import World, markdown, prompt_of
 
 OWN_PROCESSES = True

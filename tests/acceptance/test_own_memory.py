@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
-from memory.receipts.receipts import parse_receipt
+from memory.receipts import parse_receipt
 from sandbox.cards.forms import tagged
 from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
 from tests.acceptance.test_commands import click

@@ -12,6 +12,7 @@ import pytest
 from bot.listening.conversation_store import ChatConversations
 from bot.settings import load
 from lab.doubles.processes import ROOT
+from memory.receipts import ReceiptStore
 from memory.sealing import Sealer
 from memory.store import MemoryStore
 from memory.tables.cards import ButtonStore, HandleStore, HandleTouch, TouchResult
@@ -20,7 +21,6 @@ from memory.tables.directory import ChatStore, PeopleStore
 from memory.tables.imports import ImportStore
 from memory.tables.items import ForgottenCounts, SaidMessageStore
 from memory.tables.operations import Operations
-from memory.tables.receipts import ReceiptStore
 from memory.tables.timers import DigestMessage, DigestStore, ProactiveStore, TimerStore
 from memory.tables.user_tokens import UserTokenStore
 from tests.support.backends import Backend

@@ -21,8 +21,7 @@ from bot.documents.document import (
     cut_text,
     refusal_text,
 )
-from bot.documents.reading import DocumentReader, PersonDocuments
-from bot.documents.turn_documents import TurnDocuments
+from bot.documents.reading import DocumentReader, PersonDocuments, TurnDocuments
 from bot.features.documents import MOST_CHARACTERS, document_tools
 from bot.feishu.client import FeishuClient
 from bot.text.roster import NOBODY

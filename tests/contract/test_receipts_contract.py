@@ -10,8 +10,11 @@ import psycopg
 import pytest
 
 from lab.doubles.sentinel import tables_with
-from memory.receipts.receipts import (
+from memory.receipts import (
+    Copy,
     ReceiptRefused,
+    ReceiptStore,
+    new_salt,
     public_keys_by_name,
     read_signing_key,
     verify_chain,
@@ -21,7 +24,6 @@ from memory.store import MemoryStore
 from memory.tables.items import ItemStore
 from memory.tables.notes import NoteStore
 from memory.tables.operations import Operations
-from memory.tables.receipts import Copy, ReceiptStore, new_salt
 from tests.support.backends import Backend
 from tests.support.people import Group
 

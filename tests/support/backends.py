@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from lab.doubles.lite import SupabaseLite
 from memory.backends.connections import has_sessions
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.backends.supabase import SupabaseRpc
-from memory.backends.supabase_credentials import key_of_secret
+from memory.backends.supabase import SupabaseRpc, key_of_secret
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, Sharing
 from memory.store import MemoryStore

@@ -84,7 +84,7 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
     ),
     "The **model** of": OUTSIDE,
     "With `EMBEDDING_MODEL`": (
-        "tests/integration/bot/operations/maintenance/test_embedding.py::test_the_background_job_embeds_and_leaves_failures_to_a_later_turn",
+        "tests/integration/bot/operations/test_embedding.py::test_the_background_job_embeds_and_leaves_failures_to_a_later_turn",
     ),
     "**Feishu's speech": (
         "tests/acceptance/test_voice.py::test_a_voice_message_is_answered_as_what_was_said_and_the_card_shows_what_was_heard",
@@ -144,31 +144,31 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
     ),
     "A receipt holds the kind": (
         "tests/contract/test_receipts_contract.py::test_a_retraction_leaves_a_receipt_that_names_its_words_to_their_author_alone",
-        "tests/unit/memory/receipts/test_receipts.py::test_a_commitment_names_its_text_and_no_other",
+        "tests/unit/memory/test_receipts.py::test_a_commitment_names_its_text_and_no_other",
     ),
     "It holds no words, and": (
         "tests/contract/test_receipts_contract.py::test_a_forgotten_person_gets_a_receipt_and_is_in_none",
         "tests/contract/test_receipts_contract.py::test_a_retraction_leaves_a_receipt_that_names_its_words_to_their_author_alone",
     ),
     "- **The chain.**": (
-        "tests/unit/memory/receipts/test_receipts.py::test_an_untouched_chain_holds_and_reaches_its_anchor",
+        "tests/unit/memory/test_receipts.py::test_an_untouched_chain_holds_and_reaches_its_anchor",
         "tests/contract/test_receipts_contract.py::test_processes_that_sign_together_make_one_chain",
     ),
     "Whatever byte is changed": (
-        "tests/unit/memory/receipts/test_receipts.py::test_any_changed_byte_is_refused",
-        "tests/unit/memory/receipts/test_receipts.py::test_every_byte_of_a_receipt_counts",
-        "tests/unit/memory/receipts/test_receipts.py::test_another_order_is_refused",
-        "tests/unit/memory/receipts/test_receipts.py::test_whatever_is_left_out_is_refused",
+        "tests/unit/memory/test_receipts.py::test_any_changed_byte_is_refused",
+        "tests/unit/memory/test_receipts.py::test_every_byte_of_a_receipt_counts",
+        "tests/unit/memory/test_receipts.py::test_another_order_is_refused",
+        "tests/unit/memory/test_receipts.py::test_whatever_is_left_out_is_refused",
     ),
     "The log notes the hash": (
-        "tests/unit/memory/receipts/test_receipts.py::test_a_cut_tail_is_refused",
+        "tests/unit/memory/test_receipts.py::test_a_cut_tail_is_refused",
         "tests/acceptance/test_commands.py::test_forget_all_in_p2p_gives_the_receipt_with_a_salt_that_is_stored_nowhere",
     ),
     "So do the cards that answer": (
         "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
     ),
     "- **The copy.**": (
-        "tests/unit/memory/receipts/test_receipts.py::test_a_commitment_names_its_text_and_no_other",
+        "tests/unit/memory/test_receipts.py::test_a_commitment_names_its_text_and_no_other",
     ),
     "`/forget all` in p2p": (
         "tests/acceptance/test_commands.py::test_forget_all_in_p2p_gives_the_receipt_with_a_salt_that_is_stored_nowhere",
@@ -183,16 +183,16 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
         "tests/acceptance/test_own_memory.py::test_a_person_gets_the_receipt_of_a_deletion_and_its_salt_once",
     ),
     "- **The key** is": (
-        "tests/unit/memory/receipts/test_receipts.py::test_workers_that_start_together_share_one_key_that_only_the_owner_reads",
+        "tests/unit/memory/test_receipts.py::test_workers_that_start_together_share_one_key_that_only_the_owner_reads",
     ),
     "All workers share it": (
-        "tests/unit/memory/receipts/test_receipts.py::test_workers_that_start_together_share_one_key_that_only_the_owner_reads",
+        "tests/unit/memory/test_receipts.py::test_workers_that_start_together_share_one_key_that_only_the_owner_reads",
     ),
     "`scripts/memory receipt-key`": (
         "tests/integration/scripts/test_memory_receipts.py::test_the_chain_and_the_key_that_verifies_it_are_published",
     ),
     "To rotate it": (
-        "tests/unit/memory/receipts/test_receipts.py::test_receipts_of_an_earlier_key_verify_with_its_public_key",
+        "tests/unit/memory/test_receipts.py::test_receipts_of_an_earlier_key_verify_with_its_public_key",
     ),
     "- **Verify.**": (
         "tests/integration/scripts/test_memory_receipts.py::test_a_deletion_that_holds_is_verified_and_a_survivor_named",
@@ -224,8 +224,8 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
         "tests/integration/scripts/test_memory_receipts.py::test_the_chain_and_the_key_that_verifies_it_are_published",
     ),
     "**A receipt proves**": (
-        "tests/unit/memory/receipts/test_receipts.py::test_any_changed_byte_is_refused",
-        "tests/unit/memory/receipts/test_receipts.py::test_a_receipt_of_another_key_is_refused",
+        "tests/unit/memory/test_receipts.py::test_any_changed_byte_is_refused",
+        "tests/unit/memory/test_receipts.py::test_a_receipt_of_another_key_is_refused",
     ),
     "**It does not prove**": OUTSIDE,
     "Other words for the same thing": OUTSIDE,
@@ -299,7 +299,7 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
         "tests/integration/sql/test_withdrawals_of_turns.py::test_a_token_adds_no_withdrawal_by_itself",
     ),
     "Before the bot withdraws": (
-        "tests/integration/bot/operations/maintenance/test_withdrawing.py::test_a_card_in_another_chat_stays",
+        "tests/integration/bot/operations/test_withdrawing.py::test_a_card_in_another_chat_stays",
     ),
     "see [below]": (
         "tests/integration/sql/test_late_joiners.py::test_alone_with_the_bot_a_member_is_answered_with_what_was_said_since_they_joined",

@@ -46,7 +46,6 @@ MADE_WHILE_WORKING = frozenset(
         "bot/listening/replies.py: _written_small",
         "bot/text/languages.py: _own_words",
         "memory/dates.py: _expression",
-        "memory/receipts/survivors.py: _pattern",
         "memory/recall/dates.py: _rule",
         "memory/summary.py: _occurs",
     }

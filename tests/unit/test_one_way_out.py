@@ -24,7 +24,7 @@ def calls(source: str) -> Iterator[str]:
 
 
 # Its turns are nobody's, and their transaction is rolled back.
-_UNDONE = "operations/maintenance/worker_start.py"
+_UNDONE = "operations/maintenance.py"
 
 
 def test_only_the_outbox_sends_and_marks() -> None:

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import structlog
 
-from bot.agents.llm.body_reader import BodyReader, json_values
 from bot.agents.llm.endpoint import LONGEST_WAIT_S, TIMEOUT_S, Endpoint, Sent
+from bot.agents.llm.http_responses import BodyReader, json_values
 from bot.agents.llm.model import (
     Feature,
     FeatureRefused,

@@ -25,7 +25,7 @@ from typing import Any, Literal, Protocol, cast, get_args
 
 import certifi
 
-from bot.agents.llm.retry_after import wished_pause_s
+from bot.agents.llm.http_responses import wished_pause_s
 from bot.agents.tool_types import NO_TOOLS, Toolbox, ToolCall, ToolOutcome
 from bot.text.json_text import load_json
 

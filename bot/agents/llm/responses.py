@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.agents.llm.body_reader import json_values
+from bot.agents.llm.http_responses import json_values
 from bot.agents.llm.model import Declined, ModelFailed, Response
 from bot.agents.model_text.cleaner import after_thoughts
 from bot.agents.tool_types import ToolCall

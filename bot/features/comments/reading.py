@@ -15,8 +15,7 @@ from bot.documents.document import (
     UnreadDocument,
     outline,
 )
-from bot.documents.reading import DocumentReader, PersonDocuments
-from bot.documents.turn_documents import CommentedDocument
+from bot.documents.reading import CommentedDocument, DocumentReader, PersonDocuments
 from bot.features.documents import token_of
 from bot.feishu.comment_text import reply_text
 from bot.feishu.errors import FeishuError

@@ -13,15 +13,14 @@ import structlog
 
 from bot.answering.reply import EndedTurn
 from bot.features import commands as command_texts
-from bot.features.connect import texts
-from bot.features.connect.stepping import handle_connect, queue_step, tend_user_tokens
+from bot.features.connect import connection_steps
+from bot.features.connect.connection_steps import handle_connect, queue_step, tend_user_tokens
 from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
 from bot.features.private_answers.feature import tell_asker
-from bot.feishu.authorization import NotGranted
+from bot.feishu.authorization import DOCUMENTS, OFFLINE, NotGranted
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import TOKEN_REVOKED, Envelope, MalformedEvent
 from bot.feishu.fields import as_text
-from bot.feishu.user_scopes import DOCUMENTS, OFFLINE
 from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Aside, Undeliverable
 from bot.outbox.sending import send_notice
@@ -49,9 +48,9 @@ async def answer_connect_command(services: Services, command_turn: CommandTurn) 
     """The link, or what is granted. Raises `StoreUnavailable`."""
     language, access = command_turn.language, services.access
     if access is None:
-        return Reply(texts.say("not-offered", language))
+        return Reply(connection_steps.say("not-offered", language))
     if command_turn.context.actor_tenant:
-        return Reply(texts.say("guest", language))
+        return Reply(connection_steps.say("guest", language))
     if command_turn.open_turn.degraded:
         means = apology_outcome("memory_away")
         return Reply(command_texts.say("memory-away", language), means=means)
@@ -69,7 +68,7 @@ async def press_disconnect(services: Services, here: PressTurn) -> Reply:
     if services.access is not None:
         was_connected = await services.access.store.disconnect(_person(here.context))
         log.info("connect.disconnected", ended=was_connected)
-    return Reply(texts.say("disconnected", here.language), forgets=True)
+    return Reply(connection_steps.say("disconnected", here.language), forgets=True)
 
 
 async def _ask_for_documents(
@@ -87,7 +86,9 @@ async def _ask_for_documents(
     outcome = await ask_for_access(services, access, person, command_turn.turn_id, place, DOCUMENTS)
     if outcome == "beside":
         return Reply("", unsaid=True, means=ANSWERED_ELSEWHERE)
-    return Reply(texts.say("sent-privately" if outcome == "in_p2p" else outcome, language))
+    return Reply(
+        connection_steps.say("sent-privately" if outcome == "in_p2p" else outcome, language)
+    )
 
 
 def _has_all(connection: Connection) -> bool:
@@ -96,7 +97,7 @@ def _has_all(connection: Connection) -> bool:
 
 async def _connection_reply(services: Services, connection: Connection, here: FeatureTurn) -> Reply:
     since = services.at((connection.granted_ms or 0) / 1000)
-    text = texts.granted_text(connection.scopes, since, services.now(), here.language)
+    text = connection_steps.granted_text(connection.scopes, since, services.now(), here.language)
     return Reply(text, (_disconnect(here),))
 
 
@@ -105,7 +106,7 @@ def _disconnect(here: FeatureTurn) -> NewButton:
     if here.beside:
         payload["beside"] = here.beside
     return decision_button(
-        texts.say("disconnect", here.language),
+        connection_steps.say("disconnect", here.language),
         payload,
         "confirm",
         group_id=new_button_id(),
@@ -175,7 +176,7 @@ async def ask_for_access(
         delivery = await send_notice(
             services,
             Aside(person.open_id, place.beside),
-            texts.access_request(scopes, device.link, minutes, place.language),
+            connection_steps.access_request(scopes, device.link, minutes, place.language),
             key=f"connect:{ask_id}",
         )
     except NotGranted as exc:

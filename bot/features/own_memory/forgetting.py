@@ -40,12 +40,11 @@ from bot.text.languages import Language, join_list
 from bot.text.roster import Person
 from bot.text.slash_commands import means_everything, means_thread
 from memory.models import apology_outcome
-from memory.receipts.receipts import Receipt
+from memory.receipts import Copy, Receipt, ReceiptStore, new_salt
 from memory.scope import MAIN_ROOT
 from memory.tables.cards import Click, NewButton, PressResult, new_button_id
 from memory.tables.items import Item, ItemStore, SaidMessageStore
 from memory.tables.operations import Operations
-from memory.tables.receipts import Copy, ReceiptStore, new_salt
 
 log = structlog.get_logger()
 FORGET_THREAD = "forget.thread"

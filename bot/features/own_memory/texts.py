@@ -12,9 +12,8 @@ from typing import Any
 
 from bot.feishu.markup import chat_link, quotable
 from bot.text import times
-from bot.text.catalogues import Catalogue
+from bot.text.catalogues import Catalogue, shorten
 from bot.text.languages import Language, join_list
-from bot.text.quotations import shorten
 from memory.models import FormerValue
 from memory.tables.items import ChangedItem, ForgottenCounts, Item, ItemKind
 from memory.text import has_han

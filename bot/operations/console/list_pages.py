@@ -24,10 +24,9 @@ from bot.operations.console.page_context import (
     with_memory,
 )
 from bot.queue.operator_actions import Failed, Reference, Unfinished
-from memory.receipts.receipts import Receipt
+from memory.receipts import Receipt, ReceiptStore
 from memory.rpc import Rpc
 from memory.tables.imports import Chat, HistoryImport, ImportStore
-from memory.tables.receipts import ReceiptStore
 
 _PAGE = 50
 

@@ -56,7 +56,7 @@ def probe_supabase(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None
 
     Raises `Silent`, or the `StoreError` that Supabase's refusal means.
     """
-    from memory.backends.supabase_credentials import (
+    from memory.backends.supabase import (
         Credentials,  # signs; only for who uses Supabase
         signing_key,
     )

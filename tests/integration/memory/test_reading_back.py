@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from memory.receipts.survivors import (
+from scripts.operating.survivors import (
     DeletedWords,
     SurvivorSearch,
     as_verifier,

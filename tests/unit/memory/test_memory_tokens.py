@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.backends.supabase_credentials import TokenMinter, key_of_secret
+from memory.backends.supabase import TokenMinter, key_of_secret
 from memory.scope import AgentMemoryContext, memory_context
 
 SECRET = "a-signing-key-that-only-these-tests-know-0123456789"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from memory.backends.supabase import SupabaseRpc
-from memory.backends.supabase_credentials import key_of_secret
+from memory.backends.supabase import SupabaseRpc, key_of_secret
 from memory.proxies import IgnoredProxy, ignored_proxies, proxy_for
 from tests.support.rows import every_row
 

@@ -20,7 +20,7 @@ from bot.feishu.caller import RetryPolicy
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.mentions import Person
-from bot.operations.maintenance.upkeep import tend_members
+from bot.operations.maintenance import tend_members
 from bot.people.membership import Membership
 from bot.people.people_directory import People
 from bot.people.write_behind import ChatKeeper

@@ -14,8 +14,7 @@ from lab.doubles import lite
 from lab.doubles.lite import SupabaseLite
 from memory.backends import supabase
 from memory.backends.postgres import connection_pool
-from memory.backends.supabase import SupabaseRpc
-from memory.backends.supabase_credentials import key_of_secret
+from memory.backends.supabase import SupabaseRpc, key_of_secret
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import StoreJobs

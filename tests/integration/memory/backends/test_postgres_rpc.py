@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from bot.operations.maintenance.worker_start import rehearse_turns
+from bot.operations.maintenance import rehearse_turns
 from bot.queue.inbox import Inbox
 from bot.settings import Settings
 from memory.backends.postgres import _AS_ROLE, PostgresRpc, connection_pool

@@ -13,13 +13,12 @@ import pytest
 from lab.doubles import lite
 from lab.doubles.faulty_api import ApiFault, faulty_api
 from lab.doubles.lite import SupabaseLite
-from memory.backends.supabase import SupabaseRpc
+from memory.backends.supabase import SupabaseRpc, key_of_secret
 from memory.backends.supabase_answers import (
     NULLABLE_FUNCTIONS,
     READ_FUNCTIONS,
     VOID_FUNCTIONS,
 )
-from memory.backends.supabase_credentials import key_of_secret
 from memory.errors import KeyRefused, NotMigrated, StoreConnectionLost, StoreUnavailable
 from memory.store import MemoryStore
 from tests.support import postgres

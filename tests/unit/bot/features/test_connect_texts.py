@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from bot.features.connect import texts
-from bot.feishu.user_scopes import (
+from bot.features.connect import connection_steps
+from bot.feishu.authorization import (
     DOCUMENTS,
     PURPOSES,
     WRITING,
@@ -22,11 +22,11 @@ from tests.support.rows import every_row
 @every_row("language", ["en", "zh"])
 @every_row("purpose", PURPOSES)
 def test_each_purpose_is_asked_for_alone_in_one_sentence(purpose: str, language: Any) -> None:
-    shown = texts.access_request(scopes_for((purpose,)), "https://link", 10, language)
+    shown = connection_steps.access_request(scopes_for((purpose,)), "https://link", 10, language)
     listed = [line for line in shown.splitlines() if line.startswith("- ")]
-    assert texts.say(f"purpose-{purpose}", language) in listed[-1]
+    assert connection_steps.say(f"purpose-{purpose}", language) in listed[-1]
     assert has_han(shown) == (language == "zh")
-    promise = texts.say("ask-limits", language)
+    promise = connection_steps.say("ask-limits", language)
     assert (promise in shown) == (purpose not in WRITING), "who writes does not say it cannot"
 
 
@@ -42,13 +42,13 @@ def test_who_may_write_tasks_may_read_them() -> None:
 @every_row("language", ["en", "zh"])
 @every_row("outcome", [one for one in get_args(Outcome) if one != "connected"])
 def test_who_says_no_to_more_keeps_what_they_allowed(outcome: Outcome, language: Any) -> None:
-    said = texts.outcome_text(outcome, DOCUMENTS, language, scopes_for(("read-tasks",)))
+    said = connection_steps.outcome_text(outcome, DOCUMENTS, language, scopes_for(("read-tasks",)))
     assert {"en": "stays as it is", "zh": "不变"}[language] in said
-    assert said != texts.outcome_text(outcome, (), language)
+    assert said != connection_steps.outcome_text(outcome, (), language)
 
 
 def test_what_was_left_out_of_a_grant_is_named() -> None:
     asked = scopes_for(("read-calendar", "write-calendar"))
     granted = scopes_for(("read-calendar",))
-    said = texts.outcome_text("connected", granted, "en", asked)
+    said = connection_steps.outcome_text("connected", granted, "en", asked)
     assert "You did not allow: booking the meetings that you confirm" in said

@@ -16,7 +16,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.process.lines import LogLines, shortened_line
+from bot.process.log_lines import LogLines, shortened_line
 from tests.support.patience import limit_s
 
 WRITES = """
@@ -82,7 +82,7 @@ def test_a_reader_that_sleeps_stops_nobody_and_gets_what_comes_after_it_wakes() 
 def test_a_reader_that_falls_asleep_stops_none_of_several_processes() -> None:
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    command = [sys.executable, "-c", "from bot.process.lines import LogLines\n" + WRITES_ON]
+    command = [sys.executable, "-c", "from bot.process.log_lines import LogLines\n" + WRITES_ON]
     writers = [subprocess.Popen(command, stdout=writing, stdin=subprocess.PIPE) for _ in range(4)]
     for _ in range(20_000):
         os.read(reading, 4096)
@@ -139,7 +139,7 @@ def until_nothing_waits() -> None:
 
 FILLS = """
 import fcntl, os
-from bot.process.lines import write_event as say
+from bot.process.log_lines import write_event as say
 fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 4096)
 say("first", text="x" * 3500)
 """

@@ -8,7 +8,7 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.process.lines import console_format
+from bot.process.log_lines import console_format
 
 AT = "2026-11-23T17:39:58.517220Z"
 CLOCK = f"{datetime.fromisoformat(AT).astimezone():%H:%M:%S}"

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.text.catalogues import Catalogue
+from bot.text.catalogues import Catalogue, nest_quotations, quote, shorten
 from bot.text.languages import LANGUAGES, Language
-from bot.text.quotations import nest_quotations, quote, shorten
 
 
 @pytest.mark.parametrize(

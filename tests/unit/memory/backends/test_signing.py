@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from memory.backends.supabase_credentials import (
+from memory.backends.supabase import (
     Credentials,
     MalformedKey,
     TokenMinter,

@@ -8,9 +8,14 @@ import base64
 import pytest
 
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.receipts.receipts import Receipt, public_keys_by_name, read_signing_key, verify_chain
+from memory.receipts import (
+    Receipt,
+    ReceiptStore,
+    public_keys_by_name,
+    read_signing_key,
+    verify_chain,
+)
 from memory.store import MemoryStore
-from memory.tables.receipts import ReceiptStore
 from tests.integration.bot.operations.console.conftest import Browser
 from tests.support.people import Group
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.body_reader import BodyReader, json_values
+from bot.agents.llm.http_responses import BodyReader, json_values
 from tests.support.rows import every_row
 
 

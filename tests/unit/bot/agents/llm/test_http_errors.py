@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.agents.llm.http_responses import wished_pause_s
 from bot.agents.llm.model import Declined, HttpRefusal, ModelFailed
-from bot.agents.llm.retry_after import wished_pause_s
 from tests.support.rows import every_row
 
 LONGER_THAN_IT_READS = [

@@ -9,7 +9,7 @@ from typing import cast
 import psycopg
 import pytest
 
-from bot.operations.maintenance.upkeep import write_calls
+from bot.operations.maintenance import write_calls
 from bot.process.usage import MonthlyQuota, UsageCounter
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable

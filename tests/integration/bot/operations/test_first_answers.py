@@ -12,7 +12,7 @@ import pytest
 
 from bot.feishu.errors import Unreachable
 from bot.feishu.models import BotInfo
-from bot.operations.maintenance.worker_start import prepare_first_answer, rehearse_turns
+from bot.operations.maintenance import prepare_first_answer, rehearse_turns
 from bot.outbox import texts
 from bot.people.people_directory import BotIdentity
 from bot.settings import Settings

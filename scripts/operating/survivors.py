@@ -1,7 +1,8 @@
 """Searches everything that is stored for deleted words.
 
 A row survived if it stands under the id of the deleted message, or if nobody's stored statement
-explains its words. The database is read as a role that can read everything and change nothing."""
+explains its words. The database is read as a role that can read everything and change nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from memory.receipts.receipts import KEY_FILE
+from memory.receipts import KEY_FILE
 
 # Under these names a row or a JSON object says which message it is or comes from.
 _IDENTITY = frozenset({"message_id", "turn_id", "turn", "source"})

@@ -1,23 +1,23 @@
-"""The next step for a person's own tokens, as a job that may be killed at any moment: looking
-whether they have approved, telling what came of it, asking again what waited for it, telling that
-it has ended.
+"""The next step for a person's own tokens, as a job that may be killed at any moment: look whether
+they have approved, tell them the outcome, answer what waited for it, tell them that it has ended.
+Holds what people read about it.
 
-What was found is in the table before it is told, and is told until that is noted there.
+The outcome is stored before the person is told, and they are told until that is noted there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime
 from typing import Literal
 
 import structlog
 
-from bot.features.connect import texts
 from bot.features.private_answers.feature import take_away
 from bot.feishu import cards
-from bot.feishu.authorization import NotGranted
+from bot.feishu.authorization import WRITING, NotGranted, missing_scopes, purposes_of
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.hooks import FeatureJob
 from bot.outbox.delivery import Aside, Undeliverable
@@ -27,11 +27,13 @@ from bot.queue.consumer import Lease
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
-from bot.text.languages import Language
+from bot.text import times
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language, join_list
 from memory.errors import StoreError, StoreUnavailable
 from memory.scope import FeishuPerson
 from memory.tables.cards import HandleTouch
-from memory.tables.user_tokens import Ask, Connection, Outcome, RefreshTurn, TokenPair
+from memory.tables.user_tokens import Ask, Connection, GrantEnd, Outcome, RefreshTurn, TokenPair
 
 log = structlog.get_logger()
 
@@ -160,11 +162,9 @@ async def _tell_outcome(
     scopes = connection.scopes if connection else ()
     if connection and connection.ask and connection.ask.id == ask.id:
         ask = connection.ask  # another question may have joined while Feishu was asked
-    all_allowed = outcome == "connected" and texts.allows_all(ask.scopes, scopes)
+    all_allowed = outcome == "connected" and allows_all(ask.scopes, scopes)
     waiting = ask.place.waiting if all_allowed else ()
-    text = texts.outcome_text(
-        outcome, scopes, ask.place.language, ask.scopes, goes_on=bool(waiting)
-    )
+    text = outcome_text(outcome, scopes, ask.place.language, ask.scopes, goes_on=bool(waiting))
     await _tell_answer(services, person, ask, text, lease)
     for answer in waiting:
         card = (answer.chat_id, answer.message_id)
@@ -180,7 +180,7 @@ async def _tell_answer(
     """On the card with the link, which goes; beside a group such a card cannot be changed."""
     if not ask.card or ask.aside or not await _patch_card(services, ask.card, text):
         beside = ask.place.beside if ask.aside else ""
-        await _say(services, person, text, key=f"connected:{ask.id}", lease=lease, beside=beside)
+        await _notify(services, person, text, key=f"connected:{ask.id}", lease=lease, beside=beside)
         if ask.card and ask.aside:
             await take_away(services, ask.card)
 
@@ -205,8 +205,8 @@ async def _tell_ending(
     lease: Lease,
 ) -> None:
     language = await _language(services, connection)
-    text = texts.ending_text(connection.ended, language)
-    await _say(
+    text = ending_text(connection.ended, language)
+    await _notify(
         services, person, text, key=f"ended:{person.open_id}:{connection.ended_ms}", lease=lease
     )
     await access.store.note_told(person)
@@ -217,7 +217,7 @@ async def _language(services: Services, connection: Connection) -> Language:
     return connection.language or ("en" if "larksuite" in services.settings.domain else "zh")
 
 
-async def _say(
+async def _notify(
     services: Services,
     person: FeishuPerson,
     text: str,
@@ -268,3 +268,94 @@ async def queue_owed_tokens(services: Services, table: JobTable) -> int:
     except StoreError as exc:
         log.error("user_tokens.refused", error=type(exc).__name__, code=exc.code)
     return queue_count
+
+
+say = Catalogue(__file__).say
+
+
+def access_request(scopes: Collection[str], link: str, minutes: int, language: Language) -> str:
+    """What is asked for, with the link to grant it."""
+    purposes = set(purposes_of(scopes))
+    of_documents = "read-documents" in purposes
+    writes = not purposes.isdisjoint(WRITING)
+    return "\n\n".join(
+        (
+            say("ask" if of_documents else "ask-more", language),
+            _purpose_list(scopes, language),
+            say("ask-link", language, link=link, n=minutes),
+            say("ask-limits-writing" if writes else "ask-limits", language),
+        )
+    )
+
+
+def granted_text(
+    scopes: Collection[str], since: datetime, now: datetime, language: Language
+) -> str:
+    """What is granted, and since when."""
+    when = times.day_text(since, language, now=now)
+    return "\n\n".join(
+        (
+            say("granted-since", language, day=when),
+            _purpose_list(scopes, language),
+            say("use", language),
+        )
+    )
+
+
+def outcome_text(
+    outcome: Outcome,
+    scopes: Collection[str],
+    language: Language,
+    asked_scopes: Collection[str] = (),
+    *,
+    goes_on: bool = False,
+) -> str:
+    """What came of asking for `asked_scopes`. `scopes`: what is granted now, also by what they
+    granted before. `goes_on`: what they asked is answered now."""
+    if outcome != "connected":
+        return say(f"more-{outcome}" if scopes else f"outcome-{outcome}", language)
+    if refused_purposes := _refused_purposes_of(asked_scopes, scopes):
+        return "\n\n".join(
+            (
+                say("outcome-connected", language),
+                _purpose_list(scopes, language),
+                say("not-allowed", language, purposes=_in_one(refused_purposes, language)),
+                say("use", language),
+            )
+        )
+    now = (say("answers-now", language),) if goes_on else ()
+    parts = (
+        say("outcome-connected", language),
+        _purpose_list(scopes, language),
+        say("use", language),
+    )
+    return "\n\n".join((*parts, *now))
+
+
+def allows_all(asked_scopes: Collection[str], granted_scopes: Collection[str]) -> bool:
+    """Whether they allowed everything that they were asked for."""
+    return not _refused_purposes_of(asked_scopes, granted_scopes)
+
+
+def ending_text(why: GrantEnd | Literal[""], language: Language) -> str:
+    """Why the bot may no longer act as the person."""
+    return say(f"ended-{why}", language) if why else say("not-connected", language)
+
+
+def _refused_purposes_of(
+    asked_scopes: Collection[str], granted_scopes: Collection[str]
+) -> list[str]:
+    """The purposes that they were asked for and did not allow."""
+    return [one for one in purposes_of(asked_scopes) if missing_scopes((one,), granted_scopes)]
+
+
+def _in_one(purposes: Collection[str], language: Language) -> str:
+    """Purposes in one sentence."""
+    return join_list((say(f"purpose-{one}", language) for one in purposes), language)
+
+
+def _purpose_list(scopes: Collection[str], language: Language) -> str:
+    purposes = purposes_of(scopes)
+    if not purposes:
+        return say("nothing-granted", language)
+    return "\n".join(f"- {say(f'purpose-{one}', language)}" for one in purposes)

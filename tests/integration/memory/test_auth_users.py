@@ -25,8 +25,7 @@ from bot.settings import Settings, SettingsError, load
 from bot.wiring import open_services
 from lab.doubles import lite
 from lab.doubles.lite import SupabaseLite
-from memory.accounts.linking import AccountLinker
-from memory.accounts.users import AuthUsers
+from memory.accounts import AccountLinker, AuthUsers
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AuthRefused, AuthUnavailable, NotTheSamePerson
 from memory.scope import FeishuPerson

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.operations.maintenance.worker_start import WorkerPresence
+from bot.operations.maintenance import WorkerPresence
 from bot.process import plan
 from bot.process.plan import RunDirectory
 from bot.settings import Settings

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.receipts.receipts import (
+from memory.receipts import (
     GENESIS,
     KEY_FILE,
     ReceiptKeyInvalid,

@@ -1,0 +1,160 @@
+"""Reads the responses of model endpoints: divides a body into documents while it arrives, and finds
+how long a pause a refusal asks for. Pure.
+
+Endpoints send server-sent events as JSON, one completion as an event stream, or one value a line.
+So the lines decide. Source of events:
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+
+Sources of pauses: RFC 9110 (Retry-After: seconds or a date); OpenAI and Azure (retry-after-ms,
+x-ratelimit-reset-requests: `1m2.5s`); Anthropic (anthropic-ratelimit-tokens-reset: an RFC 3339
+date); OpenRouter (X-RateLimit-Reset: milliseconds since the epoch); Gemini (google.rpc.RetryInfo in
+the body).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from bot.text.json_text import load_json
+
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b":", b"event:", b"id:", b"retry:")
+_SPACES = " \t\r\n"
+_DECODER = json.JSONDecoder(strict=False)
+_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_TIME_SPAN = re.compile(r"(?:\d{1,15}(?:\.\d{1,9})?(?:ms|[smhd]))+", re.ASCII)
+_TIME_SPAN_PARTS = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)(ms|[smhd])", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_RESET_HEADER = re.compile(r"ratelimit[\w-]{0,60}reset")
+_EPOCH_S, _EPOCH_MS = 1e9, 1e12
+_LONGEST_DOUBTFUL_S = 8.0
+
+
+class BodyReader:
+    """Puts together documents whose bytes arrive in pieces of any size: the data of each event, and
+    what stands outside of events if it comes before any of them."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._outside: list[bytes] = []
+        self._begun = False
+        self.is_plain = True
+        """True until an event has come."""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The documents that are complete now."""
+        self._rest += chunk
+        if not self._begun:
+            if len(self._rest) < len(_BOM) and _BOM.startswith(self._rest):
+                return
+            self._begun = True
+            self._rest = self._rest.removeprefix(_BOM)
+        # A line feed may still follow a carriage return at the end.
+        end = 1 + max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1))
+        complete, self._rest = self._rest[:end], self._rest[end:]
+        yield from self._documents(complete.splitlines())
+
+    def close(self) -> Iterator[bytes]:
+        """The documents that nothing has closed."""
+        yield from self._documents((*self._rest.splitlines(), b""))
+        self._rest = b""
+        yield from self._plain()
+
+    def _documents(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        for line in lines:
+            is_data = line.startswith(b"data:")
+            while line.startswith(b"data:"):  # some proxies add a second one
+                line = line[6:] if line[5:6] == b" " else line[5:]
+            if is_data or (line and self._data and not line.startswith(_FIELDS)):
+                self._data.append(line)  # also the next line of an object over several
+            elif not line and self._data:
+                if self.is_plain:
+                    yield from self._plain()
+                    self.is_plain = False
+                yield b"\n".join(self._data)
+                self._data.clear()
+            elif line and self.is_plain and not line.startswith(_FIELDS):
+                self._outside.append(line)
+
+    def _plain(self) -> Iterator[bytes]:
+        if self._outside:
+            yield b"\n".join(self._outside)
+            self._outside.clear()
+
+
+def json_values(data: bytes | str) -> list[Any]:
+    """The values in `data`, one after the other. Raises `ValueError` when it is anything else."""
+    try:
+        return [load_json(data)]
+    except ValueError:
+        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    values: list[Any] = []
+    text = text.strip(_SPACES)
+    while text or not values:
+        value, end = _DECODER.raw_decode(text)
+        values.append(value)
+        text = text[end:].lstrip(_SPACES)
+    return values
+
+
+def wished_pause_s(headers: Mapping[str, str], error: Mapping[str, Any], now_s: float) -> float:
+    """Returns the seconds to wait; 0 if nothing says it. `error`: the error object of the body;
+    `now_s`: seconds since the epoch."""
+    values = {name.lower(): value.strip() for name, value in headers.items()}
+    if span_ms := values.get("retry-after-ms"):
+        values.setdefault("retry-after", f"{span_ms}ms")
+    told = [values.get("retry-after", ""), *_retry_infos(error)]
+    waits_s = (_seconds(one, now_s) for one in told)
+    return next((one for one in waits_s if one), None) or _until_reset_s(values, now_s)
+
+
+def _until_reset_s(headers: Mapping[str, str], now_s: float) -> float:
+    """Until what is used up is there again. If nothing is said to be, a full quota is not worth
+    waiting for: until the first of all, and not for long."""
+    waits_s = {
+        name: _seconds(headers[name], now_s) for name in headers if _RESET_HEADER.search(name)
+    }
+    used_up = [
+        wait_s for name, wait_s in waits_s.items()
+        if headers.get(name.replace("reset", "remaining")) == "0"
+    ]  # fmt: skip
+    return max(used_up) if used_up else min(min(waits_s.values(), default=0.0), _LONGEST_DOUBTFUL_S)
+
+
+def _retry_infos(error: Mapping[str, Any]) -> Iterator[str]:
+    details = error.get("details")
+    for one in details if isinstance(details, list) else ():
+        if isinstance(one, dict) and isinstance(delay := one.get("retryDelay"), str):
+            yield delay
+
+
+def _seconds(value: str, now_s: float) -> float:
+    """A span or a point in time, in any of its forms; 0 for what is none."""
+    if _NUMBER.fullmatch(value):
+        number = float(value)
+        if number < _EPOCH_S:
+            return number
+        return max(0.0, (number / 1000 if number >= _EPOCH_MS else number) - now_s)
+    if _TIME_SPAN.fullmatch(value):
+        return sum(
+            float(number) * _SECONDS_OF_UNIT[unit]
+            for number, unit in _TIME_SPAN_PARTS.findall(value)
+        )
+    moment = _reset_moment(value)
+    return max(0.0, moment.timestamp() - now_s) if moment else 0.0
+
+
+def _reset_moment(value: str) -> datetime | None:
+    for parse in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            moment = parse(value)
+        except (ValueError, OverflowError):
+            continue
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return None

@@ -1,1 +1,0 @@
-"""Receipts of deletions: signed, chained, without words."""
