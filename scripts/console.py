@@ -15,7 +15,7 @@ import sys
 
 import psycopg
 
-from bot.operations.console.database import Sessions
+from bot.operations.console.context import Sessions
 from bot.queue.connections import check_database, database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import Settings, SettingsError, load_existing

@@ -23,7 +23,7 @@ from typing import Any
 
 import psycopg
 
-from bot.operations.console.database import ConsoleDatabase, ConsoleRow
+from bot.operations.console.context import ConsoleDatabase, ConsoleRow
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import load_existing
 from bot.text.languages import Sentence

@@ -9,9 +9,7 @@ from functools import partial
 
 from bot.features import commands as command_texts
 from bot.features.commands import explain_refusal, learn_managers
-from bot.features.digests import texts as digest_texts
-from bot.features.digests.feature import plan_of
-from bot.features.digests.texts import parse_argument
+from bot.features.digests.feature import parse_argument, plan_of, schedule_words
 from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
 from bot.features.help import hears_all, with_limits
 from bot.features.history_import.reporting import reason_against
@@ -267,7 +265,7 @@ def _digest_options(digest: Timer | None, language: Language) -> Options:
         plan = digest.plan
         options.append((AS_IT_IS, repetition_text(plan.repeats, plan.local_at, language)))
     shown_texts = {text for _, text in options}
-    schedules = ((value, digest_texts.schedule_words(value, language)) for value in _DIGESTS)
+    schedules = ((value, schedule_words(value, language)) for value in _DIGESTS)
     return [*options, *((value, text) for value, text in schedules if text not in shown_texts)]
 
 

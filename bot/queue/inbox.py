@@ -1,11 +1,14 @@
 """Accepts events for the webhook: one insert per event, keyed so that each is accepted once. It
 also notes which kinds of events arrive.
 
-The key (`inbox`) and the job that carries the event are written by the same statement; events that
-arrive together share a transaction, and each is accepted only when that is committed.
+The key (`inbox`) and the job that carries the event are written by the same statement. Events that
+arrive together share a transaction, and each is accepted only when that is committed: the first
+thread makes the call for those that wait, and a call that is alone waits for nobody. A thread is
+woken only when it has an outcome or makes the next call, because threads share one interpreter.
 
 Feishu tells nobody to which events an app is subscribed, so an event proves itself by arriving. The
-edge notes each kind at most once an hour, beside the acknowledgement and never before it."""
+edge notes each kind at most once an hour, beside the acknowledgement and never before it.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import psycopg
 import structlog
 from psycopg import pq
 from psycopg.errors import DeadlockDetected
 
-from bot.queue.group_commit import GroupCommit, waiting_since
 from bot.queue.jobs import EVENT_TASK
 from bot.queue.person_rates import Asker
 from memory.backends.connections import (
@@ -59,6 +62,9 @@ REFUSAL_PREFIX = "refused: "
 NOTED_EVERY = timedelta(hours=1)
 _LONGEST = 100
 _MOST_KINDS = 200
+R = TypeVar("R")
+_PATIENCE_S = 0.05
+_since: ContextVar[float] = ContextVar("since")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,3 +331,97 @@ class Arrivals:
             log.info("arrivals.not_noted", kind=kind, error=str(exc))
             with self._lock:
                 self._noted_at.pop(kind, None)  # with the next one
+
+
+def _closed_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+@dataclass(eq=False, slots=True)
+class _Call(Generic[T, R]):
+    """`wake_lock` opens when there is an outcome, or when this call is to make the call of all in
+    `makes`."""
+
+    item: T
+    makes: Sequence[_Call[T, R]] = ()
+    outcome: list[R | Exception] = field(default_factory=list)
+    wake_lock: threading.Lock = field(default_factory=_closed_lock)
+
+    def result(self) -> R:
+        outcome = self.outcome[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+class GroupCommit(Generic[T, R]):
+    """`send` is given what waits, in the order in which it came, and returns or raises; for each an
+    outcome, which is returned or raised to whom it belongs.
+
+    A call that takes longer than `patience_s` keeps nobody waiting: the next goes beside it.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[Sequence[T]], Sequence[R | Exception]],
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
+        self._send = send
+        self._patience_s = patience_s
+        self._changing = threading.Lock()
+        self._waiting: list[_Call[T, R]] = []
+        self._under_way = 0
+
+    def call(self, item: T) -> R:
+        """The outcome for `item`, which was sent alone or with others."""
+        mine: _Call[T, R] = _Call(item)
+        with self._changing:
+            self._waiting.append(mine)
+            if not self._under_way:
+                self._choose(mine)
+        if not mine.makes and not mine.wake_lock.acquire(timeout=self._patience_s):
+            with self._changing:
+                if mine in self._waiting:
+                    self._choose(mine)
+            if not mine.makes:
+                mine.wake_lock.acquire()
+        if mine.makes:
+            self._make(mine)
+        return mine.result()
+
+    def _choose(self, maker: _Call[T, R]) -> None:
+        """It makes the call of all that wait. To be called while `_changing`."""
+        maker.makes, self._waiting = self._waiting, []
+        self._under_way += 1
+
+    def _make(self, mine: _Call[T, R]) -> None:
+        calls = mine.makes
+        outcomes: Sequence[R | Exception] = [RuntimeError("the call was given up")] * len(calls)
+        try:
+            outcomes = self._send([call.item for call in calls])
+        except Exception as exc:
+            outcomes = [exc] * len(calls)
+            raise
+        finally:
+            waiting_calls = [call for call in calls if call is not mine]
+            for call, outcome in zip(calls, outcomes, strict=True):
+                call.outcome.append(outcome)
+            with self._changing:
+                self._under_way -= 1
+                if self._waiting and not self._under_way:
+                    waiting_calls.insert(0, self._waiting[0])
+                    self._choose(self._waiting[0])
+            for call in waiting_calls:
+                call.wake_lock.release()
+
+
+def set_waiting_since(moment: float) -> None:
+    """What this thread begins with was there at `moment` (monotonic seconds)."""
+    _since.set(moment)
+
+
+def waiting_since() -> float:
+    """Since when (monotonic seconds); now, where nobody said."""
+    return _since.get(time.monotonic())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from bot.operations.console.database import ConsoleDatabase, display_names
+from bot.operations.console.context import ConsoleDatabase, display_names
 from bot.text.languages import Language, Sentence
 from memory.scope import FeishuPerson
 

@@ -14,7 +14,7 @@ import requests
 from flask.testing import FlaskClient
 
 from bot.operations.console.application import create_console
-from bot.operations.console.database import Sessions
+from bot.operations.console.context import Sessions
 from bot.settings import Settings
 from lab.doubles.processes import clean_environment, eventually
 from tests.acceptance.conftest import World

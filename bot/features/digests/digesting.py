@@ -21,7 +21,6 @@ import structlog
 
 from bot.agents.offline.facts import is_errand
 from bot.agents.summaries import extractive_summary, note_failure, noting_failures
-from bot.features.digests import texts
 from bot.features.documents import SourceDocumentCheck
 from bot.feishu import drawable_markdown, markup
 from bot.feishu.content import UNREADABLE_CARD
@@ -31,12 +30,21 @@ from bot.feishu.models import RawMessage, message_text
 from bot.listening.conversation_store import ChatConversations
 from bot.process import metrics
 from bot.services import Services
-from bot.text.languages import Language, language_of
+from bot.text import times
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language, join_list, language_of
 from bot.text.roster import from_card
 from bot.text.slash_commands import command_meant, parse_command, without_address
 from memory.scope import AgentMemoryContext
 from memory.summary import SummaryLine, first_batch
 from memory.tables.timers import MOST_DIGEST_MESSAGES, DigestMessage, DigestStore
+
+say = Catalogue(__file__).say
+_FILE = re.compile(r"\[(?:file|video): ([^\]\n]+)\]")
+_MOST_FILES = 10
+_CHOSEN_LINE = re.compile(
+    r"^- (?:(?P<day>\d{4}-\d\d-\d\d) )?(?P<name>[^:\n]{1,80}): ", re.MULTILINE
+)
 
 _IMAGE = re.compile(r"!\[image\]\([^()\s]{0,2000}\)")
 _MODEL_TIMEOUT_S = 40.0
@@ -71,23 +79,23 @@ async def digest_cards(
     began = span.since
     if span.root or material.extent == "newest":
         began = datetime.fromtimestamp(messages[0].at_ms / 1000, zone)
-    head = texts.heading(
+    head = heading(
         began.astimezone(zone),
         span.until.astimezone(zone),
         len([line for line in lines if not line.by_bot]) or len(lines),
         tongue,
         of_thread=bool(span.root),
     )
-    notes = texts.limit_notes(
+    notes = limit_notes(
         material.extent, material.wordless, tongue, follows=services.settings.sharing == "chat"
     )
-    attachments = texts.attachment_line(
+    attachments = attachment_line(
         [(line.author, line.text) for line in lines if not line.by_bot], tongue
     )
     foot = [markup.escape(attachments)] if attachments else []
-    honest = [texts.say(without_model, tongue)] if without_model else []
+    honest = [say(without_model, tongue)] if without_model else []
     if without_model:
-        text = texts.chosen_lines(text, tongue, span.until.astimezone(zone))
+        text = chosen_lines(text, tongue, span.until.astimezone(zone))
     parts = [head, *honest, markup.card_markdown(text), *foot, *notes]
     return drawable_markdown.split_markdown("\n\n".join(parts))
 
@@ -325,3 +333,52 @@ def _as_chat_messages(
         )
         for raw in talk
     ]
+
+
+def heading(
+    since: datetime, until: datetime, count: int, language: Language, *, of_thread: bool
+) -> str:
+    key = "heading-of-thread" if of_thread else "heading"
+    return say(key, language, span=_span(since, until, language), n=count)
+
+
+def _span(since: datetime, until: datetime, language: Language) -> str:
+    """“23 Nov, 09:00–18:00”."""
+    if since.date() == until.date():
+        day = times.day_text(since, language, now=until)
+        return say("span-of-day", language, day=day, since=f"{since:%H:%M}", until=f"{until:%H:%M}")
+    since_said, until_said = (times.moment_text(at, language, now=until) for at in (since, until))
+    return say("span", language, since=since_said, until=until_said)
+
+
+def chosen_lines(text: str, language: Language, now: datetime) -> str:
+    """Lines `- 2026-11-24 Alice: …`, with or without the day, as people write them."""
+
+    def label(line: re.Match[str]) -> str:
+        key = "line-of-day" if line["day"] else "line"
+        at = datetime.fromisoformat(line["day"] or "2000-01-01")
+        day = times.day_text(at, language, now=now)
+        return say(key, language, day=day, name=line["name"])
+
+    return _CHOSEN_LINE.sub(label, text)
+
+
+def limit_notes(seen_part: str, wordless: int, language: Language, *, follows: bool) -> list[str]:
+    """What the digest does not know. `follows`: the bot follows the talk of groups at all."""
+    keys = {"heard": "only-heard" if follows else "only-to-me", "newest": "only-newest"}
+    lines = [say(keys[seen_part], language)] if seen_part in keys else []
+    return lines + ([say("without-words", language, n=wordless)] if wordless else [])
+
+
+def attachment_line(lines: Iterable[tuple[str, str]], language: Language) -> str:
+    """“📎 plan.pdf (Bob), 2 pictures”, of what people wrote as (name, text); "" where there is
+    nothing of the kind."""
+    files, pictures = dict[str, str](), 0
+    for name, text in lines:
+        pictures += text.count("[image]")
+        files |= dict.fromkeys(_FILE.findall(text), name)
+    file_lines = [say("file-by", language, file=file, name=name) for file, name in files.items()]
+    more = [f"+{len(file_lines) - _MOST_FILES}"] if len(file_lines) > _MOST_FILES else []
+    images = [say("pictures", language, n=pictures)] if pictures else []
+    parts = [*file_lines[:_MOST_FILES], *more, *images]
+    return f"📎 {join_list(parts, language)}" if parts else ""

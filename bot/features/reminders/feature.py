@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -10,18 +11,22 @@ from bot.features import timers
 from bot.features.commands import learn_managers
 from bot.features.documents import SourceDocumentCheck
 from bot.features.feature import Feature, FeatureTurn, Firing, PressTurn
-from bot.features.reminders import texts
-from bot.features.reminders.tools import reminder_tools
+from bot.features.reminders.tools import due_words, reminder_tools, say
 from bot.features.timers import post_timer_card
+from bot.feishu.markup import quotable
 from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Target
 from bot.services import Services
+from bot.text.languages import Language, join_list
 from bot.text.slash_commands import CommandName
 from bot.text.times import next_occurrence
 from memory.errors import AccessDenied
 from memory.scope import MAIN_ROOT
 from memory.tables.cards import NewButton, new_button_id
 from memory.tables.timers import DueTimer, Timer, TimerStore
+
+# In a list of 20, which has to fit on one card with its buttons.
+_LISTED_CHARS, _NAME_CHARS = 80, 40
 
 CANCEL_REMINDER = "reminder.cancel"
 _MOST_SHOWN = 20
@@ -33,8 +38,8 @@ async def show_reminders(services: Services, here: FeatureTurn) -> Reply:
     """The reminders of the chat, the next one first. Raises `StoreUnavailable`."""
     timers = await TimerStore(services.rpc).list(here.context)
     names = services.people.of(here.context.tenant_key)
-    await names.look_up({one for timer in timers for one in texts.named_in(timer)})
-    list_text = texts.reminder_list(
+    await names.look_up({one for timer in timers for one in named_in(timer)})
+    list_text = reminder_list(
         timers[:_MOST_SHOWN], len(timers), names.name, services.now(), here.language
     )
     entries = range(min(len(timers), _MOST_SHOWN), 0, -1)  # counted from the last
@@ -49,11 +54,11 @@ async def press_reminder(services: Services, here: PressTurn) -> Reply:
     try:
         cancelled_timer = await _cancel(services, here, id)
     except AccessDenied:
-        return Reply(texts.say("not-yours", language))
+        return Reply(say("not-yours", language))
     receipt = (
-        texts.cancelled_text(cancelled_timer, language)
+        cancelled_text(cancelled_timer, language)
         if cancelled_timer
-        else texts.say("gone-already", language)
+        else say("gone-already", language)
     )
     remaining_list = await show_reminders(services, here)
     return replace(remaining_list, text=f"{receipt}\n\n{remaining_list.text}")
@@ -77,7 +82,7 @@ def _button(entry: int, timer: Timer, here: FeatureTurn) -> NewButton:
         "entry": entry,
     }
     return decision_button(
-        texts.say("cancel", here.language),
+        say("cancel", here.language),
         payload,
         "confirm",
         group_id=new_button_id(),
@@ -149,3 +154,44 @@ REMINDERS = Feature(
     presses={CANCEL_REMINDER: press_reminder},
     timers={"reminder": fire_reminder},
 )
+
+
+def named_in(timer: Timer) -> tuple[str, ...]:
+    """The open_ids whose names its line shows."""
+    return (*timer.plan.for_people, timer.context.actor_id)
+
+
+def reminder_list(
+    timers: Sequence[Timer],
+    total: int,
+    name: Callable[[str], str],
+    now: datetime,
+    language: Language,
+) -> str:
+    """Numbered, the next one first, a paragraph each; times are in the zone of `now`."""
+    if not timers:
+        return say("none", language)
+    lines = [_list_entry(number, one, name, now, language) for number, one in enumerate(timers, 1)]
+    return "\n\n".join((say("reminders", language, total=total), *lines))
+
+
+def cancelled_text(timer: Timer, language: Language) -> str:
+    return say("cancelled", language, text=quotable(timer.plan.content))
+
+
+def _list_entry(
+    number: int, timer: Timer, name: Callable[[str], str], now: datetime, language: Language
+) -> str:
+    plan, author = timer.plan, timer.context.actor_id
+    due = datetime.fromtimestamp(plan.due_ms / 1000, now.tzinfo)
+    people = join_list((name(person) for person in plan.for_people), language)
+    line = say(
+        "line",
+        language,
+        number=f"**{number}**",
+        when=due_words(plan.repeats, due, now, language),
+        whom=say("everybody", language) if plan.for_all else quotable(people, _NAME_CHARS),
+        text=quotable(plan.content, _LISTED_CHARS),
+    )
+    own = plan.for_people == (author,)
+    return line if own else line + say("by", language, name=quotable(name(author), _NAME_CHARS))

@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.agenda.turn_agenda import TurnAgenda
 from bot.agents.running_turns import note_sources
-from bot.agents.tool_types import Tool, ToolFailed, ToolOutcome, tool
+from bot.agents.tool_types import Fields, Tool, ToolFailed, ToolOutcome, Wording, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.features.reminders.planning import addressees, content_of, due_moment, skipped_remark
-from bot.features.reminders.texts import WORDING
-from bot.text.languages import language_of
+from bot.feishu.markup import quotable
+from bot.text import times
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language, join_list, language_of
 from bot.text.roster import Person, Roster, bare_name, means_asker, means_everybody
+from bot.text.times import coming_text
 from memory.errors import AccessDenied
 from memory.tables.timers import (
     MOST_OF_A_CHAT,
@@ -30,6 +34,12 @@ from memory.tables.timers import (
     TooManyTimers,
 )
 
+_CATALOGUE = Catalogue(__file__)
+say = _CATALOGUE.say
+_ASKING_WHEN = (
+    "time-far", "no-time-of-day", "no-such-time", "time-several", "time-halves",
+    "nothing-to-remind",
+)  # fmt: skip
 _TOO_MANY = {
     "person": ("The person has {most} reminders here", "too-many-of-person", MOST_OF_A_PERSON),
     "chat": ("This chat has {most} reminders", "too-many-of-chat", MOST_OF_A_CHAT),
@@ -273,3 +283,84 @@ def _people(plan: TimerPlan, names: Names) -> list[str]:
 
 def _due(plan: TimerPlan) -> datetime:
     return datetime.fromtimestamp(plan.due_ms / 1000, ZoneInfo(plan.zone))
+
+
+def due_words(
+    repeats: Repeats, due: datetime, now: datetime, language: Language, *, is_set: bool = False
+) -> str:
+    """“Mon 30 Nov at 09:00”, or “every Monday at 09:00 (next: 30 Nov)”; “first” where it `is_set`
+    just now."""
+    if repeats == "once":
+        return times.coming_text(due, language, now=now)
+    often, day = (
+        times.repetition_text(repeats, due, language),
+        times.day_text(due, language, now=now),
+    )
+    return say("repeated-from" if is_set else "repeated", language, often=often, day=day)
+
+
+def _set_text(reminder: Fields, language: Language) -> str:
+    sentence = say("reminder-set", language, promise=_promise(reminder, language))
+    return _with_skip(sentence, reminder, language)
+
+
+def _changed_text(reminder: Fields, language: Language) -> str:
+    sentence = say("reminder-changed", language, promise=_promise(reminder, language))
+    return _with_skip(sentence, reminder, language)
+
+
+def _with_skip(sentence: str, reminder: Fields, language: Language) -> str:
+    return f"{sentence}\n\n{say('clock-skips', language)}" if reminder["skips"] else sentence
+
+
+def _promise(reminder: Fields, language: Language) -> str:
+    """Only its author sets and changes a reminder, so theirs is for “you”."""
+    key = "promise-once" if reminder["repeats"] == "once" else "promise-repeated"
+    you = say("yourself", language) if reminder["for_author"] else ""
+    when = _outcome_due(reminder, language, is_set=True)
+    whom = you or _whom(reminder, language)
+    return say(key, language, when=when, whom=whom, text=quotable(reminder["text"]))
+
+
+def _listed_text(fields: Fields, language: Language) -> str:
+    reminders = fields["reminders"]
+    lines = (f"{n}. {_outcome_line(one, language)}" for n, one in enumerate(reminders, 1))
+    return "\n".join((say("reminders-listed", language, n=len(reminders)), "", *lines))
+
+
+def _outcome_line(reminder: Fields, language: Language) -> str:
+    when, whom = _outcome_due(reminder, language), _whom(reminder, language)
+    return say("reminder-line", language, when=when, whom=whom, text=quotable(reminder["text"]))
+
+
+def _outcome_due(reminder: Fields, language: Language, *, is_set: bool = False) -> str:
+    at, now = (datetime.fromisoformat(reminder[name]) for name in ("at", "now"))
+    return due_words(reminder["repeats"], at, now, language, is_set=is_set)
+
+
+def _whom(reminder: Fields, language: Language) -> str:
+    if reminder["for_all"]:
+        return say("everybody", language)
+    unknown = say("another-person", language)
+    return join_list((name or unknown for name in reminder["people"]), language)
+
+
+def _past(fields: Fields, language: Language) -> str:
+    at, now = (datetime.fromisoformat(fields[name]) for name in ("at", "now"))
+    return _asking_when("time-past", {"at": coming_text(at, language, now=now)}, language)
+
+
+def _asking_when(kind: str, fields: Fields, language: Language) -> str:
+    return say("ask-when", language, reason=say(kind, language, **fields))
+
+
+WORDING = Wording(
+    _CATALOGUE,
+    {
+        "reminder-set": _set_text,
+        "reminder-changed": _changed_text,
+        "reminders-listed": _listed_text,
+        "time-past": _past,
+        **{kind: partial(_asking_when, kind) for kind in _ASKING_WHEN},
+    },
+)

@@ -28,14 +28,16 @@ from werkzeug.exceptions import BadRequest, HTTPException
 from werkzeug.wrappers import Response as Answer
 
 from bot.operations.console import list_pages, memory_pages, overview, turns
-from bot.operations.console.database import (
+from bot.operations.console.context import (
+    CATALOGUE,
     LONGEST_S,
     SESSION_COOKIE,
+    ConsoleContext,
     ConsoleDatabase,
     Sessions,
     csrf_token,
+    draw_page,
 )
-from bot.operations.console.page_context import CATALOGUE, ConsoleContext, draw_page
 from bot.operations.doctor.result import Check
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueOperations

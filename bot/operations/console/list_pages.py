@@ -10,15 +10,13 @@ import flask
 from flask import Flask, abort, request
 from werkzeug.wrappers import Response
 
-from bot.operations.console.database import (
+from bot.operations.console.context import (
+    ConsoleContext,
     call_owner_function,
     chat_of_conversation,
     display_names,
-    moment_of_address,
-)
-from bot.operations.console.page_context import (
-    ConsoleContext,
     draw_page,
+    moment_of_address,
     redirect_to_page,
     signed_in_admin,
     with_memory,

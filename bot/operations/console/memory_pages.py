@@ -13,9 +13,12 @@ from urllib.parse import urlencode
 from flask import Flask, abort, redirect, request, send_file
 from werkzeug.wrappers import Response
 
-from bot.operations.console.database import ConsoleRow, ConsoleView, DisplayNames, display_names
-from bot.operations.console.page_context import (
+from bot.operations.console.context import (
     ConsoleContext,
+    ConsoleRow,
+    ConsoleView,
+    DisplayNames,
+    display_names,
     draw_page,
     signed_in_admin,
     with_memory,

@@ -13,10 +13,12 @@ from typing import Any
 from flask import Flask, jsonify, redirect, request
 from werkzeug.wrappers import Response
 
-from bot.operations.console.database import ConsoleRow, ConsoleView, display_names
-from bot.operations.console.page_context import (
+from bot.operations.console.context import (
     CATALOGUE,
     ConsoleContext,
+    ConsoleRow,
+    ConsoleView,
+    display_names,
     draw_page,
     signed_in_admin,
 )

@@ -15,8 +15,14 @@ from bot.agents.prompts.prompt import manager_instructions
 from bot.feishu import markup
 from bot.feishu.markup import applink_base
 from bot.listening.decisions import Reason
-from bot.operations.console.database import ConsoleRow, display_names, moment_of_address
-from bot.operations.console.page_context import ConsoleContext, draw_page, signed_in_admin
+from bot.operations.console.context import (
+    ConsoleContext,
+    ConsoleRow,
+    display_names,
+    draw_page,
+    moment_of_address,
+    signed_in_admin,
+)
 from bot.operations.replay import TURN_MESSAGES, TURN_ROW, RecordedTurn, prompt_of_turn
 from bot.outbox import live_card
 from bot.queue.operator_actions import Reference

@@ -16,7 +16,7 @@ from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine, label_and_words
 from bot.agents.prompts.prompt import ASKED, GROUP_FACTS, KNOWN, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
-from bot.features.reminders.texts import WORDING
+from bot.features.reminders.tools import WORDING
 from bot.text.languages import Language
 from bot.text.slash_commands import command_meant
 from tests.support.rows import every_row

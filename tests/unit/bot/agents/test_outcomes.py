@@ -14,7 +14,7 @@ from bot.agenda.refusals import Reason as AgendaReason
 from bot.agents.tool_types import COMMON, Fields, ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING as NOTES
 from bot.features.calendar.wording import WORDING as AGENDA
-from bot.features.reminders.texts import WORDING as REMINDERS
+from bot.features.reminders.tools import WORDING as REMINDERS
 from bot.feishu.markup import with_marks
 from bot.text.languages import Language
 from memory.text import has_han

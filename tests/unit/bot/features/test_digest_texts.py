@@ -6,16 +6,13 @@ import asyncio
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.features.digests.digesting import choose_lines
-from bot.features.digests.texts import (
-    DigestRequest,
+from bot.features.digests.digesting import (
     attachment_line,
+    choose_lines,
     chosen_lines,
-    first_time,
     limit_notes,
-    parse_argument,
-    period_of,
 )
+from bot.features.digests.feature import DigestRequest, first_time, parse_argument, period_of
 from memory.summary import SummaryLine
 from tests.support.rows import every_row
 

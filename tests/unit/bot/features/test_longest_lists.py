@@ -8,7 +8,7 @@ from typing import Any
 from bot.features.own_memory import texts as item_texts
 from bot.features.own_memory.forgetting import WORDS_SHOWN, ForgetCandidate, forget_line
 from bot.features.own_memory.texts import item_line
-from bot.features.reminders import texts as reminder_texts
+from bot.features.reminders.feature import reminder_list
 from bot.feishu.cards import Button, CheckField, answer_card
 from bot.feishu.drawable_markdown import split_markdown
 from bot.feishu.markup import applink_base
@@ -38,7 +38,7 @@ def test_twenty_reminders_fit() -> None:
     people = tuple(f"ou_{number}" for number in range(20))
     plan = TimerPlan(LONG, NOW, "UTC", 4_102_444_800_000, "monthly", people)
     timers = [Timer(new_button_id(), context, "om_1", plan)] * 20
-    told = reminder_texts.reminder_list(timers, 20, lambda one: LONG, NOW, "zh")
+    told = reminder_list(timers, 20, lambda one: LONG, NOW, "zh")
 
     assert told.count("\n\n") == 20
     assert card_bytes(card_of(told, ("取消",), 20)) < 30_000

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from bot.queue.group_commit import GroupCommit
+from bot.queue.inbox import GroupCommit
 from lab.doubles.processes import eventually
 
 LONG_S = 60.0

@@ -180,17 +180,17 @@ def test_texts_stand_in_catalogues_only() -> None:
 
 def test_a_text_that_is_not_there_is_an_error() -> None:
     with pytest.raises(KeyError):
-        Catalogue(str(BOT / "features" / "digests" / "texts.py")).say("no-such-text", "en")
+        Catalogue(str(BOT / "features" / "digests" / "digesting.py")).say("no-such-text", "en")
 
 
 @given(file=st.text(), name=st.text())
 def test_what_stands_in_a_field_is_data(file: str, name: str) -> None:
-    catalogue = Catalogue(str(BOT / "features" / "digests" / "texts.py"))
+    catalogue = Catalogue(str(BOT / "features" / "digests" / "digesting.py"))
     assert catalogue.say("file-by", "en", file=file, name=name) == f"{file} ({name})"
 
 
 def test_a_number_takes_its_form() -> None:
-    catalogue = Catalogue(str(BOT / "features" / "digests" / "texts.py"))
+    catalogue = Catalogue(str(BOT / "features" / "digests" / "digesting.py"))
     assert [catalogue.say("pictures", "en", n=n) for n in (1, 2)] == ["1 picture", "2 pictures"]
     assert [catalogue.say("pictures", "zh", n=n) for n in (1, 2)] == ["图片 1 张", "图片 2 张"]
 

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from bot.operations.console.application import create_console
-from bot.operations.console.database import Sessions, csrf_token
+from bot.operations.console.context import Sessions, csrf_token
 from bot.settings import Settings
 
 HOST = "127.0.0.1:8080"

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from bot.operations.console.application import create_console
-from bot.operations.console.database import Sessions, csrf_token, new_session_key
+from bot.operations.console.context import Sessions, csrf_token, new_session_key
 from bot.settings import Settings
 from tests.integration.bot.operations.console.conftest import BASE, HOST, Browser
 

@@ -1,24 +1,39 @@
-"""Reads the console's data with a role of its own, and keeps its sign-in links and sessions.
+"""Holds what every page of the console works with: its database, its sessions, and drawing in both
+languages.
 
-What people wrote is readable only in a transaction that has noted the look first (`looking`). A
-link works once within ten minutes, then a session in a cookie; the database knows SHA-256
-digests alone."""
+The console reads with a role of its own. What people wrote is readable only in a transaction that
+has noted the look first (`looking`). A link works once within ten minutes, then a session in a
+cookie; the database knows SHA-256 digests alone. The keys of the texts are those that the templates
+ask for.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import psycopg
+from flask import g, redirect, render_template, request
 from psycopg.rows import dict_row
+from werkzeug.wrappers import Response
 
+from bot.answering.texts import failure_cause
+from bot.operations.doctor.result import Check
+from bot.queue.connections import open_rpc
+from bot.queue.operator_actions import QueueOperations
+from bot.settings import Settings
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language, Sentence
 from memory.backends.connections import prepare_threshold
 from memory.migrations import SCHEMA
+from memory.rpc import Rpc
 from memory.scope import is_document_chat, split_conversation_id
 
 _ROLE = "set local role bot_console"
@@ -43,6 +58,10 @@ LINK_LASTS_S = 600
 IDLE_S, LONGEST_S = 3600, 12 * 3600
 SESSION_COOKIE = "console"
 _CONNECT_S = 5
+Result = TypeVar("Result")
+_TIMEOUT_S = 120.0
+CATALOGUE = Catalogue(__file__)
+page_text = CATALOGUE.say
 
 
 class ConsoleView:
@@ -207,3 +226,79 @@ def owner_connection(url: str) -> Iterator[psycopg.Connection[Any]]:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
+
+
+@dataclass(frozen=True)
+class ConsoleContext:
+    """The adapters of the console."""
+
+    settings: Settings
+    url: str
+    reader: ConsoleDatabase
+    sessions: Sessions
+    queue: QueueOperations
+    ready: Callable[[], Sequence[Check]] = list  # what `/readyz` finds
+
+    def moment(self, time: datetime | str | None) -> str:
+        """A time as people read it, in the zone of the settings."""
+        if not time:
+            return ""
+        time_read = datetime.fromisoformat(time) if isinstance(time, str) else time
+        return time_read.astimezone(self.settings.zone).strftime("%Y-%m-%d %H:%M:%S")
+
+    def clock(self, seconds: int) -> str:
+        """Seconds since epoch as the time of the day."""
+        return datetime.fromtimestamp(seconds, self.settings.zone).strftime("%H:%M")
+
+
+def signed_in_admin() -> str:
+    """Who is signed in."""
+    return cast(str, g.admin)
+
+
+def page_language() -> Language:
+    """That of the page: what was chosen, else what the browser prefers."""
+    choice = request.cookies.get("console_lang") or request.args.get("lang")
+    best = choice or request.accept_languages.best_match(["en", "zh"]) or "en"
+    return "zh" if best == "zh" else "en"
+
+
+def draw_page(template: str, **values: Any) -> str:
+    """A page in the language of the request."""
+    tongue = page_language()
+
+    def words(key: str, **parts: object) -> str:
+        return page_text(key, tongue, **parts)
+
+    def both(sentence: Sentence) -> str:
+        return sentence.said(tongue)
+
+    return render_template(
+        template,
+        t=words,
+        both=both,
+        cause=lambda one: failure_cause(one["outcome"], one["reason"], tongue),
+        lang=tongue,
+        theme=request.cookies.get("console_theme", ""),
+        here=request.path,
+        **values,
+    )
+
+
+def with_memory(desk: ConsoleContext, work: Callable[[Rpc], Awaitable[Result]]) -> Result:
+    """What `work` returns, done as operators do it. Raises `StoreError`."""
+
+    async def run_connected() -> Result:
+        rpc = await open_rpc(desk.settings, desk.url, size=1, timeout_s=_TIMEOUT_S)
+        try:
+            return await work(rpc)
+        finally:
+            await rpc.close()
+
+    return asyncio.run(run_connected())
+
+
+def redirect_to_page(path: str, done_key: str, *about: object) -> Response:
+    """To a page, which says what was done: `done_key` is a key of the words."""
+    about_text = ",".join(map(str, about))
+    return redirect(f"/console/{path}?done={done_key}&about={about_text}", 303)
