@@ -7,7 +7,7 @@ puts the hooks together. `bot.features.feature.Feature` states the exact type of
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, get_args
 
@@ -18,7 +18,8 @@ from bot.settings import Settings
 from bot.text.languages import Language, Sentence
 from memory.models import OpenTurn, TurnOutcome
 from memory.rpc import Statement
-from memory.scope import ChatType
+from memory.scope import AgentMemoryContext, ChatType
+from memory.tables.cards import PressResult
 
 # sources: may what an answer draws on still be shown to its readers?
 CheckName = Literal["sources"]
@@ -39,6 +40,31 @@ class SourceCheck(Protocol):
 
     async def still_open(self) -> bool:
         """Whether what may be told of can still be shown, once the answer is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTurn:
+    """A turn that a feature answers in place of the model. `beside`: the group beside which the
+    card is to stand, if it does. `asked_ms`: when it was written or pressed, since epoch; 0 is
+    now."""
+
+    context: AgentMemoryContext
+    chat_type: ChatType
+    language: Language
+    turn_id: str
+    beside: str = ""
+    asked_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PressTurn(FeatureTurn):
+    """A turn that a press on a button began. `values`: what was chosen in the form around it.
+    `attempts`: how often it was begun, this time too; `pressed_ms`: since the epoch."""
+
+    press: PressResult
+    values: Mapping[str, Any] = field(default_factory=dict)
+    attempts: int = 1
+    pressed_ms: int = 0
 
 
 class FollowUp(Protocol):
@@ -88,8 +114,32 @@ class PageTexts:
     decision: Callable[[str, str], Sentence]
 
 
+PressFunction = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardHooks:
+    """What people do with cards, as features answer it (`bot.card_actions`). Each function takes
+    `Services` first.
+
+    `presses`: the reply to a button, by its name; can be repeated after a crash.
+    `deleting_presses`: are no turns, because a turn would be the first thing to delete.
+    `may_show`: whether everybody who reads in a context may see what the sources hold.
+    `answer_beside`: answers a press on a card that one person sees beside a group, and removes that
+    card. `answer_privately`: repeats a group's question where only the person reads.
+    `list_items`: shows the person's items again after they cancelled an action beside a group.
+    """
+
+    presses: Mapping[str, PressFunction]
+    deleting_presses: Mapping[str, Callable[..., Awaitable[None]]]
+    may_show: Callable[..., Awaitable[bool]]
+    answer_beside: Callable[..., Awaitable[None]]
+    answer_privately: Callable[..., Awaitable[None]]
+    list_items: PressFunction
+
+
 class MissingHook(RuntimeError):
-    """A check that the pipeline requires has no function: nothing may be shown without it."""
+    """No feature registers a hook that the pipeline requires: nothing may be shown without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +149,8 @@ class Hooks:
     `gathers`: open what the tools of a turn read, by feature. `checks`: may this still be shown?
     `answer_command`: the reply to a command; None if the question is none. `after`: after the
     answer was sent, or could not be; they never raise. `events`: by event type. `jobs` and
-    `give_ups`: by task. `tending`: for as long as the worker works.
+    `give_ups`: by task. `tending`: for as long as the worker works. `cards`: presses and answers to
+    them.
     """
 
     gathers: Mapping[str, Callable[..., Opened | None]]
@@ -111,6 +162,7 @@ class Hooks:
     jobs: Mapping[str, Callable[..., Awaitable[None]]]
     give_ups: Mapping[str, Callable[..., Awaitable[None]]]
     tending: Sequence[Callable[..., Awaitable[None]]]
+    cards: CardHooks
 
     def __post_init__(self) -> None:
         """Raises `MissingHook`."""

@@ -1,15 +1,16 @@
-"""Handles clicks on buttons: a follow-up is a message of the person who clicked, a confirmed
-action is done once.
+"""Handles clicks on buttons: a follow-up is a message of the person who clicked, a confirmed action
+is done once.
 
-The stored press counts (`memory.tables.buttons`): a click that was refused, forged or doubled ends
+The stored press counts (`memory.tables.cards`): a click that was refused, forged or doubled ends
 here. A card that one person sees beside a group cannot be patched (Feishu, im-v1 “message/patch”),
-so the new card is shown and then the old one is deleted."""
+so the new card is shown and then the old one is deleted.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
@@ -18,41 +19,25 @@ import structlog
 
 from bot.answering.answer_sources import edited_question
 from bot.answering.question import Turn
-from bot.card_actions.confirmation import answering_of, feature_press_reply, may_be_told
-from bot.card_actions.pressed_message import (
-    Place,
-    PressSource,
-    card_place,
-    conversation_place,
-    press_request,
-    private_place,
-    question_place,
-    utterance_request,
-)
-from bot.features import commands
-from bot.features.feature import FeatureTurn
-from bot.features.own_memory import feature
-from bot.features.private_answers.feature import (
-    AnswerPlace,
-    answer_alone,
-    answer_privately,
-    take_away,
-)
-from bot.features.registry import DELETING_PRESSES, press_name
+from bot.card_actions.confirmation import answering_of, feature_press_reply, press_name, say
+from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import CardAction
+from bot.feishu.fields import Mention
+from bot.hooks import FeatureTurn
+from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply, click_of, touch_of
-from bot.outbox.delivery import Aside
 from bot.outbox.live_card import redraw_card
 from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.text.languages import Language
 from bot.turn import handle_request
-from memory.models import OpenTurn
+from memory.models import OpenTurn, Origin
 from memory.scope import MAIN_ROOT, memory_context, split_conversation_id
 from memory.tables.cards import ButtonStore, Click, HandleStore, HandleTouch, PressResult
 
 log = structlog.get_logger()
+_LOOK_UP_S = 2.0
 
 
 async def handle_click(
@@ -75,7 +60,7 @@ async def handle_click(
     if press.verdict != "accepted":
         return
     services.rates.count(asker, received_ms / 1000)
-    if delete := DELETING_PRESSES.get(press_name(press)):
+    if delete := services.hooks.cards.deleting_presses.get(press_name(press)):
         await redraw_card(services, click.message_id, click.tenant_key)
         await delete(services, click, press)
         return
@@ -94,7 +79,7 @@ async def handle_click(
         services,
         request,
         received_ms,
-        answering=answering_of(press, action),
+        answering=answering_of(services, press, action),
         lease=lease,
     )
     if "form" in press.payload or request.in_place:  # drawn anew, it would forget what was chosen
@@ -117,7 +102,7 @@ async def _may_ask(services: Services, click: Click, press: PressResult) -> bool
         tenant_key=click.tenant_key,
         chat_type="p2p" if press.chat_type == "p2p" else "group",
     )
-    if await may_be_told(services, asker_context, press):
+    if await services.hooks.cards.may_show(services, asker_context, [press.turn_id]):
         return True
     log.info("click.closed_document", button_id=click.button_id)
     return False
@@ -173,9 +158,6 @@ async def _show(
 ) -> None:
     """Asks the question of the group again, where only the presser reads."""
     where = press.payload
-    answer_place = AnswerPlace(
-        where, beside=click.chat_id == where["chat_id"], card_id=click.message_id
-    )
     group = memory_context(
         chat_id=where["chat_id"],
         root=where["root_id"],
@@ -192,7 +174,7 @@ async def _show(
     request = await press_request(services, action, click, press, place, question.content)
     written_at = datetime.fromisoformat(question.created_at)
     request = replace(request, written_ms=int(written_at.timestamp() * 1000))
-    await answer_privately(services, request, received_ms, answer_place)
+    await services.hooks.cards.answer_privately(services, request, received_ms, click, press)
 
 
 def _words(press: PressResult) -> str:
@@ -219,11 +201,8 @@ async def press_beside(
     """Answers there, and takes the pressed card away. Raises what is worth another attempt."""
     place = private_place(press)
     request = await press_request(services, action, click, press, place, words)
-    target = Aside(click.operator_id, click.chat_id)
     answering = partial(_beside_reply, press=press, values=action.form_value)
-    outcome = await answer_alone(services, request, received_ms, target, answering)
-    if outcome.outcome != "failed":
-        await take_away(services, click.message_id)
+    await services.hooks.cards.answer_beside(services, request, received_ms, click, answering)
 
 
 async def _beside_reply(
@@ -237,6 +216,121 @@ async def _beside_reply(
     language = cast(Language, press.payload["language"])
     if press.payload.get("decision") == "cancel":
         here = FeatureTurn(turn.context, turn.chat_type, language, turn.id, press.payload["beside"])
-        left = await feature.show_items(services, here)
-        return replace(left, text=f"{commands.say('cancelled', language)}\n\n{left.text}")
+        item_list: Reply = await services.hooks.cards.list_items(services, here)
+        return replace(item_list, text=f"{say('cancelled', language)}\n\n{item_list.text}")
     return await feature_press_reply(services, turn, open_turn, press=press, values=values)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a click is said: a conversation (`root` "" is the main one), and the message that the
+    answer hangs under, "" for what one person alone is shown."""
+
+    chat_id: str
+    chat_type: str
+    root: str
+    message_id: str = ""
+
+
+def card_place(services: Services, click: Click, press: PressResult) -> Place:
+    """Under the card that was clicked."""
+    return conversation_place(
+        services, press.chat_id, press.root_id, press.chat_type, click.message_id
+    )
+
+
+def conversation_place(
+    services: Services, chat_id: str, root: str, chat_type: str, card_id: str
+) -> Place:
+    """Under a card of the conversation of that root."""
+    root = "" if root == MAIN_ROOT else root
+    if not root and chat_type == "group" and services.settings.reply_in_thread:
+        root = card_id  # threads were switched on after the card was sent
+    return Place(chat_id, chat_type, root, card_id)
+
+
+def private_place(press: PressResult) -> Place:
+    """Where only the presser reads: the conversation of a button that nobody else sees. What
+    earlier versions kept under the question's root stays there."""
+    return Place(press.chat_id, "p2p", "" if press.root_id == MAIN_ROOT else press.root_id)
+
+
+def question_place(press: PressResult) -> Place:
+    """In the group, under the question that was answered privately."""
+    where = press.payload
+    root = "" if where["root_id"] == MAIN_ROOT else where["root_id"]
+    return Place(where["chat_id"], "group", root, where["turn_id"])
+
+
+@dataclass(frozen=True, slots=True)
+class PressSource:
+    """Who says something without writing it, and when (ms since epoch). `own_tenant`: as
+    `TurnRequest.sender_tenant`; "" also where only the memory knows it."""
+
+    open_id: str
+    tenant_key: str
+    at_ms: int
+    own_tenant: str = ""
+
+
+async def press_request(
+    services: Services,
+    action: CardAction,
+    click: Click,
+    press: PressResult,
+    place: Place,
+    text: str,
+) -> TurnRequest:
+    """What the click asks, as a request of whoever clicked."""
+    saying = PressSource(
+        click.operator_id, click.tenant_key, action.create_time_ms, action.operator_tenant
+    )
+    return await utterance_request(services, saying, press.origin(click), place, text)
+
+
+async def utterance_request(
+    services: Services,
+    saying: PressSource,
+    origin: Origin,
+    place: Place,
+    text: str,
+    *,
+    about: str = "",
+) -> TurnRequest:
+    """`text` as a request of whoever says it; `about`: the open_id of whom it is about, if not
+    about who says it."""
+    in_thread = bool(place.root and place.message_id)
+    return TurnRequest(
+        id=origin.turn_id,
+        origin=origin,
+        sender_open_id=saying.open_id,
+        tenant_key=saying.tenant_key,
+        chat_id=place.chat_id,
+        chat_type=place.chat_type,
+        text=text,
+        create_time_ms=saying.at_ms,
+        sender_tenant=saying.own_tenant,
+        root_id=place.root,
+        thread_id=await _thread_of(services, place.message_id) if in_thread else "",
+        threaded=bool(place.root),
+        mentions=_subject(services, saying, about),
+        reply_to=place.message_id,
+    )
+
+
+def _subject(services: Services, saying: PressSource, about: str) -> tuple[Mention, ...]:
+    if about in ("", saying.open_id):
+        return ()
+    name = services.people.of(saying.tenant_key).name(about)
+    return (Mention(key="", open_id=about, name=name, is_bot=False, tenant_key=saying.tenant_key),)
+
+
+async def _thread_of(services: Services, message_id: str) -> str:
+    """Feishu's id of the thread a message stands in; "" where Feishu does not say."""
+    try:
+        async with asyncio.timeout(_LOOK_UP_S):
+            messages = await services.feishu.get_message(message_id)
+    except (TimeoutError, FeishuFailure) as exc:
+        log.info("click.thread_unknown", error=type(exc).__name__)
+        return ""
+    return messages[0].thread_id if messages else ""

@@ -24,17 +24,16 @@ from bot.agents.tools.tool_calls import store_failure_outcome
 from bot.answering.answering import Answering, answer_question
 from bot.answering.question import Turn, people_of, turn_language
 from bot.answering.request_chat import own_thread
-from bot.features import commands
-from bot.features.documents import SourceDocumentCheck, asking_person
-from bot.features.feature import PressTurn
-from bot.features.registry import PRESSES, press_name
 from bot.feishu import events
 from bot.feishu.events import CardAction
 from bot.feishu.other_events import Consent
+from bot.hooks import PressTurn
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply
 from bot.outbox.live_card import redraw_card
 from bot.services import Services
+from bot.text.catalogues import Catalogue
+from bot.text.json_text import readable_lines
 from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn, WorkingMemory
@@ -43,6 +42,7 @@ from memory.tables.cards import ButtonStore, Click, PressResult
 from memory.tables.notes import NoteStore, note_source
 
 log = structlog.get_logger()
+say = Catalogue(__file__).say
 _LONGEST = 40
 _YES = (
     r"yes|yep|yeah|yup|y|sure(?: thing)?|ok|okay|fine|please(?: do)?|do (?:it|that|so)"
@@ -57,9 +57,20 @@ _NO = (
 _FOLLOWED_BY = r"(?:,? (?:please|thanks|thank you)|，?谢谢|吧|了|的)?[\s,.!，。！~～]{0,5}"
 
 
-def answering_of(press: PressResult, action: CardAction) -> Answering | None:
-    """What takes the place of the model, if anything."""
-    if press_name(press) in PRESSES:
+def press_name(press: PressResult) -> str:
+    """The name by which a feature registers what the button does. It is "" for a button that asks a
+    question or cancels."""
+    payload = press.payload
+    if press.kind == "confirm":
+        return str(payload["tool"]) if payload["decision"] == "confirm" else ""
+    if press.kind == "follow_up":
+        return str(payload.get("tool") or "")
+    return press.kind or ""
+
+
+def answering_of(services: Services, press: PressResult, action: CardAction) -> Answering | None:
+    """Returns what answers in place of the model, if anything does."""
+    if press_name(press) in services.hooks.cards.presses:
         return partial(feature_press_reply, press=press, values=action.form_value)
     return partial(decision_reply, press=press) if press.kind == "confirm" else None
 
@@ -87,7 +98,8 @@ async def feature_press_reply(
         pressed_ms=turn.received_ms,
         asked_ms=turn.request.create_time_ms,
     )
-    return await PRESSES[press_name(press)](services, press_turn)
+    reply: Reply = await services.hooks.cards.presses[press_name(press)](services, press_turn)
+    return reply
 
 
 async def decision_reply(
@@ -96,11 +108,11 @@ async def decision_reply(
     """A confirmed action is done at most once: after a crash in between it is not done again."""
     reply_language = cast(Language, press.payload["language"])
     if press.payload["decision"] != "confirm":
-        return Reply(commands.say("cancelled", reply_language))
+        return Reply(say("cancelled", reply_language))
     if open_turn.attempts > 1:
-        return Reply(commands.say("interrupted", reply_language))
+        return Reply(say("interrupted", reply_language))
     action = _action(press)
-    if not await may_be_told(services, turn.context, press):
+    if not await services.hooks.cards.may_show(services, turn.context, [press.turn_id]):
         return Reply(WORDING.tell(closed_document_outcome(), reply_language))
     if _opens_a_note(action):
         outcome = await _share_note(services, turn, str(action.arguments["note_id"]))
@@ -112,23 +124,23 @@ async def decision_reply(
     try:
         result = await _perform_outside(services, action)
     except ActionAlreadyRun:
-        return Reply(commands.say("interrupted", reply_language))
+        return Reply(say("interrupted", reply_language))
     except ServerDown:
-        return Reply(commands.say("no-such-action", reply_language))
+        return Reply(say("no-such-action", reply_language))
     record = _record(action, result.text, ok=result.ok)
     return Reply(
-        commands.action_result_text(result.text, has_succeeded=result.ok, language=reply_language),
+        action_result_text(result.text, has_succeeded=result.ok, language=reply_language),
         tool_calls=(record,),
     )
 
 
-async def may_be_told(services: Services, here: AgentMemoryContext, press: PressResult) -> bool:
-    """Whether everybody can open the documents that the answer with the button tells of: what it
-    does tells of them, too. Raises `StoreError`."""
-    if services.access is None:
-        return True
-    behind = SourceDocumentCheck(services, here, asking_person(here))
-    return await behind.may_be_told([press.turn_id])
+def action_result_text(text: str, *, has_succeeded: bool, language: Language) -> str:
+    """Tells how a confirmed action went, and the part of the tool's result that people can read."""
+    lines = readable_lines(text).strip()
+    if not lines:
+        return say("done-without-words" if has_succeeded else "failed-without-words", language)
+    result_text = f"\n{lines}" if "\n" in lines else lines
+    return say("done" if has_succeeded else "failed", language, text=result_text)
 
 
 def _record(action: PendingAction, result: str, *, ok: bool) -> Mapping[str, Any]:
@@ -174,8 +186,8 @@ async def _perform_outside(services: Services, action: PendingAction) -> ActionR
 async def _share_note(services: Services, turn: Turn, note_id: str) -> ToolOutcome:
     """Shares a note of whoever pressed with the chat in which they pressed, if everybody there can
     open the documents that it tells of."""
-    behind = SourceDocumentCheck(services, turn.context, asking_person(turn.context))
-    if services.access and not await behind.may_be_told([note_source(note_id)]):
+    sources = [note_source(note_id)]
+    if not await services.hooks.cards.may_show(services, turn.context, sources):
         return closed_document_outcome()
     try:
         note = await NoteStore(services.rpc).share(turn.context, note_id)
@@ -265,7 +277,9 @@ async def _consent_reply(
     log.info("consent", button_id=click.button_id, verdict=press.verdict)
     if press.verdict != "accepted":
         return await answer_question(services, turn, open_turn)
-    act = feature_press_reply if press_name(press) in PRESSES else decision_reply
+    act = (
+        feature_press_reply if press_name(press) in services.hooks.cards.presses else decision_reply
+    )
     reply = await act(services, turn, open_turn, press=press)
     await redraw_card(services, click.message_id, click.tenant_key)
     return reply

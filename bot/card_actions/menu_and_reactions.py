@@ -13,8 +13,8 @@ from typing import Any
 import structlog
 
 from bot.answering.question import Turn, turn_language
+from bot.card_actions.clicks import Place, PressSource, utterance_request
 from bot.card_actions.confirmation import consent_answering
-from bot.card_actions.pressed_message import Place, PressSource, utterance_request
 from bot.feishu import manifest, markup
 from bot.feishu.other_events import Consent, MenuPress, Reaction
 from bot.listening.requests import asks_for_consent, last_question

@@ -10,10 +10,11 @@ from functools import partial
 from bot.features import commands as command_texts
 from bot.features.commands import explain_refusal, learn_managers
 from bot.features.digests.feature import parse_argument, plan_of, schedule_words
-from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
+from bot.features.feature import CommandTurn, Feature
 from bot.features.help import hears_all, with_limits
 from bot.features.history_import.reporting import reason_against
 from bot.features.private_answers.feature import tell_asker
+from bot.hooks import FeatureTurn, PressTurn
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRules
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply, chosen_values

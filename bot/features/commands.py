@@ -16,7 +16,6 @@ from bot.queue.table import stopping_statement
 from bot.services import Services
 from bot.text import times
 from bot.text.catalogues import Catalogue
-from bot.text.json_text import readable_lines
 from bot.text.languages import Language
 from bot.text.slash_commands import CommandName
 from memory.models import MemoryOverview
@@ -131,15 +130,6 @@ def note_list(all_notes: Sequence[Note], language: Language, *, in_group: bool =
     if not lines:
         return say("no-notes-here" if in_group else "no-notes", language)
     return "\n".join((say("notes", language), "", *lines))
-
-
-def action_result_text(text: str, *, has_succeeded: bool, language: Language) -> str:
-    """Tells how a confirmed action went, and what of the tool's result people can read."""
-    lines = readable_lines(text).strip()
-    if not lines:
-        return say("done-without-words" if has_succeeded else "failed-without-words", language)
-    result_text = f"\n{lines}" if "\n" in lines else lines
-    return say("done" if has_succeeded else "failed", language, text=result_text)
 
 
 def _day(at: str, language: Language, now: datetime) -> str:

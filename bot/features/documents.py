@@ -234,6 +234,16 @@ def check_sources(
     return SourceDocumentCheck(services, turn.context, asking_person(turn.context), own=own)
 
 
+async def may_show_sources(
+    services: Services, here: AgentMemoryContext, sources: Collection[str]
+) -> bool:
+    """Whether everybody who reads in `here` can open the documents that the sources tell of. Raises
+    `StoreError`."""
+    if services.access is None:
+        return True
+    return await SourceDocumentCheck(services, here, asking_person(here)).may_be_told(sources)
+
+
 class SourceDocumentCheck:
     """Made anew for each answer. `asker`: who asks now; None: nobody."""
 
@@ -381,5 +391,6 @@ DOCUMENTS = Feature(
     tools=document_tools(),
     gather=documents_of,
     checks={"sources": check_sources},
+    card_hooks={"may_show": may_show_sources},
     tending=(tend_source_documents,),
 )

@@ -14,31 +14,15 @@ from bot.agents.tools.deps import Opened
 from bot.answering.question import Turn
 from bot.answering.reply import EndedTurn, RequestHandler
 from bot.feishu.events import Envelope
-from bot.hooks import CheckName, FeatureJob, FollowUp, SourceCheck
+from bot.hooks import CheckName, FeatureJob, FeatureTurn, FollowUp, PressTurn, SourceCheck
 from bot.outbox.buttons import Reply
 from bot.queue.consumer import Lease
 from bot.queue.table import JobTable
 from bot.services import Services
-from bot.text.languages import Language
 from bot.text.slash_commands import Command, CommandName
 from memory.models import OpenTurn
-from memory.scope import AgentMemoryContext, ChatType
 from memory.tables.cards import Click, PressResult
 from memory.tables.timers import DueTimer, TimerKind
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureTurn:
-    """A turn that a feature answers in place of the model. `beside`: the group beside which the
-    card is to stand, if it does. `asked_ms`: when it was written or pressed, since epoch; 0 is
-    now."""
-
-    context: AgentMemoryContext
-    chat_type: ChatType
-    language: Language
-    turn_id: str
-    beside: str = ""
-    asked_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,17 +32,6 @@ class CommandTurn(FeatureTurn):
     command: Command
     turn: Turn
     open_turn: OpenTurn
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PressTurn(FeatureTurn):
-    """A turn that a press on a button began. `values`: what was chosen in the form around it.
-    `attempts`: how often it was begun, this time too; `pressed_ms`: since the epoch."""
-
-    press: PressResult
-    values: Mapping[str, Any] = field(default_factory=dict)
-    attempts: int = 1
-    pressed_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +67,8 @@ class Feature:
     turns, which would be the first thing to delete. `timers`: what happens at the time of a timer;
     returns what came of it, for metrics. `settings`: the fields of `Settings` that it reads. The
     others are steps of the pipeline (`bot.hooks.Hooks`): `gather`, `checks`, `follow_up`, `after`,
-    `events`, `jobs`, `give_ups`, `tending`; and `page_texts`, by the fields of `PageTexts`.
+    `events`, `jobs`, `give_ups`, `tending`; `card_hooks`, by the fields of `CardHooks`; and
+    `page_texts`, by the fields of `PageTexts`.
     """
 
     name: str
@@ -113,4 +87,5 @@ class Feature:
     jobs: Mapping[str, JobFunction] = field(default_factory=dict)
     give_ups: Mapping[str, GiveUpFunction] = field(default_factory=dict)
     tending: Sequence[TendingFunction] = ()
+    card_hooks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     page_texts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from bot.answering.question import Turn, turn_language
 from bot.features import commands
@@ -25,7 +25,7 @@ from bot.features.reminders.feature import REMINDERS
 from bot.features.timers import handle_timer, tend_timers
 from bot.features.unasked import UNASKED
 from bot.features.welcome import WELCOME
-from bot.hooks import FeatureJob, Hooks, PageTexts
+from bot.hooks import CardHooks, FeatureJob, Hooks, MissingHook, PageTexts
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply
@@ -34,7 +34,6 @@ from bot.services import Services
 from bot.text.slash_commands import Command, command_meant, parse_command
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, apology_outcome
-from memory.tables.cards import PressResult
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -61,22 +60,7 @@ COMMAND_FUNCTIONS = {
 }
 PERSONAL_COMMANDS = frozenset(name for feature in FEATURES for name in feature.personal)
 TOOLS = tuple(tool for feature in FEATURES for tool in feature.tools)
-PRESSES = {name: press for feature in FEATURES for name, press in feature.presses.items()}
-DELETING_PRESSES = {
-    name: press for feature in FEATURES for name, press in feature.deleting_presses.items()
-}
 TIMERS = {kind: fire for feature in FEATURES for kind, fire in feature.timers.items()}
-
-
-def press_name(press: PressResult) -> str:
-    """The name by which a feature brings what the button does; "" where it asks a question or
-    cancels."""
-    payload = press.payload
-    if press.kind == "confirm":
-        return str(payload["tool"]) if payload["decision"] == "confirm" else ""
-    if press.kind == "share":
-        return "private.share"
-    return str(payload.get("tool") or "")
 
 
 async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply | None:
@@ -152,7 +136,20 @@ def hooks_of(features: Sequence[Feature]) -> Hooks:
         jobs=_merge(one.jobs for one in features) | {TIMER_TASK: _fire_timer},
         give_ups=_merge(one.give_ups for one in features),
         tending=(tend_timers, *(tend for one in features for tend in one.tending)),
+        cards=_card_hooks(features),
     )
+
+
+def _card_hooks(features: Sequence[Feature]) -> CardHooks:
+    """Raises `MissingHook`."""
+    functions: dict[str, Any] = {
+        "presses": _merge(one.presses for one in features),
+        "deleting_presses": _merge(one.deleting_presses for one in features),
+        **_merge(one.card_hooks for one in features),
+    }
+    if missing := {one.name for one in fields(CardHooks)} - functions.keys():
+        raise MissingHook(f"No feature registers these card hooks: {', '.join(sorted(missing))}.")
+    return CardHooks(**functions)
 
 
 def _merge(parts: Iterable[Mapping[K, V]]) -> dict[K, V]:

@@ -17,10 +17,11 @@ from bot.answering.answering import answer as answer_question
 from bot.answering.hearing import HearingResult
 from bot.answering.question import Turn, turn_language
 from bot.answering.request_chat import record_of_list
-from bot.features.feature import Feature, Firing, PressTurn
+from bot.features.feature import Feature, Firing
 from bot.features.timers import is_out_of_chat
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage
+from bot.hooks import PressTurn
 from bot.listening.decisions import (
     Decision,
     IncomingMessage,

@@ -17,12 +17,12 @@ from bot.agents.tool_types import ToolOutcome
 from bot.agents.tools.deps import ToolDeps
 from bot.features.calendar.feature import agenda_for
 from bot.features.calendar.tools import calendar_tools
-from bot.features.feature import PressTurn
-from bot.features.registry import PRESSES
+from bot.features.registry import HOOKS
 from bot.feishu.calendars import CalendarCalls
 from bot.feishu.caller import Caller
 from bot.feishu.pacing import SharedPace
 from bot.feishu.transport import ApiRequest, ApiResponse
+from bot.hooks import PressTurn
 from bot.outbox.buttons import Reply
 from bot.people.personal_access import NotConnected, UserToken
 from bot.services import Services
@@ -189,7 +189,7 @@ class AgendaScene:
             press=pressed,
             **{"pressed_ms": int(self.tenant.clock.now * 1000), **more},
         )
-        return await PRESSES[payload["tool"]](self.services, here)
+        return await HOOKS.cards.presses[payload["tool"]](self.services, here)
 
     async def _members(self, chat_id: str) -> dict[FeishuPerson, str]:
         return {

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from bot.features.feature import FeatureTurn
 from bot.features.history_import.importing import Estimate
 from bot.features.own_memory.texts import short_text
+from bot.hooks import FeatureTurn
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, decision_button
 from bot.text import times
 from bot.text.catalogues import Catalogue

@@ -10,7 +10,7 @@ import asyncio
 import structlog
 
 from bot.features.commands import learn_managers
-from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
+from bot.features.feature import CommandTurn, Feature
 from bot.features.help import hears_all
 from bot.features.history_import import cards, reporting
 from bot.features.history_import.cards import TOOLS
@@ -28,6 +28,7 @@ from bot.features.history_import.reporting import (
 )
 from bot.feishu import markup
 from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.hooks import FeatureTurn, PressTurn
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply, chosen_values
 from bot.queue.inbox import QueueUnavailable

@@ -14,7 +14,7 @@ from typing import Any
 from bot.agents.tools.note_texts import notes_listed
 from bot.answering.question import Turn
 from bot.features import commands
-from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
+from bot.features.feature import CommandTurn, Feature
 from bot.features.own_memory import texts
 from bot.features.own_memory.forgetting import (
     FORGET_CHOSEN,
@@ -30,6 +30,7 @@ from bot.features.own_memory.forgetting import (
 from bot.features.private_answers.feature import show_alone
 from bot.feishu import markup
 from bot.feishu.markup import applink_base
+from bot.hooks import FeatureTurn, PressTurn
 from bot.outbox import texts as outbox_texts
 from bot.outbox.buttons import Decision, Reply, decision_button, written_value
 from bot.outbox.retractions import newest_receipt, receipts_since
@@ -354,5 +355,6 @@ OWN_MEMORY = Feature(
         **dict.fromkeys(PRESSES, press_item),
         FORGET_CHOSEN: forget_chosen,
     },
+    card_hooks={"list_items": show_items},
     deleting_presses=dict.fromkeys((FORGET_THREAD, FORGET_PERSON), forget_confirmed),
 )

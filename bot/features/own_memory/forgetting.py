@@ -14,12 +14,13 @@ from typing import Any, cast
 import structlog
 
 from bot.features import commands
-from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
+from bot.features.feature import CommandTurn
 from bot.features.own_memory import texts
 from bot.features.own_memory.matching import Match, match, names_something
 from bot.features.own_memory.texts import item_line, short_text
 from bot.feishu import cards, markup
 from bot.feishu.errors import FeishuError
+from bot.hooks import FeatureTurn, PressTurn
 from bot.listening.requests import is_question
 from bot.outbox import texts as outbox_texts
 from bot.outbox.buttons import Decision, Reply, decision_button

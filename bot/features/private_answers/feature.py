@@ -23,10 +23,10 @@ from bot.answering.request_chat import chat_of
 from bot.answering.texts import say
 from bot.documents.document import DocumentLink, LinkKind
 from bot.features.documents import audience_of, note_document
-from bot.features.feature import CommandTurn, Feature, FeatureTurn, PressTurn
+from bot.features.feature import CommandTurn, Feature
 from bot.features.private_answers import offering
 from bot.feishu.errors import FeishuFailure
-from bot.hooks import FeatureJob
+from bot.hooks import FeatureJob, FeatureTurn, PressTurn
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.delivery import Aside
@@ -39,11 +39,11 @@ from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import ANSWERED_BY_COMMAND, ANSWERED_ELSEWHERE, OpenTurn, Origin, StoredCard
 from memory.scope import memory_context, private_context
-from memory.tables.cards import ButtonStore, NewButton
+from memory.tables.cards import ButtonStore, Click, NewButton, PressResult
 from memory.tables.private import PrivateStore
 from memory.tables.sources import SourceDocumentStore
 
-SHARE = "private.share"
+SHARE = "share"
 
 log = structlog.get_logger()
 _CAUSE = "undelivered"
@@ -63,16 +63,29 @@ class AnswerPlace:
 
 
 async def answer_privately(
-    services: Services, request: TurnRequest, received_ms: int, answer_place: AnswerPlace
+    services: Services, request: TurnRequest, received_ms: int, click: Click, press: PressResult
 ) -> None:
-    """Answers a question where only the person reads. Raises what is worth another attempt: then a
-    card that was shown before may be shown again."""
+    """Answers a group's question where only the person reads, at a press on the offer. `press`
+    names the question. Raises as `answer_alone`."""
+    where = press.payload
+    answer_place = AnswerPlace(where, click.chat_id == where["chat_id"], click.message_id)
     target = answer_place.target(request.sender_open_id)
     await answer_alone(
         services, request, received_ms, target, partial(_private_reply, answer_place=answer_place)
     )
     if answer_place.beside:  # in p2p the offer stays
         await take_away(services, answer_place.card_id)
+
+
+async def answer_beside(
+    services: Services, request: TurnRequest, received_ms: int, click: Click, answering: Answering
+) -> None:
+    """Answers a press on a card that stands beside a group, and takes that card away. Raises as
+    `answer_alone`."""
+    target = Aside(click.operator_id, click.chat_id)
+    outcome = await answer_alone(services, request, received_ms, target, answering)
+    if outcome.outcome != "failed":
+        await take_away(services, click.message_id)
 
 
 async def publish_answer(services: Services, press_turn: PressTurn) -> Reply:
@@ -348,6 +361,7 @@ PRIVATE_ANSWERS = Feature(
     name="private_answers",
     presses={SHARE: publish_answer},
     settings=frozenset({"private_answers"}),
+    card_hooks={"answer_beside": answer_beside, "answer_privately": answer_privately},
     follow_up=offering.PrivateLookup,
     after=after_turn,
     jobs={PRIVATE_TASK: run_look_up},

@@ -10,10 +10,11 @@ from zoneinfo import ZoneInfo
 from bot.features import timers
 from bot.features.commands import learn_managers
 from bot.features.documents import SourceDocumentCheck
-from bot.features.feature import Feature, FeatureTurn, Firing, PressTurn
+from bot.features.feature import Feature, Firing
 from bot.features.reminders.tools import due_words, reminder_tools, say
 from bot.features.timers import post_timer_card
 from bot.feishu.markup import quotable
+from bot.hooks import FeatureTurn, PressTurn
 from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Target
 from bot.services import Services

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from bot.agents.specialists import TOOL_NAMES
+from bot.card_actions.confirmation import press_name
 from bot.features.feature import CommandTurn, Feature
-from bot.features.registry import (
-    DELETING_PRESSES,
-    FEATURES,
-    PRESSES,
-    TIMERS,
-    hooks_of,
-    press_name,
-)
+from bot.features.registry import FEATURES, HOOKS, TIMERS, hooks_of
 from bot.hooks import MissingHook
 from bot.outbox.buttons import Reply
 from bot.services import Services
@@ -31,7 +26,7 @@ from tests.support.feature_parts import (
 )
 from tests.support.rows import every_row
 
-ANSWERED = {*PRESSES, *DELETING_PRESSES}
+ANSWERED = {*HOOKS.cards.presses, *HOOKS.cards.deleting_presses}
 
 
 @every_row("name", CommandName)
@@ -120,7 +115,10 @@ def test_every_kind_of_timer_is_fired(kind: str) -> None:
 def test_a_button_is_answered_by_its_tool_or_asks_a_question() -> None:
     save = {"text": "x", "tool": "settings.save"}
     assert press_name(PressResult("accepted", "follow_up", payload=save)) == "settings.save"
-    assert press_name(PressResult("accepted", "share", payload={"answer_id": "t"})) in PRESSES
+    assert (
+        press_name(PressResult("accepted", "share", payload={"answer_id": "t"}))
+        in HOOKS.cards.presses
+    )
     assert press_name(PressResult("accepted", "follow_up", payload={"text": "What else?"})) == ""
 
 
@@ -133,4 +131,10 @@ def test_what_is_cancelled_has_no_function() -> None:
 
 def test_nothing_starts_without_a_required_check() -> None:
     with pytest.raises(MissingHook, match="sources"):
-        hooks_of([feature for feature in FEATURES if not feature.checks])
+        hooks_of([replace(feature, checks={}) for feature in FEATURES])
+
+
+def test_nothing_starts_without_the_functions_that_card_actions_call() -> None:
+    without = [replace(feature, card_hooks={}) for feature in FEATURES]
+    with pytest.raises(MissingHook, match="answer_beside, answer_privately, list_items, may_show"):
+        hooks_of(without)

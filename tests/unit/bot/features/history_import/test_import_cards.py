@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.features.feature import FeatureTurn
 from bot.features.history_import import cards
 from bot.features.history_import.importing import Estimate
-from bot.features.registry import PRESSES
+from bot.features.registry import HOOKS
+from bot.hooks import FeatureTurn
 from bot.listening.chat_rules import RULES
 from bot.outbox.buttons import chosen_values
 from bot.text.languages import Language
@@ -154,7 +154,7 @@ def test_a_choice_counts_only_if_it_was_offered(values: dict[str, Any], span: st
 
 
 def test_every_button_has_somebody_to_do_it_and_what_decides_counts_once() -> None:
-    assert set(cards.TOOLS) <= PRESSES.keys()
+    assert set(cards.TOOLS) <= HOOKS.cards.presses.keys()
     start, never = cards.start_or_not(HERE, {"since_ms": None})
     assert start.group_id == never.group_id
     assert start.payload["arguments"] == {"since_ms": None}
