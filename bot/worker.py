@@ -15,7 +15,7 @@ import gc
 import os
 import signal
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -28,6 +28,7 @@ from bot.card_actions.confirmation import consent_to_pending
 from bot.card_actions.menu_and_reactions import handle_menu_press, handle_reaction
 from bot.feishu import events, other_events
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
+from bot.feishu.events import Envelope
 from bot.hooks import FeatureJob
 from bot.listening.turn_request import TurnRequest
 from bot.operations.maintenance import (
@@ -84,6 +85,8 @@ from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import write_job
 from memory.scope import own_context
 
+EventHandler = Callable[[Services, Envelope, int, Lease], Awaitable[None]]
+
 log = structlog.get_logger()
 
 _GRACE_S = 7.0
@@ -137,42 +140,70 @@ async def give_up_job(services: Services, lease: Lease, reason: str) -> bool:
 
 
 async def handle_event(services: Services, lease: Lease) -> None:
-    """One event of Feishu, parsed here and nowhere before."""
-    payload, received_ms = lease.job.args["payload"], lease.job.received_ms
+    """Parses one event of Feishu, once, and hands it to those who handle its type."""
     try:
-        envelope = events.parse_envelope(payload)
-        if envelope.event_type == events.MESSAGE_RECEIVED:
-            request = TurnRequest.of(events.parse_message(envelope))
-            answering = await consent_to_pending(services, request)
-            await handle_request(services, request, received_ms, answering=answering, lease=lease)
-        elif envelope.event_type == events.MESSAGE_RECALLED:
-            await handle_retraction(services, events.parse_retraction(envelope))
-        elif envelope.event_type in other_events.REACTION_EVENTS:
-            reaction = other_events.parse_reaction(envelope)
-            await handle_reaction(services, reaction, received_ms, lease)
-        elif envelope.event_type == other_events.MENU_PRESSED:
-            press = other_events.parse_menu_press(envelope)
-            await handle_menu_press(services, press, received_ms, lease)
-        elif envelope.event_type == events.CARD_ACTION:
-            await _click(services, events.parse_card_action(envelope), received_ms, lease)
-        elif envelope.event_type in other_events.CHAT_EVENTS and services.membership:
-            await services.membership.hear(other_events.parse_chat_news(envelope, received_ms))
-        if handle := services.hooks.events.get(envelope.event_type):
-            await handle(services, envelope, received_ms, lease)
+        envelope = events.parse_envelope(lease.job.args["payload"])
+        handlers = (EVENT_HANDLERS, services.hooks.events)
+        for handle in filter(None, (one.get(envelope.event_type) for one in handlers)):
+            await handle(services, envelope, lease.job.received_ms, lease)
     except events.MalformedEvent as exc:
         log.warning("event.malformed", reason=str(exc))
 
 
-async def _click(
-    services: Services, action: events.CardAction, received_ms: int, lease: Lease
+async def _handle_message(
+    services: Services, envelope: Envelope, received_ms: int, lease: Lease
 ) -> None:
-    """A click needs the memory, which knows the button; what people write meanwhile goes first."""
+    request = TurnRequest.of(events.parse_message(envelope))
+    answering = await consent_to_pending(services, request)
+    await handle_request(services, request, received_ms, answering=answering, lease=lease)
+
+
+async def _handle_retraction(
+    services: Services, envelope: Envelope, _received_ms: int, _lease: Lease
+) -> None:
+    await handle_retraction(services, events.parse_retraction(envelope))
+
+
+async def _handle_reaction(
+    services: Services, envelope: Envelope, received_ms: int, lease: Lease
+) -> None:
+    await handle_reaction(services, other_events.parse_reaction(envelope), received_ms, lease)
+
+
+async def _handle_menu_press(
+    services: Services, envelope: Envelope, received_ms: int, lease: Lease
+) -> None:
+    await handle_menu_press(services, other_events.parse_menu_press(envelope), received_ms, lease)
+
+
+async def _handle_click(
+    services: Services, envelope: Envelope, received_ms: int, lease: Lease
+) -> None:
+    """A click needs the memory, which stores the button. While the memory is away, messages of the
+    conversation go first."""
     try:
-        await handle_click(services, action, received_ms, lease)
+        await handle_click(services, events.parse_card_action(envelope), received_ms, lease)
     except StoreUnavailable as exc:
         metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.warning("click.waits", error=type(exc).__name__, code=exc.code)
         raise Later("the memory is away", behind=True) from exc
+
+
+async def _handle_chat_news(
+    services: Services, envelope: Envelope, received_ms: int, _lease: Lease
+) -> None:
+    if services.membership:
+        await services.membership.hear(other_events.parse_chat_news(envelope, received_ms))
+
+
+EVENT_HANDLERS: Mapping[str, EventHandler] = {
+    events.MESSAGE_RECEIVED: _handle_message,
+    events.MESSAGE_RECALLED: _handle_retraction,
+    events.CARD_ACTION: _handle_click,
+    other_events.MENU_PRESSED: _handle_menu_press,
+    **dict.fromkeys(other_events.REACTION_EVENTS, _handle_reaction),
+    **dict.fromkeys(other_events.CHAT_EVENTS, _handle_chat_news),
+}
 
 
 class StoreRefused(Hopeless):
