@@ -80,65 +80,68 @@ async def taken(chats: ChatStore, chat: str, **wanted: bool) -> list[TakenChat]:
     return [one for one in found if one.chat_id == chat]
 
 
+LISTED = MembershipChange
+JUST_NOW = "when the list was read"
+A, B = "ou_alice", "ou_bob"
+BOTH, ALONE = [ALICE, BOB], [ALICE]
+NEWS = [  # what happens, who, when after `now`; what comes of the last; who is in, since when
+    ("a first list says nothing about when people joined", [("list", BOTH, 0)],
+     LISTED(2, joined=0, left=0), {A: None, B: None}),
+    ("a newcomer joined when the list was read",
+     [("list", ALONE, 0), ("list", BOTH, HOUR // 4)],
+     LISTED(2, joined=1, left=0), {A: None, B: JUST_NOW}),
+    ("the absent are out", [("list", BOTH, 0), ("list", ALONE, 5 * MINUTE)],
+     LISTED(1, joined=0, left=1), {A: None}),
+    ("and come back as newcomers",
+     [("list", BOTH, 0), ("list", ALONE, 5 * MINUTE), ("list", BOTH, 10 * MINUTE)],
+     LISTED(2, joined=1, left=0), {A: None, B: JUST_NOW}),
+    ("so does who left", [("list", BOTH, 0), ("remove", [BOB], MINUTE), ("list", BOTH, 5 * MINUTE)],
+     LISTED(2, joined=1, left=0), {A: None, B: JUST_NOW}),
+    ("an older list changes nothing", [("list", ALONE, 0), ("list", BOTH, -1)], None, {A: None}),
+    ("leaving counts at once", [("list", BOTH, 0), ("remove", [BOB], MINUTE)], 1, {A: None}),
+    ("a list asked for before somebody left does not bring them back",
+     [("remove", [BOB], 2), ("list", BOTH, 0)], LISTED(1, joined=0, left=0), {A: None}),
+    ("nor does one of half a minute later, since the clocks may differ",
+     [("remove", [BOB], 2), ("list", BOTH, 0), ("list", BOTH, 30_000)],
+     LISTED(1, joined=0, left=0), {A: None}),
+    ("a list asked for before somebody joined does not put them out",
+     [("add", [BOB], 1), ("list", ALONE, 0)], LISTED(1, joined=0, left=0), {A: None, B: 1}),
+    ("a late leaving does not undo a later list",
+     [("list", ALONE, 5 * MINUTE), ("remove", [ALICE], 0)], 0, {A: None}),
+    ("nor does a late joining", [("list", ALONE, 5 * MINUTE), ("add", [BOB], 0)], 0, {A: None}),
+    ("a joining of the day before yesterday gives nothing", [("add", [ALICE], -48 * HOUR)], 0, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("news", "last", "inside"), [row[1:] for row in NEWS],
+                         ids=[row[0] for row in NEWS])  # fmt: skip
+async def test_news_of_members_counts_by_its_own_time(
+    chats: ChatStore,
+    chat: str,
+    db: psycopg.Connection,
+    now: int,
+    news: list[tuple[str, list[FeishuPerson], int]],
+    last: object,
+    inside: dict[str, int | str | None],
+) -> None:
+    await met(chats, chat, now)
+    for what, who, after_ms in news:
+        if what == "list":
+            came = await chats.save_members(chat, who, asked_ms=now + after_ms)
+        else:
+            came = await getattr(chats, what)(TENANT, chat, who, at_ms=now + after_ms)
+
+    assert came == last
+    found = members(db, chat)
+    assert found.keys() == inside.keys()
+    for person, since in inside.items():
+        if since == JUST_NOW:
+            assert abs((found[person] or 0) / 1000 - time.time()) < 60
+        else:
+            assert found[person] == (since if since is None else now + int(since))
+
+
 class TestAList:
-    async def test_first_reading_says_nothing_about_when_people_joined(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-
-        saved = await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
-
-        assert saved == MembershipChange(members=2, joined=0, left=0)
-        assert members(db, chat) == {"ou_alice": None, "ou_bob": None}
-
-    async def test_newcomer_joined_when_the_list_was_read(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.save_members(chat, [ALICE], asked_ms=now)
-
-        saved = await chats.save_members(chat, [ALICE, BOB], asked_ms=now + HOUR // 4)
-
-        joined = members(db, chat)["ou_bob"]
-        assert saved == MembershipChange(members=2, joined=1, left=0)
-        assert joined is not None
-        assert abs(joined / 1000 - time.time()) < 60
-
-    async def test_absent_are_out_and_come_back_as_newcomers(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
-
-        saved = await chats.save_members(chat, [ALICE], asked_ms=now + 5 * MINUTE)
-        after = members(db, chat)
-        await chats.save_members(chat, [ALICE, BOB], asked_ms=now + 10 * MINUTE)
-
-        assert saved == MembershipChange(members=1, joined=0, left=1)
-        assert after == {"ou_alice": None}
-        assert members(db, chat)["ou_bob"] is not None
-
-    async def test_who_left_comes_back_as_a_newcomer(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
-        await chats.remove(TENANT, chat, [BOB], at_ms=now + MINUTE)
-
-        await chats.save_members(chat, [ALICE, BOB], asked_ms=now + 5 * MINUTE)
-
-        assert members(db, chat)["ou_alice"] is None
-        assert members(db, chat)["ou_bob"] is not None
-
-    async def test_older_list_changes_nothing(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.save_members(chat, [ALICE], asked_ms=now)
-
-        assert await chats.save_members(chat, [ALICE, BOB], asked_ms=now - 1) is None
-        assert members(db, chat) == {"ou_alice": None}
-
     async def test_of_an_unknown_chat_is_not_kept(
         self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
     ) -> None:
@@ -170,59 +173,6 @@ class TestEvents:
 
         assert members(db, chat) == {"ou_alice": now}
         assert chat_row(db, chat, "chat_type") == ("group",)
-
-    async def test_leaving_counts_at_once(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
-
-        assert await chats.remove(TENANT, chat, [BOB], at_ms=now + MINUTE) == 1
-
-        assert members(db, chat) == {"ou_alice": None}
-
-    async def test_a_list_asked_for_before_somebody_left_does_not_bring_them_back(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.remove(TENANT, chat, [BOB], at_ms=now + 2)
-
-        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
-        once = members(db, chat)
-        await chats.save_members(chat, [ALICE, BOB], asked_ms=now + 30_000)
-
-        # the clocks may differ: half a minute later proves nothing
-        assert once == members(db, chat) == {"ou_alice": None}
-
-    async def test_a_list_asked_for_before_somebody_joined_does_not_put_them_out(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.add(TENANT, chat, [BOB], at_ms=now + 1)
-
-        await chats.save_members(chat, [ALICE], asked_ms=now)
-
-        assert members(db, chat) == {"ou_alice": None, "ou_bob": now + 1}
-
-    async def test_a_late_leaving_does_not_undo_a_later_list(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.save_members(chat, [ALICE], asked_ms=now + 5 * MINUTE)
-
-        assert await chats.remove(TENANT, chat, [ALICE], at_ms=now) == 0
-
-        assert members(db, chat) == {"ou_alice": None}
-
-    async def test_a_late_joining_does_not_undo_a_later_list(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        await met(chats, chat, now)
-        await chats.save_members(chat, [ALICE], asked_ms=now + 5 * MINUTE)
-
-        assert await chats.add(TENANT, chat, [BOB], at_ms=now) == 0
-
-        assert members(db, chat) == {"ou_alice": None}
 
     async def test_in_every_order_and_however_often_the_latest_wins(
         self, backend: Backend, chats: ChatStore, db: psycopg.Connection, now: int
@@ -278,13 +228,6 @@ class TestEvents:
                 await getattr(chats, what)(TENANT, chat, [ALICE], at_ms=now)
 
             assert members(db, chat) == {}
-
-    async def test_a_joining_of_the_day_before_yesterday_gives_nothing(
-        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
-    ) -> None:
-        assert await chats.add(TENANT, chat, [ALICE], at_ms=now - 48 * HOUR) == 0
-
-        assert members(db, chat) == {}
 
     async def test_a_time_in_the_future_is_now(
         self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int

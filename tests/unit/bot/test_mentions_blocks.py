@@ -232,14 +232,14 @@ templates = (
     st.builds(lambda lead, tail: f"{lead}{{at}}{tail}", signs, signs)
     .map(parsed)
     .filter(lambda found: found is not None)
-)
+) | st.just(PLAIN)
 PIECES = ["@", " ", ", ", ":", "\n", "\n\n", "    ", "```\n", "`", "- ", "1. ", "# ", "> ", "---\n"]
 PIECES += [*(f"@{name}" for name in NAMES), "| a |\n|---|\n", "hi", "Hi ", "你好"]
-pieces = st.sampled_from(PIECES)
-texts = st.lists(pieces, max_size=12).map("".join)
+texts = st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text()
+senders = st.sampled_from(NAMES) | st.text(min_size=1, max_size=8)
 
 
-@given(texts, templates, st.sampled_from(NAMES), st.sampled_from(NAMES))
+@given(texts, templates, senders, st.sampled_from(NAMES))
 def test_every_rule_holds_for_every_template(text, template, sender, agent):
     once = compose_reply(text, sender, agent, template=template)
     assert compose_reply(once, sender, agent, template=template) == once

@@ -52,6 +52,7 @@ def test_a_page_token_is_good_for_its_own_request_alone(tenant):
         assert listed(tenant, page_size=1, page_token=token, **wrong)["code"] == 230001
     for nonsense in ("1", "W10=", "bm90IGpzb24="):
         assert listed(tenant, page_token=nonsense)["code"] == 230001
+    assert listed(tenant, page_size=51)["code"] == 230001
 
 
 def test_the_first_second_and_the_last_are_part_of_a_time_range(tenant):

@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from memory.models import Conversation
 from memory.tables.operations import CheckedTurn, Orphan, Table
 from scripts.operating import stored_rows
@@ -89,86 +87,57 @@ def test_a_person_without_an_open_id_is_found() -> None:
     assert "open_id" in found.problem
 
 
-def test_questions_and_answers_in_turn_are_right() -> None:
-    assert _problems([*_turn("om_1"), *_turn("om_2", cards=3), _row("om_3", "user", ago_s=5)]) == []
+QUESTION, FIRST, SECOND = _turn("om_1", cards=2)
+OTHERS = _turn("om_2")
+NO_ID = {"message_id": None}
+OUT_OF_ORDER = [("sequence", "om_1")]
 
 
-@pytest.mark.parametrize(
-    "rows",
+def _stopped(words: str) -> list[Any]:
+    """A question, what may stop its answer, and then the answer."""
+    stop = [_row("om_2", "user", content=words), _row("om_2", "assistant")]
+    return [QUESTION, *stop, FIRST]
+
+
+@every_row(
+    ("why", "rows", "about_turn", "problems"),
     [
-        [_row("om_1", "assistant")],
-        [_row("om_1", "assistant"), _row("om_1", "user")],
-        [_row("om_1", "user"), _row("om_1", "user", chunk=1)],
-        [_row("om_1", "user"), _row("om_1", "assistant", chunk=1)],
-        [_row("om_1", "user"), *(_row("om_1", "assistant", chunk=n) for n in (1, 0))],
+        ("questions and answers in turn",
+         [*_turn("om_1"), *_turn("om_2", cards=3), _row("om_3", "user", ago_s=5)], {}, []),
+        ("no question", [FIRST], {}, OUT_OF_ORDER),
+        ("the answer first", [FIRST, QUESTION], {}, OUT_OF_ORDER),
+        ("two questions", [QUESTION, _row("om_1", "user", chunk=1)], {}, OUT_OF_ORDER),
+        ("the first card is missing", [QUESTION, SECOND], {}, OUT_OF_ORDER),
+        ("cards out of order", [QUESTION, SECOND, FIRST], {}, OUT_OF_ORDER),
+        ("turns that are mixed", [QUESTION, *OTHERS, FIRST], {}, OUT_OF_ORDER),
+        ("what stops an answer comes before it", _stopped("/stop"), {}, []),
+        ("in words too", _stopped("stop"), {}, []),
+        ("in Chinese too", _stopped("停"), {}, []),
+        ("what comes by itself waits for nobody", [QUESTION, *OTHERS, FIRST],
+         {"origin": "reminder"}, []),
+        ("a recalled question may be missing", [FIRST], {"question_gone": True}, []),
+        ("and cards that were taken back", [QUESTION], {"answer_gone": True}, []),
+        ("the last of them", [QUESTION, FIRST], {"answer_gone": True}, []),
+        ("the first of them", [QUESTION, SECOND], {"answer_gone": True}, []),
+        ("a question may wait for a quarter of an hour", [_row("om_1", "user", ago_s=14 * 60)],
+         {"state": "open"}, []),
+        ("and no longer", [_row("om_1", "user", ago_s=16 * 60)], {"state": "open"}, OUT_OF_ORDER),
+        ("unless its turn failed", [_row("om_1", "user", ago_s=16 * 60)], {"state": "failed"}, []),
+        ("or was stopped", [_row("om_1", "user", ago_s=16 * 60)], {"state": "cancelled"}, []),
+        ("a sent card without a message_id", [QUESTION, _row("om_1", "assistant", **NO_ID)], {},
+         [("delivery", "om_1 card 0")]),
+        ("a card may be pending for a minute",
+         [QUESTION, _row("om_1", "assistant", status="pending", ago_s=50, **NO_ID)], {}, []),
+        ("and no longer",
+         [QUESTION, _row("om_1", "assistant", status="pending", ago_s=70, **NO_ID)], {},
+         [("delivery", "om_1 card 0")]),
+        ("a failed card", [QUESTION, _row("om_1", "assistant", status="failed", **NO_ID)], {}, []),
     ],
-    ids=[
-        "no question",
-        "answer first",
-        "two questions",
-        "first card missing",
-        "cards out of order",
-    ],
-)
-def test_a_turn_out_of_order_is_found(rows: list[Any]) -> None:
-    assert _problems(rows) == [("sequence", "om_1")]
-
-
-def test_turns_that_are_mixed_are_found() -> None:
-    first, second = _turn("om_1"), _turn("om_2")
-
-    assert _problems([first[0], *second, first[1]]) == [("sequence", "om_1")]
-
-
-@every_row("words", ["/stop", "stop", "停"])
-def test_what_stops_an_answer_comes_before_it(words: str) -> None:
-    first, second = _turn("om_1"), [_row("om_2", "user", content=words), _row("om_2", "assistant")]
-
-    assert _problems([first[0], *second, first[1]]) == []
-
-
-def test_what_comes_by_itself_waits_for_nobody() -> None:
-    first, second = _turn("om_2"), _turn("om_1")
-
-    assert _problems([first[0], *second, first[1]], origin="reminder") == []
-
-
-def test_a_recalled_question_may_be_missing() -> None:
-    assert _problems([_row("om_1", "assistant")], question_gone=True) == []
-
-
-def test_cards_that_were_taken_back_may_be_missing() -> None:
-    question, first, second = _turn("om_1", cards=2)
-
-    assert _problems([question, second]) == [("sequence", "om_1")]
-    for left in ([question], [question, first], [question, second]):
-        assert _problems(left, answer_gone=True) == []
-
-
-def test_a_question_that_nobody_answered_is_found() -> None:
-    assert _problems([_row("om_1", "user", ago_s=14 * 60)], state="open") == []
-    assert _problems([_row("om_1", "user", ago_s=16 * 60)], state="open") == [("sequence", "om_1")]
-    for state in ("failed", "cancelled"):
-        assert _problems([_row("om_1", "user", ago_s=16 * 60)], state=state) == []
-
-
-def test_a_sent_card_without_a_message_id_is_found() -> None:
-    rows = [_row("om_1", "user"), _row("om_1", "assistant", message_id=None)]
-
-    assert _problems(rows) == [("delivery", "om_1 card 0")]
-
-
-@every_row(("ago_s", "count"), [(50, 0), (70, 1)])
-def test_a_card_may_be_pending_for_a_minute(ago_s: float, count: int) -> None:
-    card = _row("om_1", "assistant", status="pending", message_id=None, ago_s=ago_s)
-
-    assert len(_problems([_row("om_1", "user"), card])) == count
-
-
-def test_a_failed_card_is_no_finding() -> None:
-    card = _row("om_1", "assistant", status="failed", message_id=None)
-
-    assert _problems([_row("om_1", "user"), card]) == []
+)  # fmt: skip
+def test_turns_are_checked_for_order_and_delivery(
+    why: str, rows: list[Any], about_turn: dict[str, Any], problems: list[tuple[str, str]]
+) -> None:
+    assert _problems(rows, **about_turn) == problems
 
 
 def test_the_sequence_is_short() -> None:

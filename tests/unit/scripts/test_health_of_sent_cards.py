@@ -35,28 +35,28 @@ def _card(markdown: str) -> str:
     return card_content(answer_card(markdown, note="a note"))
 
 
-def test_a_card_that_shows_what_is_stored_is_right() -> None:
-    assert difference("**Hello** 你好", [_message(_card("**Hello** 你好"))]) is None
+TAGGED = _message(_card("<at id=cu_9 mention_key=@_user_1></at> yes"))
+TEXT = _message(text_content("Hello"), message_type="text")
 
 
-def test_a_card_below_user_dsl_is_read_as_well() -> None:
-    wrapped = json.dumps({"user_dsl": _card("Hello"), "elements": [[]]})
-
-    assert difference("Hello", [_message(wrapped)]) is None
-
-
-def test_a_text_message_is_compared_with_its_text() -> None:
-    sent = _message(text_content("Hello"), message_type="text")
-
-    assert difference("Hello", [sent]) is None
-    assert difference("Hullo", [sent]) is not None
-
-
-def test_an_at_tag_may_name_the_person_by_another_id() -> None:
-    shown = "<at id=cu_9 mention_key=@_user_1></at> yes"
-
-    assert difference("<at id=ou_alice></at> yes", [_message(_card(shown))]) is None
-    assert difference("yes", [_message(_card(shown))]) is not None
+@every_row(
+    ("why", "stored", "shown", "is_same"),
+    [
+        ("a card", "**Hello** 你好", _message(_card("**Hello** 你好")), True),
+        ("a card below user_dsl", "Hello",
+         _message(json.dumps({"user_dsl": _card("Hello"), "elements": [[]]})), True),
+        ("a text", "Hello", TEXT, True),
+        ("another text", "Hullo", TEXT, False),
+        ("an at-tag may name the person by another id", "<at id=ou_alice></at> yes", TAGGED, True),
+        ("and is not left out", "yes", TAGGED, False),
+        ("a message that was taken back is not compared", "Hello",
+         _message("This message was recalled", deleted=True), True),
+    ],
+)  # fmt: skip
+def test_what_is_shown_is_compared_with_what_is_stored(
+    why: str, stored: str, shown: RawMessage, is_same: bool
+) -> None:
+    assert (difference(stored, [shown]) is None) is is_same
 
 
 def test_a_difference_is_told_without_the_words() -> None:
@@ -65,10 +65,6 @@ def test_a_difference_is_told_without_the_words() -> None:
     assert found is not None
     assert "secret" not in found
     assert "another" not in found
-
-
-def test_a_message_that_was_taken_back_is_not_compared() -> None:
-    assert difference("Hello", [_message("This message was recalled", deleted=True)]) is None
 
 
 @every_row(

@@ -3,6 +3,7 @@
 import heapq
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from bot.listening.chat_rules import HOUR_MS, PER_PAIR_AND_HOUR, BotBudget
 from bot.listening.decisions import IncomingMessage, decide_start
+from tests.support.rows import every_row
 
 NOW = 1_800_000_000_000
 ROBO, OTHER = "ou_robo", "ou_other"
@@ -23,47 +25,40 @@ def answered(*times: int, bot: str = ROBO) -> tuple[tuple[str, int], ...]:
     return tuple((bot, time) for time in times)
 
 
-def test_a_bot_that_asks_once_gets_its_answer_with_nobody_about():
-    assert left(BotBudget()) == 2
+ONCE, TWICE = answered(NOW - 1), answered(NOW - 2, NOW - 1)
+AN_HOUR_AGO = answered(NOW - HOUR_MS - 1, NOW - HOUR_MS)
+DOZEN = answered(*range(NOW - PER_PAIR_AND_HOUR, NOW))
+ASKED = {"request_ms": NOW - 5}  # by a person
 
 
-def test_a_bot_gets_two_answers_and_then_none():
-    assert left(BotBudget(answered(NOW - 1))) == 1
-    assert left(BotBudget(answered(NOW - 2, NOW - 1))) == 0
-
-
-def test_a_message_of_a_person_to_a_bot_renews_the_budget():
-    assert left(BotBudget(answered(NOW - 9, NOW - 8), request_ms=NOW - 5)) == 2
-
-
-def test_a_person_who_asks_several_bots_leaves_one_answer():
-    assert left(BotBudget(request_ms=NOW - 5, shared=True)) == 1
-    assert left(BotBudget(answered(NOW - 1), request_ms=NOW - 5, shared=True)) == 0
-
-
-def test_answers_to_what_nobody_asked_the_bot_are_spent_too():
-    assert left(BotBudget(request_ms=NOW - 5, unasked=1)) == 1
-    assert left(BotBudget(request_ms=NOW - 5, unasked=2)) == 0
-    assert left(BotBudget(request_ms=NOW - 5, unasked=1, shared=True)) == 0
-
-
-def test_an_alert_is_answered_again_after_an_hour_and_an_exchange_under_way_is_not():
-    spent = BotBudget(answered(NOW - HOUR_MS - 1, NOW - HOUR_MS))
-    assert left(spent) == 2
-    assert left(spent, is_reply=True) == 0
-
-
-def test_bots_that_talk_to_each_other_do_not_use_up_the_answer_to_a_third():
-    spent = BotBudget(answered(NOW - 2, NOW - 1))
-    assert left(spent, bot=OTHER) == 1
-    assert left(spent, bot=OTHER, is_reply=True) == 0
-
-
-def test_however_often_people_ask_one_bot_gets_a_dozen_answers_an_hour():
-    many = answered(*range(NOW - PER_PAIR_AND_HOUR, NOW))
-    assert left(BotBudget(many, request_ms=NOW)) < 1
-    assert left(BotBudget(many[1:], request_ms=NOW)) == 1
-    assert left(BotBudget(many, request_ms=NOW), bot=OTHER) == 2
+@every_row(
+    ("why", "budget", "about", "count"),
+    [
+        ("a bot that asks once, with nobody about", BotBudget(), {}, 2),
+        ("after one answer", BotBudget(ONCE), {}, 1),
+        ("after two", BotBudget(TWICE), {}, 0),
+        ("a message of a person to a bot renews it",
+         BotBudget(answered(NOW - 9, NOW - 8), **ASKED), {}, 2),
+        ("a person who asks several bots leaves one", BotBudget(**ASKED, shared=True), {}, 1),
+        ("and no second", BotBudget(ONCE, **ASKED, shared=True), {}, 0),
+        ("answers to what nobody asked are spent too", BotBudget(**ASKED, unasked=1), {}, 1),
+        ("both of them", BotBudget(**ASKED, unasked=2), {}, 0),
+        ("and the one of several", BotBudget(**ASKED, unasked=1, shared=True), {}, 0),
+        ("an alert is answered again after an hour", BotBudget(AN_HOUR_AGO), {}, 2),
+        ("an exchange under way is not", BotBudget(AN_HOUR_AGO), {"is_reply": True}, 0),
+        ("two bots that talk to each other leave one to a third", BotBudget(TWICE),
+         {"bot": OTHER}, 1),
+        ("if it begins", BotBudget(TWICE), {"bot": OTHER, "is_reply": True}, 0),
+        ("however often people ask, one bot gets a dozen an hour",
+         BotBudget(DOZEN, request_ms=NOW), {}, 0),
+        ("the last of the dozen", BotBudget(DOZEN[1:], request_ms=NOW), {}, 1),
+        ("and another bot its own", BotBudget(DOZEN, request_ms=NOW), {"bot": OTHER}, 2),
+    ],
+)  # fmt: skip
+def test_so_many_answers_are_left_for_a_bot(
+    why: str, budget: BotBudget, about: dict[str, Any], count: int
+):
+    assert left(budget, **about) == count
 
 
 # Whole groups. The bots hear what Feishu would push to them. Messages arrive late, twice and out of

@@ -109,36 +109,69 @@ def test_an_explicit_trigger_is_answered_at_any_time(how):
     assert respond(message) == start(message) == (True, "explicit_trigger")
 
 
-def test_an_explicit_trigger_counts_even_when_others_are_mentioned():
-    message = heard("Bob", "ask Dana", mentions_bot=True, mentions_others=True)
-    assert respond(message) == (True, "explicit_trigger")
-
-
-@every_row("how", [{"mentions_others": True}, {"replies_to_other": True}])
-def test_a_message_to_somebody_else_is_left_alone(how):
-    assert respond(heard("Alice", "and why?", **how)) == (False, "addressed_to_other")
-
-
-def test_a_quiet_chat_hears_explicit_triggers_only():
-    quiet = after(ASKED, ANSWERED, quiet=True)
-    assert respond(heard("Alice", "and why?"), quiet) == (False, "quiet")
-    assert respond(heard("Alice", "why?", mentions_bot=True), quiet) == (True, "explicit_trigger")
-
-
 def test_outside_a_conversation_a_question_is_not_for_the_bot():
     assert start(heard("Alice", "and why?")) == (False, "no_trigger")
 
 
-def test_the_asker_follows_up_without_a_mention():
-    assert respond(heard("Alice", "what about the venue?")) == (True, "recent_followup")
+FOLLOWS, SILENT = (True, "recent_followup"), (False, "no_trigger")
+AND_WHY = heard("Alice", "and why?")
+INSIDE = heard("Alice", "and why?", root_id="om_1")
+THREAD = (replace(ASKED, message_id="om_1"), replace(ANSWERED, root_id="om_1"))
+LAPTOP = said("Bob", "my laptop died this morning", 5)
 
 
-def test_somebody_else_joins_with_a_related_question():
-    assert respond(heard("Bob", "is the press kit ready?")) == (True, "recent_followup")
+@every_row(
+    ("why", "message", "talk", "expected"),
+    [
+        ("the asker follows up without a mention", heard("Alice", "what about the venue?"), None,
+         FOLLOWS),
+        ("somebody else joins with a related question", heard("Bob", "is the press kit ready?"),
+         None, FOLLOWS),
+        ("an unrelated question of somebody else", heard("Bob", "when do the buses run?"), None,
+         SILENT),
+        ("side talk between two people", heard("Alice", "oh no, why?"),
+         after(ASKED, ANSWERED, LAPTOP), SILENT),
+        ("thanks of the asker do not end the exchange for others", heard("Bob", "and in Japan?"),
+         after(ASKED, ANSWERED, said("Alice", "thanks!", 5)), FOLLOWS),
+        ("to the last second of the window", heard("Alice", "and why?", 60), None, FOLLOWS),
+        ("after the window", heard("Alice", "and why?", 60.001), None, SILENT),
+        ("written before the answer", heard("Alice", "and why?", -1),
+         after(said("Alice", "hi", -9), ANSWERED), SILENT),
+        ("recorded already", AND_WHY,
+         after(ASKED, ANSWERED, AND_WHY.record(), said("Bob", "later", 30)), FOLLOWS),
+        ("the bot spoke in another thread", heard("Alice", "and why?", root_id="om_2"),
+         after(*THREAD), SILENT),
+        ("the bot spoke in this thread", INSIDE, after(*THREAD), FOLLOWS),
+        ("talk outside of a thread does not break into it", INSIDE, after(*THREAD, LAPTOP),
+         FOLLOWS),
+        ("but stands in the way outside", AND_WHY, after(*THREAD, LAPTOP), SILENT),
+        ("the asker is whom the bot addressed, not who spoke last",
+         heard("Alice", "at what hour?"), after(ASKED, said("Bob", "nice weather", -1), ANSWERED),
+         FOLLOWS),
+        ("to somebody else", heard("Alice", "and why?", mentions_others=True), None,
+         (False, "addressed_to_other")),
+        ("a reply to somebody else", heard("Alice", "and why?", replies_to_other=True), None,
+         (False, "addressed_to_other")),
+        ("a mention counts beside one of others",
+         heard("Bob", "ask Dana", mentions_bot=True, mentions_others=True), None,
+         (True, "explicit_trigger")),
+        ("in a quiet chat", AND_WHY, after(ASKED, ANSWERED, quiet=True), (False, "quiet")),
+        ("in a quiet chat, with a mention", heard("Alice", "why?", mentions_bot=True),
+         after(ASKED, ANSWERED, quiet=True), (True, "explicit_trigger")),
+    ],
+)  # fmt: skip
+def test_a_message_in_a_conversation_is_answered_by_the_rules(
+    why: str,
+    message: IncomingMessage,
+    talk: ChannelConversation | None,
+    expected: tuple[bool, str],
+):
+    assert respond(message, talk) == expected
 
 
-def test_an_unrelated_question_of_somebody_else_is_left_alone():
-    assert respond(heard("Bob", "when do the buses run?")) == (False, "no_trigger")
+def test_the_follow_up_window_is_as_long_as_it_is_set():
+    late = heard("Alice", "and why?", 60.001)
+    assert respond(late, followup_window_seconds=90) == FOLLOWS
 
 
 @every_row(
@@ -161,56 +194,6 @@ def test_a_farewell_or_a_word_to_several_people_is_no_answer_to_the_bot(text: st
 def test_what_only_looks_like_a_farewell_still_answers_the_bot(text: str) -> None:
     exchange = LastExchange(said="Which one is it? 哪一个？", asked="when?", asker="a")
     assert cue_of(text, "a", exchange) is Cue.FOLLOW_UP
-
-
-def test_side_talk_between_two_people_is_left_alone():
-    talk = after(ASKED, ANSWERED, said("Bob", "my laptop died this morning", 5))
-    assert respond(heard("Alice", "oh no, why?"), talk) == (False, "no_trigger")
-
-
-def test_thanks_of_the_asker_do_not_end_the_exchange_for_others():
-    talk = after(ASKED, ANSWERED, said("Alice", "thanks!", 5))
-    assert respond(heard("Bob", "and in Japan?"), talk) == (True, "recent_followup")
-
-
-def test_the_follow_up_window_ends():
-    inside, outside = heard("Alice", "and why?", 60), heard("Alice", "and why?", 60.001)
-    assert respond(inside) == (True, "recent_followup")
-    assert respond(outside) == (False, "no_trigger")
-    assert respond(outside, followup_window_seconds=90) == (True, "recent_followup")
-
-
-def test_a_message_written_before_the_answer_is_no_follow_up_to_it():
-    early = heard("Alice", "and why?", -1)
-    assert respond(early, after(said("Alice", "hi", -9), ANSWERED)) == (False, "no_trigger")
-
-
-def test_a_message_that_is_recorded_already_decides_alike():
-    message = heard("Alice", "and why?")
-    recorded = after(ASKED, ANSWERED, message.record(), said("Bob", "later", 30))
-    assert respond(message, recorded) == (True, "recent_followup")
-
-
-def test_a_word_of_the_bot_in_another_thread_opens_no_window_here():
-    answer = replace(ANSWERED, root_id="om_1")
-    other = heard("Alice", "and why?", root_id="om_2")
-    same = heard("Alice", "and why?", root_id="om_1")
-    assert respond(other, after(ASKED, answer)) == (False, "no_trigger")
-    assert respond(same, after(ASKED, answer)) == (True, "recent_followup")
-
-
-def test_talk_outside_a_thread_does_not_break_into_it():
-    answer = replace(ANSWERED, root_id="om_1")
-    asked = replace(ASKED, message_id="om_1")
-    talk = after(asked, answer, said("Bob", "my laptop died this morning", 5))
-    inside, outside = heard("Alice", "and why?", root_id="om_1"), heard("Alice", "and why?")
-    assert respond(inside, talk) == (True, "recent_followup")
-    assert respond(outside, talk) == (False, "no_trigger")
-
-
-def test_the_asker_is_whom_the_bot_addressed_not_who_spoke_last():
-    talk = after(ASKED, said("Bob", "nice weather", -1), ANSWERED)
-    assert respond(heard("Alice", "at what hour?"), talk) == (True, "recent_followup")
 
 
 def test_a_decision_tells_what_it_rests_on():

@@ -6,6 +6,7 @@ import pytest
 
 from bot.features.history_import.reading import PagePlace, PagesLeadNowhere, place_of
 from bot.feishu.models import HistoryPage, raw_message
+from tests.support.rows import every_row
 
 
 def page(token: str, *seconds: int) -> HistoryPage:
@@ -26,22 +27,31 @@ def test_the_beginning_is_where_the_import_begins():
     assert place_of("nonsense", START) == PagePlace(start_s=START)
 
 
-def test_the_last_page_has_no_following():
-    assert PagePlace().after(page("", START), by_time=True) is None
+LONG = "t" * 2000
 
 
-def test_a_page_is_followed_by_that_of_its_token():
-    following = PagePlace(start_s=START).after(page("t1", START + 3, START + 5), by_time=True)
-    assert following == PagePlace("t1", START, START + 5)
+@every_row(
+    ("why", "place", "read", "following"),
+    [
+        ("the last page has none", PagePlace(), page("", START), None),
+        ("that of the token", PagePlace(start_s=START), page("t1", START + 3, START + 5),
+         PagePlace("t1", START, START + 5)),
+        ("getting on makes up for tokens that did not work", PagePlace("", START, START, 3),
+         page("t2", START + 60), PagePlace("t2", START, START + 60, 0)),
+        ("a token too long to keep is replaced by time", PagePlace("", START),
+         page(LONG, START + 7), PagePlace("", START + 7, START + 7)),
+    ],
+)  # fmt: skip
+def test_a_page_is_followed(
+    why: str, place: PagePlace, read: HistoryPage, following: PagePlace | None
+):
+    assert place.after(read, by_time=True) == following
 
 
-def test_a_token_that_expired_is_replaced_by_the_time_of_the_last_message():
-    place = PagePlace("t1", START, START + 5)
-    assert place.again(by_time=True) == PagePlace("", START + 5, START + 5, 1)
-
-
-def test_a_thread_is_begun_again():
-    assert PagePlace("t1", None, START).again(by_time=False) == PagePlace("", None, START, 1)
+def test_after_a_token_expired_a_chat_goes_on_by_time_and_a_thread_is_begun_again():
+    chat, thread = PagePlace("t1", START, START + 5), PagePlace("t1", None, START)
+    assert chat.again(by_time=True) == PagePlace("", START + 5, START + 5, 1)
+    assert thread.again(by_time=False) == PagePlace("", None, START, 1)
 
 
 def test_tokens_that_never_work_lead_nowhere():
@@ -55,21 +65,16 @@ def test_tokens_that_never_work_lead_nowhere():
         place.again(by_time=False)
 
 
-def test_getting_on_makes_up_for_it():
-    place = PagePlace("", START, START, 3).after(page("t2", START + 60), by_time=True)
-    assert place == PagePlace("t2", START, START + 60, 0)
-
-
-def test_a_page_that_names_itself_as_the_next_leads_nowhere():
+@every_row(
+    ("why", "place", "read", "by_time"),
+    [
+        ("a page that names itself as the next", PagePlace("t1", START), page("t1", START + 1), True),
+        ("a token too long to keep, in a thread", PagePlace("", None), page(LONG, START + 7), False),
+    ],
+)  # fmt: skip
+def test_some_pages_lead_nowhere(why: str, place: PagePlace, read: HistoryPage, by_time: bool):
     with pytest.raises(PagesLeadNowhere):
-        PagePlace("t1", START).after(page("t1", START + 1), by_time=True)
-
-
-def test_a_token_too_long_to_keep_is_replaced_by_time():
-    long = page("t" * 2000, START + 7)
-    assert PagePlace("", START).after(long, by_time=True) == PagePlace("", START + 7, START + 7)
-    with pytest.raises(PagesLeadNowhere):
-        PagePlace("", None).after(long, by_time=False)
+        place.after(read, by_time=by_time)
 
 
 def test_a_place_fits_into_its_column():
