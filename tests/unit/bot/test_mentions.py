@@ -79,9 +79,14 @@ def test_a_reply_is_addressed_as_agreed(
     assert compose_reply(composed, sender, agent) == composed, "once more changes nothing"
 
 
-def test_tc02_and_tc03_bots_are_addressed_and_the_system_is_not():
-    assert compose_reply("hello", "bob", "alice", sender_type="bot") == "@bob hello"
-    assert compose_reply("hello", "system", "alice", sender_type="system") == "hello"
+@every_row("sender_type", ["user", "bot", "app"])
+def test_tc02_people_and_bots_are_addressed(sender_type: str):
+    assert compose_reply("hello", "bob", "alice", sender_type=sender_type) == "@bob hello"
+
+
+@every_row("sender_type", ["system", "anonymous", "unknown", ""])
+def test_tc03_nobody_else_is_addressed(sender_type: str):
+    assert compose_reply("hello", "bob", "alice", sender_type=sender_type) == "hello"
 
 
 @every_row(

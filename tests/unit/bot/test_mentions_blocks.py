@@ -117,16 +117,6 @@ def test_nobody_is_put_before_a_block_in_p2p_or_with_mentions_off():
     assert reply("    code()", auto_mention=False) == "    code()"
 
 
-@every_row("sender_type", ["user", "bot", "app"])
-def test_people_and_bots_are_addressed(sender_type: str):
-    assert compose_reply("hi", "human", "alice", sender_type=sender_type) == "@human hi"
-
-
-@every_row("sender_type", ["system", "anonymous", "unknown", ""])
-def test_nobody_else_is_addressed(sender_type: str):
-    assert compose_reply("hi", "human", "alice", sender_type=sender_type) == "hi"
-
-
 # Code addresses nobody
 
 CODE = [

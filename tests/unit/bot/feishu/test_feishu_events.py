@@ -102,14 +102,6 @@ def test_only_a_mention_leaves_an_empty_question():
     assert question_text(message("receive_group_text_only_mention_empty_body"), BOT) == ""
 
 
-def test_eleven_mentions_do_not_eat_each_others_keys():
-    mentions = [mention(f"@_user_{n}", f"ou_{n}", f"N{n}") for n in range(1, 12)]
-    event = parse_message(
-        parse_envelope(text_message(" ".join(f"@_user_{n}" for n in range(11, 0, -1)), mentions))
-    )
-    assert event.text == " ".join(f"@N{n}" for n in range(11, 0, -1))
-
-
 def test_a_name_that_looks_like_a_key_is_not_replaced_again():
     mentions = [mention("@_user_1", "ou_1", "@_user_2"), mention("@_user_2", "ou_2", "Eve")]
     event = parse_message(parse_envelope(text_message("@_user_1 hi", mentions)))
