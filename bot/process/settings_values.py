@@ -263,10 +263,21 @@ def _likeness(name: str, known_name: str) -> float:
     """0: another name altogether."""
     prefix, _, rest = known_name.partition("_")
     own_prefix, _, own_rest = name.partition("_")
-    whole = SequenceMatcher(None, name, known_name).ratio()
-    if own_prefix == prefix and rest and SequenceMatcher(None, own_rest, rest).ratio() >= _LIKENESS:
-        return whole
-    return whole if whole >= _WHOLE_LIKENESS else 0.0
+    has_prefix = own_prefix == prefix and bool(rest)
+    if (has_prefix and _is_like(own_rest, rest, _LIKENESS)) or _is_like(
+        name, known_name, _WHOLE_LIKENESS
+    ):
+        return SequenceMatcher(None, name, known_name).ratio()
+    return 0.0
+
+
+def _is_like(name: str, known_name: str, least: float) -> bool:
+    """True if the ratio of the two reaches `least`. Upper bounds of it rule most names out."""
+    length, known_length = len(name), len(known_name)
+    if 2 * min(length, known_length) < least * (length + known_length):
+        return False
+    match = SequenceMatcher(None, name, known_name)
+    return match.quick_ratio() >= least and match.ratio() >= least
 
 
 def _url_parts(value: str) -> SplitResult | None:
