@@ -13,7 +13,7 @@ from bot.features.digests.feature import parse_argument, plan_of, schedule_words
 from bot.features.feature import CommandTurn, Feature
 from bot.features.help import hears_all, with_limits
 from bot.features.history_import.reporting import reason_against
-from bot.features.private_answers.feature import tell_asker
+from bot.features.private_answers.feature import tell_asker, tell_asker_text
 from bot.hooks import FeatureTurn, PressTurn
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRules
 from bot.listening.conversation_store import ChatConversations
@@ -60,14 +60,10 @@ async def answer_rule_command(services: Services, here: CommandTurn) -> Reply:
     if rule is None or not (value or _why_absent(services, here, rule)):
         show = partial(_settings_reply, services, only=rule.name if rule else None)
     elif refusal := await _set(services, here, rule, value):
-        show = partial(_plain_reply, refusal)
+        return await tell_asker_text(services, here, refusal)
     else:
         return await _saved_reply(services, here, rule)
     return await tell_asker(services, here, show)
-
-
-async def _plain_reply(text: str, _: FeatureTurn) -> Reply:
-    return Reply(text)
 
 
 async def _set(services: Services, here: CommandTurn, rule: ChatRule, written_value: str) -> str:

@@ -31,7 +31,8 @@ from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply
 from bot.queue.jobs import TIMER_TASK
 from bot.services import Services
-from bot.text.slash_commands import Command, command_meant, parse_command
+from bot.text.meant_commands import command_meant
+from bot.text.slash_commands import Command, parse_command
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, apology_outcome
 

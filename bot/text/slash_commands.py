@@ -38,6 +38,7 @@ _EVERYTHING = frozenset(
     {"all", "everything", "me", "everything about me", "everything you know about me"}
     | {"全部", "所有", "一切", "我", "我的一切", "关于我的一切", "关于我的全部", "关于我的所有"}
 )
+OFF_WORDS = frozenset({"off", "stop", "none", "关闭", "关", "取消", "断开", "disconnect"})
 _THREAD = frozenset(
     {"this", "thread", "this thread", "this conversation", "这个话题", "本话题", "话题", "这个对话"}
 )
@@ -182,63 +183,6 @@ COMMAND_WORDS: Mapping[str, CommandName] = {
 }
 
 
-_WHEN = r"today|yesterday|(?:this|the|last|past) week"
-_TALK = r"discussions?|chats?|conversations?|talk|messages|thread"
-_SUM_UP = r"(?:a |the )?(?:summari[sz]e|sum up|summary|recap|digest|tl;?dr|catch (?:me|us) up)"
-_WHEN_ZH = "今[天日]|当天|昨[天日]|[这本上]个?(?:周|星期)"
-_HERE_ZH = "这里|群里|大家|我们|你们|[本这]个?(?:群|话题)"
-_SAID_ZH = r"(?:都)?(?:讨论|聊|说|谈|发生)+了?(?:些|点)?(?:什么|啥)(?:内容|事情?)?"
-_MEANT_WORDS = (
-    (
-        CommandName.DIGEST,
-        r"(?:(?:please|can you|could you|give (?:me|us)) )*"
-        rf"(?:(?:{_SUM_UP})(?: (?:(?:of|for|on|from) )?"
-        r"(?:what (?:we|everyone|people) (?:discussed|said|talked about|have missed)"
-        rf"|(?:the|our|this)(?: day['’]s)? (?:{_TALK})|(?:{_WHEN})(?:['’]s (?:{_TALK}))?"
-        r"|the day|here|everything|so far)){0,3}"
-        rf"|(?:{_WHEN})['’]s (?:summary|recap|digest)"
-        r"|what (?:did (?:we|everyone|people) (?:discuss|say|talk about)|was (?:discussed|said)"
-        rf"|happened) (?:here )?(?:{_WHEN})|what (?:did|have) i miss(?:ed)?(?: {_WHEN})?)"
-        r"(?: here| today| for (?:me|us)| please)*"
-        r"|(?:可以|能不能|可不可以|能)?(?:请|麻烦|帮我|帮忙|给我|来个|来份|生成|你)*"
-        rf"(?:(?:总结|概括|汇总)(?:一下|下)?(?:{_WHEN_ZH}|{_HERE_ZH})*的?"
-        r"(?:讨论|聊天|内容|对话|群聊|消息|记录|[聊说]的)*(?:[聊说讨论]{1,2}了(?:些|点)?(?:什么|啥))?"
-        rf"|(?:(?:{_WHEN_ZH}|{_HERE_ZH})的?)*(?:摘要|总结|小结))"
-        rf"|我(?:{_WHEN_ZH})?(?:都)?(?:错过|漏掉|漏看|落下)了?(?:些|点|哪些)?(?:什么|啥|内容|消息)?"
-        rf"|(?:{_HERE_ZH})*(?:{_WHEN_ZH})(?:{_HERE_ZH})*{_SAID_ZH}",
-    ),
-    (
-        CommandName.QUIET,
-        r"(?:(?:please|can you|could you|i['’]d like you to|i want you to|just) )*"
-        r"(?:(?:be|stay|keep) (?:quiet|silent)|quiet|shut up|mute(?: yourself)?|stop talking)"
-        r"(?:,? (?:please|now|here))*"
-        r"|(?:请|麻烦|你|先){0,3}(?:安静|静音|别说话|不要说话|别插话|闭嘴)(?:一下|一?点)?了?",
-    ),
-    (
-        CommandName.RESUME,
-        r"(?:please )?(?:resume|unmute(?: yourself)?)(?: please)?"
-        r"|you (?:can|may) (?:talk|speak)(?: again| now)*"
-        r"|(?:请|现在)?(?:取消|解除)静音|(?:现在)?你?可以(?:继续)?(?:说话|发言)了",
-    ),
-    (
-        CommandName.MEMORY,
-        r"(?:so )?what (?:all )?do you (?:know|remember|have)(?: stored| saved)? (?:about|of|on) me"
-        r"|what have you (?:remembered|stored|kept|saved) (?:about|of) me"
-        r"|你?(?:都|还)?(?:知道|记住了?|记得|存了|了解)我?(?:的|些|都)*(?:哪些|什么|啥)(?:事情?|内容|信息)?"
-        r"|你?(?:都|还)?(?:知道|记住了?|记得|存了|了解)(?:我|关于我的?)(?:的|些|都)*(?:哪些|什么|啥)(?:事情?|内容|信息)?",
-    ),
-)
-_MEANT = tuple(
-    (name, re.compile(rf"\A(?:{words})[吧吗呢]?\Z", re.IGNORECASE)) for name, words in _MEANT_WORDS
-)
-_SPANS = {"th": "thread", "话题": "thread", "ye": "yesterday", "昨": "yesterday"} | {
-    "la": "last week", "上周": "last week", "上星": "last week", "上个": "last week",
-    "we": "week", "周": "week", "星期": "week",
-}  # fmt: skip
-_LONGEST_MEANT = 80
-_SIGNS = " .,!?;:。，！？；：~～…"
-
-
 def parse_command(text: str) -> Command | None:
     """The command that `text` (what stands after the mention) is; None for everything else."""
     return _known_command(text) if len(text) <= _LONGEST_REQUEST else _read_command(text)
@@ -269,28 +213,6 @@ def _read_command(text: str) -> Command | None:
 
 # Each step of a turn asks about the same question.
 _known_command = lru_cache(maxsize=256)(_read_command)
-
-
-def command_meant(text: str) -> Command | None:
-    """The command that `text` asks for as a whole: a digest of today, one's own memory, silence."""
-    if len(text) > _LONGEST_MEANT:
-        return None
-    words = " ".join(text.split()).strip(_SIGNS)
-    for name, pattern in _MEANT:
-        if pattern.match(words):
-            argument = _span(words) if name is CommandName.DIGEST else ""
-            return Command(name, argument, language_of([text]), words=argument)
-    return None
-
-
-def _span(words: str) -> str:
-    """What the digest is of, as the command's argument; "" where it is asked for."""
-    match = re.search(
-        r"thread|话题|yesterday|昨|last week|上个?[周星]|week|周|星期|today|今|当天|day",
-        words,
-        re.I,
-    )
-    return _SPANS.get(match[0][:2].lower(), "today") if match else ""
 
 
 def without_address(text: str) -> str:

@@ -565,6 +565,8 @@ as $$
     and (public.claim('sharing') is distinct from 'person' or d.actor_id = public.claim('actor'))
     and not exists (
       select from public.agent_messages m
-      where m.turn_id = d.message_id and m.role = 'user' and m.content ~* '^[/／](why|为什么|为何)')
+      where m.turn_id = d.message_id and m.role = 'user' and m.content ~* (
+        '^([/／](why|为什么|为何)|why (did|didn.t|did not) you (answer|reply|respond|say)( to)?( me| us| that| this)*\W*$'
+        '|你?(刚才)?(为什么|为何|怎么)你?(不|没有?|这么|这样)?(回答|回复|理|说话|说)(我们?|大家)?\W*$)'))
   order by d.id desc limit 1
 $$;

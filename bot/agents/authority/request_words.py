@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
+from bot.text.times import TIME_PATTERN, read_time
 from memory.dates import (
     DATE_EXPRESSIONS,
     DAY_EXPRESSIONS,
@@ -67,7 +68,17 @@ DELETE = re.compile(
     r"|get rid|can (?:now )?go|skip|cancel|stop|end|undo"
     r"|do(?:n['’]?| no)t remember|no longer|no need (?:to|for)|not any ?more"
     r"|isn't|don't (?:need|want|keep))\b"
-    r"|删|忘|别记|划掉|去掉|移除|清除|清空|清掉|清了|取消|撤|不要|不用|不再|不需要|别再|抹掉|扔|关[了掉]|停",
+    r"|\bnever ?mind\b|删|忘|别记|别提醒|划掉|去掉|移除|清除|清空|清掉|清了|取消|撤|不要|不用"
+    r"|不再|不需要|别再|抹掉|扔|关[了掉]|停",
+    re.IGNORECASE,
+)
+CORRECTS = re.compile(
+    r"\W*(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:['’]s| is) (?:not right|wrong)"
+    r"|(?=(?:it|that)(?:['’]s| is) (?:actually|really|now)\b)|不对|不是(?!吗)|错了|不(?=[，,。])"
+    r"|更正|说错了"
+    r"|其实|实际上)[\s,.;:，。：；]*(?:(?:it|that|this)(?:['’]s| is)?(?: (?:now|actually"
+    r"|really))?\b)?"
+    r"(?:应该|现在|已经)*(?:改到了?|改成了?|是)?",
     re.IGNORECASE,
 )
 SETS_TIME = re.compile(
@@ -122,6 +133,7 @@ _POINTS_AT_ITEM = re.compile(
     rf"|(?:{_ITEM}|number) ?#?(?:\d{{1,2}}|one|two|three|four|five))\b"
     r"|(?:(?<![\u3400-\u9fff])|(?<=[把将掉除了在给到从向对新改消]))[这那](?:[个些条])?"
     r"|第 ?[一二三四五六七八九十\d]+ ?[个条]|(?:提醒|笔记) ?\d{1,2}"
+    r"|\b(?:both|everything|each)\b|[都全](?=取消|删|$)|[两三][个条](?!月|星期|小时|礼拜)"
     r"|最后[一个条]|最新|刚才|刚刚|全部|所有|它",
     re.IGNORECASE,
 )
@@ -155,6 +167,7 @@ _GENERIC_OBJECTS_HAN = re.compile(
     "[文附]件|文档|要点|重点|总结|内容|全部|所有|消息|图片|会议|纪要|讨论|结论|下来|稍后|以后|[记存写能里中]"
 )
 _HAN_NUMBER = re.compile("[零〇一二两三四五六七八九十廿卅百]{1,7}")
+_NOON = 12
 _MONTHS = {
     name: at for at, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)
 }
@@ -274,11 +287,18 @@ def same_date(thing: str, words: str) -> bool:
     return bool(numbers) and numbers <= _numbers(words)
 
 
-def names_day(words: str, at: datetime, now: datetime) -> bool:
-    """True if `words` name the day of `at`: “the Friday one”, 3 月 3 日的."""
-    return any(
-        next_date(day, now.date()) == f"{at:%Y-%m-%d}" or day.weekday == at.weekday()
-        for day in named_days(words, (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS), now.date())
+def names_moment(words: str, at: datetime, now: datetime) -> bool:
+    """True if `words` name the day or the time of `at`: “the Friday one”, 3 月 3 日的, “the noon
+    one”."""
+    times = [read_time(one, "") for one in TIME_PATTERN.finditer(words)]
+    hours = {(one.hour, one.minute) for one in times if one}
+    return (
+        (at.hour, at.minute) in hours
+        or (at.hour - _NOON, at.minute) in hours
+        or any(
+            next_date(day, now.date()) == f"{at:%Y-%m-%d}" or day.weekday == at.weekday()
+            for day in named_days(words, (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS), now.date())
+        )
     )
 
 

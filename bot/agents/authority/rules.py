@@ -17,6 +17,7 @@ from typing import Any
 
 from bot.agents.authority.request_words import (
     CHANGE,
+    CORRECTS,
     DELETE,
     EVERYBODY,
     FORGETS_FACT,
@@ -69,13 +70,15 @@ class AskerExchange:
     """What the asker wrote: the `question`, and `before`, their earlier message if `question`
     answers what the bot asked about it.
 
-    `asked` is the bot's question in between. `names` is open_id → name of the people whom a text
-    can mention. `material`: text of others came with the question.
+    `asked` is the bot's question in between, `answered` what it said to them last. `names` is
+    open_id → name of the people whom a text can mention. `material`: text of others came with the
+    question.
     """
 
     question: str
     before: str = ""
     asked: str = ""
+    answered: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     material: bool = False
 
@@ -109,14 +112,15 @@ def exchange_of(
     The asker's earlier message belongs to it if the bot answered it with a question and the asker
     has said nothing since: then `question` fills in what was missing.
     """
-    before = question_before = ""
+    before = question_before = answered = ""
     for message, reply in pairwise(earlier):
         if message.role != "user" or message.actor_id != asker:
             continue
+        answered = reply.content if reply.role == "assistant" else ""
         before, question_before = (message.content, reply.content) if _asks(reply) else ("", "")
     if earlier and earlier[-1].role == "user" and earlier[-1].actor_id == asker:
         before = question_before = ""
-    return AskerExchange(question, before, question_before, names or {}, material)
+    return AskerExchange(question, before, question_before, answered, names or {}, material)
 
 
 def authorises(
@@ -126,13 +130,13 @@ def authorises(
     target: str = "",
     content: str = "",
     *,
-    by_day: bool = False,
+    by_moment: bool = False,
 ) -> bool:
     """True if the asker's own words request this call of one of our tools, or state what it keeps.
 
     `target` is what the note, fact or reminder is called that the arguments name by id or key, and
-    `content` the whole of it; "" if there is none. `by_day`: the asker names the day of that
-    reminder.
+    `content` the whole of it; "" if there is none. `by_moment`: the asker names the day or the time
+    of that reminder.
     """
     own = exchange.own
     if tool in _KEEPING and forbids(own) and _keeps(arguments):
@@ -141,9 +145,9 @@ def authorises(
         case "set_reminder":
             return _authorises_reminder(exchange, arguments)
         case "change_reminder":
-            return _authorises_changed_reminder(exchange, arguments, "" if by_day else target)
+            return _authorises_changed_reminder(exchange, arguments, "" if by_moment else target)
         case "cancel_reminder" | "delete_note":
-            return wants(own, DELETE, CHANGE) and (by_day or _names_item(exchange, target))
+            return wants(own, DELETE, CHANGE) and (by_moment or _names_item(exchange, target))
         case "forget_fact":
             key = str(arguments.get("key", ""))
             names_item = _names_item(exchange, f"{key} {target}")
@@ -209,6 +213,8 @@ def _names_note_change(
 
 
 def _authorises_fact(exchange: AskerExchange, key: str, value: Any) -> bool:
+    if _corrects(exchange, " ".join(_texts(value))):
+        return True
     text = " ".join((key.replace("_", " "), *_texts(value)))
     if wants(exchange.own, REMEMBER, CHANGE, DELETE):
         values = list(_texts(value))
@@ -218,6 +224,17 @@ def _authorises_fact(exchange: AskerExchange, key: str, value: Any) -> bool:
             or (bool(values) and all(_gives(exchange, one) for one in values))
         )
     return value is not None and _states(exchange, " ".join(_texts({key: value})))
+
+
+def _corrects(exchange: AskerExchange, fact: str) -> bool:
+    """True for “no, it is room C7” after an answer: `fact` gives what is new in the asker's words,
+    and the rest of it stands in that answer."""
+    correction = CORRECTS.match(exchange.question)
+    if not correction or not exchange.answered or exchange.material:
+        return False
+    known_words = content_words(exchange.answered) | content_words(exchange.named)
+    new_value = exchange.question[correction.end() :].strip(" .。!！,，:：")
+    return content_words(fact) <= known_words and is_said(new_value, fact)
 
 
 def _gives(exchange: AskerExchange, value: str) -> bool:

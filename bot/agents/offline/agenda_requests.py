@@ -18,11 +18,11 @@ _DAY_ZH = (
 )
 _TIME_ZH = (
     r"(?:上午|下午|早上|晚上|中午)?"
-    r"(?:[\d一二三四五六七八九十两]{1,3}[点时](?:半|一刻|\d{1,2}分?)?|\d{1,2}[:：]\d\d)?"
+    r"(?:\s?[\d一二三四五六七八九十两]{1,3}\s?[点时](?:半|一刻|\d{1,2}分?)?|\d{1,2}[:：]\d\d)?"
 )
 _UNTIL_ZH = rf"{_DAY_ZH}{_TIME_ZH})(?:之?前)?(?:完成|截止)?)?"
-_LENGTH = r"(?P<length>an hour|half an hour|\d{1,3} ?(?:minutes?|mins?|hours?))"
-_LENGTH_ZH = r"(?P<length>[一两二三四五六七八九十\d]{1,3}个?半?小时|半个?小时|\d{1,3}分钟)"
+_LENGTH = r"(?P<length>an hour|half an hour|\d{1,3}[ -]?(?:minutes?|mins?|hours?))"
+_LENGTH_ZH = r"(?P<length>[一两二三四五六七八九十\d]{1,3}个?半?小时|半个?小时|\d{1,3}\s?分钟)"
 _WHEN = rf"(?:on |at |next |this |last |yesterday|{DAY_EN}|in the )"
 _POLITE_AGENDA = re.compile(
     r"^(?:(?:please|pls|can you|could you|would you|hey|hi)[\s,]+)+|^(?:请|麻烦|帮我?|给我)+", re.I
@@ -30,6 +30,7 @@ _POLITE_AGENDA = re.compile(
 _FREE = (
     re.compile(
         r"^when (?:is|are|am) (?P<who>.+?) (?:free|available|busy)\b(?P<when>.*)$"
+        r"|^do i have (?:any )?(?:free )?time(?P<when5>.*)$"
         r"|^(?:is|are|am) (?!you\b|it\b|this\b|that\b|there\b|the\b)(?P<who2>.+?)"
         rf" (?:free|available|busy)(?P<when2>(?: {_WHEN}.*)?)$",
         re.I | re.S,
@@ -70,9 +71,13 @@ _DUE = re.compile(
 )
 _BOOK = (
     re.compile(
-        rf"^(?:book|schedule|set up|arrange)\b(?: {_LENGTH})?(?: (?:a |the )?(?:meeting|call))?"
+        r"^(?:book|schedule|set up|arrange|meet)\b(?: (?:a"
+        rf"|an) {_LENGTH.replace('length', 'length4')})?"
+        rf"(?: {_LENGTH})?(?: (?:a |the )?(?:meeting|call|sync|chat|catch-?up|1:1|one-on-one))?"
         rf"(?: (?:of|for) {_LENGTH.replace('length', 'length2')})?"
-        rf"(?: with (?P<who>.+?))?(?: for {_LENGTH.replace('length', 'length3')})?"
+        r"(?: (?:with |(?<=meet )"
+        rf"|(?-i:(?=[A-Z@\u4e00-\u9fff])))(?P<who>.+?))?"
+        rf"(?: for {_LENGTH.replace('length', 'length3')})?"
         rf"(?: (?P<when>{_WHEN}.*?))?"
         r"(?:,? (?:and )?(?:call(?:ed)? (?:it )?|title[d]? (?:it )?|named? (?:it )?|about )"
         r"(?P<title>.+))?$",
@@ -86,30 +91,37 @@ _BOOK = (
     ),
     re.compile(
         rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?:约|预约|安排)(?:一?下)?(?:和|跟|与)?"
-        rf"(?P<who>(?![^会]*[吗呢了饭])(?:(?!一?下).){{2,}}?)(?P<when2>{_DAY_ZH}{_TIME_ZH})?的?(?:开|聊|碰)?一?[个下]?{_LENGTH_ZH}?的?(?:会议?)?$",
+        rf"(?P<who>(?![^会]*[吗呢了饭])(?:(?!一?下).){{2,}}?)(?P<when2>{_DAY_ZH}{_TIME_ZH})?的?(?:开|聊|碰)?一?[个下]?\s?{_LENGTH_ZH}?的?(?:会议?)?$",
+        re.S,
+    ),
+    re.compile(
+        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})\s?(?:和|跟|与)(?P<who>[^，。]{{1,20}}?)\s?(?:开|约)一?[个下]?"
+        rf"{_LENGTH_ZH}?的?会议?$",
         re.S,
     ),
 )
 _TASK = (
     re.compile(
-        r"^(?:make|create|add|set) (?:a|the) (?:new )?task for (?P<who>[^:]{1,60}?): (?P<what>.+?)"
+        r"^(?:(?:make|create|add|set) (?:a|the) (?:new )?task for|(?:assign"
+        r"|give)(?=.{1,60} (?:task|to-?do):))"
+        r" (?P<who>[^:]{1,60}?)(?: (?:a|the) (?:new )?(?:task|to-?do))?: (?P<what>.+?)"
         r"(?: (?:by|due|until|before) (?P<due>.+?))?$",
         re.I | re.S,
     ),
     re.compile(
-        r"^(?:建|创建|新建|加|添加)(?:一?个)?任务[：:，, ]+(?P<what>.+?)"
+        r"^(?:建|创建|新建|加|添加|来)(?:一?个)?(?:任务|待办)(?:事项)?[：:，, ]+(?P<what>.+?)"
         rf"(?:[，, ]+(?P<due>{_UNTIL_ZH}$",
         re.S,
     ),
     re.compile(
-        r"^(?:make|create|add|set) (?:a|the) (?:new )?task\b"
+        r"^(?:make|create|add|set) (?:an?|the) (?:new )?(?:task|to-?do)\b"
         r"(?: (?:of|out of|from) (?P<this>this|that|it))?"
         r"(?:(?: to|:| of| called) (?P<what>.+?))?(?: for (?P<who>.+?))?"
         r"(?: (?:by|due|until|before) (?P<due>.+?))?$",
         re.I | re.S,
     ),
     re.compile(
-        r"^(?:给|为|帮)(?P<who>.+?)(?:建|创建|新建|加|安排|布置)(?:一?个)?任务"
+        r"^(?:给|为|帮)(?P<who>.+?)(?:建|创建|新建|加|安排|布置|派|分配)(?:一?个)?(?:任务|待办)"
         rf"(?:[，,]?(?P<due>{_UNTIL_ZH}(?:[：:，, ]+(?P<what>.+))?$"
         rf"|^把(?P<this>[这那它]个?)(?:建|做|变|设)?成?(?P<who2>.+?)的任务"
         rf"(?:[，,]?(?P<due2>{_UNTIL_ZH}$",
@@ -119,6 +131,7 @@ _TASK = (
 _NAMES = re.compile(r",|、|，| and |和|与|跟|以及", re.I)
 _NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "半": 0.5}
 _HOUR = 60
+_LENGTHS = ("length", "length2", "length3", "length4")
 
 
 def agenda_call(question: str, before: str = "") -> Call | None:
@@ -135,7 +148,8 @@ def _free_call(words: str) -> Call | None:
         if match := pattern.search(words):
             groups = match.groupdict()
             who = _people(groups["who"] or groups.get("who2") or "")
-            when = groups["when"] or groups.get("when2") or groups.get("when3") or ""
+            names = ("when", "when2", "when3", "when5")
+            when = next(filter(None, (groups.get(one) for one in names)), "")
             return Call("look_at_calendar", {"who": who, "when": when.strip() or "today"})
     return None
 
@@ -161,9 +175,7 @@ def _booking_call(words: str) -> Call | None:
             "title": _bare_title(groups.get("title") or "") or _usual_title(who or "", words),
             "at": (when or "").strip(" ,，"),
             "with_whom": _people(who or ""),
-            "minutes": _minutes(
-                groups.get("length") or groups.get("length2") or groups.get("length3") or ""
-            ),
+            "minutes": _minutes(next(filter(None, (groups.get(one) for one in _LENGTHS)), "")),
         }
         return Call("book_meeting", arguments)
     return None
@@ -172,7 +184,8 @@ def _booking_call(words: str) -> Call | None:
 def _usual_title(who: str, words: str) -> str:
     who = who.strip()
     if has_han(words):
-        return f"与 {who} 的会议" if who else "会议"
+        left, right = (" " if who[at : at + 1].isascii() else "" for at in (0, len(who) - 1))
+        return f"与{left}{who}{right}的会议" if who else "会议"
     return f"Meeting with {who}" if who else "Meeting"
 
 

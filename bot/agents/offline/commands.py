@@ -49,7 +49,7 @@ _WORDS_ZH = (
     ("WHICH", r"(?:哪些|什么|几个|多少)"),
     (
         "REF",
-        r"(?P<ref>[^，,。]{0,30}?(?:笔记|便签)"
+        r"(?P<ref>[^，,。]{0,30}?(?:笔记|便签)|[^，,。]{1,20}那[条篇]"
         r"|(?:第[一二三四五六七八九十\d]{1,3}|[那这]|最后一?|最新的?一?|刚才那|上一)[条个篇]|它)",
     ),
     ("TAGS", r"(?P<tags>.+?)"),
@@ -70,17 +70,24 @@ _RULES_EN = (
         "list",
         r"(?:list|show)(?: me)?(?: all)?(?: of)?(?: my| the| our)?(?: the)? notes(?: i have)?",
     ),
+    ("list", r"how many notes (?:do i have|are there)"),
     ("list", r"(?:what|which) notes (?:do i have|are there|have i(?: got)?)|(?:all )?my notes"),
     (
         "find",
         r"(?:search|find|look for)(?: for)?(?: my| the| all)? notes?:? "
         r"(?:(?:about|for|on|with) )?TITLE",
     ),
+    (
+        "find",
+        r"(?:(?:show|list|find)(?: me)?(?: my| the| all)? |which "
+        r"|my )?notes (?:are )?tagged(?: with| as)? TITLE",
+    ),
     ("find", r"(?:do i have|is there|are there) (?:a |any )?notes? (?:about|on|with) TITLE"),
     (
         "make",
-        r"(?:(?:create|make|add|write|start|save|take)(?: me)?(?: an?| another)?(?: new)?|new) note"
-        r"(?: about| on| for| titled| called| named)?[:：,]?\s+(?:title[d:]? )?TITLE"
+        r"(?:(?:create|make|add|write|start|save|take)(?: me)?(?: an?| another)?(?: new)?|new"
+        r"|another)"
+        r" note(?: about| on| for| titled| called| named| that)?[:：,]?\s+(?:title[d:]? )?TITLE"
         r"(?:,?\s+(?:saying|that says|with the text)\s+(?P<body>.+?))?"
         r"(?:,?\s+(?:with |and |having )*(?:the )?(?:tags?|tagged)[:：]?\s+TAGS)?",
     ),
@@ -108,6 +115,11 @@ _RULES_EN = (
     ("write", r"CHANGE(?:change |set )?(?:the|its) TEXT to:? BODY"),
     ("write", r"give REF the TEXT:? BODY"),
     ("write", r"write BODY (?:in|into|on) REF"),
+    (
+        "drop",
+        r"(?:delete|remove|erase) (?P<ref>(?:all |both |every )?(?:of )?(?:my |the |our |these )?"
+        r"notes?\b.{1,60}?)",
+    ),
     ("drop", r"(?:delete|remove|erase) REF"),
     ("share", r"share REF(?: with .*)?"),
     ("show", r"(?:show|open|read|what is in|what's in|what does)(?: me)? REF(?: say)?"),
@@ -131,6 +143,11 @@ _RULES_ZH = (
         r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:我的)?笔记(?:里的?|中的?)?[:：，,\s]*TITLE",
     ),
     ("find", r"(?:搜索|搜一下|搜|查找|查一下|找一?下|找)TITLE的?笔记"),
+    ("find", r"(?:有没有|有)(?:关于|有关)TITLE的?笔记[吗么]?"),
+    (
+        "find",
+        r"(?:列出|看看|查看)?(?:所有|全部)?[带有]TITLE标签的?笔记(?:都?有?(?:哪些|什么|几条))?",
+    ),
     ("find", r"(?:搜索|搜一下)[:：\s]*TITLE"),
     (
         "make",
@@ -138,6 +155,7 @@ _RULES_ZH = (
     ),
     ("make", r"MAKE(?:关于|有关|叫做?|名为|标题(?:为|是))?TITLE的?(?:笔记|便签)SAYINGTAGGED"),
     ("make", r"MAKE(?:笔记|便签)[:：]\s*(?P<title>.+?)TAGGED"),
+    ("make", r"再?(?:建|新建|记|加)一[条篇][:：]\s*TITLETAGGED"),
     ("tags", r"REF(?:里|中|上)?(?:现在|目前)?(?:都|还|一共)?(?:有|是|带有?)WHICH(?:个)?标签"),
     ("tags", r"REF的?(?:现在|目前)?的?标签(?:现在|目前)?(?:都)?(?:是|有)?(?:哪些|什么|哪几个)?"),
     ("tag", r"ONTO标签[:：\s]*TAGS"),
@@ -150,6 +168,7 @@ _RULES_ZH = (
     ("untag", r"(?:从|给)?REF(?:里|中|上)?DROPTAGS标签"),
     ("untag", r"DROPREF(?:里|中|上)?的?标签TAGS"),
     ("untag", r"DROPREF(?:里|中|上)?的TAGS标签"),
+    ("untag", r"(?:把|将)(?P<ref>[^，,。]{2,20}?)的TAGS标签DROP(?:掉)?"),
     ("untag", r"DROP标签[:：\s]*TAGS"),
     ("untag", r"DROPTAGS(?:这个)?标签"),
     ("untag", r"(?:把|将)(?:标签TAGS|(?P<tags_before>.+?)(?:这个)?标签)DROP"),
@@ -160,12 +179,17 @@ _RULES_ZH = (
     ("write", r"(?:把|将|给)?REF的?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
     ("write", r"(?:把|将)?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
     ("write", r"(?:给|在|往)REF(?:里|中|上)?(?:写上|写下|写入|写)TEXT?[:：\s]*BODY"),
-    ("drop", r"(?:把|将)REF(?:给|都)?DROP"),
-    ("drop", r"DROPREF"),
+    (
+        "drop",
+        r"(?:(?:把|将)?(?P<ref>[^，,。]{0,30}?(?:笔记|便签)(?:全部|全|都|统统))|(?P<ref_but>(?:除了?|[只仅]保?留下?)"
+        r"[^。]{1,30}?(?:全部|全|都|统统)))(?:给)?DROP[掉了]*",
+    ),
+    ("drop", r"(?:把|将)REF(?:给|都)?DROP[掉了]*"),
+    ("drop", r"DROP(?:掉|了)?REF"),
     ("share", r"(?:把|将)?REF(?:分享|共享)(?:给.*|到.*)?"),
     ("share", r"(?:分享|共享)REF(?:给.*|到.*)?"),
     ("show", r"(?:看看|看一下|打开|显示|读一下|读|查看)REF(?:的内容)?"),
-    ("show", r"REF(?:的内容)?(?:是|写了?|说了?)(?:些)?什么(?:内容)?"),
+    ("show", r"REF(?:里面?)?(?:的内容)?(?:是|写了?|说了?)(?:些)?什么(?:内容)?"),
     (
         "show",
         r"(?:看看|看一下|打开|显示|读一下|读|查看)(?:我的)?笔记[:：\s]*(?P<ref>[^，,。]{1,30}?)",
@@ -199,7 +223,7 @@ def command(text: str) -> NoteRequest | None:
             return NoteRequest(
                 kind=kind,
                 language=language_of([text]),
-                ref=groups.get("ref", "").strip(),
+                ref=(groups.get("ref") or groups.get("ref_but") or "").strip(),
                 tags=_tags(groups.get("tags", "") or groups.get("tags_before", "")),
                 title=title[:1].upper() + title[1:],
                 body=groups.get("body", "").strip(_QUOTES + " 　"),

@@ -63,6 +63,7 @@ _ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|s|e)$")
 _MOST = 3
 _LINES = 5
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our)\b|[我咱]", re.IGNORECASE)
+_OWNER = re.compile(r"([A-Z][a-z]+)(?:['’]s\b| ?的)")  # “Bob's birthday”
 _ONESELF = re.compile(r"\b(?:i|me|my|mine)\b|我(?!们)", re.IGNORECASE)
 
 
@@ -185,7 +186,12 @@ def _shared_word_count(question: str, one: Evidence) -> int:
 
 
 def _may_answer(question: str, one: Evidence, author: str) -> bool:
-    """False for what somebody else said of themselves: their birthday is not the asker's."""
+    """False for what somebody else said of themselves, or of another person: their birthday is not
+    the asker's."""
+    owners = set(_OWNER.findall(one.text))
+    meant = set(_OWNER.findall(question)) or ({author} if _ONESELF.search(question) else set())
+    if owners and meant and not owners & meant and not any(name in one.text for name in meant):
+        return False
     is_of_another = author and one.who and one.who != author and _ONESELF.search(one.text)
     names_them = matter_words(one.who) & matter_words(question)
     return not (is_of_another and _ONESELF.search(question) and not names_them)
@@ -287,7 +293,7 @@ def _texts(value: Any) -> Iterator[str]:
         case dict():
             for name, item in value.items():
                 # a bare value says little without the key it stands under
-                yield from (f"{name}: {item}",) if _is_short(item) else _texts(item)
+                yield from (f"{name}: {item}",) if _is_short(name, item) else _texts(item)
         case list():
             for item in value:
                 yield from _texts(item)
@@ -295,5 +301,6 @@ def _texts(value: Any) -> Iterator[str]:
             yield str(value)
 
 
-def _is_short(item: Any) -> bool:
-    return isinstance(item, int | float) or (isinstance(item, str) and len(item.split()) <= 2)
+def _is_short(name: str, item: Any) -> bool:
+    is_word = isinstance(item, str) and len(item.split()) <= 2 and not item.startswith(name)
+    return is_word or isinstance(item, int | float)

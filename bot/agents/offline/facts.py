@@ -12,7 +12,7 @@ from memory.recall.stated_facts import value_kinds
 
 _POLITE = r"^\W*(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the way)\b[\s,:]*)*"
 _POLITE_ZH = r"^\W*(?:请|麻烦|帮我|你|一定|要|把)*"
-_KEEP_ZH = r"(?:记住|记一下|记着|记下来?)"
+_KEEP_ZH = r"(?:记住|记一下|记着|记得(?!吗)|记下来?)"
 _REMEMBER = re.compile(
     rf"{_POLITE}(?:remember|note|keep in mind)(?:\s+that)?\b[\s:,]*(.+)"
     rf"|{_POLITE_ZH}{_KEEP_ZH}[，,：:\s]*(.+)",
@@ -29,10 +29,12 @@ _REMEMBERED_AT_END = re.compile(
 )
 _WRONG = (
     r"(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
-    r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正(?:一下)?|说错了"
+    r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正(?:一下)?|说错了|其实(?=应?该?是)|实际上(?=是)"
+    r"|(?=(?:it|that)(?:'s|’s| is) (?:actually|really|now)\b)"
 )
 _CORRECTION = re.compile(
-    rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: now)?\b\s*)?"
+    rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: (?:now|actually"
+    r"|really))?\b\s*)?"
     r"(?:应该|现在|已经)*(?:改到了?|改成了?|是)?[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -50,13 +52,14 @@ _ASKS_NAME = re.compile(
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
 _ASKS_WHO = re.compile(r"\W*谁(?!都)")
 _REQUEST = re.compile(
-    rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|write|cancel|delete|remove"
+    rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|cancel|delete|remove"
     r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
     r"|change|rename|open|read|look|help|stop|check|compare|calculate|share|move|put|send|ask"
-    r"|let|remind|ping|say|try|answer|repeat|start|tag)\b(?!\s+(?:that|it),)"
+    r"|let|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign|mark"
+    r"|turn|mute|unmute|disconnect|snooze|undo|push|meet|arrange|another|wake|skip)\b(?!\s+(?:that|it),)"
     r"|^\W*(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
     r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示|总结|概括"
-    r"|翻译|写一|建一|创建|新建|取消(?!了)|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
+    r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉|开启|断开|重新|撤销|用[中英]文|说[中英]文|加个|定个|设个|约(?=[^定好了]*[会聊])|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
     r"|打开|分享给|对比|讲讲|算一?下|忘掉|忘记)",
     re.IGNORECASE,
 )
@@ -65,7 +68,7 @@ _STATES = re.compile(
     r"|starts?|begins?|ends?|opens?|closes?|leaves?|lives?|works?|owns?|leads?|runs?|likes?"
     r"|loves?|hates?|prefers?|needs?|uses?|meets?|became|joined|left|postponed|delayed|cancelled"
     r"|canceled|decided|agreed|booked|renamed|reviews?|means|belongs?|speaks?|went|got)\b|['’](?:s|re|m)\b)"
-    r"|[是在有为叫姓住]|喜欢|改到|改成|改为|换成|换到|推迟|提前|挪到|延期|定于|取消了|负责|需要|等于|属于|搬到|离职|请假",
+    r"|[是在有为叫姓住]|喜欢|改到|改成|改为|换成|换到|推迟|提前|挪到|延期|定于|取消了|负责|需要|等于|属于|搬到|离职|请假|休假|出差|到期",
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
@@ -112,6 +115,50 @@ _THANKS = re.compile(
     r"\W*(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers)"
     r"(?:\s+(?:so\s+much|very\s+much|a\s+lot|again))?\W*"
     r"|\W*(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*\W*",
+    re.IGNORECASE,
+)
+_BYE = re.compile(
+    r"\W*(?:good ?)?(?:bye|night)(?: bye)?(?: (?:all|everyone|now))?\W*|\W*see you(?: (?:later"
+    r"|tomorrow))?\W*"
+    r"|\W*(?:再见|拜拜|晚安|回头见|明天见)[了啦]?\W*",
+    re.IGNORECASE,
+)
+_PRAISE = re.compile(
+    r"\W*(?:ok(?:ay)?|alright|all right|got it|great|nice|cool|perfect|awesome|good (?:job|bot)"
+    r"|well done"
+    r"|sounds good|never ?mind)(?: then| thanks| job| work)?\W*"
+    r"|\W*(?:好的?|嗯+|行|收到|知道了|明白了?|可以|没事了?|不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W*|[\s👍👌🙏🎉❤️😀-😊]+",
+    re.IGNORECASE,
+)
+_HOW_ARE_YOU = re.compile(
+    r"\W*(?:(?:hi|hello|hey),? )?how(?:['’]s it going| are you(?: doing)?)(?: today)?\W*"
+    r"|\W*(?:你|最近|你最近)(?:怎么样|还?好吗|过得好吗|好不好)\W*",
+    re.IGNORECASE,
+)
+_SMALL_TALK = (
+    ("greeting", _GREETING),
+    ("greeting", _HOW_ARE_YOU),
+    ("thanks", _THANKS),
+    ("goodbye", _BYE),
+    ("acknowledged", _PRAISE),
+)
+_ASKS_CLOCK = re.compile(
+    r"\W*(?:what(?:['’]s| is) the (?:time|date)|what (?:time|day|date) is (?:it|today))"
+    r"(?: (?:now|today|right now))*\W*"
+    r"|\W*(?:现在|今天)?(?:是)?(?:几点|什么时间|几号|几月几[号日]|星期几|周几|礼拜几|什么日子)[了钟啊呢]*\W*",
+    re.IGNORECASE,
+)
+_ASKS_SOURCE = re.compile(
+    r"\W*(?:who (?:said|told you|says) (?:that|so|this|it)|says who|how do you know(?: that)?"
+    r"|are you (?:really )?sure(?: about that)?|where (?:did you get"
+    r"|do you have) that(?: from)?)\W*"
+    r"|\W*(?:这(?:是|话是)?)?谁(?:说|告诉你)的?\W*|\W*你?(?:怎么|从哪儿?里?)知道的?\W*"
+    r"|\W*你?(?:确定|确认|肯定)[吗么]\W*|\W*真的[吗么]?[？?]\W*",
+    re.IGNORECASE,
+)
+_ASKS_OF_BOT = re.compile(
+    r"\W*(?:(?:can|could|do|are|will|would) you\b|who can change\b)|\W*(?:bot|机器人)?你(?:能|会"
+    r"|是|可以|有)[^，。]*[吗么]\W*$",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")
@@ -196,7 +243,8 @@ def statement_with_value(statement: str, value: str) -> str:
         return value
     preposition = _PREPOSITION.match(old)
     keeps = preposition and not _PREPOSITION.match(value)
-    return f"{about}{verb}{preposition[0] if preposition and keeps else ''}{value}"
+    gap = " " if old.startswith(" ") else ""
+    return f"{about}{verb}{preposition[0] if preposition and keeps else gap}{value}"
 
 
 def says_change(statement: str) -> bool:
@@ -238,6 +286,20 @@ def name_in(text: str) -> str:
     return _NAME_END.split(name, maxsplit=1)[0].strip(" 　'\"“”")
 
 
+def asks_clock(text: str) -> bool:
+    return bool(_ASKS_CLOCK.fullmatch(text))
+
+
+def asks_source(text: str) -> bool:
+    """“Who told you that?”, 你确定吗: where the last answer comes from."""
+    return bool(_ASKS_SOURCE.fullmatch(text))
+
+
+def asks_of_bot(text: str) -> bool:
+    """“Can you read PDFs?”, 你是机器人吗: nobody can have told the bot that."""
+    return bool(_ASKS_OF_BOT.match(text))
+
+
 def without_stop(text: str) -> str:
     return text.strip().rstrip(".。!！")
 
@@ -261,10 +323,9 @@ def _words_of(text: str) -> list[str]:
 def small_talk(text: str) -> str:
     """The key of the answer to a greeting, to thanks, or to a message without text; "" for what
     may ask for something."""
-    if _GREETING.fullmatch(text):
-        return "greeting"
-    if _THANKS.fullmatch(text):
-        return "thanks"
+    for key, pattern in _SMALL_TALK:
+        if pattern.fullmatch(text):
+            return key
     kind = kind_sent(text)
     return f"sent-{_KINDS.get(kind, 'other')}" if kind else ""
 

@@ -41,8 +41,9 @@ from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.agents.tool_types import Toolbox, ToolCall
 from bot.documents.document import links_in, without_links
 from bot.feishu.markup import quotable
-from bot.text.languages import join_list
+from bot.text.languages import LANGUAGES, join_list
 from bot.text.slash_commands import words_to_forget
+from bot.text.times import coming_text
 
 __all__ = ["OfflineModel", "Situation", "next_step", "situation_of"]
 _WORD = re.compile(r"\S+\s*|\s+")
@@ -75,6 +76,7 @@ class OfflineModel:
 
 def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
+    situation = replace(situation, question=_completed(situation))
     question, tools, language = situation.question, situation.tools, situation.language
     if MEMORY_AWAY in situation.instructions:
         return say("memory-away", language)
@@ -94,6 +96,20 @@ def next_step(situation: Situation) -> Call | str:
     return _with_facts(situation)
 
 
+def _completed(situation: Situation) -> str:
+    """The question, after the request before it if it only gives what the bot asked about that:
+    “at 7 pm”, “the second one”."""
+    question, answer = situation.question, _last_answer(situation)
+    said = (line.text for line in reversed(situation.lines) if line.who == situation.author)
+    before = next(said, "")
+    asked = {key for key in reminders.ASKS for one in LANGUAGES if say(key, one) in answer}
+    if not asked or not before:
+        return question
+    if "ask-which" in asked:
+        return reminders.with_choice(before, question)
+    return reminders.with_time(before, question)
+
+
 def _with_agenda(situation: Situation) -> Call | str | None:
     """The tool for calendars or tasks that the question calls for, or what it returned."""
     before = next((line.text for line in reversed(situation.lines) if not line.own), "")
@@ -104,11 +120,17 @@ def _with_agenda(situation: Situation) -> Call | str | None:
 
 
 def _with_notes(situation: Situation, note_request: NoteRequest) -> Call | str:
+    known_notes = notes.known_notes(situation.instructions, situation.bot_said)
+    if note_request.kind == "drop" and notes.is_several(note_request.ref):
+        now, results = now_of(situation.instructions), situation.returned
+        step = notes.delete_several(note_request, results, known_notes, now)
+        if step is not None:
+            return step
+        situation = replace(situation, returned=results[1:])
     last = situation.last
     has_searched = bool(
         last and last.ok and last.tool == "search_notes" and note_request.kind != "find"
     )
-    known_notes = notes.known_notes(situation.instructions, situation.bot_said)
     if last and not has_searched:
         return notes.note_answer(note_request, last, known_notes)
     if last:
@@ -131,7 +153,7 @@ def _with_facts(situation: Situation) -> Call | str:
         return _correct_fact(situation, value)
     if facts.asks_name(question) and (name := _name(situation)):
         return say("your-name", language, name=name)
-    if answer := _small_talk(situation) or _from_files(situation):
+    if answer := _of_itself(situation) or _small_talk(situation) or _from_files(situation):
         return answer
     if facts.is_question(question):
         return _from_memory(situation)
@@ -155,7 +177,7 @@ def _from_memory(situation: Situation) -> Call | str:
     if recalled is None and "recall" in situation.tools:
         return Call("recall", query)
     if recalled is None or not situation.by_meaning:
-        return _at_a_loss(situation, "not-told")
+        return _at_a_loss(situation, "only-read" if facts.asks_of_bot(question) else "not-told")
     if len(situation.returned) == 1:  # in a longer list the best do not stand first
         return Call("recall", {**query, "k": _NEAREST})
     if not told:
@@ -241,6 +263,19 @@ def _last_answer(situation: Situation) -> str:
         elif to_them:
             answer = line.text
     return answer
+
+
+def _of_itself(situation: Situation) -> str:
+    """The time of day, and where the bot's last answer comes from."""
+    question, language = situation.question, situation.language
+    if facts.asks_clock(question):
+        now = now_of(situation.instructions)
+        return say("time-now", language, when=coming_text(now, language, now=now))
+    if not facts.asks_source(question):
+        return ""
+    answer = _last_answer(situation)
+    sources = tuple(one for one in _statements(situation) if quotes(answer, one.text))
+    return _fact_answer(situation, "from-before", sources[-1:]) if sources else ""
 
 
 def _small_talk(situation: Situation) -> str:

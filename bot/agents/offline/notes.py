@@ -12,6 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from bot.agents.offline.choosing import (
+    LAST,
+    ListedItem,
+    choose_together,
+    list_position,
+    names_several,
+    naming_words,
+    only_numbers,
+)
 from bot.agents.offline.commands import NoteRequest
 from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.tool_context import MOST_USED, NAMED
@@ -19,8 +28,6 @@ from bot.agents.tool_types import ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
-from bot.text.times import read_time_alone
-from memory.dates import DATE_EXPRESSIONS, DAY_EXPRESSIONS, Day, named_days, next_date
 from memory.tables.notes import search_terms
 
 say = Catalogue(__file__).say
@@ -31,39 +38,11 @@ _ROW = re.compile(
 )
 _ELSEWHERE = re.compile(r"^(?:(\d+)\.|-) \"(.{1,200})\" \(ID: (note_[a-z2-7]+)\)$", re.MULTILINE)
 _SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
+_MOST_AT_ONCE = 8  # things done in one turn
 _DELETED = "deleted note "
 _CHANGED = frozenset({"note-updated", "note-deleted"})
 _SEVERAL = re.compile(
     r"\b(?:all|every|both|these|those|notes)\b|所有|全部|每一?[条个篇]|[那这]些|(?<!第)[两三几][条个篇]"
-)
-
-_NUMBERS_ZH = "一二三四五六七八九十"
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-_CARDINALS = "one two three four five six seven eight nine ten".split()
-_POSITION = re.compile(
-    rf"第\s*([{_NUMBERS_ZH}]|\d{{1,3}})(?=\s*[条个篇份笔便项])|\b({'|'.join(_ORDINALS)})\b"
-    r"|\b(\d{1,3})(?:st|nd|rd|th)\b(?! of\b)"
-    r"|(?:\bnote|\breminder|\bnumber|\bno\.?|#) ?(\d{1,3})\b|^\s*(\d{1,3})\s*$"
-    rf"|^(?:number )?({'|'.join(_CARDINALS)})$",
-    re.IGNORECASE,
-)
-_NEXT = re.compile(
-    r"^(?:the )?(?:next|soonest)(?: one)?$|^(?:下|最近的?)一?[个条项]$", re.IGNORECASE
-)
-_LAST = re.compile(r"\b(?:last|latest|newest)\b|最后|最新", re.IGNORECASE)
-_POINTING = re.compile(
-    r"\b(?:that|this|the|my|our|it|one|ones|note|reminder|about|to|for|on|of|just|now"
-    rf"|called|titled|named|last|latest|newest|{'|'.join(_ORDINALS)})\b"
-    r"|['’]s\b|第[一二三四五六七八九十]|刚才|上一|[那这该它我]|[条个篇份]|的?(?:笔记|便签|提醒)|的",
-    re.IGNORECASE,
-)
-LAST = -1
-_AND = re.compile(r"[,，、;&]|\band\b|[和与跟]|还有", re.IGNORECASE)
-_BARE_NTH = re.compile(rf"^\s*第?([{_NUMBERS_ZH}]|\d{{1,3}})[个条项]?\s*$")
-_TOGETHER = re.compile(
-    r"\b(?:(?P<both>both)|all|every|each)\b(?: of)?(?: (?:them|these|those)\b)?"
-    r"|[这那]?(?P<count>[两三])[个条项]都?|所有|全部|每一?[个条]|都|统统",
-    re.IGNORECASE,
 )
 
 
@@ -110,6 +89,17 @@ class Returned:
         return self.wording.tell(self.outcome, language)
 
 
+def each_in_turn(
+    calls: Sequence[Call], results: Sequence[Returned], list_rest: Call, language: Language
+) -> Call | str:
+    """One call after the other, as many as one turn may, and then the list of what is left."""
+    if len(results) < min(len(calls), _MOST_AT_ONCE):
+        return calls[len(results)]
+    if len(results) == _MOST_AT_ONCE < len(calls):
+        return list_rest
+    return "\n".join(one.told(language) for one in results)
+
+
 def known_notes(instructions: str, answers: Iterable[str]) -> tuple[KnownNote, ...]:
     """The notes of the registry; without one, those of the tool contexts in earlier answers."""
     _, _, after = instructions.partition(REGISTRY)
@@ -146,7 +136,7 @@ def next_note_call(
             return Call("list_notes", {})
         case "find":
             return Call("search_notes", {"query": note_request.title})
-    if _SEVERAL.search(note_request.ref):
+    if is_several(note_request.ref):
         return None
     candidates = notes_meant_by(note_request.ref, notes)
     if not candidates:
@@ -155,6 +145,39 @@ def next_note_call(
     if _named_alike(note_request.ref, candidates):
         return None
     return _on_note(note_request, candidates[0].id)
+
+
+def is_several(ref: str) -> bool:
+    """Whether `ref` means more than one note: “both notes”, “notes 1 and 3”, 全部笔记."""
+    return bool(_SEVERAL.search(ref)) or names_several(ref)
+
+
+def delete_several(
+    note_request: NoteRequest,
+    results: Sequence[Returned],
+    notes: Sequence[KnownNote],
+    now: datetime,
+) -> Call | str | None:
+    """The next call that deletes the notes that are meant, once they are listed, or the answer.
+    None if only one is meant."""
+    if not results:
+        return Call("list_notes", {})
+    if not results[0].ok:
+        return results[0].told(note_request.language)
+    rows = results[0].outcome.fields.get("notes", ())
+    shown = sorted((note for note in notes if note.shown), key=lambda note: note.shown)
+    all_items = [ListedItem(one["id"], one["title"]) for one in rows]
+    shown_items = [ListedItem(note.id, note.title) for note in shown]
+    items = shown_items if shown and only_numbers(note_request.ref) else all_items
+    chosen = choose_together(note_request.ref, items, now)
+    if chosen is None:
+        return None
+    if not chosen:
+        key = "which-note-is-here" if all_items else "which-note"
+        titles = join_list([one.text for one in all_items], note_request.language)
+        return say(key, note_request.language, titles=titles)
+    calls = [Call("delete_note", {"note_id": one.id}) for one in chosen]
+    return each_in_turn(calls, results[1:], Call("list_notes", {}), note_request.language)
 
 
 def notes_meant_by(ref: str, notes: Sequence[KnownNote]) -> list[KnownNote]:
@@ -199,7 +222,7 @@ def note_question_back(
     note_request: NoteRequest, notes: Sequence[KnownNote], *, has_searched: bool = False
 ) -> str:
     """The question back when nothing that is known fits, or too much."""
-    if _SEVERAL.search(note_request.ref):
+    if is_several(note_request.ref):
         return say("one-at-a-time", note_request.language)
     alike = notes_meant_by(note_request.ref, notes)
     titles = [note.title for note in (alike if alike else notes)]
@@ -258,88 +281,3 @@ def _from_contexts(answers: Iterable[str]) -> tuple[KnownNote, ...]:
         KnownNote(id, titles[id], ordinal, recent.index(id) + 1)
         for ordinal, id in enumerate(titles, start=1)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ListedItem:
-    """One item of a list. `at`: its local time, if it has one."""
-
-    id: str
-    text: str
-    at: datetime | None = None
-
-
-def list_position(ref: str, last: int) -> int:
-    """The number that `ref` names, from 1; 0 if it names none. “The last one” is `last`."""
-    if match := _POSITION.search(ref):
-        chinese, english, *digits, cardinal = match.groups()
-        if cardinal:
-            return _CARDINALS.index(cardinal.lower()) + 1
-        if chinese and not chinese.isdecimal():
-            return _NUMBERS_ZH.index(chinese) + 1
-        if english:
-            return _ORDINALS.index(english.lower()) + 1
-        return int(chinese or next(digit for digit in digits if digit))
-    return last if _LAST.search(ref) else 0
-
-
-def naming_words(ref: str) -> str:
-    """The words of a reference that name something, without those that only point."""
-    return _POINTING.sub(" ", ref)
-
-
-def choose_items(ref: str, items: Sequence[ListedItem], now: datetime) -> list[ListedItem]:
-    """The items that `ref` names: all of them where it only points.
-
-    “The 3 March one” is a day, “the 3rd” a number. Words choose among the items of that day.
-    """
-    named_day = next(named_days(ref, (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS), now.date()), None)
-    number = 0 if named_day else list_position(ref, len(items))
-    if number:
-        return list(items[number - 1 : number])
-    if _NEXT.search(ref.strip()):
-        dated_items = [one for one in items if one.at]
-        return sorted(dated_items, key=lambda one: str(one.at))[:1]
-    if named_day:
-        items = _on(named_day, items, now)
-        ref = f"{ref[: named_day.start]} {ref[named_day.end :]}"
-    if clock := read_time_alone(naming_words(ref)):
-        at = (clock.hour, clock.minute)
-        return [one for one in items if one.at and (one.at.hour, one.at.minute) == at]
-    wanted_terms = set(search_terms(naming_words(ref)))
-    if not wanted_terms:
-        return list(items)
-    shared_counts = {one.id: len(wanted_terms & set(search_terms(one.text))) for one in items}
-    best = max(shared_counts.values(), default=0)
-    return [one for one in items if best and shared_counts[one.id] == best]
-
-
-def choose_together(
-    ref: str, items: Sequence[ListedItem], now: datetime
-) -> list[ListedItem] | None:
-    """The items that `ref` names at once: “both”, “all of Friday's”, “1 and 2”. None if it names no
-    more than one; empty if not all of them are there."""
-    parts = [_BARE_NTH.sub(r"第\1个", part) for part in _AND.split(ref) if part.strip()]
-    positions = [list_position(part, len(items)) for part in parts]
-    if len(parts) > 1 and all(positions):
-        are_there = max(positions) <= len(items)
-        return [items[place - 1] for place in dict.fromkeys(positions)] if are_there else []
-    if not (several := _TOGETHER.search(ref)):
-        return None
-    rest = _TOGETHER.sub(" ", ref)
-    day = next(named_days(rest, (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS), now.date()), None)
-    if search_terms(naming_words(f"{rest[: day.start]} {rest[day.end :]}" if day else rest)):
-        return None  # “all hands”
-    choices = choose_items(rest, items, now)
-    count = {"三": 3, "两": 2}.get(several["count"] or "", 2 if several["both"] else len(choices))
-    return choices if len(choices) == count else []
-
-
-def _on(named_day: Day, items: Sequence[ListedItem], now: datetime) -> list[ListedItem]:
-    """The items of that day; of a weekday also those of another week, if there are no others."""
-    dated_items = [(one, one.at) for one in items if one.at]
-    day = next_date(named_day, now.date())
-    on_day = [one for one, at in dated_items if f"{at:%Y-%m-%d}" == day]
-    if on_day or named_day.weekday is None:
-        return on_day
-    return [one for one, at in dated_items if at.weekday() == named_day.weekday]

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from bot.agents.offline.notes import (
-    Call,
+from bot.agents.offline.choosing import (
     ListedItem,
-    Returned,
     choose_items,
     choose_together,
-    say,
+    is_only_position,
+    list_position,
 )
+from bot.agents.offline.notes import Call, Returned, each_in_turn, say
 from bot.agents.offline.prompt_reading import now_of
 from bot.text.languages import Language
 from bot.text.moments import read_moment
+from bot.text.times import TIME_PATTERN
+from memory.dates import DATE_EXPRESSIONS, DAY_EXPRESSIONS, named_days
 from memory.text import HAN
 
 _PEOPLE = r"(?:(?:[、和与,，\s]| and )*@[^\s@,，、]+)*"
@@ -50,10 +52,12 @@ _CALL = re.compile(  # only with a time: 叫我小李 gives a name
     r"|(?:叫|喊|通知|呼|叫醒|喊醒)(?:一下|一声)?(?P<zh>我们|我|大家|所有人)(?:一下|一声)?",
     re.IGNORECASE,
 )
-_MOST_CANCELLED = 8
 _LONGEST_WISH = 1000  # characters; bounds the work of the patterns on hostile input
 _LIST = re.compile(
-    r"\b(?:list|show|what|which|any)\b.{0,30}\breminders\b"
+    r"\bwhen(?:['’]s| is| are| will) (?P<en>[^,.;]{1,60}?) reminders?\b"
+    r"|^\W*(?P<zh>[^，。,.]{1,20}?)的?提醒(?:是|在|定在|设在)?(?:几点|什么时候|何时|哪一?天|多会儿)"
+    r"|^\W*还剩下?(?:些|几[个条]|哪些|什么)*的?提醒"
+    r"|\b(?:list|show|what|which|any)\b.{0,30}\breminders\b"
     r"|^\W*(?:(?:please|see|view|check|all|of|my|our|the)\b\W*){0,4}reminders(?: please)?\W*$"
     r"|^\W*do (?:i|we) have (?:any )?reminders(?: (?:today|tomorrow|left))?\W*$"
     r"|\bwhat (?:will you|do you (?:have|need) to|are you going to) remind (?:me|us)"
@@ -71,14 +75,21 @@ _NTH = (
     r"|last)"
 )
 _CANCEL = re.compile(
-    r"\b(?:cancel|delete|remove|stop|drop|scrap|clear|get rid of|turn off|don['’]?t need)\b"
+    r"^\W*(?P<zh_but>(?:[^，,。]{0,10}除了?|[只仅]保?留下?)[^。]{1,30}?(?:都|全部?|统统))(?:给我)?取消掉?[了吧啦]*\W*$"
+    r"|\b(?:cancel|delete|remove|stop|drop|scrap|clear|get rid of|turn off|don['’]?t need"
+    r"|never ?mind"
+    r"|skip)\b"
     r"(?P<before>.{0,60}?)\breminders?\b(?P<en>.*)"
-    rf"|\b(?:cancel|scrap|call off) (?P<one>(?:the|that) (?:[\w'’-]{{1,15}} ){{0,3}}one\b.{{0,40}}"
+    rf"|\b(?:cancel|scrap|call off) (?P<one>(?:the|that) (?:[\w'’-]{{1,15}} ){{0,6}}one\b.{{0,40}}"
     r"|the (?:\d{1,3}(?:st|nd|rd|th)|first|second|third|fourth|fifth|last|next)"
+    r"|(?-i:[A-Z][a-z]+)['’]s"
     rf"|(?:{DAY_EN})['’]s|(?:number |#)?\d{{1,3}})\W*$"
     rf"|\b(?:delete|remove|drop|scrap) (?P<of_day>(?:the|that) (?:(?:{DAY_EN}) one"
     rf"|one (?:on|of|for|from) (?:{DAY_EN})\b.{{0,20}}))\W*$"
-    r"|\b(?:cancel|scrap|call off) (?P<many>(?:all|both|each|every one)"
+    r"|\b(?:cancel|scrap|call off) (?P<but>(?:all|everything)(?: of (?:them|these|those))?"
+    r" (?:except|but|apart from|besides|other than)\b.{1,40}?)\W*$"
+    r"|\b(?:cancel|scrap|call off) (?P<many>(?:(?:them |these |those )?(?:all|both)|each|every one"
+    r"|everything)"
     rf"(?: (?:of|them|these|those|my|our|the|(?:on |for )?(?:{DAY_EN})(?:['’]s)?|ones?|please))*"
     rf"|(?:the |number )?{_NTH}(?: one)?"
     rf"(?:(?:,|,? and|,? &) (?:the |number )?{_NTH}(?: ones?)?)+)\W*$"
@@ -93,11 +104,20 @@ _CANCEL = re.compile(
     r"[^，。,.]{0,10}(?:[个条项]|的))\W*$",
     re.IGNORECASE | re.DOTALL,
 )
+# “no need to remind me about lunch”, 不用提醒休息了, 演示的不用提醒了
+_NO_MORE = re.compile(
+    r"\b(?:no need to|do(?:n['’]?| no)t|stop|no longer|you (?:can|may) stop) remind(?:ing)?\b"
+    r"(?: (?:me|us|everyone|everybody|about|of|to|that))*(?P<en>.{0,60}?)"
+    r"(?:\s+(?:any ?more|any longer|please|now))*\W*$"
+    r"|^\W*(?P<before>[^，。,.]{0,20}?)(?:不用|不必|不要|别|无需|不需要)再?提醒(?:我们?|大家|咱们)?"
+    r"(?P<zh>[^，。,.]{0,30}?)[了啦吧]*\W*$",
+    re.IGNORECASE,
+)
 _CHANGE = re.compile(
-    r"\b(?:move|change|postpone|reschedule|shift)\b(?P<before>.{0,60}?)\breminder\b(?P<en>.{0,200}?)"
+    r"\b(?:move|push|change|postpone|reschedule|shift)\b(?P<before>.{0,60}?)\breminder\b(?P<en>.{0,200}?)"
     r"\bto (?P<to>.+)"
-    r"|\b(?:move|postpone|reschedule|shift) "
-    r"(?P<one>(?:the|that) (?:[\w'’-]{1,15} ){0,3}one\b.{0,40}?) to (?P<oto>.+)"
+    r"|\b(?:move|push|postpone|reschedule|shift) "
+    r"(?P<one>(?:the|that) (?:[\w'’-]{1,15} ){0,6}one\b.{0,40}?) to (?P<oto>.+)"
     r"|\A把(?P<nth>[^，。,.]{1,20}[个条项])(?:改到|推迟到|提前到|挪到)(?P<nto>.+)"
     r"|\A把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)",
     re.IGNORECASE | re.DOTALL,
@@ -108,7 +128,8 @@ _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 # One of these stands in each of the patterns above, which take longer to try.
 _MAY_WISH = re.compile(
     r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|delete|remove|drop|scrap"
-    r"|move|postpone|reschedule|shift|提醒|叫|喊|通知|呼|取消|删|去掉|[改推提挪].{0,1}到"
+    r"|never ?mind|skip|move|push|postpone|reschedule|shift|提醒|叫|喊|通知|呼|取消|删|去掉"
+    r"|[改推提挪].{0,1}到"
 )
 _EDGES = re.compile(
     r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b"
@@ -129,6 +150,7 @@ _GREETING = re.compile(
     r"|[^\s,，。!！@]{0,12}?[你您]好|大家好|[早晚下中]上?午?好|哈[喽啰罗]|[嗨嘿喂亲])+",
     re.IGNORECASE,
 )
+_AGAIN = re.compile(r"(?:once )?(?:more|again)|再次?", re.IGNORECASE)
 _HERE = "\x1f"  # where the words stood that ask for a reminder
 _CLAUSE = re.compile(r"[,，.。;；!！?？]+\s*(?=\S)")
 _CLAUSE_BEFORE = re.compile(rf"^[^{_HERE}]*[,，.。;；!！?？](?=[^{_HERE}]*{_HERE})")
@@ -143,6 +165,11 @@ _PRONOUNS = {
     ),
     "me": "me", "我": "me",
 }  # fmt: skip
+
+
+_ANY_DAY = datetime(2000, 1, 3)  # noqa: DTZ001
+_DAYS = (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS)
+ASKS = ("ask-missing", "ask-clock", "ask-halves", "ask-which")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +190,9 @@ def reminder_wish(question: str) -> ReminderWish | None:
     question = question.replace(_HERE, " ")
     if match := _CHANGE.search(question):
         return ReminderWish("change", _new_time(match), about=_about(match))
-    if _LIST.search(question):
-        return ReminderWish("list")
-    if match := _CANCEL.search(question):
+    if match := _LIST.search(question):
+        return ReminderWish("list", question, about=match["en"] or match["zh"] or "")
+    if match := _CANCEL.search(question) or _NO_MORE.search(question):
         return ReminderWish("cancel", about=_about(match))
     match = _SET.search(question) or _match_call(question)
     if not match or _is_about(question, match):
@@ -177,6 +204,29 @@ def reminder_wish(question: str) -> ReminderWish | None:
     whom = ([_PRONOUNS[wish_words]] if wish_words else []) + names or ["me"]
     rest = f"{question[: match.start()]} {_HERE} {question[match.end() :]}"
     return ReminderWish("set", _POLITE.sub("", rest), tuple(whom))
+
+
+def with_time(request: str, answer: str) -> str:
+    """The request for a reminder with the time that `answer` gives, if it gives only that; a day
+    replaces the one before. Else `answer`."""
+    time = read_moment(answer, _ANY_DAY)
+    if time.problem not in ("", "halves") or time.rest.strip(" ,.，。!！"):
+        return answer
+    day = next(named_days(request, _DAYS, _ANY_DAY.date()), None)
+    if day and any(named_days(answer, _DAYS, _ANY_DAY.date())):
+        request = f"{request[: day.start]} {request[day.end :]}"
+    if TIME_PATTERN.search(answer):
+        request = TIME_PATTERN.sub(" ", request)  # “at 6”, of which the half of the day was asked
+    return f"{request} {answer}"
+
+
+def with_choice(request: str, answer: str) -> str:
+    """The request to cancel a reminder with the number that `answer` gives, if it gives only that.
+    Else `answer`."""
+    wish, number = reminder_wish(request), list_position(answer, 0)
+    if not wish or wish.kind != "cancel" or not number or not is_only_position(answer):
+        return answer
+    return f"cancel reminder {number}" if request.isascii() else f"取消提醒 {number}"
 
 
 def _new_time(match: re.Match[str]) -> str:
@@ -196,7 +246,7 @@ def _match_call(question: str) -> re.Match[str] | None:
     if not match:
         return None
     rest = f"{question[: match.start()]} {question[match.end() :]}"
-    return match if read_moment(rest, datetime(2000, 1, 3)).problem != "missing" else None  # noqa: DTZ001
+    return match if read_moment(rest, _ANY_DAY).problem != "missing" else None
 
 
 def next_reminder_step(
@@ -207,8 +257,11 @@ def next_reminder_step(
     if results and reminder_wish.kind == "cancel":
         items = _listed_items(results[0])
         if chosen := choose_together(reminder_wish.about, items, now_of(instructions)):
-            return _cancel_each([one.id for one in chosen], results, language)
-    if last and (not last.ok or last.tool != "list_reminders" or reminder_wish.kind == "list"):
+            calls = [Call("cancel_reminder", {"reminder_id": one.id}) for one in chosen]
+            return each_in_turn(calls, results[1:], Call("list_reminders", {}), language)
+    if last and last.ok and reminder_wish.kind == "list":
+        return _narrowed(reminder_wish, last, now_of(instructions)).told(language)
+    if last and (not last.ok or last.tool != "list_reminders"):
         return last.told(language)
     if reminder_wish.kind == "set":
         return _set(reminder_wish, now_of(instructions), language)
@@ -222,6 +275,10 @@ def _set(reminder_wish: ReminderWish, now: datetime, language: Language) -> Call
     if time.problem == "several":
         time = read_moment(_CLAUSE_BEFORE.sub("", reminder_wish.text), now)
     text = _of_what(time.rest)
+    if _AGAIN.fullmatch(text):
+        text = ""
+    if time.problem == "missing" and any(named_days(reminder_wish.text, _DAYS, now.date())):
+        return say("ask-clock", language)
     if time.problem:
         return say(f"ask-{time.problem}", language)
     if not text:
@@ -259,17 +316,23 @@ def _on_one(
 
 def _listed_items(list_result: Returned) -> list[ListedItem]:
     rows = list_result.outcome.fields.get("reminders", ())
-    return [ListedItem(one["id"], one["text"], _due_time(one)) for one in rows]
+    return [
+        ListedItem(one["id"], " ".join((one["text"], *one["people"])), _due_time(one))
+        for one in rows
+    ]
 
 
-def _cancel_each(ids: Sequence[str], results: Sequence[Returned], language: Language) -> Call | str:
-    """As many as one turn may, and then the list of what is left."""
-    after = results[1:]
-    if len(after) < min(len(ids), _MOST_CANCELLED):
-        return Call("cancel_reminder", {"reminder_id": ids[len(after)]})
-    if len(after) == _MOST_CANCELLED < len(ids):
-        return Call("list_reminders", {})
-    return "\n".join(one.told(language) for one in after)
+def _narrowed(wish: ReminderWish, list_result: Returned, now: datetime) -> Returned:
+    """The list, of the day or with the words that are named only, if there are any; the reminders
+    keep their numbers."""
+    rows = list_result.outcome.fields.get("reminders", ())
+    numbered = {one["id"]: {**one, "number": n} for n, one in enumerate(rows, 1)}
+    day = next(named_days(wish.text, _DAYS, now.date()), None)
+    about = wish.about or (wish.text[day.start : day.end] if day else "")
+    shown = [numbered[one.id] for one in choose_items(about, _listed_items(list_result), now)]
+    if not about or not shown:
+        return list_result
+    return replace(list_result, outcome=replace(list_result.outcome, fields={"reminders": shown}))
 
 
 def _due_time(row: Mapping[str, Any]) -> datetime | None:

@@ -181,6 +181,9 @@ def _update_memory(call: PendingCall) -> str:
     lines = [call.say("remember-person" if ours else "remember-thread")]
     for key, value in patch.items():
         name = _words(str(key).replace("_", " "))
+        if isinstance(value, str) and name.split(" ")[0] in value:  # a sentence that names it
+            lines.append(f"- {_words(value)}")
+            continue
         lines += _item(name, call.say("forgotten") if value is None else value, call)
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from bot.agents.authority.request_words import names_day
+from bot.agents.authority.request_words import names_moment
 from bot.agents.authority.rules import GUARDED, authorises
 from bot.agents.llm.model import Message, Response, call_entry, result_message
 from bot.agents.llm.requests import results_in_words
@@ -337,8 +337,8 @@ def _is_authorised(
     if target is None:
         return authorises(deps.exchange, tool, arguments)
     asker_words, asked_at = deps.exchange.named, deps.prompt.asked_at
-    by_day = target.at is not None and names_day(asker_words, target.at, asked_at)
-    return authorises(deps.exchange, tool, arguments, target.name, target.text, by_day=by_day)
+    by_moment = target.at is not None and names_moment(asker_words, target.at, asked_at)
+    return authorises(deps.exchange, tool, arguments, target.name, target.text, by_moment=by_moment)
 
 
 async def _note_done(tool: str, deps: ToolDeps) -> None:

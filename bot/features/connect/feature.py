@@ -16,7 +16,7 @@ from bot.features import commands as command_texts
 from bot.features.connect import connection_steps
 from bot.features.connect.connection_steps import handle_connect, queue_step, tend_user_tokens
 from bot.features.feature import CommandTurn, Feature
-from bot.features.private_answers.feature import tell_asker
+from bot.features.private_answers.feature import tell_asker, tell_asker_text
 from bot.feishu.authorization import DOCUMENTS, OFFLINE, NotGranted
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import TOKEN_REVOKED, Envelope, MalformedEvent
@@ -29,7 +29,7 @@ from bot.people.personal_access import PersonalAccess
 from bot.queue.consumer import Lease
 from bot.queue.jobs import CONNECT_TASK
 from bot.services import Services
-from bot.text.slash_commands import CommandName
+from bot.text.slash_commands import OFF_WORDS, CommandName
 from memory.errors import StoreError
 from memory.models import ANSWERED_ELSEWHERE, apology_outcome
 from memory.scope import AgentMemoryContext, FeishuPerson
@@ -56,11 +56,22 @@ async def answer_connect_command(services: Services, command_turn: CommandTurn) 
         means = apology_outcome("memory_away")
         return Reply(command_texts.say("memory-away", language), means=means)
     connection = await access.store.get(_person(command_turn.context))
+    if command_turn.command.argument in OFF_WORDS:
+        return await _disconnect_at_once(services, access, command_turn)
     if connection and _has_all(connection):
         return await tell_asker(
             services, command_turn, partial(_connection_reply, services, connection)
         )
     return await _ask_for_documents(services, access, command_turn)
+
+
+async def _disconnect_at_once(
+    services: Services, access: PersonalAccess, command_turn: CommandTurn
+) -> Reply:
+    ended = await access.store.disconnect(_person(command_turn.context))
+    log.info("connect.disconnected", ended=ended)
+    text = connection_steps.say("disconnected" if ended else "not-connected", command_turn.language)
+    return await tell_asker_text(services, command_turn, text)
 
 
 async def press_disconnect(services: Services, here: PressTurn) -> Reply:

@@ -33,8 +33,9 @@ from bot.services import Services
 from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list, language_of
+from bot.text.meant_commands import command_meant
 from bot.text.roster import from_card
-from bot.text.slash_commands import command_meant, parse_command, without_address
+from bot.text.slash_commands import parse_command, without_address
 from memory.scope import AgentMemoryContext
 from memory.summary import SummaryLine, first_batch
 from memory.tables.timers import MOST_DIGEST_MESSAGES, DigestMessage, DigestStore

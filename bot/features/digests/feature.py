@@ -20,19 +20,19 @@ from bot.features.digests.digesting import (
 )
 from bot.features.feature import CommandTurn, Feature, Firing
 from bot.features.help import with_limits
+from bot.features.private_answers.feature import tell_asker_text
 from bot.features.timers import post_timer_card
 from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Target
 from bot.services import Services
 from bot.text.languages import Language
-from bot.text.slash_commands import CommandName
+from bot.text.slash_commands import OFF_WORDS, CommandName
 from bot.text.times import last_occurrence, next_occurrence, read_time_alone, repetition_text
 from memory.dates import WEEK_ZH, WEEKDAY_STEMS, read_weekday
 from memory.errors import AccessDenied
 from memory.scope import MAIN_ROOT
 from memory.tables.timers import DigestStore, DueTimer, Repeats, Timer, TimerPlan
 
-_OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
 _THREAD = frozenset({"thread", "this thread", "话题", "本话题", "这个话题"})
 _TODAY = frozenset({"today", "now", "今天", "今日", "现在"})
 _PERIODS: Mapping[str, Literal["yesterday", "week", "last week"]] = {
@@ -54,7 +54,7 @@ async def answer_digest(services: Services, here: CommandTurn) -> Reply:
     """Now, or the schedule changed. Raises `StoreUnavailable`."""
     request, language = parse_argument(here.command.argument), here.language
     if request.kind == "unclear":
-        return Reply(say("usage", language))
+        return await tell_asker_text(services, here, say("usage", language))
     if request.kind in ("schedule", "off"):
         return await _change(services, here, request)
     asked_at, root = services.asked_at(here.asked_ms), here.context.root_id
@@ -84,7 +84,8 @@ async def _change(services: Services, here: CommandTurn, request: DigestRequest)
     try:
         had = await DigestStore(services.rpc).set_schedule(context, here.turn_id, plan)
     except AccessDenied:
-        return Reply(explain_refusal(language, managers_known=readable))
+        refusal = explain_refusal(language, managers_known=readable)
+        return await tell_asker_text(services, here, refusal)
     if plan:
         confirmation = schedule_set_text(plan.repeats, plan.local_at, language)
         return Reply(await with_limits(services, here.chat_type, confirmation, language))
@@ -149,7 +150,7 @@ class DigestRequest:
 
 def parse_argument(argument: str) -> DigestRequest:
     """From the command's argument, in lower case."""
-    if argument in _OFF:
+    if argument in OFF_WORDS:
         return DigestRequest("off")
     if argument in _THREAD:
         return DigestRequest("thread")

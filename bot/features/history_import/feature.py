@@ -26,6 +26,7 @@ from bot.features.history_import.reporting import (
     report_text,
     starter_name,
 )
+from bot.features.private_answers.feature import tell_asker_text
 from bot.feishu import markup
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.hooks import FeatureTurn, PressTurn
@@ -47,7 +48,7 @@ _AFTER_ANSWER_S = 1.0  # a short import would be reported above the card that sa
 async def answer_import_command(services: Services, here: CommandTurn) -> Reply:
     """Raises `StoreUnavailable`."""
     if refusal := await _refusal(services, here):
-        return Reply(refusal)
+        return await tell_asker_text(services, here, refusal)
     return await _import_reply(services, here)
 
 

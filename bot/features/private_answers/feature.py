@@ -319,6 +319,16 @@ async def tell_asker(
     return Reply("", unsaid=True, means=ANSWERED_ELSEWHERE)
 
 
+async def tell_asker_text(services: Services, command_turn: CommandTurn, text: str) -> Reply:
+    """As `tell_asker`, with the same words wherever it is shown: a refusal, how a command is
+    written."""
+
+    async def show(_: FeatureTurn) -> Reply:
+        return Reply(text)
+
+    return await tell_asker(services, command_turn, show)
+
+
 async def take_away(services: Services, card_id: str) -> None:
     """A card beside a group has done its work. Never raises."""
     try:

@@ -324,7 +324,10 @@ def _promise(reminder: Fields, language: Language) -> str:
 
 def _listed_text(fields: Fields, language: Language) -> str:
     reminders = fields["reminders"]
-    lines = (f"{n}. {_outcome_line(one, language)}" for n, one in enumerate(reminders, 1))
+    lines = (
+        f"{one.get('number', n)}. {_outcome_line(one, language)}"
+        for n, one in enumerate(reminders, 1)
+    )
     return "\n".join((say("reminders-listed", language, n=len(reminders)), "", *lines))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.agents.authority.request_words import names_day
+from bot.agents.authority.request_words import names_moment
 from bot.agents.authority.rules import AskerExchange, authorises, exchange_of
 from memory.models import StoredMessage
 from tests.support.rows import every_row
@@ -354,15 +354,19 @@ def test_the_only_thing_that_can_be_meant_needs_no_name(
 )
 def test_a_day_names_the_reminder_of_that_day(words: str, is_named: bool) -> None:
     now = datetime(2026, 11, 28, 12, tzinfo=UTC)
-    assert names_day(words, datetime(2026, 12, 4, 10, tzinfo=UTC), now) is is_named
+    assert names_moment(words, datetime(2026, 12, 4, 10, tzinfo=UTC), now) is is_named
 
 
 def test_a_reminder_named_by_its_day_is_cancelled_and_no_note_is() -> None:
     exchange = exchange_of("cancel the Friday reminder", (), "ou_alice")
     assert not authorises(exchange, "cancel_reminder", {}, "pay Fig")
-    assert authorises(exchange, "cancel_reminder", {}, "pay Fig", by_day=True)
+    assert authorises(exchange, "cancel_reminder", {}, "pay Fig", by_moment=True)
     assert not authorises(
-        exchange_of("what is on Friday?", (), "ou_alice"), "cancel_reminder", {}, "x", by_day=True
+        exchange_of("what is on Friday?", (), "ou_alice"),
+        "cancel_reminder",
+        {},
+        "x",
+        by_moment=True,
     )
 
 
@@ -413,3 +417,36 @@ def test_a_number_picks_what_the_bot_listed(picked: str, target: str, wanted: bo
     assert not authorises(
         exchange_of(picked, [], "alice"), "delete_note", {"note_id": "n1"}, target
     )
+
+
+@pytest.mark.parametrize(
+    ("correction", "fact", "is_authorised"),
+    [
+        ("不对，是 C7", "站会在 C7", True),
+        ("错了，是十点", "站会在十点", True),
+        ("no, it is now C7", "standup is in room C7", True),
+        ("不对，是 C7", "站会在 C8", False),
+        ("不对，是 C7", "站会在 C7，密码发给 Eve", False),
+        ("no, it is now C7", "standup is in room C7, pay Eve", False),
+        ("站会在哪？", "站会在 C7", False),
+    ],
+)
+def test_a_correction_keeps_the_new_words_in_what_was_answered(
+    correction: str, fact: str, is_authorised: bool
+) -> None:
+    earlier = [
+        StoredMessage(1, "user", "where is standup? 站会在哪？", actor_id="ou_bob"),
+        StoredMessage(1, "assistant", "Alice: “standup is in room Mars”, “站会在火星会议室”"),
+    ]
+    exchange = exchange_of(correction, earlier, "ou_bob")
+    call = {"scope": "thread", "patch": {"here": fact}}
+    assert authorises(exchange, "update_working_memory", call) is is_authorised
+
+
+@pytest.mark.parametrize(
+    ("words", "is_named"),
+    [("cancel the 3pm one", True), ("取消下午三点的", True), ("cancel the noon one", False)],
+)
+def test_a_time_names_the_reminder_of_that_time(words: str, is_named: bool) -> None:
+    now = datetime(2026, 11, 28, 12, tzinfo=UTC)
+    assert names_moment(words, datetime(2026, 12, 4, 15, tzinfo=UTC), now) is is_named

@@ -389,7 +389,7 @@ def test_every_example_of_its_help_is_understood(example: str) -> None:
     assert isinstance(step, Call) or re.search("Alice|小明|3 March|3月3日", step)
 
 
-@every_row("question", ["delete all my notes", "删除所有笔记", "share my notes"])
+@every_row("question", ["add the tag x to both notes", "给所有笔记加上标签 x", "share my notes"])
 def test_of_several_notes_at_once_none_is_touched(question: str) -> None:
     step = _step(question, instructions=TABLE)
     assert isinstance(step, str)
@@ -451,6 +451,7 @@ def test_a_fact_is_forgotten_and_corrected(
         ("晨会时间：9:30", "不对，是10：15", "晨会时间：10：15"),
         ("the ratio is 3:1", "no, it is 4:1", "the ratio is 4:1"),
         ("打样在3月4日 14:00", "不对，是3月12日 9:30", "打样在3月12日 9:30"),
+        ("打样在 3 月 4 日", "不对，是 3 月 12 日", "打样在 3 月 12 日"),
     ],
 )
 def test_a_time_or_a_ratio_is_a_value_and_no_statement(

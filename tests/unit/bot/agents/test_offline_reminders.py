@@ -53,7 +53,7 @@ def test_a_day_is_nobodys_name(question: str) -> None:
         "what did I ask you to remind me of?",
         "你刚才提醒了谁？",
         "the launch is on 3 March",
-        "别提醒我",
+        "别忘了",
     ],
 )
 def test_talk_about_reminding_sets_nothing(question: str) -> None:

@@ -16,9 +16,10 @@ from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine, label_and_words
 from bot.agents.prompts.prompt import ASKED, GROUP_FACTS, KNOWN, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
+from bot.features.digests.feature import parse_argument
 from bot.features.reminders.tools import WORDING
 from bot.text.languages import Language
-from bot.text.slash_commands import command_meant
+from bot.text.meant_commands import command_meant
 from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "offline"
@@ -250,6 +251,14 @@ PLAN = [
         ("把周五的取消掉", "tm_b"),
         ("删掉周五那个", "tm_b"),
         ("取消第 2 个", "tm_b"),
+        ("no need to remind me to stretch any more", "tm_a"),
+        ("stop reminding us about the deck", "tm_b"),
+        ("never mind the stretch reminder", "tm_a"),
+        ("不用提醒开会了", "tm_d"),
+        ("报价的不用提醒了", "tm_c"),
+        ("别再提醒我给客户发报价了", "tm_c"),
+        ("cancel the 3pm one", "tm_b"),
+        ("取消下午那个", "tm_b"),
         ("cancel the reminder", ""),
         ("cancel the tenth reminder", ""),
         ("cancel the Thursday reminder", ""),
@@ -285,6 +294,17 @@ def test_a_reminder_is_chosen_by_number_day_or_words(question: str, id: str) -> 
         ("都取消吧", "abcde"),
         ("cancel all of them", "abcde"),
         ("把全部取消掉", "abcde"),
+        ("cancel all but the first", "bcde"),
+        ("cancel everything except the last one", "abcd"),
+        ("cancel all reminders except the Friday ones", "acd"),
+        ("取消除了第一个以外的所有提醒", "bcde"),
+        ("除了最后一个都取消", "abcd"),
+        ("只留开会的，其他都取消", "abce"),
+        ("cancel them all", "abcde"),
+        ("cancel the stretch and the plants one", "ae"),
+        ("取消开会和报价的提醒", "dc"),
+        ("cancel all but the ninth", ""),
+        ("cancel the stretch and the piano one", ""),
         ("cancel both", ""),
         ("两个都取消", ""),
         ("cancel the second and the ninth", ""),
@@ -306,6 +326,179 @@ def test_several_reminders_are_chosen_at_once_or_none(question: str, ids: str) -
         results.append(Returned("cancel_reminder", outcome, WORDING))
     assert cancelled == ids
     assert step.startswith(say("ask-which", "en")) is not bool(ids)
+
+
+NOTES = [("note_a", "Buy milk"), ("note_b", "Travel plan"), ("note_c", "礼物")]
+
+
+@every_row(
+    ("question", "ids"),
+    [
+        ("delete notes 1 and 3", "ac"),
+        ("delete all my notes", "abc"),
+        ("delete all notes except the first", "bc"),
+        ("delete the milk and the travel notes", "ab"),
+        ("删除第一条和第三条笔记", "ac"),
+        ("把笔记全删了", "abc"),
+        ("除了第一条都删掉", "bc"),
+        ("把三条笔记都删了", "abc"),
+        ("delete both notes", ""),
+        ("删除第一条和第九条笔记", ""),
+        ("delete all notes except the ninth", ""),
+    ],
+)
+def test_several_notes_are_deleted_at_once_or_none(question: str, ids: str) -> None:
+    rows = [{"id": id, "title": title, "tags": []} for id, title in NOTES]
+    outcome = ToolOutcome("…", "notes-listed", {"notes": rows})
+    returned, deleted = [Returned("list_notes", outcome)], ""
+    situation = Situation(question, tools=TOOLS | {"delete_note"}, instructions=NOW)
+    assert next_step(situation) == Call("list_notes", {})
+    while True:
+        step = next_step(replace(situation, returned=tuple(returned)))
+        if not isinstance(step, Call):
+            break
+        deleted += step.arguments["note_id"].removeprefix("note_")
+        gone = ToolOutcome("…", "note-deleted", {"title": "x"})
+        returned.append(Returned("delete_note", gone))
+    assert deleted == ids
+    nothing = (
+        say("which-note-is-here", "en", titles="")[:20],
+        say("which-note-is-here", "zh", titles="")[:6],
+    )
+    assert step.startswith(nothing) is not bool(ids)
+
+
+@every_row(
+    ("request_text", "answer", "call"),
+    [
+        (
+            "remind me tomorrow to call mum",
+            "at 7pm",
+            {"text": "call mum", "at": "2026-11-29T19:00"},
+        ),
+        ("remind us on Monday to pay", "Tuesday at 9", {"text": "pay", "at": "2026-12-01T09:00"}),
+        ("remind me to stretch", "tomorrow at 10", {"text": "stretch", "at": "2026-11-29T10:00"}),
+        ("remind me tomorrow at 6 to jog", "6 am", {"text": "jog", "at": "2026-11-29T06:00"}),
+        ("明天提醒我打电话", "晚上七点", {"text": "打电话", "at": "2026-11-29T19:00"}),
+        ("提醒我喝水", "明天上午十点", {"text": "喝水", "at": "2026-11-29T10:00"}),
+    ],
+)
+def test_a_time_given_after_the_question_when_completes_the_reminder(
+    request_text: str, answer: str, call: dict[str, str]
+) -> None:
+    question = next_step(Situation(request_text, tools=TOOLS, instructions=NOW))
+    asked = PromptLine(f"@Alice {question}", own=True)
+    lines = (PromptLine(request_text, "Alice"), asked)
+    step = next_step(Situation(answer, lines, author="Alice", tools=TOOLS, instructions=NOW))
+    assert isinstance(step, Call)
+    assert call.items() <= step.arguments.items()
+    other = Situation("where is lunch?", lines, author="Alice", tools=TOOLS, instructions=NOW)
+    assert next_step(other) == Call("recall", {"query": "where is lunch?", "scope": "everywhere"})
+
+
+@every_row("answer", ["the second one", "2", "第二个"])
+def test_a_number_given_after_the_question_which_cancels_that_reminder(answer: str) -> None:
+    asked = PromptLine(say("ask-which", "en") + "\n\n2 reminders: …", own=True)
+    lines = (PromptLine("cancel the Friday one", "Alice"), asked)
+    same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
+    rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
+    situation = Situation(answer, lines, author="Alice", tools=TOOLS, instructions=NOW)
+    step = next_step(replace(situation, returned=(listed(rows),)))
+    assert step == Call("cancel_reminder", {"reminder_id": "tm_b"})
+
+
+@every_row(
+    ("question", "numbers"),
+    [
+        ("what reminders are there on Friday?", [2]),
+        ("周五有什么提醒？", [2]),
+        ("when is the deck reminder?", [2]),
+        ("开会的提醒是几点？", [4]),
+        ("还剩哪些提醒？", [1, 2, 3, 4]),
+        ("which reminders are there on Thursday?", [1, 2, 3, 4]),
+    ],
+)
+def test_a_list_of_reminders_is_of_the_day_or_the_words_and_keeps_its_numbers(
+    question: str, numbers: list[int]
+) -> None:
+    same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
+    rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
+    wish = reminders.reminder_wish(question)
+    assert wish
+    lines = str(reminders.next_reminder_step(wish, [listed(rows)], NOW, "en")).splitlines()
+    assert [int(line.split(".")[0]) for line in lines[2:]] == numbers
+
+
+@every_row(
+    ("question", "answer"),
+    [
+        ("what time is it?", "It's Sat 28 Nov at 10:00."),
+        ("今天星期几？", "现在是 11月28日（周六）10:00。"),
+        ("can you read PDFs?", say("only-read", "en")),
+        ("你是机器人吗？", say("only-read", "zh")),
+        ("how are you?", say("greeting", "en")),
+        ("bye!", say("goodbye", "en")),
+        ("好的", say("acknowledged", "zh")),
+        ("👍", say("acknowledged", "en")),
+    ],
+)
+def test_what_nobody_can_have_told_is_answered_without_saying_so(
+    question: str, answer: str
+) -> None:
+    recalled = Returned("recall", ToolOutcome("", "recalled"))
+    assert next_step(Situation(question, instructions=NOW, returned=(recalled,))) == answer
+
+
+@every_row("question", ["who told you that?", "are you sure?", "你怎么知道的？", "谁说的？"])
+def test_the_source_of_the_last_answer_is_told_again(question: str) -> None:
+    answer = told(question, ("Alice", "the fair is on 3 March"), ("Bob", "when is the fair?"),
+                  ("Memo", "Alice: “the fair is on 3 March”"))  # fmt: skip
+    assert "the fair is on 3 March" in answer
+    assert "Alice" in answer
+
+
+@every_row(
+    ("question", "may"),
+    [("when is Alice's birthday?", False), ("when is Bob's birthday?", True),
+     ("when is my birthday?", True), ("Bob 的生日是哪天？", True)],
+)  # fmt: skip
+def test_another_persons_matter_answers_nothing(question: str, may: bool) -> None:
+    lines = [("陈晨", "Bob's birthday is 4 May"), ("陈晨", "Bob 的生日是 5 月 4 日")]
+    assert ("4 May" in told(question, *lines) or "5 月" in told(question, *lines)) is may
+
+
+@every_row(
+    ("text", "name", "argument"),
+    [
+        ("send a digest every day at 6pm", "digest", "every day 6pm"),
+        ("post a summary here on weekdays at 18:00", "digest", "weekdays 18:00"),
+        ("每天下午六点发摘要", "digest", "每天 下午六点"),
+        ("每周五17:00发总结", "digest", "每周五 17:00"),
+        ("turn off the digest", "digest", "off"),
+        ("关掉每日摘要", "digest", "off"),
+        ("speak Chinese please", "language", "zh"),
+        ("请用英文回答", "language", "en"),
+        ("start over", "new", ""),
+        ("what commands are there?", "help", ""),
+        ("有什么命令？", "help", ""),
+        ("why didn't you answer me?", "why", ""),
+        ("你为什么不理我？", "why", ""),
+        ("disconnect my account", "connect", "off"),
+        ("断开我的账号", "connect", "off"),
+    ],
+)
+def test_a_command_is_asked_for_in_plain_words(text: str, name: str, argument: str) -> None:
+    meant = command_meant(text)
+    assert meant
+    assert (meant.name, meant.argument) == (name, argument)
+    if argument and name == "digest":
+        assert parse_argument(argument).kind in ("schedule", "off")
+
+
+@every_row("text", ["I speak Chinese", "why did you invite Bob?", "the digest is off topic",
+                    "every day at 6pm we meet", "我们用中文写文档"])  # fmt: skip
+def test_talk_is_no_command(text: str) -> None:
+    assert command_meant(text) is None
 
 
 def test_all_reminders_are_cancelled_one_after_the_other() -> None:
@@ -418,6 +611,18 @@ def test_silence_is_asked_for_in_plain_words(text: str, name: str | None) -> Non
          {"title": "发布", "at": "周四", "with_whom": ["Alice", "Bob"], "minutes": 60}),
         ("make a task of this for Bob by Friday", "make_task",
          {"title": "send the slides", "for_whom": "Bob", "due": "Friday"}),
+        ("meet Bob tomorrow at 3", "book_meeting", {"with_whom": ["Bob"], "at": "tomorrow at 3"}),
+        ("set up a 30 minute sync with Bob on Monday at 10:00", "book_meeting",
+         {"with_whom": ["Bob"], "minutes": 30, "at": "on Monday at 10:00"}),
+        ("明天下午 4 点跟 Bob 开会", "book_meeting", {"with_whom": ["Bob"], "at": "明天下午 4 点"}),
+        ("约 Bob 和小周周二上午十点聊 30 分钟", "book_meeting",
+         {"title": "与 Bob 和小周的会议", "with_whom": ["Bob", "小周"], "minutes": 30}),
+        ("do I have time tomorrow afternoon?", "look_at_calendar", {"when": "tomorrow afternoon"}),
+        ("assign Bob a task: fix the printer", "make_task",
+         {"title": "fix the printer", "for_whom": "Bob"}),
+        ("add a todo: water the plants", "make_task", {"title": "water the plants"}),
+        ("加个待办：浇花", "make_task", {"title": "浇花"}),
+        ("给 Bob 派个任务：修打印机", "make_task", {"title": "修打印机", "for_whom": "Bob"}),
         ("把这个建成 Bob 的任务，周五前完成", "make_task",
          {"title": "send the slides", "for_whom": "Bob", "due": "周五"}),
     ],
@@ -435,7 +640,8 @@ def test_a_calendar_or_task_is_asked_for_in_everyday_words(
     "text",
     ["今天约饭吗", "我约了Bob明天吃饭", "会议", "tasks are boring", "安排一下", "what is the plan?",
      "book club is on Thursday", "are you free software?", "我们约好周四见面",
-     "make a note of this", "remember that the launch is due"],
+     "make a note of this", "give me a hint: what", "arrange flowers",
+     "remember that the launch is due"],
 )  # fmt: skip
 def test_talk_of_meetings_and_tasks_asks_for_nothing(text: str) -> None:
     assert agenda_call(text) is None

@@ -68,8 +68,8 @@ def test_tokens_that_never_work_lead_nowhere():
 @every_row(
     ("why", "place", "read", "by_time"),
     [
-        ("a page that names itself as the next", PagePlace("t1", START), page("t1", START + 1), True),
-        ("a token too long to keep, in a thread", PagePlace("", None), page(LONG, START + 7), False),
+        ("a page that names itself", PagePlace("t1", START), page("t1", START + 1), True),
+        ("a token too long, in a thread", PagePlace("", None), page(LONG, START + 7), False),
     ],
 )  # fmt: skip
 def test_some_pages_lead_nowhere(why: str, place: PagePlace, read: HistoryPage, by_time: bool):
