@@ -99,7 +99,12 @@ def create_console(
     jobs = QueueOperations(url)
     desk = ConsoleContext(settings, url, ConsoleDatabase(url), Sessions(url), jobs, ready)
     app.jinja_env.globals.update(
-        moment=desk.moment, clock=desk.clock, pages=_PAGES, known=CATALOGUE.has
+        moment=desk.moment,
+        time_tag=desk.time_tag,
+        day=desk.day,
+        clock=desk.clock,
+        pages=_PAGES,
+        known=CATALOGUE.has,
     )
     app.jinja_env.globals["zone_name"] = settings.zone.key
     _guard(app, desk)

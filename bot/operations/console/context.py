@@ -16,11 +16,13 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from datetime import time as time_of_day
 from typing import Any, TypeVar, cast
 
 import psycopg
 from flask import g, redirect, render_template, request
+from markupsafe import Markup
 from psycopg.rows import dict_row
 from werkzeug.wrappers import Response
 
@@ -29,6 +31,7 @@ from bot.operations.doctor.result import Check
 from bot.queue.connections import open_rpc
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
+from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, Sentence
 from memory.backends.connections import prepare_threshold
@@ -105,6 +108,12 @@ class ConsoleDatabase:
         """Keeps that `admin` did something."""
         with self._acting() as connection:
             connection.execute(_NOTE, (admin, action, about[:300]))
+
+    def is_muted(self, chat_id: str) -> bool:
+        """Whether the chat is muted, from where `/settings` and `/why` have it."""
+        with owner_connection(self._url) as connection:
+            row = connection.execute("select public.chat_is_quiet(%s)", [chat_id]).fetchone()
+        return bool(row and row[0])
 
     @contextmanager
     def _acting(self) -> Iterator[psycopg.Connection[Any]]:
@@ -240,11 +249,29 @@ class ConsoleContext:
     ready: Callable[[], Sequence[Check]] = list  # what `/readyz` finds
 
     def moment(self, time: datetime | str | None) -> str:
-        """A time as people read it, in the zone of the settings."""
+        """A time as people write it, in the zone of the settings and the language of the page."""
+        at = self._local(time)
+        now = datetime.now(self.settings.zone)
+        return times.moment_text(at, page_language(), now=now) if at else ""
+
+    def time_tag(self, time: datetime | str | None) -> Markup:
+        """The same as a `<time>`, which has the seconds for programs and on hovering."""
+        at = self._local(time)
+        if at is None:
+            return Markup("")
+        tag = Markup('<time datetime="{}" title="{}">{}</time>')
+        return tag.format(at.isoformat(timespec="seconds"), f"{at:%H:%M:%S}", self.moment(at))
+
+    def day(self, day: date | str) -> str:
+        """A day as people write it."""
+        at = datetime.combine(date.fromisoformat(str(day)), time_of_day.min, self.settings.zone)
+        return times.day_text(at, page_language(), now=datetime.now(self.settings.zone))
+
+    def _local(self, time: datetime | str | None) -> datetime | None:
         if not time:
-            return ""
+            return None
         time_read = datetime.fromisoformat(time) if isinstance(time, str) else time
-        return time_read.astimezone(self.settings.zone).strftime("%Y-%m-%d %H:%M:%S")
+        return time_read.astimezone(self.settings.zone)
 
     def clock(self, seconds: int) -> str:
         """Seconds since epoch as the time of the day."""

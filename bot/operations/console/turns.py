@@ -142,6 +142,7 @@ def add_turn_pages(app: Flask, desk: ConsoleContext) -> None:
         now, link = datetime.now(desk.settings.zone), applink_base(desk.settings.feishu_domain)
         cards = drawn_cards(turn_row, messages, buttons, question_row, now, link)
         return draw_page("turn.html", turn=turn_row, record=trace.record, messages=messages,
+                    muted=desk.reader.is_muted(turn_row["chat_id"]),
                     decision=decision, names=labels, visible=_visible(dict(people)), cards=cards,
                     given_up=given_up[0] if given_up else None,
                     addressed=_tag_names(messages, dict(people)), stages=_stages(trace.record),

@@ -29,6 +29,8 @@ from bot.settings import (
     read,
     validate,
 )
+from bot.text import times
+from bot.text.languages import LANGUAGES
 from memory.proxies import ignored_proxies
 
 _AT_ONCE = 6
@@ -272,18 +274,17 @@ def time_zone_check(settings: Settings, now: datetime) -> Check:
     """What “today” means. Only a machine that says another place than UTC is asked about."""
     zone, here = settings.zone, now.astimezone()
     there = now.astimezone(zone)
-    local_time, name = there.strftime("%Y-%m-%d %H:%M"), zone.key
+    name = zone.key
+    en, zh = (times.moment_text(there, language, now=there) for language in LANGUAGES)
     offset = here.utcoffset()
     if not settings.timezone and offset and offset != there.utcoffset():
         return warn(
             "time zone",
-            f"“Today” is counted in {name} ({local_time}), which is not this machine's time zone: "
+            f"“Today” is counted in {name} ({en}), which is not this machine's time zone: "
             "set TIMEZONE.",
-            f"“今天”按 {name} 计算（{local_time}），与本机时区不同：请设置 TIMEZONE。",
+            f"“今天”按 {name} 计算（{zh}），与本机时区不同：请设置 TIMEZONE。",
         )
-    return ok(
-        "time zone", f"{name}, where it is now {local_time}.", f"{name}，当地时间 {local_time}。"
-    )
+    return ok("time zone", f"{name}, where it is now {en}.", f"{name}，当地时间 {zh}。")
 
 
 def _short_path(path: Path) -> str:

@@ -15,6 +15,7 @@ import psycopg
 from bot.answering.texts import failure_cause
 from bot.operations.doctor.result import Check, State
 from bot.queue.inbox import QueueUnavailable
+from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import LANGUAGES, Language, Sentence
 
@@ -26,7 +27,6 @@ ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
     "speed",
 )
 _FIGURES = b"select feishu_bot.health()"
-_MINUTES = "%Y-%m-%d %H:%M"
 _SLOW_DATABASE_S = 2.0
 _SLOW_S, _WAITS_S, _STUCK_S, _UNSTORED_S = 30.0, 60.0, 180.0, 300.0
 
@@ -58,30 +58,29 @@ def health_checks(url: str, zone: tzinfo = UTC) -> list[Check]:
 
 def judge_figures(figures: Mapping[str, Any], took_s: float, now: datetime) -> list[Check]:
     """The checks of what `feishu_bot.health` gave at `now` after `took_s` seconds. Pure."""
-    zone = now.tzinfo or UTC
     return [
-        _answers(figures, zone),
-        _deliveries(figures, zone),
+        _answers(figures, now),
+        _deliveries(figures, now),
         _queue(figures, now),
         _memory(figures),
         _speed(figures, took_s),
     ]
 
 
-def _answers(figures: Mapping[str, Any], zone: tzinfo) -> Check:
+def _answers(figures: Mapping[str, Any], now: datetime) -> Check:
     row, failed_turns, asked_turns = (
         figures[name] for name in ("in_a_row", "failed_turns", "asked_turns")
     )
     reasons: Sequence[Mapping[str, Any]] = figures["reasons"]
     if row:
         lasts = row > 1 or any(one["reason"] in _MENDED_BY_HAND for one in reasons)
-        since = _local_minute(figures["since"], zone)
-        sentence = _both("no-answers", reasons, n=row, since=since)
+        since = datetime.fromisoformat(figures["since"])
+        sentence = _since("no-answers", since, now, reasons, n=row)
         return Check(
             ANSWERS_CHECK, "fail" if lasts else "warn", sentence, command=_next_step(reasons)
         )
     if failed_turns:
-        sentence = _both("some-unanswered", reasons, n=failed_turns, asked=asked_turns)
+        sentence = _sentence("some-unanswered", reasons, n=failed_turns, asked=asked_turns)
         return Check(ANSWERS_CHECK, "warn", sentence, command="scripts/doctor")
     return _health_check(ANSWERS_CHECK, "ok", "answers")
 
@@ -92,19 +91,19 @@ def _next_step(reasons: Sequence[Mapping[str, Any]]) -> str:
     return "scripts/queue list" if all_undelivered else "scripts/doctor"
 
 
-def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:
+def _deliveries(figures: Mapping[str, Any], now: datetime) -> Check:
     if not (count := figures["undelivered"]):
         return _health_check(DELIVERIES_CHECK, "ok", "deliveries")
-    since = _local_minute(figures["undelivered_since"], zone)
-    sentence = CATALOGUE.both("undelivered", n=count, since=since)
+    since = datetime.fromisoformat(figures["undelivered_since"])
+    sentence = _since("undelivered", since, now, n=count)
     return Check(DELIVERIES_CHECK, "warn", sentence, command="scripts/queue retry --all")
 
 
 def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
     oldest, stuck_jobs = figures["oldest_waiting_s"] or 0, figures["unfinished"]
     if oldest > _WAITS_S:
-        since = (now - timedelta(seconds=oldest)).strftime(_MINUTES)
-        sentence = CATALOGUE.both(_why_it_waits(figures), n=figures["waiting"], since=since)
+        since = now - timedelta(seconds=oldest)
+        sentence = _since(_why_it_waits(figures), since, now, n=figures["waiting"])
         return Check(QUEUE_CHECK, "fail", sentence, command="scripts/doctor")
     if given_up := figures["failed"]:
         sentence = CATALOGUE.both("given-up", n=given_up)
@@ -149,7 +148,29 @@ def _health_check(name: str, state: State, key: str, **fields: object) -> Check:
     return Check(name, state, CATALOGUE.both(key, **fields))
 
 
-def _both(key: str, reasons: Sequence[Mapping[str, Any]], **fields: object) -> Sentence:
+def _since(
+    key: str,
+    since: datetime,
+    now: datetime,
+    reasons: Sequence[Mapping[str, Any]] = (),
+    **fields: object,
+) -> Sentence:
+    """The sentence with the time since when, in the zone of `now`, as people write it."""
+    local = since.astimezone(now.tzinfo or UTC)
+    en, zh = (
+        CATALOGUE.say(
+            key,
+            language,
+            since=times.moment_text(local, language, now=now),
+            reasons=_reasons(reasons, language),
+            **fields,
+        )
+        for language in LANGUAGES
+    )
+    return Sentence(en, zh)
+
+
+def _sentence(key: str, reasons: Sequence[Mapping[str, Any]], **fields: object) -> Sentence:
     """The sentence with the reasons, each with how often it was one."""
     en, zh = (
         CATALOGUE.say(key, language, reasons=_reasons(reasons, language), **fields)
@@ -166,7 +187,3 @@ def _reasons(reasons: Sequence[Mapping[str, Any]], language: Language) -> str:
         + (f" × {one['times']}" if reasons[1:] else "")
         for one in reasons
     )
-
-
-def _local_minute(moment: str, zone: tzinfo) -> str:
-    return datetime.fromisoformat(moment).astimezone(zone).strftime(_MINUTES)

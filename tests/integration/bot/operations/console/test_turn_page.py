@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import psycopg
@@ -264,3 +265,27 @@ def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
     chinese = ada.get("/console/usage?lang=zh").text
     assert "流式更新卡片" in chinese
     assert "已用 401 次" in chinese
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_times_are_written_as_people_write_them(ada: Browser, language: str) -> None:
+    written = {"en": r"\d{1,2} [A-Z][a-z]{2} at \d\d:\d\d<", "zh": r"\d{1,2}月\d{1,2}日 \d\d:\d\d<"}
+    ada.get("/console/turns")
+    for path in ("turns", "turns/om_1", "audit", "people"):
+        page = ada.get(f"/console/{path}?lang={language}").text
+        assert not re.search(r"\d{4}-\d\d-\d\d", re.sub(r"<[^<>]*>", "", page)), path
+        if path != "people":
+            assert re.search(
+                r'<time datetime="\d{4}-\d\d-\d\dT[^"]+"[^<>]*>' + written[language], page
+            )
+
+
+def test_a_muted_chat_is_shown_as_muted_and_no_other_one(ada: Browser, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "insert into chat_conversations (chat_id, tenant_key, started_at, last_activity, quiet)"
+            " values ('oc_a', 't', 0, 0, true)"
+        )
+    muted = "This chat is muted now"
+    assert muted in ada.get("/console/turns/om_1").text
+    assert muted not in ada.get("/console/turns/om_2").text
