@@ -332,7 +332,7 @@ def decision_explanation(
     """What was decided on which message, and why. `name` is "" when nobody knows whose it is."""
     why = _reason(_why(decision), decision.since_bot_ms, window_s, language)
     key = "silent"
-    if decision.respond:
+    if decision.respond and decision.reason != Reason.RATE_LIMITED:
         outcome = decision.outcome
         key = f"not-answered-{outcome}" if outcome in _NOT_ANSWERED else "answered"
     cause = failure_cause(decision.outcome, decision.outcome_reason, language)

@@ -66,6 +66,17 @@ def test_what_became_of_a_question_is_told(language: Language) -> None:
     assert not any("{" in text for text in told)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_question_over_the_limit_was_not_answered_whether_that_was_said_or_not(
+    language: Language,
+) -> None:
+    told = decided(Reason.RATE_LIMITED, respond=True, outcome="refused", words="hi?")
+    skipped = decided(Reason.RATE_LIMITED, respond=False, words="hi?")
+    assert decision_explanation(told, "", AT, 60, language) == decision_explanation(
+        skipped, "", AT, 60, language
+    )
+
+
 @every_row("reason", ["wrong_key", "quota_used_up", "timeout", "given_up", "status_500"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_apology_names_its_cause_as_operators_read_it(reason: str, language: Language) -> None:
