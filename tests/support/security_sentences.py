@@ -495,7 +495,7 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
     "Other words for what a document": OUTSIDE,
     "- **The bot knows the members": (
         "tests/integration/sql/test_late_joiners.py::test_where_nobody_knows_who_joined_nothing_earlier_is_told",
-        "tests/contract/test_chats_contract.py::test_a_joining_of_the_day_before_yesterday_gives_nothing",
+        "tests/contract/test_chats_contract.py::test_news_of_members_counts_by_its_own_time",
     ),
     "If somebody left": OUTSIDE,
     "- **Operators see": OUTSIDE,
