@@ -134,9 +134,9 @@ class ConversationManager:
         starts one from `seed`, unless there is one after all."""
         now = self._clock()
         records = (*seed, replace(record, ours=True))[-self._max_messages :]
-        since = self._active_since(now)
+        active_since = self._active_since(now)
         return await self._store.go_on(
-            channel_id, records, now=now, active_since=since, keep=self._max_messages
+            channel_id, records, now=now, active_since=active_since, keep=self._max_messages
         )
 
     async def forget_message(self, channel_id: str, message_id: str) -> None:
@@ -159,9 +159,9 @@ class ConversationManager:
     async def _append(
         self, channel_id: str, record: MessageRecord, *, at: int
     ) -> ChannelConversation | None:
-        since = self._active_since(at)
+        active_since = self._active_since(at)
         return await self._store.append(
-            channel_id, record, active_since=since, keep=self._max_messages
+            channel_id, record, active_since=active_since, keep=self._max_messages
         )
 
     def _active_since(self, at: int | None) -> int:

@@ -226,10 +226,10 @@ def to_card(
     )
 
 
-Meant = Callable[[str], bool]
+IsMeant = Callable[[str], bool]
 
 
-def _trim_front(response: str | None, index: NameIndex, mine: Meant) -> str:
+def _trim_front(response: str | None, index: NameIndex, mine: IsMeant) -> str:
     """Without white space around, and without separators in front of an opening address.
 
     Indented code keeps its indentation, unless it is one of ours who is addressed there.
@@ -254,7 +254,7 @@ def _opening(text: str, index: NameIndex) -> Iterator[NameAddress]:
     return iter(()) if text[:1].isspace() else index.opening(text)
 
 
-def _without_front(text: str, index: NameIndex, is_unwanted: Meant) -> str:
+def _without_front(text: str, index: NameIndex, is_unwanted: IsMeant) -> str:
     cut = 0
     for address in index.opening(text):
         if not is_unwanted(address.name):
@@ -276,7 +276,7 @@ def _cut(text: str, index: NameIndex, is_unwanted: Callable[[NameAddress], bool]
 
 
 def _with_address(
-    text: str, name: str, index: NameIndex, template: MentionTemplate, mine: Meant
+    text: str, name: str, index: NameIndex, template: MentionTemplate, mine: IsMeant
 ) -> str:
     """`text` with `@name` before it; as it is where the opening has it already."""
     if not text or any(mine(address.name) for address in _opening(text, index)):
@@ -305,7 +305,7 @@ def _set_apart(text: str, index: NameIndex) -> str:
     return f"{text[: last.end]}{''.join(gap.split())}\n\n{rest}"
 
 
-def _starts_with(text: str, lead: str, index: NameIndex, mine: Meant) -> bool:
+def _starts_with(text: str, lead: str, index: NameIndex, mine: IsMeant) -> bool:
     if not text.startswith(f"{lead}@"):
         return False
     first = next(index.opening(text[len(lead) :]), None)

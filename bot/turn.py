@@ -55,11 +55,12 @@ async def handle_request(
     *,
     answering: Answering | None = None,
     lease: Lease | None = None,
-    heard: HearingResult | None = None,
+    hearing: HearingResult | None = None,
 ) -> None:
     """Answers one request, or stays silent. Raises the errors that are worth another attempt.
 
-    `answering` replaces the commands and the model. `heard` is an earlier decision on the message.
+    `answering` replaces the commands and the model. `hearing` is an earlier decision on the
+    message.
     """
     metrics.begin_turn_timing()
     chat = await enter_chat(services, request)
@@ -67,19 +68,19 @@ async def handle_request(
         chat, unheard = await with_recognised_words(chat)
         if unheard and request.chat_type == "p2p":
             answering = UnheardVoiceAnswer(unheard)
-    if heard is None:
+    if hearing is None:
         first = request.is_newly_asked and (lease is None or lease.job.attempt == 1)
-        heard = await listen(chat, asked_at_s=received_ms / 1000 if first else None, lease=lease)
-    if not heard.decision.respond or _unreadable_in_group(chat):
+        hearing = await listen(chat, asked_at_s=received_ms / 1000 if first else None, lease=lease)
+    if not hearing.decision.respond or _unreadable_in_group(chat):
         return
 
-    turn = turn_of_request(chat, heard, received_ms, lease.job.anew if lease else 0)
+    turn = turn_of_request(chat, hearing, received_ms, lease.job.anew if lease else 0)
     if is_stop(turn.question):  # it must not wait for the turn that it ends
         await _take_turn(services, turn, answering, lease)
         return
     async with services.shares.hold(chat.asker):
         await room_to_begin()
-        turn = replace(turn, heard=await with_earlier_talk(chat, heard))
+        turn = replace(turn, heard=await with_earlier_talk(chat, hearing))
         await _take_turn(services, turn, answering, lease)
 
 

@@ -136,7 +136,7 @@ def _check_signature(edge: Edge, headers: Mapping[str, str] | Headers, body: byt
     genuine = crypto.verify_signature(
         timestamp=timestamp,
         nonce=headers.get("X-LARK-REQUEST-NONCE"),
-        given=headers.get(_SIGNATURE),
+        signature=headers.get(_SIGNATURE),
         encrypt_key=edge.encrypt_key,
         body=body,
     )

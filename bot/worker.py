@@ -253,15 +253,15 @@ def retry_after_s(failure: Exception) -> float:
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
     """Works until `stop` is set; a database that goes away, or is not migrated, is waited for."""
     interruptions = Interruptions()
-    standing = WorkerPresence(settings)
+    presence = WorkerPresence(settings)
     while not stop.is_set():
         try:
             await asyncio.to_thread(require_migrated, url)
             async with (
                 connection_pool(url, size=_CONNECTIONS) as pool,
-                open_services(settings, url, pool, standing.pace) as services,
+                open_services(settings, url, pool, presence.pace) as services,
             ):
-                await _work(settings, url, pool, services, standing, stop, interruptions.works)
+                await _work(settings, url, pool, services, presence, stop, interruptions.works)
         except Exception as exc:  # noqa: BLE001 (said by `Interruptions`, whatever it is)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(interruptions.note_failure(exc)):
@@ -273,7 +273,7 @@ async def _work(
     url: str,
     pool: Pool,
     services: Services,
-    standing: WorkerPresence,
+    presence: WorkerPresence,
     stop: asyncio.Event,
     begins: Callable[[], None],
 ) -> None:
@@ -291,7 +291,7 @@ async def _work(
         handle=partial(handle_job, services),
         give_up=partial(give_up_job, services),
         took_over=metrics.STALLED.inc,
-        counted=standing.share_with,
+        counted=presence.share_with,
         stopped=services.stops.ask,
     )
     places = settings.worker_concurrency + TENDING_AT_ONCE + IMPORTS_AT_ONCE
@@ -303,11 +303,11 @@ async def _work(
         concurrency=places,
         in_hand=max(in_hand, places),
         grace_s=_GRACE_S,
-        fallen_event=standing.worker_died,
+        fallen_event=presence.worker_died,
     )
     tasks = begin_one_by_one(
         [
-            standing.keep,
+            presence.keep,
             partial(prepare_first_answer, services),
             partial(rehearse_turns, settings, pool),
         ],

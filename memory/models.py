@@ -183,18 +183,18 @@ class TurnOutcome:
 
     def row(self) -> dict[str, str] | None:
         """As it is kept with the reply; None: an answer."""
-        return None if self == ANSWERED else {"outcome": self.kind, "reason": self.reason}
+        return None if self == ANSWERED_OUTCOME else {"outcome": self.kind, "reason": self.reason}
 
     @classmethod
     def from_row(cls, row: Mapping[str, str] | None) -> TurnOutcome:
         """As it is kept; None: an answer."""
         if not row:
-            return ANSWERED
+            return ANSWERED_OUTCOME
         kind: OutcomeKind = row["outcome"]  # type: ignore[assignment]
         return cls(kind, row.get("reason") or "")
 
 
-ANSWERED = TurnOutcome()
+ANSWERED_OUTCOME = TurnOutcome()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class OpenTurn:
     documents: bool = False
     degraded: bool = False
     turn_id: str = ""
-    means: TurnOutcome = ANSWERED
+    means: TurnOutcome = ANSWERED_OUTCOME
 
     @property
     def told(self) -> tuple[StoredMessage, ...]:

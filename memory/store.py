@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from memory.models import (
-    ANSWERED,
+    ANSWERED_OUTCOME,
     MESSAGE_ORIGIN,
     Conversation,
     MemoryOverview,
@@ -97,7 +97,7 @@ class MemoryStore:
         actor_name: str = "",
         history_limit: int = 10,
         fold_after: int = 0,
-        heard: Mapping[str, object] | None = None,
+        hearing_args: Mapping[str, object] | None = None,
         decision: Mapping[str, object] | None = None,
         recent_s: int = 0,
         asked_ms: int = 0,
@@ -108,10 +108,11 @@ class MemoryStore:
         """Records the message in the chat's conversation, stores the decision to answer it, and
         then does the same as `open_turn`.
 
-        `heard` are the arguments of the SQL function `append_to_conversation`, `decision` those of
-        `log_decision`; None skips that step. If an earlier decision on the message says no, the
-        turn comes back as cancelled. `recall` is what `memory.recall.passages.recall_at_once`
-        makes. `elsewhere` asks whether the sender can read in other places.
+        `hearing_args` are the arguments of the SQL function `append_to_conversation`, `decision`
+        those of `log_decision`; None skips that step. If an earlier decision on the message says
+        no, the turn comes back as cancelled. `recall` is made by
+        `memory.recall.passages.recall_at_once`. `elsewhere` asks whether the sender can read in
+        other places.
         """
         return _turn_of_row(
             await self._call(
@@ -123,7 +124,7 @@ class MemoryStore:
                 p_content=content,
                 p_history_limit=history_limit,
                 p_fold_after=fold_after,
-                p_heard=as_json(heard) if heard else None,
+                p_heard=as_json(hearing_args) if hearing_args else None,
                 p_decision=as_json(decision) if decision else None,
                 p_recent_s=recent_s,
                 p_asked_ms=asked_ms or None,
@@ -145,7 +146,7 @@ class MemoryStore:
         files: Sequence[Mapping[str, Any]] = (),
         visible_card: Mapping[str, Any] | None = None,
         source_ids: Sequence[str] = (),
-        means: TurnOutcome = ANSWERED,
+        means: TurnOutcome = ANSWERED_OUTCOME,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """Stores the exact card texts as pending, before anything is sent.
 

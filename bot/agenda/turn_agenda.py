@@ -25,7 +25,7 @@ from bot.feishu.authorization import (
     AccessNeeds,
 )
 from bot.feishu.calendars import (
-    GONE,
+    DELETED_CODES,
     BusySpan,
     CalendarCalls,
     CalendarEvent,
@@ -272,7 +272,7 @@ class TurnAgenda:
             try:
                 await make(token)
             except FeishuError as failure:
-                if failure.code not in GONE:
+                if failure.code not in DELETED_CODES:
                     raise
                 return False
             return True

@@ -245,8 +245,8 @@ class Delegation:
                 if isinstance(exc, Declined)
                 else "could not be reached. Answer yourself as well as you can."
             )
-            said = f"The specialist {name} {why}"
-            raise ToolFailed(enrich(said, deps.calls[before:])) from exc
+            refusal = f"The specialist {name} {why}"
+            raise ToolFailed(enrich(refusal, deps.calls[before:])) from exc
         deps.consulted.append(name)
         if not answers_the_person:
             return answer.text

@@ -139,7 +139,7 @@ class Manager:
         flows_for_s: float = 0.0,
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
-        opened: Mapping[str, Opened] = NOTHING_OPENED,
+        opened_tools: Mapping[str, Opened] = NOTHING_OPENED,
         may_be_told: MayBeTold | None = None,
         allowed_tools: frozenset[str] | None = None,
     ) -> AgentAnswer:
@@ -149,11 +149,11 @@ class Manager:
         An answer that is cut short stays as far as it came; `ended` says why. When there is nothing
         of it and a limit is hit, or the model fails after tools have worked, the reply says so
         honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
-        each step; the model streams without it too. `stop` ends it at any moment. `opened` is
+        each step; the model streams without it too. `stop` ends it at any moment. `opened_tools` is
         what its tools may read; `may_be_told` says whether what they give may be told.
         `allowed_tools`: only these of our tools, and of outside ones those that read.
         """
-        turn = self._turn(prompt, WrittenSoFar(on_progress), opened, may_be_told)
+        turn = self._turn(prompt, WrittenSoFar(on_progress), opened_tools, may_be_told)
         turn.allowed = allowed_tools
         try:
             async with time_limit(timeout_s) as limit:
@@ -243,7 +243,7 @@ class Manager:
         self,
         prompt: Prompt,
         text_so_far: WrittenSoFar,
-        opened: Mapping[str, Opened] = NOTHING_OPENED,
+        opened_tools: Mapping[str, Opened] = NOTHING_OPENED,
         may_be_told: MayBeTold | None = None,
     ) -> _Turn:
         usage = Spent(self._limits)
@@ -264,7 +264,7 @@ class Manager:
             exchange=prompt.exchange,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
-            opened=opened,
+            opened=opened_tools,
             may_be_told=may_be_told,
             spent=usage,
             on_progress=text_so_far,

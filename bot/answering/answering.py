@@ -15,10 +15,9 @@ from bot.agents.manager import AgentAnswer, ModelUnavailable
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.running_turns import STOPPED, note_sources, noting_sources
 from bot.agents.tools.deps import Opened
-from bot.answering import material
 from bot.answering.answer_sources import cited_sources, find_edits, spoken_here, without_sources
 from bot.answering.attachments import AUDIO, limits_of
-from bot.answering.material import Material
+from bot.answering.material import TAKEN_BACK, Material, gather_material
 from bot.answering.prompt_history import Scene, build_prompt, with_heard, without_other_topics
 from bot.answering.question import Turn, people_of, turn_language, used_up_sentence
 from bot.answering.quoted_messages import QuestionSource
@@ -41,7 +40,13 @@ from bot.queue.jobs import Later
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
-from memory.models import ANSWERED, ANSWERED_BY_COMMAND, OpenTurn, apology_outcome, refusal_outcome
+from memory.models import (
+    ANSWERED_BY_COMMAND,
+    ANSWERED_OUTCOME,
+    OpenTurn,
+    apology_outcome,
+    refusal_outcome,
+)
 from memory.recall.passages import Passage
 from memory.recall.selection import answer_sources
 from memory.tables.notes import note_source
@@ -73,7 +78,11 @@ async def answer_question(services: Services, turn: Turn, open_turn: OpenTurn) -
     if turn.heard.decision.reason is not Reason.RATE_LIMITED:
         reply: Reply | None = await services.hooks.answer_command(services, turn, open_turn)
         if reply:
-            return replace(reply, means=ANSWERED_BY_COMMAND) if reply.means == ANSWERED else reply
+            return (
+                replace(reply, means=ANSWERED_BY_COMMAND)
+                if reply.means == ANSWERED_OUTCOME
+                else reply
+            )
     return await answer(services, turn, open_turn)
 
 
@@ -130,34 +139,34 @@ async def _answer(
         return AgentAnswer(say_both("unsupported"), means=refusal_outcome("unreadable")), (), ()
     if refusal := used_up_sentence(services, turn, open_turn):
         return AgentAnswer(refusal, means=refusal_outcome("used_up")), (), ()
-    came = await material.gather_material(services, _source(turn, open_turn))
-    services.rates.count(turn.chat.asker, services.clock(), came.files)
-    behind = services.hooks.checks["sources"](services, turn, open_turn)
-    if behind and not await behind.may_be_told([*came.read, *came.texts]):
-        came = material.TAKEN_BACK
-    if not await _may_tell(services, turn, open_turn, came):
-        came = material.TAKEN_BACK
-    if refusal := _only_unread(services, turn, open_turn, came):
+    material = await gather_material(services, _source(turn, open_turn))
+    services.rates.count(turn.chat.asker, services.clock(), material.files)
+    source_check = services.hooks.checks["sources"](services, turn, open_turn)
+    if source_check and not await source_check.may_be_told([*material.read, *material.texts]):
+        material = TAKEN_BACK
+    if not await _may_tell(services, turn, open_turn, material):
+        material = TAKEN_BACK
+    if refusal := _only_unread(services, turn, open_turn, material):
         return AgentAnswer(refusal, means=refusal_outcome("unreadable")), (), ()
     with noting_sources() as source_ids:
         if open_turn.degraded:
-            note_sources(map(read_source_id, {*came.read, *came.texts}))
-        prompt, earlier = await _prompt(services, turn, open_turn, came)
-        if behind:
-            prompt, earlier = await _tellable(
-                services, turn, open_turn, came, behind, source_ids, (prompt, earlier)
+            note_sources(map(read_source_id, {*material.read, *material.texts}))
+        prompt, earlier = await _prompt(services, turn, open_turn, material)
+        if source_check:
+            prompt, earlier = await _without_undisclosable(
+                services, turn, open_turn, material, source_check, source_ids, (prompt, earlier)
             )
-        opened = {} if open_turn.degraded else _open_for_tools(services, turn)
-        quoted_id = came.quoted.message_id if came.quoted else ""
-        model_call = _ask_model(services, turn, open_turn, prompt, opened, behind)
+        opened_tools = {} if open_turn.degraded else _open_for_tools(services, turn)
+        quoted_id = material.quoted.message_id if material.quoted else ""
+        model_call = _ask_model(services, turn, open_turn, prompt, opened_tools, source_check)
         answer = await _unless_edited(services, turn, open_turn, model_call, earlier, quoted_id)
-        note_sources(behind.sources if behind else ())
-    for one in opened.values():
+        note_sources(source_check.sources if source_check else ())
+    for one in opened_tools.values():
         if not await one.may_still_be_told():
             raise Later("what was read is no longer open to everybody")
-    if behind and not await behind.still_open():
+    if source_check and not await source_check.still_open():
         raise Later("what was told of is no longer open to everybody")
-    answer = replace(answer, needs=_joined_needs(one.needs for one in opened.values()))
+    answer = replace(answer, needs=_joined_needs(one.needs for one in opened_tools.values()))
     return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
 
 
@@ -187,7 +196,11 @@ async def _unless_edited(
 def _open_for_tools(services: Services, turn: Turn) -> dict[str, Opened]:
     """What the features that concern this turn open for their tools, by feature."""
     gathers = services.hooks.gathers.items()
-    return {name: opened for name, gather in gathers if (opened := gather(services, turn))}
+    return {
+        name: feature_material
+        for name, gather in gathers
+        if (feature_material := gather(services, turn))
+    }
 
 
 def _joined_needs(needs: Iterable[AccessNeeds]) -> AccessNeeds:
@@ -201,36 +214,40 @@ def _joined_needs(needs: Iterable[AccessNeeds]) -> AccessNeeds:
     return joined
 
 
-async def _tellable(
+async def _without_undisclosable(
     services: Services,
     turn: Turn,
     open_turn: OpenTurn,
-    came: Material,
-    behind: SourceCheck,
+    material: Material,
+    source_check: SourceCheck,
     source_ids: set[str],
     prompt_and_passages: tuple[Prompt, tuple[Passage, ...]],
 ) -> tuple[Prompt, tuple[Passage, ...]]:
     """The prompt `prompt_and_passages` of `source_ids`, or one without what tells of a document
     that not everybody there can open; `source_ids` are then those that it is made of."""
     hidden_ids: frozenset[str] = frozenset()
-    while more := await behind.untellable(source_ids) - hidden_ids:
+    while more := await source_check.untellable(source_ids) - hidden_ids:
         hidden_ids |= more
         source_ids.clear()
         shortened_turn = without_sources(open_turn, hidden_ids)
-        prompt_and_passages = await _prompt(services, turn, shortened_turn, came, hidden_ids)
+        prompt_and_passages = await _prompt(services, turn, shortened_turn, material, hidden_ids)
     return prompt_and_passages
 
 
-async def _may_tell(services: Services, turn: Turn, open_turn: OpenTurn, came: Material) -> bool:
+async def _may_tell(
+    services: Services, turn: Turn, open_turn: OpenTurn, material: Material
+) -> bool:
     """Whether the model may see what came with other messages: no, if one of them was taken back.
 
     If one is taken back later, the answer is removed. While the memory is away the check waits
     until the memory is back.
     """
-    if not (came.read or came.texts) or open_turn.degraded:
+    if not (material.read or material.texts) or open_turn.degraded:
         return True
     try:
-        return await note_read_messages(services.rpc, turn.context, turn.id, came.read, came.texts)
+        return await note_read_messages(
+            services.rpc, turn.context, turn.id, material.read, material.texts
+        )
     except StoreUnavailable as exc:
         log.warning("incoming.not_noted", turn_id=turn.id, error=type(exc).__name__)
         return True
@@ -241,8 +258,8 @@ async def _ask_model(
     turn: Turn,
     open_turn: OpenTurn,
     prompt: Prompt,
-    opened: Mapping[str, Opened],
-    behind: SourceCheck | None,
+    opened_tools: Mapping[str, Opened],
+    source_check: SourceCheck | None,
 ) -> AgentAnswer:
     """The model's answer, or an apology when it fails or takes too long."""
     begins_s, flows_for_s = _times(services, turn, open_turn)
@@ -254,8 +271,8 @@ async def _ask_model(
                 flows_for_s=flows_for_s,
                 on_progress=turn.on_progress,
                 stop=turn.stop,
-                opened=opened,
-                may_be_told=behind.may_be_told if behind else None,
+                opened_tools=opened_tools,
+                may_be_told=source_check.may_be_told if source_check else None,
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, turn_language(services, turn, open_turn))
@@ -298,14 +315,14 @@ def _unfinished_answer(
     return replace(answer, text=stopped_sentence([*open_turn.done, *calls], language), ended="")
 
 
-def _only_unread(services: Services, turn: Turn, open_turn: OpenTurn, came: Material) -> str:
+def _only_unread(services: Services, turn: Turn, open_turn: OpenTurn, material: Material) -> str:
     """The reply to an unreadable file that came without a question; "" otherwise."""
-    if turn.request.message_type != "file" or came.file_tokens or not came.unread:
+    if turn.request.message_type != "file" or material.file_tokens or not material.unread:
         return ""
     limits, reply_language = limits_of(services), turn_language(services, turn, open_turn)
     return "\n".join(
         refusal_text(markup.escape(name), reason, limits, reply_language)
-        for name, reason in came.unread
+        for name, reason in material.unread
     )
 
 
@@ -313,7 +330,7 @@ async def _prompt(
     services: Services,
     turn: Turn,
     open_turn: OpenTurn,
-    came: Material,
+    material: Material,
     hidden_ids: Collection[str] = (),
 ) -> tuple[Prompt, tuple[Passage, ...]]:
     """The prompt without what comes from `hidden_ids`, and the earlier passages in it."""
@@ -323,7 +340,7 @@ async def _prompt(
     )
     turns = {message.message_id for message in open_turn.told if message.role == "user"}
     earlier = await recalled_passages(services, turn, open_turn, turns, hidden_ids)
-    _keep(services, open_turn, came, turn.bot.name)
+    _keep(services, open_turn, material, turn.bot.name)
     note_sources(_prompt_sources(open_turn))
     build = partial(
         build_prompt,
@@ -334,11 +351,11 @@ async def _prompt(
         turn_id=turn.id,
         recalled=earlier.text,
         recalled_worth=earlier.worth,
-        budget_tokens=services.settings.history_token_budget + came.file_tokens,
+        budget_tokens=services.settings.history_token_budget + material.file_tokens,
         calibration=services.meter.calibration,
-        material=came.text,
-        images=came.images,
-        quoted=came.quoted,
+        material=material.text,
+        images=material.images,
+        quoted=material.quoted,
         words_of_model=turn.by_click,
         typed=turn.request.message_type in _WRITTEN_BY_SENDER,
         reads_only=turn.private or turn.unasked,
@@ -362,7 +379,7 @@ def _prompt_sources(open_turn: OpenTurn) -> list[str | None]:
 def _keep(
     services: Services,
     open_turn: OpenTurn,
-    came: Material,
+    material: Material,
     bot_name: str,
 ) -> None:
     """Records which rows the prompt is made of, for the record of the turn."""
@@ -372,7 +389,7 @@ def _keep(
         history_ids=[one.id for one in open_turn.told if one.id > 0],
         transcript_ids=[one.message_id for one in open_turn.told if one.id < 0],
         summary=open_turn.summary.version if open_turn.summary else None,
-        came_along=bool(came.text or came.images),
+        came_along=bool(material.text or material.images),
         budget=services.settings.history_token_budget,
     )
 

@@ -109,7 +109,7 @@ async def gather_material(services: Services, source: QuestionSource) -> Materia
         parts.append(card)
         texts.append((request.message_id, card))
     attachments = [(request.message_id, one) for one in request.attachments]
-    attachments += [(one.message_id, found) for one in chain for found in one.attachments]
+    attachments += [(one.message_id, attachment) for one in chain for attachment in one.attachments]
     if not attachments:
         attachments = await (first_read_files if source.first_read else files_sent_before)(
             services, source
@@ -131,9 +131,9 @@ async def gather_material(services: Services, source: QuestionSource) -> Materia
     came_with = {message_id for message_id, _ in attachments} | {one.message_id for one in chain}
     read = tuple(sorted(came_with - {"", request.message_id}))
     loaded_count = min(len(sent_files), MOST_FILES)
-    together = _together(texts)
+    shortened_texts = _within_budget(texts)
     return Material(
-        text, images, readable, files.tokens, files.unread, read, loaded_count, together
+        text, images, readable, files.tokens, files.unread, read, loaded_count, shortened_texts
     )
 
 
@@ -149,7 +149,7 @@ async def _recognised_words(
     return quotation("Words of the voice message", words), words
 
 
-def _together(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _within_budget(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The texts by message_id; several texts of one message are joined."""
     texts_by_message: dict[str, str] = {}
     for message_id, text in texts:
@@ -247,8 +247,8 @@ def _brand(data: bytes) -> str:
     Where nothing more is said than that it is one, it is what phones make."""
     end = min(int.from_bytes(data[:4]), 256)
     brands = [data[8:12], *(data[at : at + 4] for at in range(16, end, 4))]
-    known = next((_BRANDS[one] for one in brands if one in _BRANDS), "")
-    return known or ("HEIC" if any(one in _SHARED_BRANDS for one in brands) else "")
+    brand_name = next((_BRANDS[one] for one in brands if one in _BRANDS), "")
+    return brand_name or ("HEIC" if any(one in _SHARED_BRANDS for one in brands) else "")
 
 
 def _why_not_shown(data: bytes) -> str:

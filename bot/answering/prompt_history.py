@@ -55,7 +55,7 @@ _PAIRED_SHARE = 1 / 3
 _PAUSE = timedelta(minutes=10)
 
 _SHORT = 3  # characters of words that most texts share: the, was
-_HEARD = -1  # the id of a line that the memory does not have
+_UNSTORED_ID = -1  # the id of a line that the memory does not have
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 _WORD = re.compile(r"\d+(?:[:.,]\d+)*|[a-z\u00c0-\u024f]+|[\u3400-\u9fff]")
 
@@ -204,10 +204,10 @@ def rendered_window(
         replace(
             one,
             at=at,
-            is_stale=kept.id in stale,
-            stays=kept.actor_id in stays or kept.message_id in stays,
+            is_stale=stored_message.id in stale,
+            stays=stored_message.actor_id in stays or stored_message.message_id in stays,
         )
-        for one, kept, at in zip(prompt_messages[::-1], messages, times, strict=True)
+        for one, stored_message, at in zip(prompt_messages[::-1], messages, times, strict=True)
     ]
 
 
@@ -255,7 +255,7 @@ def _from_a_person(history: tuple[PromptMessage, ...]) -> tuple[PromptMessage, .
 
 def _memory_lines(memory: WorkingMemory, scene: Scene) -> str:
     """A line for each key, the shortest first: cut at the end, it keeps as many as possible."""
-    lines = [_memory_line(item) for kept in (memory.chat, memory.user) for item in kept.items()]
+    lines = [_memory_line(item) for facts in (memory.chat, memory.user) for item in facts.items()]
     lines += [_remark(remark, scene.label) for remark in memory.said]
     lines += group_lines(memory.group, scene.label, scene.now)
     return "\n".join(sorted(lines, key=len))
@@ -320,7 +320,7 @@ def without_other_topics(
 
 def _line(record: MessageRecord) -> StoredMessage:
     return StoredMessage(
-        _HEARD,
+        _UNSTORED_ID,
         "user",
         record.content,
         record.author_id,
@@ -448,8 +448,8 @@ def without_quoted(
     if quoted_message is None:
         return list(messages)
     return [
-        _set_aside(one, kept, quoted_message)
-        for one, kept in zip(messages, stored_messages, strict=True)
+        _set_aside(one, stored_message, quoted_message)
+        for one, stored_message in zip(messages, stored_messages, strict=True)
     ]
 
 

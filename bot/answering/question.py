@@ -103,17 +103,17 @@ class Turn:
 
 
 def turn_of_request(
-    chat: RequestChat, hearing: HearingResult, received_ms: int, anew: int = 0
+    chat: RequestChat, hearing: HearingResult, received_ms: int, retry_number: int = 0
 ) -> Turn:
-    """Resolves thread, subject and question of a message. `anew`: how many times an operator
-    wanted an answer beside the word that there is none."""
+    """Resolves thread, subject and question of a message. `retry_number`: how many times
+    an operator asked for another answer after the apology."""
     request, bot_open_id = chat.request, chat.bot.open_id
-    origin = Origin("retry", request.id, str(anew)) if anew else request.origin
+    origin = Origin("retry", request.id, str(retry_number)) if retry_number else request.origin
     context = chat.context_about(subject_of(request, bot_open_id))
     structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
     question = events.question_text(request, bot_open_id) or request.text
     return Turn(
-        id=origin.turn_id if anew else request.id,
+        id=origin.turn_id if retry_number else request.id,
         origin=origin,
         chat=chat,
         heard=hearing,

@@ -189,9 +189,9 @@ async def _from_feishu(
     raw = messages[0]
     ours = raw.sender_id == services.settings.feishu_app_id
     to_bot = any(mention.open_id == source.bot.open_id for mention in raw.mentions)
-    untold = raw.create_time_ms < source.told_since_ms
+    is_too_early = raw.create_time_ms < source.told_since_ms
     first = raw.message_id == source.request.parent_id
-    if first and not source.request.quotes and (ours or to_bot or untold):
+    if first and not source.request.quotes and (ours or to_bot or is_too_early):
         return None
     people = {one.sender_id for one in messages if one.sender_type == "user"}
     names = services.people.of(source.request.tenant_key)

@@ -26,7 +26,7 @@ from bot.mentions import ALL_NAMES, address_reply, to_card
 from bot.outbox.buttons import Reply, with_danger_marks
 from bot.outbox.delivery import Delivered, Target
 from bot.outbox.foot import AnswerFooter
-from bot.outbox.sending import After, Outcome, Outgoing, Told, send
+from bot.outbox.sending import After, ConversationArgs, Outcome, Outgoing, send
 from bot.outbox.streaming import CardStream, settled_text, showable_text, stage_line, status_line
 from bot.process.concurrency import compute_apart
 from bot.process.metrics import timed_stage
@@ -261,7 +261,7 @@ async def send_reply(
     quiet = asks_for_quiet(turn.question)
     async with talk_before_answer(turn.chat, turn.heard) as before:
 
-        async def tell(delivery: Delivered) -> Told:
+        async def tell(delivery: Delivered) -> ConversationArgs:
             if quiet:
                 return None
             card_words = from_card(delivery.content, turn.names.known, unescape=markup.unescape)
@@ -337,5 +337,5 @@ class RequestHandler(Protocol):
         *,
         answering: Answering | None = None,
         lease: Lease | None = None,
-        heard: HearingResult | None = None,
+        hearing: HearingResult | None = None,
     ) -> None: ...

@@ -128,7 +128,7 @@ def question_for_judge(recent: Sequence[MessageRecord], message: IncomingMessage
     if latest:
         seconds = max(0, message.timestamp - latest.timestamp) // 1000
         name = speaker_label(latest.author)
-        since = f"The bot is called {name}. It last spoke {seconds} seconds ago."
+        last_spoken = f"The bot is called {name}. It last spoke {seconds} seconds ago."
     else:
-        since = "The bot has not spoken lately."
-    return "\n".join((*lines, since, "The last message:", labelled_line(message.record())))
+        last_spoken = "The bot has not spoken lately."
+    return "\n".join((*lines, last_spoken, "The last message:", labelled_line(message.record())))

@@ -85,13 +85,13 @@ async def feature_press_reply(
 ) -> Reply:
     """What a feature's button does. It can be repeated after a crash."""
     reply_language = press.payload.get("language") or turn_language(services, turn, open_turn)
-    beside = press.payload.get("beside", "")
+    beside_group = press.payload.get("beside", "")
     press_turn = PressTurn(
         turn.context,
         turn.chat_type,
         reply_language,
         turn.id,
-        beside,
+        beside_group,
         press=press,
         values=values,
         attempts=open_turn.attempts,

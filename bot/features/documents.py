@@ -277,14 +277,14 @@ class SourceDocumentCheck:
         others = frozenset(sources) - self._own
         if not others:
             return frozenset()
-        behind = await self._store.behind_sources(self._here.tenant_key, others)
-        self._closed_documents |= {one.document for one in behind if one.closed}
-        for one in behind:
+        source_documents = await self._store.behind_sources(self._here.tenant_key, others)
+        self._closed_documents |= {one.document for one in source_documents if one.closed}
+        for one in source_documents:
             age_s = FRESH_S if one.age_s is None else one.age_s
             if age_s < FRESH_S and one.document not in self._closed_documents:
                 self._open.setdefault(one.document, self._clock() - age_s)
-        await self._ask({one.document for one in behind})
-        return frozenset(one.source for one in behind if one.document not in self._open)
+        await self._ask({one.document for one in source_documents})
+        return frozenset(one.source for one in source_documents if one.document not in self._open)
 
     async def may_be_told(self, sources: Collection[str]) -> bool:
         """Whether none of them must be left out. Raises `StoreError`."""

@@ -85,7 +85,7 @@ async def answer_unasked(services: Services, firing: Firing) -> str:
             due.now_ms,
             answering=_unasked_reply,
             lease=firing.lease,
-            heard=hearing,
+            hearing=hearing,
         )
     except NothingToSay:
         await leave_unsent(services, timer.context, timer.turn_id, "nothing to say")
@@ -250,7 +250,7 @@ async def _chat(services: Services, timer: Timer) -> list[RawMessage] | None:
     """What was said in the main chat, oldest first; None where a lot was said since."""
     asked_s = int(timer.plan.local_at.replace(tzinfo=UTC).timestamp())
     chat_id = timer.context.chat_id
-    since = await services.feishu.list_messages(
+    later_messages = await services.feishu.list_messages(
         "chat", chat_id, start_s=asked_s, max_items=_MOST + 1
     )
     before = await services.feishu.list_messages(
@@ -261,8 +261,8 @@ async def _chat(services: Services, timer: Timer) -> list[RawMessage] | None:
         descending=True,
         max_items=20,
     )
-    here = {raw.message_id: raw for raw in (*reversed(before), *since)}
-    return list(here.values()) if len(since) <= _MOST and timer.turn_id in here else None
+    here = {raw.message_id: raw for raw in (*reversed(before), *later_messages)}
+    return list(here.values()) if len(later_messages) <= _MOST and timer.turn_id in here else None
 
 
 async def _records(

@@ -21,7 +21,7 @@ CARD_LOCALES = ("zh_cn", "en_us", "ja_jp", "zh_hk", "zh_tw")
 _VARIABLE = re.compile(r"\]\(\$(\w{1,64})\)")
 _NO_ID = re.compile(r"[^\w@.+-]")
 _DEEPEST = 40  # levels of JSON; Feishu nests containers five deep, each takes up to four levels
-_SHOWN = (
+_VISIBLE_FIELDS = (
     *("header", "title", "subtitle", "text_tag_list", "label", "text", "content", "fields"),
     *("elements", "items", "contents", "columns", "actions", "extra"),
 )
@@ -92,7 +92,7 @@ def _visible_lines(element: dict[str, Any], depth: int) -> Iterator[str]:
     if words := _translate_text(element):
         yield words
         return
-    for name in _SHOWN:
+    for name in _VISIBLE_FIELDS:
         yield from shown_lines(element.get(name), depth + 1)
 
 

@@ -131,7 +131,7 @@ def answer_card(
     summary: str | None = None,
     buttons: Sequence[Button] = (),
     note: str | None = None,
-    asked: str | None = None,
+    asked_text: str | None = None,
     foot: CardFoot | None = None,
 ) -> dict[str, Any]:
     """A card with `markdown`, as it is, in the Markdown element `element_id`; the paragraphs that
@@ -139,17 +139,18 @@ def answer_card(
 
     `summary` is what the chat list shows (default: the beginning of the text); `note` is small
     plain text below the answer.
-    `asked`, above the answer, is the question that somebody pressed. Only `markdown` is the answer.
+    `asked_text`, above the answer, is the question that somebody pressed. Only `markdown` is the
+    answer.
     """
     elements: list[dict[str, Any]] = []
-    if asked:
-        elements.append({"tag": "div", "element_id": "asked", "text": _small(f"↪ {asked}")})
+    if asked_text:
+        elements.append({"tag": "div", "element_id": "asked", "text": _small(f"↪ {asked_text}")})
     checks = [check for button in buttons for check in button.checks]
     most = max([0, *(one.entry for one in buttons), *(one.entry for one in checks)])
     words, entries = part_entries(markdown, most)
-    below, beside = _placed_buttons(buttons, entries)
+    below, inline_buttons = _placed_buttons(buttons, entries)
     elements.append({"tag": "markdown", "element_id": element_id, "content": words})
-    elements += () if checks else entry_elements(entries, beside)
+    elements += () if checks else entry_elements(entries, inline_buttons)
     if note:
         elements.append(_note(note))
     elements += below

@@ -30,13 +30,18 @@ def webhook_signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes)
 
 
 def verify_signature(
-    *, timestamp: str | None, nonce: str | None, given: str | None, encrypt_key: str, body: bytes
+    *,
+    timestamp: str | None,
+    nonce: str | None,
+    signature: str | None,
+    encrypt_key: str,
+    body: bytes,
 ) -> bool:
-    """Whether `given` (X-Lark-Signature) is right; False when a header or the key is missing."""
-    if not (timestamp and nonce and given and encrypt_key):
+    """True if `signature` (X-Lark-Signature) is right; False if a header or the key is missing."""
+    if not (timestamp and nonce and signature and encrypt_key):
         return False
     expected_signature = webhook_signature(timestamp, nonce, encrypt_key, body)
-    return hmac.compare_digest(expected_signature.encode(), given.encode("utf-8", "replace"))
+    return hmac.compare_digest(expected_signature.encode(), signature.encode("utf-8", "replace"))
 
 
 def verify_token(expected_token: str, received_token: object) -> bool:

@@ -185,8 +185,8 @@ class Block:
     def introduces(self) -> bool:
         """A heading, or an address in a paragraph of its own: it stands with what follows."""
         first = self.lines[0] if self.lines and not self.opening else ""
-        alone = not any(line.strip() for line in self.lines[1:])
-        return alone and bool(HEADING.match(first) or _ADDRESS.fullmatch(first))
+        is_only_line = not any(line.strip() for line in self.lines[1:])
+        return is_only_line and bool(HEADING.match(first) or _ADDRESS.fullmatch(first))
 
     @property
     def is_quote(self) -> bool:

@@ -188,8 +188,8 @@ class FrameAssembly:
         self._forget_old()
         _, parts = self._unfinished.pop(message_id, (0.0, {}))
         parts[number] = payload
-        if all(wanted in parts for wanted in range(total)):
-            return b"".join(parts[wanted] for wanted in range(total))
+        if all(number in parts for number in range(total)):
+            return b"".join(parts[number] for number in range(total))
         self._unfinished[message_id] = (self._clock(), parts)
         return None
 

@@ -28,8 +28,8 @@ _ENTITY = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};|lt|#0*60(?!\d)|#x0*3c)", re.IGNO
 _ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
 
 # What stands for the marks of `verbatim` words until they are escaped: U+F000 and the ASCII mark.
-_STANDING = re.compile("[\uf021-\uf07e]")
-_STANDS = 0xF000
+_PRIVATE_MARKS = re.compile("[\uf021-\uf07e]")
+_PRIVATE_AREA = 0xF000
 
 # All that `card_markdown` looks at.
 _TO_ESCAPE = re.compile(r"[<&\[\]\x00\ud800-\udfff\uf021-\uf07e]")
@@ -107,7 +107,7 @@ def without_decoration(markdown: str) -> str:
 
 def _escape_prose(prose: str) -> str:
     escaped_text = _LESS.sub("&#60;", _ENTITY.sub("&#38;", prose))
-    return _STANDING.sub(lambda sign: f"&#{ord(sign[0]) - _STANDS};", escaped_text)
+    return _PRIVATE_MARKS.sub(lambda sign: f"&#{ord(sign[0]) - _PRIVATE_AREA};", escaped_text)
 
 
 def _escape_code(code: str) -> str:
@@ -161,12 +161,12 @@ def quotable(words: str, most: int = 300) -> str:
 
 
 def _without_marks(text: str) -> str:
-    return _MARK.sub(lambda sign: chr(_STANDS + ord(sign[0])), text)
+    return _MARK.sub(lambda sign: chr(_PRIVATE_AREA + ord(sign[0])), text)
 
 
 def with_marks(text: str) -> str:
     """What the `verbatim_words` in `text` stand for, where nothing is read as a mark."""
-    return _STANDING.sub(lambda sign: chr(ord(sign[0]) - _STANDS), text)
+    return _PRIVATE_MARKS.sub(lambda sign: chr(ord(sign[0]) - _PRIVATE_AREA), text)
 
 
 def safe_links(markdown: str) -> str:

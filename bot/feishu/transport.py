@@ -83,7 +83,7 @@ class Transport:
                 headers=_headers(request, token) | (dict(form.headers) if form else {}),
                 data=form or data,
                 allow_redirects=False,
-                middlewares=_ONCE if request.method in _REPEATED else (),
+                middlewares=_WITHOUT_RETRY if request.method in _REPEATED else (),
             ) as answer:
                 return await _read(answer, request.max_bytes)
         except (aiohttp.ClientError, OSError, ValueError) as exc:
@@ -168,7 +168,7 @@ def _headers(request: ApiRequest, token: str) -> dict[str, str]:
     return headers if request.body is None else headers | _JSON
 
 
-async def _once(
+async def _retry_never(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
     """Keeps aiohttp from repeating what may have arrived: whether to repeat, the caller knows."""
@@ -180,7 +180,7 @@ async def _once(
 
 # Only these are ever repeated by aiohttp, and a middleware costs as much as the request's headers.
 _REPEATED = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
-_ONCE = (_once,)
+_WITHOUT_RETRY = (_retry_never,)
 
 
 def _unreachable(exc: Exception) -> Unreachable:

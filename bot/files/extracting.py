@@ -303,8 +303,8 @@ def _transitional(data: bytes) -> bytes:
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as renamed:
             for part in archive.namelist():
                 content = archive.read(part)
-                for strict, known in _STRICT if part.endswith((".xml", ".rels")) else ():
-                    content = content.replace(strict, known)
+                for strict, transitional in _STRICT if part.endswith((".xml", ".rels")) else ():
+                    content = content.replace(strict, transitional)
                 renamed.writestr(part, content)
     return packed.getvalue()
 

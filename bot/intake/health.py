@@ -221,11 +221,11 @@ class Checks:
             self._away_since = self._away_since or self.now()
         backlog = self._count_unstored()
         if failure:
-            since = _time(min(filter(None, (self._away_since, backlog.since))))
+            away_since = _time(min(filter(None, (self._away_since, backlog.since))))
             raise Degraded(
-                f"away since {since} ({failure.en}); {backlog.turns} turns wait to be written; "
-                "people are answered without history",
-                f"自 {since} 起不可用（{failure.zh}）；{backlog.turns} 轮对话等待写入；"
+                f"away since {away_since} ({failure.en}); {backlog.turns} turns wait to be "
+                "written; people are answered without history",
+                f"自 {away_since} 起不可用（{failure.zh}）；{backlog.turns} 轮对话等待写入；"
                 "回答时没有历史",
             )
         if backlog.refused:
@@ -236,10 +236,10 @@ class Checks:
                 "scripts/queue retry 可重试",
             )
         if backlog.turns:
-            since = _time(backlog.since)
+            away_since = _time(backlog.since)
             raise Degraded(
-                f"back; {backlog.turns} turns since {since} wait to be written",
-                f"已恢复；自 {since} 起的 {backlog.turns} 轮对话等待写入",
+                f"back; {backlog.turns} turns since {away_since} wait to be written",
+                f"已恢复；自 {away_since} 起的 {backlog.turns} 轮对话等待写入",
             )
 
     def _is_behind(self) -> bool:
@@ -313,9 +313,9 @@ def _require(check: Check) -> None:
         raise NotReady(check.sentence.en, check.sentence.zh)
 
 
-def _time(since: float | None) -> str:
+def _time(seconds: float | None) -> str:
     """Seconds since epoch as ISO 8601."""
-    return datetime.fromtimestamp(since or 0, UTC).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(seconds or 0, UTC).isoformat(timespec="seconds")
 
 
 _BEING_LOOKED_AT = Readiness(

@@ -36,10 +36,10 @@ from gunicorn.http.errors import (
 from gunicorn.workers.gthread import ThreadWorker
 
 from bot.intake.framing import REFUSALS, Arrival, plain_parts
+from bot.process.concurrency import set_waiting_since
 from bot.process.log_lines import write_event
 from bot.process.metrics import LoopWatch
 from bot.process.plan import RunDirectory
-from bot.queue.inbox import set_waiting_since
 
 if TYPE_CHECKING:  # the driver of the database, which the master does not need
     from bot.intake.messages_in_loop import LoopIntake

@@ -218,9 +218,9 @@ class BotBudget:
         belongs to an exchange that is under way, however slow, and gets no new ones by waiting.
         """
         request_ms = self.request_ms or 0
-        since = request_ms if is_reply else max(request_ms, at - HOUR_MS + 1)
-        spent_answers = sum(time >= since for _, time in self.answers)
-        limit = PER_SHARED_REQUEST if self.shared and since == request_ms else PER_REQUEST
+        window_start = request_ms if is_reply else max(request_ms, at - HOUR_MS + 1)
+        spent_answers = sum(time >= window_start for _, time in self.answers)
+        limit = PER_SHARED_REQUEST if self.shared and window_start == request_ms else PER_REQUEST
         lately = sum(bot == bot_id and time > at - HOUR_MS for bot, time in self.answers)
         # Bots that talk to each other do not use up the answer to a third one.
         first = 1 if not lately and not is_reply else 0

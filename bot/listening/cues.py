@@ -345,7 +345,7 @@ class Reading:
     @cached_property
     def others(self) -> tuple[str, ...]:
         """What other people wrote since."""
-        return tuple(said for who, said in self.around.since if who != self.author)
+        return tuple(text for who, text in self.around.since if who != self.author)
 
     @cached_property
     def last_of_other(self) -> str:
@@ -366,7 +366,7 @@ class Reading:
     @cached_property
     def talked(self) -> frozenset[str]:
         """The words of weight in what was written since."""
-        return topics("\n".join(said for _, said in self.around.since))
+        return topics("\n".join(text for _, text in self.around.since))
 
     @property
     def length(self) -> int:

@@ -201,23 +201,25 @@ def decide(
     """
     earlier = records_before(message, conversation.messages)
     exchange, spoken_at = exchange_at(message, earlier, bot_open_id)
-    since = None if spoken_at is None else message.timestamp - spoken_at
+    since_bot_ms = None if spoken_at is None else message.timestamp - spoken_at
     plain = _plain_decision(message, bot_open_id, budget)
     if plain:
-        return replace(plain, since_bot_ms=since)
+        return replace(plain, since_bot_ms=since_bot_ms)
     if conversation.quiet:
-        return Decision(False, Reason.QUIET, since_bot_ms=since)
+        return Decision(False, Reason.QUIET, since_bot_ms=since_bot_ms)
     cue = cue_of(message.text, message.author_id, exchange)
     if cue is not Cue.SIDE_TALK and (of_mode := _decision_of_mode(mode, message)):
-        return replace(of_mode, since_bot_ms=since, cue=cue)
+        return replace(of_mode, since_bot_ms=since_bot_ms, cue=cue)
     if cue in (Cue.FOLLOW_UP, Cue.UNCLEAR) and _talks_with_a_bot(message, earlier):
-        return Decision(False, Reason.AMONG_BOTS, since_bot_ms=since, cue=cue)
-    in_time = since is not None and (since <= window_ms or message.root_id is not None)
+        return Decision(False, Reason.AMONG_BOTS, since_bot_ms=since_bot_ms, cue=cue)
+    in_time = since_bot_ms is not None and (
+        since_bot_ms <= window_ms or message.root_id is not None
+    )
     if cue is Cue.FOLLOW_UP and in_time:
         if _is_elsewhere(message, conversation, bot_open_id):
-            return Decision(False, Reason.OTHER_TOPIC, since_bot_ms=since, cue=cue)
-        return Decision(True, Reason.RECENT_FOLLOWUP, "heuristic", since, cue)
-    return Decision(False, Reason.NO_TRIGGER, since_bot_ms=since, cue=cue)
+            return Decision(False, Reason.OTHER_TOPIC, since_bot_ms=since_bot_ms, cue=cue)
+        return Decision(True, Reason.RECENT_FOLLOWUP, "heuristic", since_bot_ms, cue)
+    return Decision(False, Reason.NO_TRIGGER, since_bot_ms=since_bot_ms, cue=cue)
 
 
 def _plain_decision(

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Literal
 
 from bot.listening.requests import (
-    KEPT,
+    CACHED_TEXTS,
     ONESELF,
     asks_for_consent,
     asks_to_choose,
@@ -230,7 +230,7 @@ _NOUN = (
     r"(?:files?|pictures?|pics?|images?|photos?|screenshots?|documents?|docs?|pdfs?|attachments?"
     r"|spreadsheets?|sheets?|tables?|slides?|charts?|diagrams?)\b"
 )
-_NAMED = re.compile(
+_NAMED_PERSON = re.compile(
     rf"\b(?:the|this|that|these|those|my|his|her|their|above|attached|last|\w+['’]s)\s+"
     rf"(?:\w+\s+){{0,2}}?{_NOUN}"
     "|(?:这|那|上面|刚才|刚刚|刚发|上一|他|她|的)[^，。,.?？!！\\n]{0,6}?"
@@ -283,7 +283,7 @@ def points_at_a_part(text: str) -> bool:
     return bool(_PART.match(text))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TEXTS)
 def could_answer(text: str, question: str) -> bool:
     """Whether `text` is of the form of an answer to `question`; a bare ok answers only yes or no.
 
@@ -333,7 +333,7 @@ def postpones(text: str) -> bool:
     return bool(_LATER.match(text))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TEXTS)
 def without_courtesies(text: str) -> str:
     """What is left after “ok, thanks,” and the like."""
     position = 0
@@ -404,7 +404,7 @@ def _written_small(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z0-9_]){re.escape(small)}(?![a-z0-9_])")
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _without_filler(text: str) -> str:
     """The text without a “hey” at its start."""
     return _FILLER.sub("", text, count=1)
@@ -426,6 +426,6 @@ def _short_forms(name: str) -> tuple[str, ...]:
 
 def reference(question: str) -> Reference:
     """How the question refers to something that was sent before it, if it does."""
-    if _NAMED.search(question):
+    if _NAMED_PERSON.search(question):
         return "named"
     return "pointed_at" if _POINTED_AT.search(question) else ""

@@ -29,7 +29,7 @@ Kind = TypeVar("Kind")
 WINDOW = 50  # earlier messages that a message may answer
 _READ_CHARACTERS = 500
 Bins = tuple[int, ...]
-Named = tuple[tuple[str, str], ...]
+NamedPeople = tuple[tuple[str, str], ...]
 _DISTANCES = (2, 3, 4, 5, 6, 8, 11, 16, 26)
 _LONG_MS = 24 * 3600 * 1000
 _PAUSES_MS = tuple(minutes * 60_000 for minutes in (1, 2, 3, 5, 10, 20, 60))
@@ -224,7 +224,7 @@ class _Names:
 
 
 @lru_cache(maxsize=256)
-def _names(by_token: Named, within: Named, ours: tuple[str, ...]) -> _Names:
+def _names(by_token: NamedPeople, within: NamedPeople, ours: tuple[str, ...]) -> _Names:
     return _Names(dict(by_token), dict(within), ours)
 
 
@@ -283,8 +283,8 @@ def likelihoods(
     within = words.within if asks_bot else words.han_within
     scores = [sum(map(getitem, _FIRST, first)) + _NEW * words.asks_of_new]
     scores += [
-        sum(map(getitem, _PAIR, places)) + _WORD * within.get(said.topic, 0.0)
-        for places, said in zip(pairs, earlier, strict=True)
+        sum(map(getitem, _PAIR, places)) + _WORD * within.get(message_before.topic, 0.0)
+        for places, message_before in zip(pairs, earlier, strict=True)
     ]
     most = max(scores)
     weights = [math.exp(score - most) for score in scores]
@@ -317,14 +317,14 @@ class Words:
         words = topics(message.text) - _COMMON
         for word in words:
             sought = word if has_han(word) else f" {word}"
-            self._count([n for n, said in enumerate(earlier) if sought in said.flat], earlier)
+            self._count([n for n, line in enumerate(earlier) if sought in line.flat], earlier)
         if has_han(message.text):
             self.han_within.update(self.within)
         self.asks_of_new = bool(
             message.asks and not self.known and len(words) > 2 and has_han(message.text)
         )
         for author in message.to:
-            self._count([n for n, said in enumerate(earlier) if author in said.to], earlier)
+            self._count([n for n, line in enumerate(earlier) if author in line.to], earlier)
 
     def _count(self, places: Sequence[int], earlier: Sequence[WeighedMessage]) -> None:
         if not places:
@@ -350,10 +350,10 @@ def _first_bins(
     message: WeighedMessage, earlier: Sequence[WeighedMessage], opening: int, words: Words
 ) -> Bins:
     name_count = message.names
-    if name_count and any(said.author in message.to for said in earlier):
+    if name_count and any(line.author in message.to for line in earlier):
         name_count = 2
     author = message.author
-    spoke = next((n for n, said in enumerate(reversed(earlier), 1) if said.author == author), 0)
+    spoke = next((n for n, line in enumerate(reversed(earlier), 1) if line.author == author), 0)
     pause = message.at - earlier[-1].at if earlier else _LONG_MS
     return (
         (1 + bisect_right((2, 4, 8, 16), spoke) if spoke else 0) * 3 + name_count,
@@ -369,11 +369,11 @@ def _pair_bins(
 ) -> list[Bins]:
     author, to, name_count = message.author, message.to, message.names
     backwards = earlier[::-1]
-    own = next((said.topic for said in backwards if said.author == author), None)
-    addressed_topic = next((said.topic for said in backwards if author in said.to), None)
+    own = next((line.topic for line in backwards if line.author == author), None)
+    addressed_topic = next((line.topic for line in backwards if author in line.to), None)
     later: set[str] = set()
     later_topics: set[int | None] = set()
-    parts = {topic: words.part_of(topic) for topic in {said.topic for said in earlier}}
+    parts = {topic: words.part_of(topic) for topic in {line.topic for line in earlier}}
     bins: list[Bins] = []
     for back, earlier_message in enumerate(backwards, 1):
         same = earlier_message.author == author

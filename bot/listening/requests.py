@@ -11,7 +11,7 @@ from functools import lru_cache
 
 # Texts of which it is kept what was found: a line is read with those before it, whose readings are
 # the same, and several questions about it need the same answer.
-KEPT = 256
+CACHED_TEXTS = 256
 _END = 1000  # characters
 _NUMBER = re.compile(r"\d{2,}")
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -130,7 +130,7 @@ def with_commas(text: str) -> str:
     return _SPACE_IN_HAN.sub("，", text)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TEXTS)
 def topics(text: str) -> frozenset[str]:
     """The words of weight: beginnings of Latin words, pairs of Chinese characters."""
     folded_text = text.casefold()
@@ -169,12 +169,12 @@ def continues(text: str) -> bool:
 def restyles(text: str) -> bool:
     """A wish for another form of a text and nothing else: shorter, 再正式一点, as a table."""
     form = _LEAD.sub("", text)
-    return any(_RESTYLE.match(said) for said in (text, form)) or bool(
+    return any(_RESTYLE.match(phrase) for phrase in (text, form)) or bool(
         _FRAGMENT.match(form) and len(form.split()) <= MAX_FRAGMENT_WORDS + 2
     )
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TEXTS)
 def requests(text: str) -> bool:
     """An imperative, in any clause, that a bot can carry out: move it up, 把第二条删掉."""
     return any(
@@ -356,7 +356,7 @@ _ITEM = pattern(
 )
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TEXTS)
 def is_question(text: str) -> bool:
     """A short question: by its mark, a final 吗/呢/么, or a question word."""
     if len(text) > MAX_QUESTION_CHARACTERS or len(text.split()) > MAX_QUESTION_WORDS:
@@ -368,7 +368,7 @@ def is_question(text: str) -> bool:
     return any(asks.search(text) for asks in (_QUESTION_END, _QUESTION_START, _QUESTION_WORD))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TEXTS)
 def last_question(text: str) -> str:
     """The questions that a text ends with, or nothing; “Anything else?” wants no answer."""
     own_words = _ASIDE.sub("", _ADDRESSED.sub("", ends_of(text.strip())))
@@ -387,7 +387,7 @@ def asks_for_a_name(question: str) -> bool:
     return bool(_WHO.search(question))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TEXTS)
 def asks_for_consent(question: str) -> bool:
     """Whether yes or no answers it."""
     plain_question = _IS_THAT_WHAT.sub("is that it", question)

@@ -79,7 +79,7 @@ class Discussion:
         return frozenset(
             one.message_id
             for one in main[-_NEAR:]
-            if len(said := speakers[one.topic]) <= _NO_DISCUSSION and len(set(said)) == 1
+            if len(authors := speakers[one.topic]) <= _NO_DISCUSSION and len(set(authors)) == 1
         )
 
 

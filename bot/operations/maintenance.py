@@ -123,7 +123,7 @@ async def _play_turn(
         content=_QUESTION,
         history_limit=settings.history_messages,
         fold_after=settings.summary_after_messages,
-        heard=heard_args(message.record(), _TIMEOUT_MS, transcript),
+        hearing_args=heard_args(message.record(), _TIMEOUT_MS, transcript),
         decision=decision_args(message, decide_start(message, "")),
         recent_s=3600,
         recall={**(recall_at_once(context, _QUESTION, now=now, k=5) or {}), "words": None},

@@ -19,7 +19,7 @@ from bot.feishu.fields import as_text
 from bot.outbox.texts import CATALOGUE, say
 from bot.text.follow_ups import questions_of, split_follow_ups
 from bot.text.languages import Language
-from memory.models import ANSWERED, TurnOutcome
+from memory.models import ANSWERED_OUTCOME, TurnOutcome
 from memory.scope import ChatType
 from memory.tables.cards import (
     BUTTON_ID_LENGTH,
@@ -86,7 +86,7 @@ class Reply:
     forgets: bool = False
     files: tuple[Mapping[str, str], ...] = ()
     given: tuple[str, ...] = ()
-    means: TurnOutcome = ANSWERED
+    means: TurnOutcome = ANSWERED_OUTCOME
     needs: AccessNeeds = NO_NEEDS
 
 
@@ -247,8 +247,8 @@ def chosen_values(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) 
     options = {one["name"]: {value for value, _ in one["options"]} for one in form}
     return {
         name: values[name]
-        for name, known in options.items()
-        if isinstance(values.get(name), str) and values[name] in known
+        for name, choices in options.items()
+        if isinstance(values.get(name), str) and values[name] in choices
     }
 
 

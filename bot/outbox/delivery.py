@@ -193,7 +193,7 @@ async def _send(
         attempt.content,
         element_id=element,
         buttons=buttons,
-        asked=attempt.asked,
+        asked_text=attempt.asked,
         foot=attempt.foot,
     )
     if attempt.resource:
@@ -205,19 +205,19 @@ async def _send(
     if isinstance(target, Aside):
         if attempt.aside:
             return await feishu.send_ephemeral(target.chat_id, target.open_id, card)
-        alone = await feishu.send(
+        sent_id = await feishu.send(
             target.open_id, "open_id", msg_type=attempt.msg_type, content=content, uuid=uuid
         )
-        return alone.message_id
+        return sent_id.message_id
     if attempt.in_place:
         await feishu.patch_card(target.message_id, content)
         return target.message_id
     if not target.message_id:
         kind = "open_id" if target.chat_id.startswith(_PERSON) else "chat_id"
-        alone = await feishu.send(
+        sent_id = await feishu.send(
             target.chat_id, kind, msg_type=attempt.msg_type, content=content, uuid=uuid
         )
-        return alone.message_id
+        return sent_id.message_id
     message_id = await feishu.reply(
         target.message_id,
         chat_id=target.chat_id,

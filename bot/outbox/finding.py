@@ -43,7 +43,7 @@ UUID_HOLDS_S = 50 * 60.0
 _SKEW_S = 120
 _MOST = 500
 _MOST_CARDS = 20
-_GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
+_UNREACHABLE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
 _PASSES = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 
 NO_REPLIES = 1069302  # on a whole document, or solved: no reply is taken
@@ -119,7 +119,7 @@ async def find_sent(
     except FeishuError as error:
         if error.action in _PASSES:
             raise
-        if error.action in _GONE:
+        if error.action in _UNREACHABLE:
             raise Undeliverable(f"feishu {error.code}") from error
         raise _unknown(turn_id, card.chunk, error) from error
     chunk, content = card.chunk, card.content
@@ -199,8 +199,8 @@ def _delivered_card(
 
 def _delivered_file(message: RawMessage, content: str, doubt: Doubt) -> Delivered | None:
     """The sent file; None if it is another. A file carries no id, so name and time decide."""
-    since = message.create_time_ms >= doubt.since_ms - _SKEW_S * 1000
-    if message.message_type not in ("file", "image") or not since:
+    is_recent = message.create_time_ms >= doubt.since_ms - _SKEW_S * 1000
+    if message.message_type not in ("file", "image") or not is_recent:
         return None
     return Delivered(content, message.message_id) if shown_text(message) == content else None
 

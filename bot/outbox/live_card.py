@@ -36,7 +36,7 @@ log = structlog.get_logger()
 _STEPS = 9
 _CLOSED = {"config": {"streaming_mode": False}}
 _LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})
-_GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
+_UNREACHABLE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
 
 _AFTER_S = 1.2
 _EMOJI = "Typing"
@@ -210,7 +210,7 @@ class LiveCard:
             self._report(error)
             if error.action in _LATER:
                 raise
-            if error.action in _GONE:
+            if error.action in _UNREACHABLE:
                 raise Undeliverable(f"feishu {error.code}") from error
         else:
             return Delivered(markdown, message_id)
@@ -225,7 +225,7 @@ class LiveCard:
             markdown,
             element_id=self._answer,
             buttons=buttons,
-            asked=self._asked,
+            asked_text=self._asked,
             foot=self._foot,
         )
 
@@ -302,7 +302,7 @@ def redrawn_card(row: Mapping[str, Any], now: datetime, applink: str) -> dict[st
         element_id=cards.answer_id(row["turn_id"], row["chunk"]),
         buttons=[_button(button) for button in row["buttons"]],
         foot=below,
-        asked=row["asked"] if row["chunk"] == 0 else None,
+        asked_text=row["asked"] if row["chunk"] == 0 else None,
     )
 
 

@@ -32,7 +32,7 @@ _EVERY_S = 15.0
 _ARRIVES_WITHIN_S = 60.0
 _PASSES = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN, Action.ALERT})
 
-_NAMED = 10
+_MOST_NAMED = 10
 
 _RECEIPTS_EVERY_S = 15.0
 
@@ -164,23 +164,25 @@ async def find_same_words(services: Services, messages: Sequence[str]) -> SameWo
 
 
 async def tell_same_words(
-    services: Services, elsewhere: SameWordsElsewhere | None, key: str
+    services: Services, same_words: SameWordsElsewhere | None, key: str
 ) -> None:
     """Tells them in p2p, once per `key`, whoever else reads along where it was deleted. Never
     raises."""
-    if elsewhere is None:
+    if same_words is None:
         return
-    text = "\n\n".join(_text(elsewhere, language) for language in ("zh", "en"))
+    text = "\n\n".join(_text(same_words, language) for language in ("zh", "en"))
     try:
-        await send_notice(services, Aside(elsewhere.person), text, key=f"same words {key}")
+        await send_notice(services, Aside(same_words.person), text, key=f"same words {key}")
     except (FeishuFailure, Undeliverable) as exc:
         log.info("same_words.untold", error=type(exc).__name__)
 
 
-def _text(elsewhere: SameWordsElsewhere, language: Language) -> str:
+def _text(same_words: SameWordsElsewhere, language: Language) -> str:
     unnamed_chat = CATALOGUE.say("another-chat", language)
-    names = dict.fromkeys(markup.verbatim_words(name) or unnamed_chat for name in elsewhere.chats)
-    return CATALOGUE.say("same-words-stay", language, chats=join_list([*names][:_NAMED], language))
+    names = dict.fromkeys(markup.verbatim_words(name) or unnamed_chat for name in same_words.chats)
+    return CATALOGUE.say(
+        "same-words-stay", language, chats=join_list([*names][:_MOST_NAMED], language)
+    )
 
 
 async def tend_receipts(services: Services) -> None:

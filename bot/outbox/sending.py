@@ -44,8 +44,8 @@ from memory.models import StoredCard, TurnOutcome
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext
 
-Told = Mapping[str, object] | None
-Tell = Callable[[Delivered], Awaitable[Told]]
+ConversationArgs = Mapping[str, object] | None
+Tell = Callable[[Delivered], Awaitable[ConversationArgs]]
 Stream = CardStream | LiveCard  # the card that may already show part of the answer
 
 
@@ -252,7 +252,7 @@ async def _mark(
     out: Outgoing,
     card: StoredCard,
     delivery: Delivered,
-    telling: Told,
+    telling: ConversationArgs,
     after: After | None,
 ) -> str:
     """Marks the card sent and records it in the group's conversation. Returns the turn's state.

@@ -30,19 +30,19 @@ _LOOK_S = 0.1
 def main(arguments: Sequence[str]) -> int:
     """Runs until it is told to stop."""
     os.umask(0o077)
-    beside = list(arguments) == ["--beside"]
-    if beside:
+    is_beside_server = list(arguments) == ["--beside"]
+    if is_beside_server:
         die_with_parent(int(os.environ[plan.SUPERVISOR_VARIABLE]), signal.SIGTERM)
-    process_plan = plan.read_plan(running=beside)
+    process_plan = plan.read_plan(running=is_beside_server)
     gunicorn = tuple(arguments) or plan.GUNICORN_ARGUMENTS
     if not process_plan.workers:
         os.environ[plan.PLAN_VARIABLE] = process_plan.as_json()
         os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *gunicorn])  # noqa: S606
     try:
-        _be_the_only_one(Path(process_plan.data_dir), for_ever=beside)
+        _be_the_only_one(Path(process_plan.data_dir), for_ever=is_beside_server)
         process_plan.board.clear()
         process_plan.say_remarks()
-        if beside:
+        if is_beside_server:
             programs = plan.worker_programs(process_plan, with_database=False)
         else:
             programs = _everything(process_plan, gunicorn)
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
         programs,
         process_plan.board,
         before_reload=partial(plan.plan_from_settings, running=True),
-        when_ready=(lambda: None) if beside else process_plan.say_ready,
+        when_ready=(lambda: None) if is_beside_server else process_plan.say_ready,
     ).run()
 
 

@@ -19,6 +19,7 @@ _current_slot: ContextVar[_JobSlot | None] = ContextVar("place", default=None)
 
 _COUNTED_S = 30.0
 
+_waiting_since: ContextVar[float] = ContextVar("waiting_since")
 _asker_of_task: ContextVar[str] = ContextVar("asker", default="")
 
 _OF_A_TURN = 200 * 1024
@@ -356,3 +357,13 @@ async def cancel_tasks(tasks: Collection[asyncio.Task[Any]]) -> None:
         for task in pending:
             task.cancel()
         _, pending = await asyncio.wait(pending, timeout=_CANCEL_AGAIN_S)
+
+
+def set_waiting_since(moment: float) -> None:
+    """Notes that the work of this thread has waited since `moment` (monotonic seconds)."""
+    _waiting_since.set(moment)
+
+
+def waiting_since() -> float:
+    """Returns since when the work of this thread has waited (monotonic seconds), or now."""
+    return _waiting_since.get(time.monotonic())

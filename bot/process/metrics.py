@@ -325,16 +325,16 @@ class LoopWatch:
         self.begin()
         self._beat(loop)
 
-    def busy(self, since: float | None = None) -> None:
-        """The loop works from now on, or from `since` unless it calls `back` before."""
+    def busy(self, started_at: float | None = None) -> None:
+        """The loop works from now on, or from `started_at` unless it calls `back` before."""
         self._cpu_s = time.thread_time()
-        self._busy_since = self._clock() if since is None else since
+        self._busy_since = self._clock() if started_at is None else started_at
 
     def back(self) -> None:
         """The loop has got through what it had to do."""
-        since, self._busy_since = self._busy_since, None
+        busy_since, self._busy_since = self._busy_since, None
         where, self._where = self._where, ""
-        if since is not None and (seconds := self._clock() - since) > LOOP_BLOCKED_S:
+        if busy_since is not None and (seconds := self._clock() - busy_since) > LOOP_BLOCKED_S:
             cpu_s = time.thread_time() - self._cpu_s
             block = LoopBlock(round(time.time()), round(seconds, 2), round(cpu_s, 2), where)
             self._recent_blocks.append(block)
@@ -354,8 +354,8 @@ class LoopWatch:
 
     def look(self, frame: FrameType | None) -> None:
         """Notes where the loop is if it is late; for a longer block, where it was last."""
-        since = self._busy_since
-        if since is not None and self._clock() - since > LOOP_BLOCKED_S / 2:
+        busy_since = self._busy_since
+        if busy_since is not None and self._clock() - busy_since > LOOP_BLOCKED_S / 2:
             self._where = code_place(frame) or self._where
 
     def report(self) -> None:

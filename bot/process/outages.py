@@ -40,8 +40,8 @@ class Interruptions:
 
     def note_failure(self, exc: Exception) -> float:
         """Says what happened unless it was just said; how long (s) to wait before going on."""
-        since, self._working_since = self._working_since, None
-        if since is not None and self._clock() - since > _LONGEST_S:
+        working_since, self._working_since = self._working_since, None
+        if working_since is not None and self._clock() - working_since > _LONGEST_S:
             self._pause_s = _FIRST_S
         event, fields = _event_of_failure(exc)
         if event != self._last_event:

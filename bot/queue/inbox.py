@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,6 +26,7 @@ import structlog
 from psycopg import pq
 from psycopg.errors import DeadlockDetected
 
+from bot.process.concurrency import waiting_since
 from bot.queue.jobs import EVENT_TASK
 from bot.queue.person_rates import Asker
 from memory.backends.connections import (
@@ -64,7 +64,6 @@ _LONGEST = 100
 _MOST_KINDS = 200
 R = TypeVar("R")
 _PATIENCE_S = 0.05
-_since: ContextVar[float] = ContextVar("since")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +209,10 @@ class Inbox:
     def unstored(self) -> Unstored:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""
         row: dict[str, Any] = self._value(_COUNT_UNSTORED) or {}
-        since = datetime.fromisoformat(row["since"]).timestamp() if row.get("since") else None
-        return Unstored(row.get("turns", 0), row.get("refused", 0), since)
+        waiting_since_s = (
+            datetime.fromisoformat(row["since"]).timestamp() if row.get("since") else None
+        )
+        return Unstored(row.get("turns", 0), row.get("refused", 0), waiting_since_s)
 
     def note_arrival(self, kind: str) -> None:
         """Something of this kind has arrived now. Raises `QueueUnavailable`."""
@@ -415,13 +416,3 @@ class GroupCommit(Generic[T, R]):
                     self._choose(self._waiting[0])
             for call in waiting_calls:
                 call.wake_lock.release()
-
-
-def set_waiting_since(moment: float) -> None:
-    """What this thread begins with was there at `moment` (monotonic seconds)."""
-    _since.set(moment)
-
-
-def waiting_since() -> float:
-    """Since when (monotonic seconds); now, where nobody said."""
-    return _since.get(time.monotonic())

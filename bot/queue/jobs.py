@@ -25,7 +25,7 @@ STORE_TASK = "feishu.store"
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 120.0
 _PAUSE_BEHIND_S = 10.0
 _PATIENCE_S = 24 * 3600.0
-_ONCE = "failed_once"
+_FAILED_ONCE = "failed_once"
 _GIVEN_UP = "given_up"
 
 
@@ -133,6 +133,6 @@ def _judge_failure(job: Job, failure: Exception, now_s: float) -> RunAgain | Dea
         return RunAgain(max(pause_s, failure.wait_s), failure.behind, failure.note)
     if isinstance(failure, Hopeless):
         return Dead(failure.reason)
-    if job.args.get(_ONCE):
+    if job.args.get(_FAILED_ONCE):
         return Dead(type(failure).__name__)
-    return RunAgain(2.0, note={_ONCE: True})
+    return RunAgain(2.0, note={_FAILED_ONCE: True})

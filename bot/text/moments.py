@@ -205,21 +205,21 @@ def _moment_at(
     clock: TimeOfDay, day: str, now: datetime, repeats: Repeats, rest: str
 ) -> SpokenMoment:
     today = now.replace(hour=clock.hour, minute=clock.minute, second=0, microsecond=0)
-    once, is_today = repeats == "once", day in ("", f"{now:%Y-%m-%d}")
+    is_once, is_today = repeats == "once", day in ("", f"{now:%Y-%m-%d}")
     if clock.is_midnight and day:
         return SpokenMoment("", repeats, rest, "several")
     if not clock.sure and clock.hour in (5, 6):
-        if not (is_today and once) or today + timedelta(hours=12) <= now:
+        if not (is_today and is_once) or today + timedelta(hours=12) <= now:
             return SpokenMoment("", repeats, rest, "halves")
         today += timedelta(hours=12)
     elif not clock.sure and clock.hour < 5:
-        if is_today and once and now < today:
+        if is_today and is_once and now < today:
             return SpokenMoment("", repeats, rest, "halves")  # said at night
         today += timedelta(hours=12)
-    elif not clock.sure and is_today and once and today <= now < today + timedelta(hours=12):
+    elif not clock.sure and is_today and is_once and today <= now < today + timedelta(hours=12):
         return SpokenMoment("", repeats, rest, "halves")
     if not day:
-        today += timedelta(days=today <= now and once)
+        today += timedelta(days=today <= now and is_once)
         return SpokenMoment(_iso(today), repeats, rest)
     return SpokenMoment(f"{day}T{today:%H:%M}", repeats, rest)
 

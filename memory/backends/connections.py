@@ -253,9 +253,9 @@ class ReconnectTimer:
     def succeeded(self) -> None:
         """An attempt succeeded."""
         self._next_attempt = 0.0
-        since, self._away_since = self._away_since, None
-        if since is not None:
-            log.warning("database.back", away_s=round(self._clock() - since, 1))
+        away_since, self._away_since = self._away_since, None
+        if away_since is not None:
+            log.warning("database.back", away_s=round(self._clock() - away_since, 1))
 
 
 def has_sessions(database_url: str) -> bool:

@@ -141,9 +141,9 @@ def _copy(source: Path) -> Path:
 
 def _libraries(program: Path) -> Iterator[Path]:
     """Where the wheel has any: `initdb` looks for them beside the package (its RPATH)."""
-    beside = program.parent.with_name(f"{program.parent.name}.libs")
-    if beside.is_dir():
-        yield beside
+    wheel_libraries = program.parent.with_name(f"{program.parent.name}.libs")
+    if wheel_libraries.is_dir():
+        yield wheel_libraries
 
 
 def _programs_left_out(folder: str, names: list[str]) -> list[str]:

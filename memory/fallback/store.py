@@ -33,7 +33,7 @@ from memory.fallback.store_jobs import (
     late_write,
     write_job,
 )
-from memory.models import ANSWERED, OpenTurn, StoredCard, TurnOutcome, TurnState
+from memory.models import ANSWERED_OUTCOME, OpenTurn, StoredCard, TurnOutcome, TurnState
 from memory.rpc import Json, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -89,7 +89,7 @@ class OutageStore(MemoryStore):
         *,
         turn_id: str,
         content: str,
-        heard: Mapping[str, object] | None = None,
+        hearing_args: Mapping[str, object] | None = None,
         decision: Mapping[str, object] | None = None,
         **more: Any,
     ) -> OpenTurn:
@@ -99,13 +99,13 @@ class OutageStore(MemoryStore):
             context,
             turn_id=turn_id,
             content=content,
-            heard=heard,
+            hearing_args=hearing_args,
             decision=decision,
             **more,
         )
         open_turn = await self._opened(_missed_turn(context, turn_id, content, more), memory)
         if open_turn.degraded and open_turn.state == "open":
-            heard_late = _late("append_to_conversation", heard, context)
+            heard_late = _late("append_to_conversation", hearing_args, context)
             if writes := (*heard_late, *_late("log_decision", decision, context)):
                 await self._jobs.keep_writes(context, *writes)
         return open_turn
@@ -154,7 +154,7 @@ class OutageStore(MemoryStore):
         files: Sequence[Mapping[str, Any]] = (),
         visible_card: Mapping[str, Any] | None = None,
         source_ids: Sequence[str] = (),
-        means: TurnOutcome = ANSWERED,
+        means: TurnOutcome = ANSWERED_OUTCOME,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """As in the memory; a reply that waits has no buttons: a press needs the memory."""
         memory = partial(

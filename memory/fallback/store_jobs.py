@@ -18,7 +18,14 @@ from memory.backends.pool import Pool
 from memory.errors import StoreQueueAway, StoreUnavailable
 from memory.fallback.breaker import BreakingRpc
 from memory.migrations import SCHEMA
-from memory.models import ANSWERED, MESSAGE_ORIGIN, Origin, StoredCard, TurnOutcome, TurnState
+from memory.models import (
+    ANSWERED_OUTCOME,
+    MESSAGE_ORIGIN,
+    Origin,
+    StoredCard,
+    TurnOutcome,
+    TurnState,
+)
 from memory.rpc import Json, Rpc
 from memory.scope import AgentMemoryContext, memory_context
 from memory.text import as_json
@@ -70,7 +77,7 @@ class MissedTurn:
     tool_calls: tuple[Row, ...] = ()
     given: tuple[str, ...] = ()
     shown: Row | None = None
-    means: TurnOutcome = ANSWERED
+    means: TurnOutcome = ANSWERED_OUTCOME
     answered_at: str | None = None
 
     def row(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _CERTAIN = _WHEN | {"money", "percent", "place", "color", "code", "person", "com
 # Of something one does with one value at a time: a name replaces a name.
 # A relation that says by itself what its value is: “plays the position of”, “was founded by”.
 _EXPLICIT = (" of", " by", " to", " the")
-_NAMED = frozenset(("person", "place"))
+_NAMED_KINDS = frozenset(("person", "place"))
 _OPEN = frozenset(("name", "other", "national"))
 _SEVERAL = frozenset(
     ("have", "need", "use", "drink", "drive", "play", "speak", "take", "run", "hold")
@@ -183,7 +183,7 @@ def _of_one_kind(later: StatedFact, earlier: StatedFact) -> bool:
         return "state" not in (kind, was)
     if later.relation.endswith(_EXPLICIT) and _is_plain(kind) == _is_plain(was):
         return _is_plain(kind) or kind == was
-    if kind != was and not (_is_attribute(later.subject) and {kind, was} <= _OPEN | _NAMED):
+    if kind != was and not (_is_attribute(later.subject) and {kind, was} <= _OPEN | _NAMED_KINDS):
         return False
     if later.relation == "work at" and kind == "other":
         return False  # where, or for whom
@@ -196,7 +196,7 @@ def _of_one_kind(later: StatedFact, earlier: StatedFact) -> bool:
 
 
 def _is_plain(kind: str) -> bool:
-    return kind not in _CERTAIN - _NAMED and not kind.startswith("number:")
+    return kind not in _CERTAIN - _NAMED_KINDS and not kind.startswith("number:")
 
 
 def _is_open(later: StatedFact, earlier: StatedFact) -> bool:

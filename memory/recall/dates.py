@@ -92,12 +92,12 @@ def _sensible(rule: _Rule, match: re.Match[str], today: date) -> list[DayRange]:
         days = rule.days(match, today)
     except (ValueError, OverflowError):
         return []
-    return [(since, until) for since, until in days if since <= today]
+    return [(start, until) for start, until in days if start <= today]
 
 
 def _span(days: DayRange, zone: tzinfo | None) -> TimeSpan:
-    since, until = (datetime.combine(day, time(), zone) for day in days)
-    return TimeSpan(since, until)
+    start, until = (datetime.combine(day, time(), zone) for day in days)
+    return TimeSpan(start, until)
 
 
 # Whatever speaks of a time has one of these; most questions have none, and need no rule tried.

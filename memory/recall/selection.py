@@ -121,14 +121,14 @@ def newest_first(passages: Sequence[Passage]) -> Sequence[Passage]:
     places = {one.turn_id: (place, 0) for place, one in enumerate(passages)}
     scores = {one.turn_id: one.score for one in passages}
     for turn_id, change in changes.items():
-        behind, holds = 0, turn_id
+        changes_behind, holds = 0, turn_id
         while changes[holds].until:
-            behind, holds = behind + 1, changes[holds].by
+            changes_behind, holds = changes_behind + 1, changes[holds].by
         if not change.until:
             continue
         if scores[holds] >= _AS_WELL * scores[turn_id]:
             places[holds] = min(places[holds], places[turn_id])
-        places[turn_id] = max(places[turn_id], (places[holds][0], behind))
+        places[turn_id] = max(places[turn_id], (places[holds][0], changes_behind))
     return sorted(passages, key=lambda one: places[one.turn_id])
 
 

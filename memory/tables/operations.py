@@ -257,10 +257,10 @@ class Operations:
         """
         total: Counter[str] = Counter()
         while True:
-            gone = await self._call("apply_retention", p_days=days, p_batch=batch)
-            total.update(gone)
-            on_batch(gone)
-            if not any(gone.values()):
+            deleted_counts = await self._call("apply_retention", p_days=days, p_batch=batch)
+            total.update(deleted_counts)
+            on_batch(deleted_counts)
+            if not any(deleted_counts.values()):
                 return dict(total)
 
     async def _call(self, function: str, **params: object) -> Any:

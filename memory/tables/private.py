@@ -112,7 +112,7 @@ class PrivateStore:
     async def keep_offer(self, context: AgentMemoryContext, turn_id: str, message_id: str) -> bool:
         """The offer to the question `turn_id` is shown by the card `message_id`, and goes with it.
         False: the question is gone already, and the card is going to be withdrawn."""
-        stands: bool = await call_as(
+        is_stored: bool = await call_as(
             self._rpc,
             "keep_offer",
             context,
@@ -120,7 +120,7 @@ class PrivateStore:
             p_turn_id=turn_id,
             p_message_id=message_id,
         )
-        return stands
+        return is_stored
 
     async def shown(self, context: AgentMemoryContext, turn_id: str) -> tuple[str, ...]:
         """The cards of the private answer `turn_id`; none where it is gone."""

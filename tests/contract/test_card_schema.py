@@ -53,7 +53,7 @@ def whole_card() -> dict[str, Any]:
         "# Words\n\nan entry\nwith a line below",
         buttons=(press, form, listed),
         note="kept",
-        asked="why?",
+        asked_text="why?",
         foot=CardFoot("12 s", ("recalled",), (press,)),
     )
 

@@ -382,7 +382,7 @@ async def test_what_is_said_while_the_first_answer_is_made_is_part_of_the_conver
     answer = replace(said(group, "answered", START + 2_000, who="bot"), ours=True, is_bot=True)
 
     await MemoryStore(rpc).begin_turn(
-        place, turn_id=asked.message_id, content="asked", heard=heard_args(asked, 120_000)
+        place, turn_id=asked.message_id, content="asked", hearing_args=heard_args(asked, 120_000)
     )
     for line in (meanwhile, later):
         since = line.timestamp - 120_000
@@ -402,14 +402,17 @@ async def test_what_was_said_after_a_question_without_an_answer_is_no_part_of_a_
     store, place = ChatConversations(rpc, group.turn()), group.turn()
     asked, line = said(group, "asked", START), said(group, "meanwhile", START + 1_000, who="bob")
     await MemoryStore(rpc).begin_turn(
-        place, turn_id=asked.message_id, content="asked", heard=heard_args(asked, 120_000)
+        place, turn_id=asked.message_id, content="asked", hearing_args=heard_args(asked, 120_000)
     )
     await store.append(place.chat_id, line, active_since=START - 119_000, keep=5)
     assert await store.load(place.chat_id) is None
 
     again = said(group, "asked again", START + 500_000)
     await MemoryStore(rpc).begin_turn(
-        place, turn_id=again.message_id, content="asked again", heard=heard_args(again, 120_000)
+        place,
+        turn_id=again.message_id,
+        content="asked again",
+        hearing_args=heard_args(again, 120_000),
     )
     told = tell_conversation_args([again], again.timestamp, 120_000)
     where = {"p_chat_id": place.chat_id, "p_tenant_key": place.tenant_key}

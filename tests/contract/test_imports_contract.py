@@ -10,7 +10,7 @@ import pytest
 
 from bot.features.private_answers.comparing import helps_more
 from memory.errors import AccessDenied
-from memory.models import ANSWERED
+from memory.models import ANSWERED_OUTCOME
 from memory.recall.passages import Passage
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, FeishuPerson, private_context
@@ -254,7 +254,7 @@ async def test_a_message_taken_back_goes_and_stays_away_with_the_answer_that_tol
         here,
         turn_id=history.group.message("asked"),
         cards=["A walrus, Gustav."],
-        means=ANSWERED,
+        means=ANSWERED_OUTCOME,
         source_ids=found.ids,
     )
 
@@ -283,7 +283,7 @@ async def test_a_removed_import_leaves_nothing_and_can_be_made_again(history: Hi
         here,
         turn_id=history.group.message("asked"),
         cards=["Gustav."],
-        means=ANSWERED,
+        means=ANSWERED_OUTCOME,
         source_ids=found[0].ids,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.models import ANSWERED, MESSAGE_ORIGIN, OpenTurn, Origin, TurnOutcome
+from memory.models import ANSWERED_OUTCOME, MESSAGE_ORIGIN, OpenTurn, Origin, TurnOutcome
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
@@ -20,7 +20,7 @@ async def exchange(
     question: str,
     *answer: str,
     origin: Origin = MESSAGE_ORIGIN,
-    means: TurnOutcome = ANSWERED,
+    means: TurnOutcome = ANSWERED_OUTCOME,
 ) -> None:
     """Asks `question` and delivers `answer`, one card each; the ids are made from the question, or
     the `origin`."""

@@ -310,7 +310,8 @@ def is_said(value: str, words: str) -> bool:
 def same_script(one: frozenset[str], other: frozenset[str]) -> bool:
     """True if both have words in English, or both in Chinese."""
     return any(
-        any(map(written, one)) and any(map(written, other)) for written in (str.isascii, _is_han)
+        any(map(is_script, one)) and any(map(is_script, other))
+        for is_script in (str.isascii, _is_han)
     )
 
 

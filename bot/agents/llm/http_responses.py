@@ -109,8 +109,8 @@ def wished_pause_s(headers: Mapping[str, str], error: Mapping[str, Any], now_s: 
     values = {name.lower(): value.strip() for name, value in headers.items()}
     if span_ms := values.get("retry-after-ms"):
         values.setdefault("retry-after", f"{span_ms}ms")
-    told = [values.get("retry-after", ""), *_retry_infos(error)]
-    waits_s = (_seconds(one, now_s) for one in told)
+    stated_pauses = [values.get("retry-after", ""), *_retry_infos(error)]
+    waits_s = (_seconds(one, now_s) for one in stated_pauses)
     return next((one for one in waits_s if one), None) or _until_reset_s(values, now_s)
 
 

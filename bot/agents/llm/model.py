@@ -116,7 +116,7 @@ _NAMING = (
 )
 _FLAGS = re.IGNORECASE | re.DOTALL
 _PATTERNS = [(re.compile("|".join(says), _FLAGS), feature) for feature, says in _SAYS.items()]
-_NAMED = re.compile("|".join(_NAMING), _FLAGS)
+_NAMING_PATTERN = re.compile("|".join(_NAMING), _FLAGS)
 
 """A field of a request, and: `whole`, an answer without streaming; `system`, a message of that
 role; `turns`, two messages of one role in a row; `images`, pictures in a message; `calls`, tool
@@ -321,7 +321,7 @@ def refused_feature(status: int, body: bytes, sent_features: Collection[Feature]
 
 
 def _refused_features(words: str) -> Iterator[Feature]:
-    for match in _NAMED.finditer(words):
+    for match in _NAMING_PATTERN.finditer(words):
         named_words = re.findall(r"\w+", " ".join(filter(None, match.groups())))
         # Without tools nothing is left to choose, so the wider feature counts.
         for name in sorted(set(named_words), key=lambda name: name != "tools"):

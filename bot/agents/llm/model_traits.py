@@ -152,10 +152,10 @@ def inputs_of(settings: Settings) -> EmbeddingInputs:
     """Those of the settings; a prefix that is not set is the usual one of the model."""
     model = settings.embedding_model
     question, passage = _usual(model)
-    apart = model.lower() == LOCAL_EMBEDDINGS
+    is_local = model.lower() == LOCAL_EMBEDDINGS
     return EmbeddingInputs(
-        f"{model}-query" if apart else model,
-        f"{model}-passage" if apart else model,
+        f"{model}-query" if is_local else model,
+        f"{model}-passage" if is_local else model,
         _set_or_usual(settings.embedding_query_prefix, question),
         _set_or_usual(settings.embedding_passage_prefix, passage),
     )

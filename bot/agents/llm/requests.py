@@ -129,15 +129,19 @@ def _with_pairs(message: context.PromptMessage) -> list[Message]:
     if not message.exchanges:
         return [visible]
     calls = [call_entry(one.id, one.name, one.arguments) for one in message.exchanges]
-    called = {"role": "assistant", "content": None, "tool_calls": calls}
-    return [called, *(result_message(one.id, one.result) for one in message.exchanges), visible]
+    call_message = {"role": "assistant", "content": None, "tool_calls": calls}
+    return [
+        call_message,
+        *(result_message(one.id, one.result) for one in message.exchanges),
+        visible,
+    ]
 
 
 def _visible_content(message: context.PromptMessage, content: str) -> str:
     """`content` with our remarks around it: when it was said, and whether it was replaced since."""
     at = f"[{message.at}] " if message.at else ""
-    since = f"\n\n{STALE}" if message.is_stale else ""
-    return f"{at}{content or _NOTHING_TO_READ}{since}"
+    stale_note = f"\n\n{STALE}" if message.is_stale else ""
+    return f"{at}{content or _NOTHING_TO_READ}{stale_note}"
 
 
 def _with_block(message: context.PromptMessage) -> list[Message]:
@@ -185,8 +189,8 @@ class Abilities:
         """Returns the features known to be refused."""
         if not self._learned:
             return frozenset()
-        since = self._clock() - FORGOTTEN_AFTER_S
-        self._learned = {name: at for name, at in self._learned.items() if at > since}
+        oldest_s = self._clock() - FORGOTTEN_AFTER_S
+        self._learned = {name: at for name, at in self._learned.items() if at > oldest_s}
         return frozenset(self._learned)
 
     def learn(self, feature: Feature) -> None:

@@ -205,9 +205,9 @@ class ResponseAssembly:
             earlier = self._calls
             if instead:
                 self._calls = []
-            apart = whole or len(calls) > 1  # calls that stand beside one another are not one
+            is_separate = whole or len(calls) > 1  # calls that stand beside one another are not one
             for place, call in enumerate(calls):
-                self._add_call(call, place if apart else None, is_beside=place > 0)
+                self._add_call(call, place if is_separate else None, is_beside=place > 0)
             if instead:
                 self._keep_signatures(earlier)
 
@@ -278,7 +278,10 @@ class ResponseAssembly:
         taken_ids: set[str] = set()
         seen_calls: set[tuple[str, str]] = set()
         for call in self._calls:
-            name, arguments = mend_characters(call.name), mend_characters(_once(call.arguments))
+            name, arguments = (
+                mend_characters(call.name),
+                mend_characters(_without_repetition(call.arguments)),
+            )
             has_own_id = call.id and call.id not in taken_ids
             if not has_own_id and (name, arguments) in seen_calls:
                 continue
@@ -344,7 +347,7 @@ def _join_piece(name: str, piece: str) -> str:
     return piece if piece.startswith(name) else name if name == piece else name + piece
 
 
-def _once(arguments: _Text) -> str:
+def _without_repetition(arguments: _Text) -> str:
     """The arguments without placeholders and repetitions around them."""
     arguments_text = str(arguments)
     try:

@@ -35,7 +35,7 @@ _TEXT_KINDS = re.compile(r"^text/|\b(?:json|xml|yaml|csv)\b")
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains")
 _LISTS = (*_COMBINED, "prefixItems")
-_NAMED = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_KEYS_WITH_NAMES = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 _KINDS = ("string", "number", "integer", "boolean", "object", "array", "null")
 _DEEPEST = 30  # levels
 
@@ -272,7 +272,7 @@ def _nested_schema(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     if depth > _DEEPEST:
         raise SchemaUnfit("its input is nested too deeply")
     fit = dict(schema)
-    for name in _NAMED:
+    for name in _KEYS_WITH_NAMES:
         if name in fit:
             name_schema = fit[name] if isinstance(fit[name], dict) else {}
             fit[name] = {key: _part(value, depth) for key, value in name_schema.items()}
@@ -308,8 +308,8 @@ def _kinds(schema: dict[str, Any]) -> list[str]:
 
 def _known_kinds(schema: dict[str, Any]) -> str | list[str]:
     """Its types, in the form it has, as far as JSON Schema knows them."""
-    known = [kind for kind in _kinds(schema) if kind in _KINDS]
-    return known[0] if known and isinstance(schema["type"], str) else known
+    known_kinds = [kind for kind in _kinds(schema) if kind in _KINDS]
+    return known_kinds[0] if known_kinds and isinstance(schema["type"], str) else known_kinds
 
 
 def _texts(value: Any) -> list[str]:

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from bot.agents.model_text.text_tool_calls import MARKS as CALL_MARKS
 from bot.agents.model_text.text_tool_calls import is_open, outside_code, text_tool_calls
-from bot.agents.prompts.prompt import ASKED, KNOWN
+from bot.agents.prompts.prompt import KNOWN_HEADING, QUESTION_HEADING
 from bot.agents.tool_types import ToolCall
 
 _TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
@@ -27,7 +27,7 @@ _CLOSING = dict(_THOUGHTS)
 
 # The beginning of a turn, dropped where a text begins with it; elsewhere an invented next turn.
 _BEGINNINGS = (
-    KNOWN, ASKED,
+    KNOWN_HEADING, QUESTION_HEADING,
     "<start_of_turn>", "<|im_start|>", "<|start_header_id|>", "<|start_of_role|>", "<|user|>",
     "<|assistant|>", "<|system|>", "<|User|>", "<|Assistant|>", "<｜User｜>", "<｜Assistant｜>",
     "<|START_OF_TURN_TOKEN|>", "[INST]", "<|begin_of_text|>", "<|startoftext|>",
@@ -70,7 +70,7 @@ _ANALYSIS = "analysis"
 _BARE_CHANNEL = re.compile(rf"\s*{_ANALYSIS}(?=[A-Z\"“\u3400-\u9fff])")
 _BARE_FINAL = "assistantfinal"
 _SUSPECT = ("<", "[", "{", "◁", "(", "`", "~", _ANALYSIS, "tool_code")
-_HELD = (
+_HELD_BACK = (
     *_BEGINNINGS, *_ENDS, *CALL_MARKS, "<s>", _CHANNEL, "tool_code\n",
     *(mark for pair in _THOUGHTS for mark in pair),
 )  # fmt: skip
@@ -261,7 +261,7 @@ def _may_begin_mark(text: str, at: int) -> bool:
         return text[at - 1 : at] in ("", "\n") and "tool_code\n".startswith(text[at:])
     if text[at] not in "<[◁":
         return False
-    return bool(_BEGUN_TOKEN.match(text, at)) or any(m.startswith(text[at:]) for m in _HELD)
+    return bool(_BEGUN_TOKEN.match(text, at)) or any(m.startswith(text[at:]) for m in _HELD_BACK)
 
 
 def _is_struck_out(text: str, end: int) -> bool:

@@ -65,9 +65,11 @@ _OPEN_FENCE = re.compile(
     re.MULTILINE,
 )
 _BARE = re.compile(r"^[ \t]*(?=[\[{])", re.MULTILINE)
-_BEGUN = re.compile(r"[\[{][\s\[{]*(?:\"|\Z)")
+_CALL_START = re.compile(r"[\[{][\s\[{]*(?:\"|\Z)")
 _BROKEN = re.compile(r"[\[{\s]*\"(?:name|tool)\"\s*:\s*\"([\w-]+)\"")
-_NAMED = re.compile(r"\s*+([\w.-]++)\s*+(?:(?:\[ARGS\]|<｜tool▁sep｜>)\s*+)?(?:```json\s*+)?(?=\{)")
+_NAMED_CALL = re.compile(
+    r"\s*+([\w.-]++)\s*+(?:(?:\[ARGS\]|<｜tool▁sep｜>)\s*+)?(?:```json\s*+)?(?=\{)"
+)
 _BRACKET = re.compile(r"[\[{]")
 _PYTHON = re.compile(r"\s*(?:\[\s*)?(?:print\(\s*)?([A-Za-z_][\w.]*)\(")
 _FIRST_WORD = re.compile(r"\s*(?:\[\s*)?(?:print\(\s*)?(?:[A-Za-z_][A-Za-z0-9_.]*)?\Z")
@@ -91,7 +93,7 @@ _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input")
 
 # Where calls stand in a text, and each of them: its name, and its arguments as JSON.
-_Found = tuple[int, int, list[tuple[str, str]]]
+_FoundCalls = tuple[int, int, list[tuple[str, str]]]
 _DECODER = json.JSONDecoder(strict=False)
 
 _CODE = re.compile(
@@ -111,7 +113,7 @@ def text_tool_calls(
     unchanged.
     """
     plain = {match.start() for match in outside_code(_MARKED, text, complete=complete)}
-    marked_calls: list[_Found] = [
+    marked_calls: list[_FoundCalls] = [
         (*match.span(), list(_read_marked(match)))
         for match in _MARKED.finditer(text)
         if match["fence"] or match.start() in plain
@@ -132,7 +134,7 @@ def text_tool_calls(
     return rest, tuple(_tool_call(place, call) for place, call in enumerate(calls))
 
 
-def _overlap(one: _Found, other: _Found) -> bool:
+def _overlap(one: _FoundCalls, other: _FoundCalls) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
@@ -188,7 +190,7 @@ def _read(body: str) -> Iterator[tuple[str, str]]:
     """The calls in a body whose marks are off, whatever notation they are in."""
     body = body.replace("｜DSML｜", "")
     if functions := _FUNCTION.findall(body):
-        yield from ((name, _of_function(given)) for name, given in functions)
+        yield from ((name, _of_function(arguments)) for name, arguments in functions)
         return
     body = re.sub(r":\d+\s*<\|tool_call_argument_begin\|>|<\|tool_call_\w+\|>", "\n", body)
     body = re.sub(r"<｜tool▁call▁(?:begin|end)｜>|function(?=<｜tool▁sep｜>)", "\n", body)
@@ -207,7 +209,7 @@ def _json_calls(body: str) -> Iterator[tuple[str, str]]:
     """JSON values one after the other, each a call, a list of calls, or after a name."""
     at = 0
     while at < len(body):
-        name = _NAMED.match(body, at)
+        name = _NAMED_CALL.match(body, at)
         bracket = _BRACKET.search(body, at)
         if not bracket:
             return
@@ -289,7 +291,7 @@ def _value(text: str) -> Any:
 
 
 # Forms known by the names of tools
-def _unmarked_calls(text: str, tools: frozenset[str], *, complete: bool) -> Iterator[_Found]:
+def _unmarked_calls(text: str, tools: frozenset[str], *, complete: bool) -> Iterator[_FoundCalls]:
     if not tools:
         return
     for match in _FENCE.finditer(text):
@@ -331,7 +333,7 @@ def _bare(
     try:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
-        begun_match = not complete and _BEGUN.match(text, start)
+        begun_match = not complete and _CALL_START.match(text, start)
         broken_match = _BROKEN.match(text, start)
         return (
             (len(text), []) if begun_match or (broken_match and broken_match[1] in tools) else None

@@ -102,24 +102,28 @@ def statements_answering(
 ) -> tuple[Evidence, ...]:
     """The statements that answer `question`, the newest first; none below the threshold. Of
     several questions at once each is answered."""
-    told = list(statements)
+    statement_list = list(statements)
     parts = list(filter(facts.is_question, _PART.split(question)))
-    answers = {one for part in parts or [question] for one in _answering(part, told, author)}
-    return tuple(one for one in dict.fromkeys(reversed(told)) if one in answers)[:_MOST]
+    answers = {
+        one for part in parts or [question] for one in _answering(part, statement_list, author)
+    }
+    return tuple(one for one in dict.fromkeys(reversed(statement_list)) if one in answers)[:_MOST]
 
 
-def _answering(question: str, told: Sequence[Evidence], author: str) -> list[Evidence]:
+def _answering(question: str, candidates: Sequence[Evidence], author: str) -> list[Evidence]:
     """The threshold is half of the question's words. A later statement that fits less is told too
     if it bears on one that fits best. What a later one replaces is left out, and two people who
     differ are both heard."""
     past = asks_for_former(question)
-    told = [one for one in told if past or not one.replaced if _may_answer(question, one, author)]
-    scores = {one: _shared_word_count(question, one) for one in told}
+    candidates = [
+        one for one in candidates if past or not one.replaced if _may_answer(question, one, author)
+    ]
+    scores = {one: _shared_word_count(question, one) for one in candidates}
     best = max(scores.values(), default=0)
     if not best or 2 * best < _word_count(question):
         return []
     fitting: list[Evidence] = []
-    for one in told:
+    for one in candidates:
         if scores[one] == best or any(_bears_on(one, older, question) for older in fitting):
             fitting.append(one)
     if past:

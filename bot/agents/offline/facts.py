@@ -10,8 +10,8 @@ from bot.agents.offline.commands import command
 from bot.listening import requests
 from memory.recall.stated_facts import value_kinds
 
-_POLITE = r"^\W{0,40}(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the way)\b[\s,:]*)*"
-_POLITE_ZH = r"^\W{0,40}(?:请|麻烦|帮我|你|一定|要|把)*"
+_POLITE = r"^\W*(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the way)\b[\s,:]*)*"
+_POLITE_ZH = r"^\W*(?:请|麻烦|帮我|你|一定|要|把)*"
 _KEEP_ZH = r"(?:记住|记一下|记着|记得(?!吗)|记下来?)"
 _REMEMBER = re.compile(
     rf"{_POLITE}(?:remember|note|keep in mind)(?:\s+that)?\b[\s:,]*(.+)"
@@ -21,9 +21,9 @@ _REMEMBER = re.compile(
 
 # “my name is Alice, remember that”; “我叫小明，记住”
 _REMEMBERED_AT_END = re.compile(
-    r"^\W{0,40}+(.+?)(?<![\s,.;:])[\s,.;:]++(?:please\s+|and\s+)*remember(?:\s+(?:that|this|it))?"
+    r"^\W*+(.+?)(?<![\s,.;:])[\s,.;:]++(?:please\s+|and\s+)*remember(?:\s+(?:that|this|it))?"
     r"(?:,?\s*please)?[\s.!]*$"
-    rf"|^\W{0,40}+(.+?)(?<![\s，,。；;])[\s，,。；;]++(?:请|麻烦|帮我|你|一定|要)*{_KEEP_ZH}"
+    rf"|^\W*+(.+?)(?<![\s，,。；;])[\s，,。；;]++(?:请|麻烦|帮我|你|一定|要)*{_KEEP_ZH}"
     r"(?:这个|这点|它|了|哦|啊|吧)*[\s。.!！]*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -33,7 +33,7 @@ _WRONG = (
     r"|(?=(?:it|that)(?:'s|’s| is) (?:actually|really|now)\b)"
 )
 _CORRECTION = re.compile(
-    rf"^\W{0,40}(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: (?:now|actually"
+    rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: (?:now|actually"
     r"|really))?\b\s*)?"
     r"(?:应该|现在|已经)*(?:改到了?|改成了?|是)?[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
@@ -50,15 +50,15 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
-_ASKS_WHO = re.compile(r"\W{0,40}谁(?!都)")
+_ASKS_WHO = re.compile(r"\W*谁(?!都)")
 _REQUEST = re.compile(
     rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|cancel|delete|remove"
     r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
     r"|change|rename|open|read|look|help|stop|check|compare|calculate|share|move|put|send|ask"
     r"|let|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign|mark"
     r"|turn|mute|unmute|disconnect|snooze|undo|push|meet|arrange|another|wake|skip)\b(?!\s+(?:that|it),)"
-    r"|^\W{0,40}(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
-    r"|^\W{0,40}(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示|总结|概括"
+    r"|^\W*(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
+    r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示|总结|概括"
     r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉|开启|断开|重新|撤销|用[中英]文|说[中英]文|加个|定个|设个|约(?=[^定好了]*[会聊])|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
     r"|打开|分享给|对比|讲讲|算一?下|忘掉|忘记)",
     re.IGNORECASE,
@@ -82,7 +82,7 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
-    r"^\W{0,40}(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait|(?:and |quick |small )*update"
+    r"^\W*(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait|(?:and |quick |small )*update"
     r"|just so you know|one more thing)\b[\s,:!-]+)+"
     r"|^[^，,：:。]{0,5}(?:提醒|说|补充|通知|更新|改|同步|报告|注意|等)(?:大家)?一下(?:大家)?[，,：:！]\s*"
     r"|^(?:提个醒|请?注意|等等|对了|顺便说?|补充|更新|通知)[，,：:！]\s*",
@@ -107,32 +107,32 @@ _LONGEST_STATEMENT = 300
 
 _ANYBODY = r"(?:\s+(?:there|all|everyone|everybody|team|again))?"
 _GREETING = re.compile(
-    rf"\W{0,40}(?:hello|hi|hey|good\s+(?:morning|afternoon|evening|day)){_ANYBODY}\W{0,40}"
-    r"|\W{0,40}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|早[啊呀]?|早安|(?:早上|上午|中午|下午|晚上)好|在吗)\W{0,40}",
+    rf"\W{0, 9}(?:hello|hi|hey|good\s+(?:morning|afternoon|evening|day)){_ANYBODY}\W{0, 9}"
+    r"|\W{0,9}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|早[啊呀]?|早安|(?:早上|上午|中午|下午|晚上)好|在吗)\W{0,9}",
     re.IGNORECASE,
 )
 _THANKS = re.compile(
-    r"\W{0,40}(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers)"
-    r"(?:\s+(?:so\s+much|very\s+much|a\s+lot|again))?\W{0,40}"
-    r"|\W{0,40}(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*\W{0,40}",
+    r"\W{0,9}(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers)"
+    r"(?:\s+(?:so\s+much|very\s+much|a\s+lot|again))?\W{0,9}"
+    r"|\W{0,9}(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*\W{0,9}",
     re.IGNORECASE,
 )
 _BYE = re.compile(
-    r"\W{0,40}(?:good ?)?(?:bye|night)(?: bye)?(?: (?:all|everyone|now))?\W{0,40}|\W{0,40}see you(?: (?:later"
-    r"|tomorrow))?\W{0,40}"
-    r"|\W{0,40}(?:再见|拜拜|晚安|回头见|明天见)[了啦]?\W{0,40}",
+    r"\W{0,9}(?:good ?)?(?:bye|night)(?: bye)?(?: (?:all|everyone|now))?\W{0,9}"
+    r"|\W{0,9}see you(?: (?:later|tomorrow))?\W{0,9}"
+    r"|\W{0,9}(?:再见|拜拜|晚安|回头见|明天见)[了啦]?\W{0,9}",
     re.IGNORECASE,
 )
 _PRAISE = re.compile(
-    r"\W{0,40}(?:ok(?:ay)?|alright|all right|got it|great|nice|cool|perfect|awesome|good (?:job|bot)"
-    r"|well done"
-    r"|sounds good|never ?mind)(?: then| thanks| job| work)?\W{0,40}"
-    r"|\W{0,40}(?:好的?|嗯+|行|收到|知道了|明白了?|可以|没事了?|不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W{0,40}|[\s👍👌🙏🎉❤️😀-😊]+",
+    r"\W{0,9}(?:ok(?:ay)?|alright|all right|got it|great|nice|cool|perfect|awesome"
+    r"|good (?:job|bot)|well done"
+    r"|sounds good|never ?mind)(?: then| thanks| job| work)?\W{0,9}"
+    r"|\W{0,9}(?:好的?|嗯+|行|收到|知道了|明白了?|可以|没事了?|不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W{0,9}|[\s👍👌🙏🎉❤️😀-😊]+",
     re.IGNORECASE,
 )
 _HOW_ARE_YOU = re.compile(
-    r"\W{0,40}(?:(?:hi|hello|hey),? )?how(?:['’]s it going| are you(?: doing)?)(?: today)?\W{0,40}"
-    r"|\W{0,40}(?:你|最近|你最近)(?:怎么样|还?好吗|过得好吗|好不好)\W{0,40}",
+    r"\W{0,9}(?:(?:hi|hello|hey),? )?how(?:['’]s it going| are you(?: doing)?)(?: today)?\W{0,9}"
+    r"|\W{0,9}(?:你|最近|你最近)(?:怎么样|还?好吗|过得好吗|好不好)\W{0,9}",
     re.IGNORECASE,
 )
 _SMALL_TALK = (
@@ -143,22 +143,22 @@ _SMALL_TALK = (
     ("acknowledged", _PRAISE),
 )
 _ASKS_CLOCK = re.compile(
-    r"\W{0,40}(?:what(?:['’]s| is) the (?:time|date)|what (?:time|day|date) is (?:it|today))"
-    r"(?: (?:now|today|right now))*\W{0,40}"
-    r"|\W{0,40}(?:现在|今天)?(?:是)?(?:几点|什么时间|几号|几月几[号日]|星期几|周几|礼拜几|什么日子)[了钟啊呢]*\W{0,40}",
+    r"\W*(?:what(?:['’]s| is) the (?:time|date)|what (?:time|day|date) is (?:it|today))"
+    r"(?: (?:now|today|right now))*\W*"
+    r"|\W*(?:现在|今天)?(?:是)?(?:几点|什么时间|几号|几月几[号日]|星期几|周几|礼拜几|什么日子)[了钟啊呢]*\W*",
     re.IGNORECASE,
 )
 _ASKS_SOURCE = re.compile(
-    r"\W{0,40}(?:who (?:said|told you|says) (?:that|so|this|it)|says who|how do you know(?: that)?"
+    r"\W*(?:who (?:said|told you|says) (?:that|so|this|it)|says who|how do you know(?: that)?"
     r"|are you (?:really )?sure(?: about that)?|where (?:did you get"
-    r"|do you have) that(?: from)?)\W{0,40}"
-    r"|\W{0,40}(?:这(?:是|话是)?)?谁(?:说|告诉你)的?\W{0,40}|\W{0,40}你?(?:怎么|从哪儿?里?)知道的?\W{0,40}"
-    r"|\W{0,40}你?(?:确定|确认|肯定)[吗么]\W{0,40}|\W{0,40}真的[吗么]?[？?]\W{0,40}",
+    r"|do you have) that(?: from)?)\W*"
+    r"|\W*(?:这(?:是|话是)?)?谁(?:说|告诉你)的?\W*|\W*你?(?:怎么|从哪儿?里?)知道的?\W*"
+    r"|\W*你?(?:确定|确认|肯定)[吗么]\W*|\W*真的[吗么]?[？?]\W*",
     re.IGNORECASE,
 )
 _ASKS_OF_BOT = re.compile(
-    r"\W{0,40}(?:(?:can|could|do|are|will|would) you\b|who can change\b)|\W{0,40}(?:bot|机器人)?你(?:能|会"
-    r"|是|可以|有)[^，。]*[吗么]\W{0,40}$",
+    r"\W*(?:(?:can|could|do|are|will|would) you\b|who can change\b)|\W*(?:bot|机器人)?你(?:能|会"
+    r"|是|可以|有)[^，。]*[吗么]\W*$",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")
@@ -225,9 +225,9 @@ def corrected_value(text: str) -> str:
     match = _CORRECTION.match(text)
     if not match or is_question(text):
         return ""
-    said = _LEAD_IN.sub("", match[1])
-    rest = _BUT.match(said)
-    return without_stop(re.sub(r"了$", "", without_stop(rest[1] if rest else said)))
+    statement = _LEAD_IN.sub("", match[1])
+    rest = _BUT.match(statement)
+    return without_stop(re.sub(r"了$", "", without_stop(rest[1] if rest else statement)))
 
 
 def is_whole(value: str) -> bool:

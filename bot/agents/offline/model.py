@@ -166,12 +166,12 @@ def _from_memory(situation: Situation) -> Call | str:
     """What people said about the matter of the question, else what recall finds."""
     question, last = situation.question, situation.last
     recalled = last.text if last and last.tool == "recall" else None
-    told = list(
+    candidates = list(
         _statements(situation)
         if recalled is None
         else statements(recalled_lines(recalled, situation.own_name))
     )
-    if answers := statements_answering(question, told, situation.author):
+    if answers := statements_answering(question, candidates, situation.author):
         return _fact_answer(situation, "from-before", answers)
     query = {"query": question, "scope": "everywhere"}
     if recalled is None and "recall" in situation.tools:
@@ -180,9 +180,9 @@ def _from_memory(situation: Situation) -> Call | str:
         return _at_a_loss(situation, "only-read" if facts.asks_of_bot(question) else "not-told")
     if len(situation.returned) == 1:  # in a longer list the best do not stand first
         return Call("recall", {**query, "k": _NEAREST})
-    if not told:
+    if not candidates:
         return say("not-told", situation.language)
-    return _fact_answer(situation, "nearest", tuple(told))
+    return _fact_answer(situation, "nearest", tuple(candidates))
 
 
 def _fact_answer(situation: Situation, intro: str, answers: tuple[Evidence, ...]) -> str:

@@ -23,7 +23,7 @@ from bot.agents.offline.choosing import (
 )
 from bot.agents.offline.commands import NoteRequest
 from bot.agents.prompts.prompt import REGISTRY
-from bot.agents.prompts.tool_context import MOST_USED, NAMED
+from bot.agents.prompts.tool_context import MOST_USED, NAMED_NOTE
 from bot.agents.tool_types import ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING
 from bot.text.catalogues import Catalogue
@@ -36,8 +36,10 @@ _ROW = re.compile(
     r"^\|\s*(\d+)\s*\|([^|\n]*)\|\s*(note_[a-z2-7]+)\s*\|[^\n]*\|\s*(\d+|-)\s*\|$",
     re.MULTILINE,
 )
-_ELSEWHERE = re.compile(r"^(?:(\d+)\.|-) \"(.{1,200})\" \(ID: (note_[a-z2-7]+)\)$", re.MULTILINE)
-_SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
+_NOTE_ELSEWHERE = re.compile(
+    r"^(?:(\d+)\.|-) \"(.{1,200})\" \(ID: (note_[a-z2-7]+)\)$", re.MULTILINE
+)
+_SHOWN_NOTE = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
 _MOST_AT_ONCE = 8  # things done in one turn
 _DELETED = "deleted note "
 _CHANGED = frozenset({"note-updated", "note-deleted"})
@@ -105,7 +107,7 @@ def known_notes(instructions: str, answers: Iterable[str]) -> tuple[KnownNote, .
     _, _, after = instructions.partition(REGISTRY)
     rows = _ROW.findall(after)
     if rows:
-        places = {id: int(place) for place, id in _SHOWN.findall(after)}
+        places = {id: int(place) for place, id in _SHOWN_NOTE.findall(after)}
         return tuple(
             KnownNote(
                 id, title.strip(), int(ordinal), int(recency.strip("-") or 0), places.get(id, 0)
@@ -258,7 +260,7 @@ def _on_note(note_request: NoteRequest, id: str) -> Call | None:
 def _from_elsewhere(registry: str) -> tuple[KnownNote, ...]:
     """The notes of other threads, the one used last first; they have no order of creation."""
     _, _, after = registry.partition(MOST_USED)
-    lines = _ELSEWHERE.findall(after.partition("\n\n")[0])
+    lines = _NOTE_ELSEWHERE.findall(after.partition("\n\n")[0])
     return tuple(
         KnownNote(id, title, -recency, recency, int(place or 0))
         for recency, (place, title, id) in enumerate(lines, start=1)
@@ -269,7 +271,7 @@ def _from_contexts(answers: Iterable[str]) -> tuple[KnownNote, ...]:
     titles: dict[str, str] = {}
     used_ids: list[str] = []
     for text in answers:
-        for match in NAMED.finditer(text):
+        for match in NAMED_NOTE.finditer(text):
             title, id = match.groups()
             if text[: match.start()].endswith(_DELETED):
                 titles.pop(id, None)

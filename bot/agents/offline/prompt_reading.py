@@ -49,7 +49,7 @@ _FACT = re.compile(
 _MYSELF = "[you]"
 _TIME = r"\n(\d{4}-\d\d-\d\d \d\d:\d\d)(?: \w+ \(([\w/+-]+)\))?"
 _NOW = re.compile(rf"^Now:{_TIME}", re.MULTILINE)
-_ASKED = re.compile(rf"^{re.escape(ASKED_EARLIER)}{_TIME}", re.MULTILINE)
+_ASKED_LINE = re.compile(rf"^{re.escape(ASKED_EARLIER)}{_TIME}", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ def situation_of(request: Request) -> Situation:
             case "tool":
                 results.append(_read_result(calls, message, request))
     question_text = original_text(question_text)
-    named = _OWN_NAME.match(rules)
-    own_name = named[1] if named else ""
+    name_match = _OWN_NAME.match(rules)
+    own_name = name_match[1] if name_match else ""
     author, question = label_and_words(without_material(question_text), own_name)
     return Situation(
         question=question,
@@ -159,7 +159,7 @@ def remembered_facts(instructions: str) -> dict[str, Any]:
 
 def now_of(instructions: str) -> datetime:
     """The local time of the question; the first of all times if the prompt gives none."""
-    match = _ASKED.search(instructions) or _NOW.search(instructions)
+    match = _ASKED_LINE.search(instructions) or _NOW.search(instructions)
     if not match:
         return datetime.min  # noqa: DTZ901
     try:
@@ -181,10 +181,10 @@ def _conversation(
         (max(when for when in times if when <= line.when), 1, line)
         for line in sorted(recalled, key=lambda line: line.when)
     ]
-    since, place = "", 2
+    last_when, place = "", 2
     for line in window:
-        since, place = (line.when, 0) if line.when else (since, place if line.own else 2)
-        placed.append((since, place, replace(line, when=line.when or since[:10])))
+        last_when, place = (line.when, 0) if line.when else (last_when, place if line.own else 2)
+        placed.append((last_when, place, replace(line, when=line.when or last_when[:10])))
     return (line for *_, line in sorted(placed, key=lambda one: one[:2]))
 
 
@@ -195,10 +195,10 @@ def _window(messages: Sequence[Message], knowledge: str, own_name: str) -> Itera
         if message["role"] == "assistant" and text:
             yield PromptLine(text, own=True)
         elif message["role"] == "user":
-            knowledge_text, said = without_knowledge(text)
-            if knowledge_text and not said:  # the summary
+            knowledge_text, spoken_text = without_knowledge(text)
+            if knowledge_text and not spoken_text:  # the summary
                 continue
-            for one in _lines_of_people(said):
+            for one in _lines_of_people(spoken_text):
                 words = without_material(original_text(one))
                 yield _line(words, own_name) or PromptLine(words)
     for row in _rows(_section(knowledge, TRANSCRIPT)):

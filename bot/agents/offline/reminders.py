@@ -301,8 +301,8 @@ def _on_one(
     there = _listed_items(list_result)
     if not there:
         return list_result.told(language)
-    together = choose_together(reminder_wish.about, there, now)
-    choices = choose_items(reminder_wish.about, there, now) if together is None else []
+    matching = choose_together(reminder_wish.about, there, now)
+    choices = choose_items(reminder_wish.about, there, now) if matching is None else []
     if len(choices) != 1:
         return f"{say('ask-which', language)}\n\n{list_result.told(language)}"
     if reminder_wish.kind == "cancel":

@@ -43,7 +43,7 @@ _BLOCK = re.compile(r"(?:^|\n)[^\S\n]*" + re.escape(_MARK) + r":.*", re.DOTALL)
 
 _LISTING = frozenset({"list_notes", "search_notes"})
 _ON_NOTES = _LISTING | {"create_note", "get_note", "update_note", "delete_note", "share_note"}
-NAMED = re.compile(r"\"([^\n]{1,200}?)\" \(ID: (note_[a-z2-7]+)\)")
+NAMED_NOTE = re.compile(r"\"([^\n]{1,200}?)\" \(ID: (note_[a-z2-7]+)\)")
 Call = Mapping[str, Any]
 
 
@@ -97,10 +97,10 @@ def registry_table(entries: Iterable[RegisteredNote]) -> str:
     if notes[0].elsewhere:
         return _most_used(notes)
     here = [_row(entry) for entry in notes if entry.here]
-    elsewhere = [_row(entry) for entry in notes if not entry.here]
-    apart = [FROM_ELSEWHERE, *elsewhere] if elsewhere else []
+    rows_elsewhere = [_row(entry) for entry in notes if not entry.here]
+    separate_rows = [FROM_ELSEWHERE, *rows_elsewhere] if rows_elsewhere else []
     return "\n".join(
-        [*_shown_last(notes), NOTE_COLUMNS, "|---|---|---|---|---|---|", *here, *apart]
+        [*_shown_last(notes), NOTE_COLUMNS, "|---|---|---|---|---|---|", *here, *separate_rows]
     )
 
 
@@ -186,7 +186,7 @@ def _json(value: object) -> str:
 
 def named_notes(result: str) -> list[tuple[str, str]]:
     """Title and id of each note that a tool's result names as `"title" (ID: …)`, in its order."""
-    return NAMED.findall(result)
+    return NAMED_NOTE.findall(result)
 
 
 def with_shown(calls: Sequence[Call], answer: str) -> tuple[Call, ...]:

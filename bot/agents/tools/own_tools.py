@@ -29,7 +29,7 @@ _SCOPES: dict[str, Scope] = {"thread": "chat", "person": "user"}
 _MOST_PASSAGES = 10
 
 _LISTED = 50
-_FOUND = 10
+_MOST_FOUND = 10
 
 
 def memory_tools(*, with_recall: bool) -> list[Tool]:
@@ -260,7 +260,7 @@ async def search_notes(deps: ToolDeps, query: str) -> ToolOutcome:
         query: A few words of title, tags or text.
     """
     likeness = await deps.liken(query) if deps.liken else None
-    notes = await deps.notes.search(deps.context, query, limit=_FOUND, likeness=likeness)
+    notes = await deps.notes.search(deps.context, query, limit=_MOST_FOUND, likeness=likeness)
     _given(*notes)
     if not notes:
         return ToolOutcome(

@@ -338,7 +338,7 @@ async def _make_answer(
                 answer = await services.manager.answer(
                     prompt,
                     timeout_s=services.settings.model_timeout_seconds,
-                    opened={"documents": document},
+                    opened_tools={"documents": document},
                     allowed_tools=TOOLS,
                 )
         except ModelUnavailable as exc:

@@ -179,8 +179,15 @@ async def _tell_answer(
 ) -> None:
     """On the card with the link, which goes; beside a group such a card cannot be changed."""
     if not ask.card or ask.aside or not await _patch_card(services, ask.card, text):
-        beside = ask.place.beside if ask.aside else ""
-        await _notify(services, person, text, key=f"connected:{ask.id}", lease=lease, beside=beside)
+        beside_group = ask.place.beside if ask.aside else ""
+        await _notify(
+            services,
+            person,
+            text,
+            key=f"connected:{ask.id}",
+            lease=lease,
+            beside_group=beside_group,
+        )
         if ask.card and ask.aside:
             await take_away(services, ask.card)
 
@@ -224,11 +231,11 @@ async def _notify(
     *,
     key: str,
     lease: Lease,
-    beside: str = "",
+    beside_group: str = "",
 ) -> None:
     """To them alone. Whoever does not take messages of ours finds it in `/connect`."""
     try:
-        await send_notice(services, Aside(person.open_id, beside), text, key=key, lease=lease)
+        await send_notice(services, Aside(person.open_id, beside_group), text, key=key, lease=lease)
     except Undeliverable as exc:
         log.warning("connect.not_told", reason=exc.reason)
     except FeishuError as exc:
@@ -289,10 +296,10 @@ def access_request(scopes: Collection[str], link: str, minutes: int, language: L
 
 
 def granted_text(
-    scopes: Collection[str], since: datetime, now: datetime, language: Language
+    scopes: Collection[str], granted_at: datetime, now: datetime, language: Language
 ) -> str:
     """What is granted, and since when."""
-    when = times.day_text(since, language, now=now)
+    when = times.day_text(granted_at, language, now=now)
     return "\n\n".join(
         (
             say("granted-since", language, day=when),

@@ -92,8 +92,8 @@ async def _ask_for_documents(
         command_turn.turn.request,
     )
     in_p2p = command_turn.chat_type == "p2p"
-    beside = "" if in_p2p or request.in_thread else context.chat_id
-    place = AskPlace(context.chat_id, command_turn.chat_type, language, beside)
+    beside_group = "" if in_p2p or request.in_thread else context.chat_id
+    place = AskPlace(context.chat_id, command_turn.chat_type, language, beside_group)
     person = _person(context)
     outcome = await ask_for_access(services, access, person, command_turn.turn_id, place, DOCUMENTS)
     if outcome == "beside":
@@ -108,8 +108,10 @@ def _has_all(connection: Connection) -> bool:
 
 
 async def _connection_reply(services: Services, connection: Connection, here: FeatureTurn) -> Reply:
-    since = services.at((connection.granted_ms or 0) / 1000)
-    text = connection_steps.granted_text(connection.scopes, since, services.now(), here.language)
+    granted_at = services.at((connection.granted_ms or 0) / 1000)
+    text = connection_steps.granted_text(
+        connection.scopes, granted_at, services.now(), here.language
+    )
     return Reply(text, (_disconnect(here),))
 
 

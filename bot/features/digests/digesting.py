@@ -250,8 +250,8 @@ async def _as_far_as_told(
 ) -> DigestSpan:
     """The span without what newcomers do not see, where the chat says so."""
     rules = await ChatConversations(services.rpc, context).rules(services.settings)
-    since = datetime.fromtimestamp(rules.told_since_ms / 1000, span.since.tzinfo)
-    return replace(span, since=max(span.since, since))
+    visible_since = datetime.fromtimestamp(rules.told_since_ms / 1000, span.since.tzinfo)
+    return replace(span, since=max(span.since, visible_since))
 
 
 async def _list_messages(
@@ -337,18 +337,18 @@ def _as_chat_messages(
 
 
 def heading(
-    since: datetime, until: datetime, count: int, language: Language, *, of_thread: bool
+    start: datetime, until: datetime, count: int, language: Language, *, of_thread: bool
 ) -> str:
     key = "heading-of-thread" if of_thread else "heading"
-    return say(key, language, span=_span(since, until, language), n=count)
+    return say(key, language, span=_span(start, until, language), n=count)
 
 
-def _span(since: datetime, until: datetime, language: Language) -> str:
+def _span(start: datetime, until: datetime, language: Language) -> str:
     """“23 Nov, 09:00–18:00”."""
-    if since.date() == until.date():
-        day = times.day_text(since, language, now=until)
-        return say("span-of-day", language, day=day, since=f"{since:%H:%M}", until=f"{until:%H:%M}")
-    since_said, until_said = (times.moment_text(at, language, now=until) for at in (since, until))
+    if start.date() == until.date():
+        day = times.day_text(start, language, now=until)
+        return say("span-of-day", language, day=day, since=f"{start:%H:%M}", until=f"{until:%H:%M}")
+    since_said, until_said = (times.moment_text(at, language, now=until) for at in (start, until))
     return say("span", language, since=since_said, until=until_said)
 
 

@@ -124,8 +124,8 @@ async def fire_digest(services: Services, firing: Firing) -> str:
 def _scheduled_span(due: DueTimer) -> DigestSpan:
     plan = due.timer.plan
     due_at = datetime.fromtimestamp(plan.due_ms / 1000, UTC)
-    since = last_occurrence(plan.local_at, plan.repeats, ZoneInfo(plan.zone), due_at)
-    return DigestSpan(since, datetime.fromtimestamp(due.now_ms / 1000, UTC))
+    last_due = last_occurrence(plan.local_at, plan.repeats, ZoneInfo(plan.zone), due_at)
+    return DigestSpan(last_due, datetime.fromtimestamp(due.now_ms / 1000, UTC))
 
 
 DIGESTS = Feature(

@@ -91,8 +91,8 @@ def progress_text(
     if chat_import.state == "removing":
         return say("removing", language, n=chat_import.messages, count=f"{chat_import.messages:,}")
     where = "in-p2p" if chat_import.chat_type == "p2p" else "in-group"
-    since = chat_import.since_ms
-    span = say("span-since", language, when=_day(since, language, now)) if since else ""
+    since_ms = chat_import.since_ms
+    span = say("span-since", language, when=_day(since_ms, language, now)) if since_ms else ""
     asked_by = say("asked-by", language, who=short_text(who)) if who else ""
     head = say(f"progress-{chat_import.state}-{where}", language)
     about = " · ".join(part for part in (span or say("span-whole", language), asked_by) if part)

@@ -208,8 +208,8 @@ async def _page(
         if not place.token or error.action is not Action.REJECTED:
             raise
         log.info("import.token_expired", code=error.code)
-        anew = place.again(by_time=not source.in_thread)
-        return anew, await _requested_page(services, chat_import, source, anew, container)
+        restart = place.again(by_time=not source.in_thread)
+        return restart, await _requested_page(services, chat_import, source, restart, container)
 
 
 async def _requested_page(

@@ -335,10 +335,10 @@ def place_of(text: str, start_s: int | None) -> PagePlace:
     if not text:
         return PagePlace(start_s=start_s)
     try:
-        token, since, last, restarts = json.loads(text)
+        token, since_ms, last, restarts = json.loads(text)
     except (ValueError, TypeError):
         return PagePlace(start_s=start_s)
-    return PagePlace(as_text(token), _number(since), _number(last), _number(restarts) or 0)
+    return PagePlace(as_text(token), _number(since_ms), _number(last), _number(restarts) or 0)
 
 
 def _number(value: object) -> int | None:

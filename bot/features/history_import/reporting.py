@@ -78,10 +78,10 @@ async def report_text(services: Services, chat_import: HistoryImport) -> Callabl
         if chat_import.state == "failed":
             return failure_text(chat_import, language)
         zone, now = services.settings.zone, services.now()
-        since = chat_import.since_ms
-        began = datetime.fromtimestamp(since / 1000, zone) if since is not None else None
+        since_ms = chat_import.since_ms
+        began = datetime.fromtimestamp(since_ms / 1000, zone) if since_ms is not None else None
         return finished_text(
-            chat_import, language, who=who, since=began, now=now, is_shown=is_shown
+            chat_import, language, who=who, oldest=began, now=now, is_shown=is_shown
         )
 
     return text_in
@@ -185,15 +185,15 @@ def finished_text(
     language: Language,
     *,
     who: str,
-    since: datetime | None,
+    oldest: datetime | None,
     now: datetime,
     is_shown: bool,
 ) -> str:
     """Who imported what, since when, who reads it, what is missing, and how to remove it. `who` is
-    a name, "" for an operator; `since` None: from the beginning."""
+    a name, "" for an operator; `oldest` None: from the beginning."""
     asked_by = markup.card_markdown(who) if who else say("operator", language)
-    began = times.day_text(since, language, now=now) if since else ""
-    span = say("since", language, day=began) if since else say("from-the-beginning", language)
+    began = times.day_text(oldest, language, now=now) if oldest else ""
+    span = say("since", language, day=began) if oldest else say("from-the-beginning", language)
     own = chat_import.chat_type == "p2p"
     lines = [
         say(

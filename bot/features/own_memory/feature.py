@@ -101,7 +101,9 @@ async def _show_memory_alone(services: Services, turn: Turn, language: Language)
     outcome = await show_alone(
         services,
         turn,
-        lambda beside: partial(_private_list, group=turn.context, tongue=language, beside=beside),
+        lambda beside_group: partial(
+            _private_list, group=turn.context, tongue=language, beside_group=beside_group
+        ),
     )
     if outcome.outcome == "failed":
         return Reply(texts.say("not-sent-privately", language))
@@ -117,10 +119,10 @@ async def _private_list(
     *,
     group: AgentMemoryContext,
     tongue: Language,
-    beside: str,
+    beside_group: str,
 ) -> Reply:
     """`group`: where it was asked for."""
-    here = FeatureTurn(turn.context, "p2p", tongue, turn.id, beside)
+    here = FeatureTurn(turn.context, "p2p", tongue, turn.id, beside_group)
     try:
         item_list = await show_items(services, here)
         import_lines = await _import_summary(services, group, tongue)

@@ -330,14 +330,14 @@ def _description(words: str) -> _Description:
     if marked_tokens or names or _OTHER_LETTERS.search(words):
         others -= {stem(one) for one in _GENERIC}
     first, _, rest = _NAME.sub(" ", words).strip().partition(" ")
-    alone = f"{first} {rest}" if first.endswith(("'s", "’s")) else rest
+    description = f"{first} {rest}" if first.endswith(("'s", "’s")) else rest
     return _Description(
         identifiers=(*full, *map(identifier, marked_tokens)),
         is_unique=bool(full or long or head),
         name=head,
         words=frozenset(others - kinds or others - _AMOUNT_WORDS or others),
         phrases=tuple(one for run in _HAN_RUN.findall(plain) for one in _phrases(run)),
-        given_names=tuple(_GIVEN_NAME.findall(alone or ("" if names else words))),
+        given_names=tuple(_GIVEN_NAME.findall(description or ("" if names else words))),
         goes_on={
             stem(one): after in _STOP
             for one, after in pairwise(_WORD.findall(plain))

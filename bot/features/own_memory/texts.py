@@ -97,8 +97,8 @@ def value_text(value: object) -> str:
 
 
 def _entry(number: int, item: Item, viewer: Viewer) -> str:
-    since = say("since", viewer.language, when=_when(item.at, viewer))
-    parts = (_kind(item, viewer), since, _place(item, viewer), _seen_by(item, viewer.language))
+    since_text = say("since", viewer.language, when=_when(item.at, viewer))
+    parts = (_kind(item, viewer), since_text, _place(item, viewer), _seen_by(item, viewer.language))
     before = f"\n{_before(item.before, viewer)}" if item.before else ""
     return (
         f"**{number}.** {item_line(item.kind, item.key, item.value, viewer.language)}\n"
@@ -108,8 +108,8 @@ def _entry(number: int, item: Item, viewer: Viewer) -> str:
 
 def _before(former: FormerValue, viewer: Viewer) -> str:
     language, until = viewer.language, _when(former.until, viewer)
-    since = _when(former.since, viewer) if former.since else until
-    span = f"{since} – {until}" if since != until else say("until", language, when=until)
+    start_text = _when(former.since, viewer) if former.since else until
+    span = f"{start_text} – {until}" if start_text != until else say("until", language, when=until)
     return say("before", language, value=value_of(former.value, language), span=span)
 
 
@@ -199,8 +199,8 @@ def _spelled_value(value: Any, language: Language) -> str:
 
 def _words_of(key: str) -> str:
     """`favourite_colour`, `favouriteColour` → “favourite colour”."""
-    apart = _CAMEL.split(key)
-    text = " ".join([apart[0], *map(str.lower, apart[1:])])
+    key_words = _CAMEL.split(key)
+    text = " ".join([key_words[0], *map(str.lower, key_words[1:])])
     return _JOINTS.sub(" ", text).strip()
 
 

@@ -278,14 +278,14 @@ async def show_alone(
     group beside which the card is to stand: one that one person sees stands in no thread, so there
     it goes to p2p (""). The turn has an id of its own, so that this can be repeated. Raises `Later`
     where the memory is away: they may see it already, so nothing else can be said."""
-    beside = "" if turn.request.in_thread else turn.request.chat_id
+    beside_group = "" if turn.request.in_thread else turn.request.chat_id
     try:
         outcome = await answer_alone(
             services,
             await as_private(services, turn.request, Origin("private_answer", turn.id)),
             turn.received_ms,
-            Aside(turn.context.actor_id, beside),
-            answering(beside),
+            Aside(turn.context.actor_id, beside_group),
+            answering(beside_group),
         )
     except StoreUnavailable as exc:
         raise Later(type(exc).__name__) from exc
@@ -302,15 +302,21 @@ async def tell_asker(
     if command_turn.chat_type == "p2p":
         return await show(command_turn)
 
-    async def answering(services: Services, turn: Turn, _: OpenTurn, *, beside: str) -> Reply:
+    async def answering(services: Services, turn: Turn, _: OpenTurn, *, beside_group: str) -> Reply:
         del services
         here = FeatureTurn(
-            command_turn.context, command_turn.chat_type, command_turn.language, turn.id, beside
+            command_turn.context,
+            command_turn.chat_type,
+            command_turn.language,
+            turn.id,
+            beside_group,
         )
         return replace(await show(here), means=ANSWERED_BY_COMMAND)
 
     outcome = await show_alone(
-        services, command_turn.turn, lambda beside: partial(answering, beside=beside)
+        services,
+        command_turn.turn,
+        lambda beside_group: partial(answering, beside_group=beside_group),
     )
     if outcome.outcome == "failed":
         return Reply(offering.say("not-sent-privately", command_turn.language))

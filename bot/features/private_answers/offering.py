@@ -36,7 +36,7 @@ from bot.services import Services
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, language_of
 from memory.errors import StoreError, StoreUnavailable
-from memory.models import ANSWERED, CardButton, OpenTurn, TurnOutcome
+from memory.models import ANSWERED_OUTCOME, CardButton, OpenTurn, TurnOutcome
 from memory.rpc import Statement
 from memory.scope import (
     MAIN_ROOT,
@@ -271,7 +271,7 @@ class PrivateLookup:
         self._services = services
         self._offer_job: OfferJob | None = None
         self._task: asyncio.Task[bool] | None = None
-        self._means = ANSWERED
+        self._means = ANSWERED_OUTCOME
         self._withheld = False
         self._asking: OfferJob | None = None  # where a document is offered
 
@@ -304,7 +304,7 @@ class PrivateLookup:
 
     def job(self) -> Statement | None:
         """What queues the job; None where there is nothing to offer."""
-        if self._means != ANSWERED:
+        if self._means != ANSWERED_OUTCOME:
             return None
         if self._withheld and self._asking:
             return look_up_statement(self._asking)

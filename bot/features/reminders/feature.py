@@ -96,8 +96,8 @@ async def fire_reminder(services: Services, firing: Firing) -> str:
     """Shows it, unless it tells of a document that is closed now, and goes with it."""
     timer = firing.due.timer
     if services.access is not None:
-        behind = SourceDocumentCheck(services, timer.context)
-        if await behind.untellable([timer.turn_id]) and not await _is_due(services, timer):
+        source_check = SourceDocumentCheck(services, timer.context)
+        if await source_check.untellable([timer.turn_id]) and not await _is_due(services, timer):
             return "taken_back"
 
     async def card_texts(turn_id: str) -> list[str]:

@@ -244,13 +244,13 @@ async def probe_isolation(rpc: Rpc) -> list[str]:
     Raises `ProbeFailed`, or `StoreUnavailable`.
     """
     mark = uuid.uuid4().hex[:12]
-    alone = _speaker("owner", mark, chat="alone", chat_type="p2p")
+    p2p_speaker = _speaker("owner", mark, chat="alone", chat_type="p2p")
     group = _speaker("owner", mark, chat="group")
     try:
-        private = await _say(rpc, alone, f"private{mark}")
+        private = await _say(rpc, p2p_speaker, f"private{mark}")
         public = await _say(rpc, group, f"public{mark}")
         stranger = _speaker("stranger", mark, chat="group")
-        for reader, probe_text in ((alone, private), (group, public), (stranger, public)):
+        for reader, probe_text in ((p2p_speaker, private), (group, public), (stranger, public)):
             if not await _functions_that_show(rpc, reader, probe_text):
                 raise ProbeFailed(f"{_reader_label(reader)} does not read what was said there")
         leaks = []
@@ -259,7 +259,7 @@ async def probe_isolation(rpc: Rpc) -> list[str]:
             stranger,
             _speaker("owner", mark, chat="another group"),
             _speaker("stranger", mark, chat="strangers own", chat_type="p2p"),
-            replace(alone, tenant_key="other"),
+            replace(p2p_speaker, tenant_key="other"),
         ):
             leaks += await _leaks(rpc, reader, private)
         for reader in (
@@ -301,8 +301,8 @@ async def _say(rpc: Rpc, context: AgentMemoryContext, word: str) -> _SaidWord:
 
 
 async def _leaks(rpc: Rpc, reader: AgentMemoryContext, probe_text: _SaidWord) -> list[str]:
-    alone = probe_text.context.chat_type == "p2p"
-    what = "what was said alone with the bot" if alone else "what was said in a group"
+    is_p2p = probe_text.context.chat_type == "p2p"
+    what = "what was said alone with the bot" if is_p2p else "what was said in a group"
     visible_tables = await _functions_that_show(rpc, reader, probe_text)
     return [f"{function} gives {_reader_label(reader)} {what}" for function in visible_tables]
 

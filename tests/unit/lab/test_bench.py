@@ -184,7 +184,7 @@ def test_a_delivery_is_what_feishu_would_push() -> None:
     assert crypto.verify_signature(
         timestamp=headers["X-Lark-Request-Timestamp"],
         nonce=headers["X-Lark-Request-Nonce"],
-        given=headers["X-Lark-Signature"],
+        signature=headers["X-Lark-Signature"],
         encrypt_key=key,
         body=body,
     )

@@ -13,7 +13,7 @@ import pytest
 
 from bot.agents.llm.model import Message, Request
 from bot.agents.offline.model import next_step, situation_of
-from bot.agents.prompts.prompt import ASKED, KNOWN, RECALLED
+from bot.agents.prompts.prompt import KNOWN_HEADING, QUESTION_HEADING, RECALLED
 from bot.agents.tool_types import Toolbox
 from bot.feishu.markup import with_marks
 from tests.support.group_scenes import wrong_answer
@@ -60,7 +60,7 @@ def messages_of(conversation: Conversation) -> list[Message]:
         window.append({"role": "user", "content": f"{stamp}{said}"})
         if match:
             window.append({"role": "assistant", "content": f"@{match[1]} Noted."})
-    question = f"{KNOWN}\n\n{NOW}\n\n{ASKED}\n{conversation.question}"
+    question = f"{KNOWN_HEADING}\n\n{NOW}\n\n{QUESTION_HEADING}\n{conversation.question}"
     return [RULES, *window, {"role": "user", "content": question}]
 
 
@@ -82,8 +82,9 @@ def test_the_answer_holds_what_was_said_last_and_nothing_else(conversation: Conv
 )
 def test_a_recalled_line_counts_by_its_time(recalled_at: str, newest: str) -> None:
     known = (
-        f"{KNOWN}\n\n{NOW}\n\n{RECALLED}\n[{recalled_at}] Dana: the reviewer is Vera now\n\n"
-        f"{ASKED}\nBob: who is the reviewer?"
+        f"{KNOWN_HEADING}\n\n{NOW}\n\n"
+        f"{RECALLED}\n[{recalled_at}] Dana: the reviewer is Vera now\n\n"
+        f"{QUESTION_HEADING}\nBob: who is the reviewer?"
     )
     said = ("[2026-11-28 09:00] Alice: the reviewer is Tomas", "Emil: ok", known)
     answer = answer_to([RULES, *({"role": "user", "content": text} for text in said)])

@@ -14,7 +14,7 @@ from bot.agents.offline.commands import command
 from bot.agents.offline.model import Situation, next_step, situation_of
 from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine, label_and_words
-from bot.agents.prompts.prompt import ASKED, GROUP_FACTS, KNOWN, RECALLED
+from bot.agents.prompts.prompt import GROUP_FACTS, KNOWN_HEADING, QUESTION_HEADING, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
 from bot.features.digests.feature import parse_argument
 from bot.features.reminders.tools import WORDING
@@ -148,7 +148,7 @@ def test_who_said_it_and_when_is_told_in_the_readers_language() -> None:
 
 
 def test_the_whole_prompt_is_read_in_the_order_of_time() -> None:
-    known = f"""{KNOWN}
+    known = f"""{KNOWN_HEADING}
 
 {NOW}
 
@@ -160,7 +160,7 @@ def test_the_whole_prompt_is_read_in_the_order_of_time() -> None:
 [2026-11-19 08:00] Alice: @Memo the fair is on 1 March
 [2026-11-19 08:00] [you]: The fair is on 1 March.
 
-{ASKED}
+{QUESTION_HEADING}
 Bob: @Memo when is the fair?"""
     rules = {"role": "system", "content": "You are Memo, a colleague in Feishu."}
     window = ["[2026-11-22 09:00] Alice: the fair moved to 12 March", "Bob: ok, 12 March it is"]

@@ -16,7 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.requests import manager_messages
-from bot.agents.prompts.prompt import ASKED, KNOWN, RECALLED, quotation, without_knowledge
+from bot.agents.prompts.prompt import (
+    KNOWN_HEADING,
+    QUESTION_HEADING,
+    RECALLED,
+    quotation,
+    without_knowledge,
+)
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.recall import rendered_earlier
 from bot.listening.transcript import MessageRecord, newest_lines
@@ -219,9 +225,11 @@ def prompt_of(
         material=quotation("Quoted message of Alice", hostile),
     )
     messages = [str(one["content"]) for one in manager_messages(prompt, with_tools=True)[1:]]
-    assert messages[-1].startswith(f"{KNOWN}\n"), "the known stands first, at the margin"
-    assert [margin_lines(one).count(ASKED) for one in messages] == [0] * (len(messages) - 1) + [1]
-    assert not any(KNOWN in margin_lines(one) for one in messages[1:-1])
+    assert messages[-1].startswith(f"{KNOWN_HEADING}\n"), "the known stands first, at the margin"
+    assert [margin_lines(one).count(QUESTION_HEADING) for one in messages] == [0] * (
+        len(messages) - 1
+    ) + [1]
+    assert not any(KNOWN_HEADING in margin_lines(one) for one in messages[1:-1])
     summary, said = without_knowledge(messages.pop(0))
     assert not said, "the summary is older than all that follows"
     known, messages[-1] = without_knowledge(messages[-1])

@@ -87,7 +87,7 @@ def test_a_push_with_anything_changed_or_missing_is_refused(changed):
 def test_an_empty_key_never_verifies_even_a_matching_signature():
     given_signature = webhook_signature("1", "2", "", b"{}")
     assert not verify_signature(
-        timestamp="1", nonce="2", given=given_signature, encrypt_key="", body=b"{}"
+        timestamp="1", nonce="2", signature=given_signature, encrypt_key="", body=b"{}"
     )
 
 

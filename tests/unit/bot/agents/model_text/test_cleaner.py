@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.agents.model_text.cleaner import Cleaner, Manner, _is_past_beginnings, _is_suspect, _plain
-from bot.agents.prompts.prompt import ASKED, KNOWN, RULES, TOOL_RULES
+from bot.agents.prompts.prompt import KNOWN_HEADING, QUESTION_HEADING, RULES, TOOL_RULES
 from tests.support.rows import every_row
 
 RULES_TEXT = RULES.format(bot_name="Memo", subject="Alice") + TOOL_RULES
@@ -48,7 +48,7 @@ FORMS = {
     "some other token": f"{ANSWER}<|fim_pad|>rest",
     "granite": f"<|start_of_role|>assistant<|end_of_role|>{ANSWER}<|end_of_text|>",
     "eos": f"{ANSWER}<eos>",
-    "the frame of our prompt": f"{ASKED}\n{ANSWER}\n{KNOWN}\nNow:",
+    "the frame of our prompt": f"{QUESTION_HEADING}\n{ANSWER}\n{KNOWN_HEADING}\nNow:",
     "llama.cpp": f"{ANSWER} [end of text]",
     "magistral": f"[THINK]hm[/THINK]{ANSWER}",
     "glm's box": f"\n<|begin_of_box|>{ANSWER}<|end_of_box|>",
