@@ -72,7 +72,7 @@ def test_a_streaming_card_has_the_documented_config():
     [
         {"markdown": "done"},
         {"markdown": "…"},
-        {"markdown": "done", "asked": "why?", "note": "kept"},
+        {"markdown": "done", "asked_text": "why?", "note": "kept"},
         {
             "markdown": "Notes\n\none\nits text\n\ntwo",
             "buttons": [Button("Delete", {"id": "2"}, entry=1), Button("More", {"id": "3"})],

@@ -40,7 +40,7 @@ def check(pushed: dict[str, Any], **changed: Any) -> bool:
     values: dict[str, Any] = {
         "timestamp": headers["X-Lark-Request-Timestamp"],
         "nonce": headers["X-Lark-Request-Nonce"],
-        "given": headers["X-Lark-Signature"],
+        "signature": headers["X-Lark-Signature"],
         "encrypt_key": pushed["encrypt_key"],
         "body": pushed["raw_body"].encode(),
     }
@@ -68,15 +68,15 @@ def test_a_signed_push_is_accepted():
     [
         {"timestamp": "1770000002"},
         {"nonce": "other"},
-        {"given": "0" * 64},
-        {"given": "é" * 64},
-        {"given": "\udcff"},
+        {"signature": "0" * 64},
+        {"signature": "é" * 64},
+        {"signature": "\udcff"},
         {"encrypt_key": "other"},
         {"body": b"{}"},
         {"timestamp": None},
         {"nonce": None},
-        {"given": None},
-        {"given": ""},
+        {"signature": None},
+        {"signature": ""},
         {"encrypt_key": ""},
     ],
 )

@@ -21,7 +21,7 @@ DONE = HistoryImport(
 
 
 def finished(found: HistoryImport = DONE, **given: object) -> str:
-    told: dict[str, object] = {"who": "Ann", "since": None, "now": NOW, "is_shown": False, **given}
+    told: dict[str, object] = {"who": "Ann", "oldest": None, "now": NOW, "is_shown": False, **given}
     return reporting.finished_text(found, "en", **told)  # type: ignore[arg-type]
 
 
@@ -37,7 +37,7 @@ def test_the_card_says_who_imported_what_and_what_is_missing():
 
 
 def test_the_card_says_since_when_and_that_all_may_read_it():
-    text = finished(since=datetime(2026, 10, 27, tzinfo=UTC), is_shown=True, who="")
+    text = finished(oldest=datetime(2026, 10, 27, tzinfo=UTC), is_shown=True, who="")
     assert "since 27 Oct" in text
     assert "Every member is told all of it" in text
     assert "an operator of mine" in text
