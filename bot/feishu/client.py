@@ -16,7 +16,7 @@ from urllib.parse import quote
 import structlog
 
 from bot.feishu.calendars import CalendarCalls
-from bot.feishu.caller import NO_RETRY, Caller, RetryPolicy
+from bot.feishu.caller import NO_RETRY, Caller, RetryPolicy, SpeechCalls
 from bot.feishu.documents import CommentCalls, DocumentCalls
 from bot.feishu.errors import Action, FeishuError, Unreachable
 from bot.feishu.fields import as_dict, as_list, as_text
@@ -35,7 +35,6 @@ from bot.feishu.models import (
     sent_message,
 )
 from bot.feishu.pacing import Pacer, SharedPace, fractional_pacer, per_second_pacer
-from bot.feishu.speech import SpeechCalls
 from bot.feishu.transport import ApiRequest, Timeouts, Transport
 from memory.scope import FeishuPerson
 

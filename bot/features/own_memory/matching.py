@@ -13,8 +13,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
-from bot.features.own_memory.identifiers import full_name, identifier
-from bot.text.spelling import ALPHANUMERIC, folded_text, stem
+from bot.text.spelling import ALPHANUMERIC, folded_text, full_name, identifier, stem
 from memory.text import HAN
 
 Match = Literal["sure", "likely", ""]
