@@ -165,14 +165,16 @@ TWIN = Person("ou_twin", "memo")
         ("", "", {}, ""),
         ("", "  ", {}, ""),
         ("and so does the agent's name alone", "@Memo", {}, ""),
-        ("a name cannot bring its own lines", "hi", {"sender": Person("ou_x", "Eve\n@Bob")},
-         "@Eve @Bob hi"),
     ],
 )  # fmt: skip
 def test_the_reply_of_a_turn_addresses_the_sender(
     why: str, response: str | None, options: dict[str, object], said: str
 ):
     assert reply(response, **options) == said
+
+
+def test_a_name_cannot_bring_its_own_lines():
+    assert reply("hi", sender=Person("ou_x", "Eve\n@Bob")) == "@Eve @Bob hi"
 
 
 def test_two_people_of_one_name_count_as_the_sender():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -49,6 +50,9 @@ def left_card(message_id: str | None = "om_card") -> OpenCard:
     """A card that an earlier attempt has used the first thousand numbers on."""
     numbers = range(1001, 2001)
     return OpenCard("om_question", ALICE, "card_1", "om_question", True, numbers, message_id)
+
+
+DONE = Delivered("done", "om_card")
 
 
 def render(progress: Progress) -> str:
@@ -248,7 +252,7 @@ class TestOneCard:
         scene = Scene(kept=left_card(message_id=None))
         sent = await scene.stream.finish("done", buttons=(), names={})
 
-        assert sent == Delivered("done", "om_card")
+        assert sent == DONE
         (reply,) = scene.platform.named("reply")
         assert reply["uuid"] == cards.reply_uuid("om_question", 0)
 
@@ -346,7 +350,7 @@ class TestWhatGoesWrong:
         await scene.write("one")
         sent = await scene.stream.finish("done", buttons=(), names={})
 
-        assert sent == Delivered("done", "om_card")
+        assert sent == DONE
         assert scene.platform.named("update_card")[0]["sequence"] > 1000
 
     @pytest.mark.parametrize(
@@ -374,7 +378,7 @@ class TestWhatGoesWrong:
         await scene.write("one")
         sent = await scene.stream.finish("done", buttons=(), names={})
 
-        assert sent == Delivered("done", "om_card")
+        assert sent == DONE
         assert scene.platform.names[-3:] == ["batch_update_card", "card_settings", "update_card"]
         numbers = [call["sequence"] for _, call in scene.platform.calls[-3:]]
         assert numbers == sorted(set(numbers))
@@ -389,42 +393,31 @@ class TestWhatGoesWrong:
 
         assert scene.platform.names[-2:] == ["card_settings", "update_card"]
 
-    async def test_streaming_that_feishu_has_ended_already_does_not_matter(self) -> None:
+    @pytest.mark.parametrize(
+        ("refusals", "outcome", "last"),
+        [
+            ({"card_settings": refused(300309)}, DONE, "update_card"),
+            ({"card_settings": refused(200740)}, DONE, "patch_card"),
+            ({"card_settings": refused(200740), "patch_card": refused(230054)}, None,
+             "delete_message"),
+            ({"card_settings": refused(200740), "patch_card": refused(230002)}, Undeliverable,
+             "patch_card"),
+            ({"update_card": Unreachable("HTTP 502")}, Unreachable, "update_card"),
+        ],
+        ids=["Feishu has ended the streaming", "CardKit breaks", "nothing helps",
+             "the chat is gone", "Feishu is away"],
+    )  # fmt: skip
+    async def test_a_card_that_cannot_be_finished_is_patched_or_gives_way(
+        self, refusals: dict[str, Exception], outcome: Any, last: str
+    ) -> None:
         scene = Scene(kept=left_card())
-        scene.platform.refuse("card_settings", refused(300309))
+        for call, refusal in refusals.items():
+            scene.platform.refuse(call, refusal)
+        raises = pytest.raises(outcome) if isinstance(outcome, type) else contextlib.nullcontext()
+        with raises:
+            assert await scene.stream.finish("done", buttons=(), names={}) == outcome
 
-        assert await scene.stream.finish("done", buttons=(), names={})
-
-    async def test_when_cardkit_breaks_the_message_is_patched(self) -> None:
-        scene = Scene(kept=left_card())
-        scene.platform.refuse("card_settings", refused(200740))
-        sent = await scene.stream.finish("done", buttons=(), names={})
-
-        assert sent == Delivered("done", "om_card")
-        assert scene.platform.names[-1] == "patch_card"
-
-    async def test_when_nothing_helps_the_card_is_withdrawn_for_an_ordinary_one(self) -> None:
-        scene = Scene(kept=left_card())
-        scene.platform.refuse("card_settings", refused(200740))
-        scene.platform.refuse("patch_card", refused(230054))
-
-        assert await scene.stream.finish("done", buttons=(), names={}) is None
-        assert scene.platform.names[-1] == "delete_message"
-
-    async def test_a_chat_that_is_gone_makes_the_reply_undeliverable(self) -> None:
-        scene = Scene(kept=left_card())
-        scene.platform.refuse("card_settings", refused(200740))
-        scene.platform.refuse("patch_card", refused(230002))
-
-        with pytest.raises(Undeliverable):
-            await scene.stream.finish("done", buttons=(), names={})
-
-    async def test_a_platform_that_is_away_is_worth_another_attempt(self) -> None:
-        scene = Scene(kept=left_card())
-        scene.platform.refuse("update_card", Unreachable("HTTP 502"))
-
-        with pytest.raises(Unreachable):
-            await scene.stream.finish("done", buttons=(), names={})
+        assert scene.platform.names[-1] == last
 
     async def test_a_memory_that_is_away_does_not_keep_a_sent_card_from_being_finished(
         self,
