@@ -119,6 +119,8 @@ def _stopped(words: str) -> list[Any]:
         ("and cards that were taken back", [QUESTION], {"answer_gone": True}, []),
         ("the last of them", [QUESTION, FIRST], {"answer_gone": True}, []),
         ("the first of them", [QUESTION, SECOND], {"answer_gone": True}, []),
+        ("what is left stands in order", [QUESTION, SECOND, FIRST], {"answer_gone": True},
+         OUT_OF_ORDER),
         ("a question may wait for a quarter of an hour", [_row("om_1", "user", ago_s=14 * 60)],
          {"state": "open"}, []),
         ("and no longer", [_row("om_1", "user", ago_s=16 * 60)], {"state": "open"}, OUT_OF_ORDER),
