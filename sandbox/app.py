@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flask import Flask, Request, Response, request
+from werkzeug.routing import Rule
 
 from sandbox.api import open_apis
 from sandbox.config import SandboxConfig
@@ -42,6 +43,7 @@ def create_sandbox(
         post: how events reach the app; HTTP unless given.
     """
     app = Flask("sandbox", static_folder=None)
+    app.url_rule_class = MatchedRule
     app.extensions["sandbox"] = SandboxPlatform(config, post=post)
     keep_to_own_origin(app)
     app.register_blueprint(open_apis())
@@ -51,6 +53,18 @@ def create_sandbox(
     app.register_blueprint(control_api(inspector, extras))
     app.register_blueprint(page())
     return app
+
+
+class MatchedRule(Rule):
+    """A rule that is only matched. Its functions that build a URL are compiled if somebody asks
+    for one: for all rules of the sandbox this would take most of its start."""
+
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        def build(rule: Rule, **values: Any) -> tuple[str, str]:
+            return compile_builder(append_unknown)(rule, **values)
+
+        compile_builder = super()._compile_builder
+        return build
 
 
 PAGES = frozenset({"/", "/oauth/v1/device/verify"})
