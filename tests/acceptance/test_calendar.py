@@ -110,7 +110,7 @@ def test_in_a_group_people_are_free_or_busy_and_who_asks_books_with_a_press(worl
     assert sorted(written(world, "Bob")) == [SECRET, "launch"]
     click(world, "Alice", card, index=yes)
     undone = press(world, "Alice", world.group, booked, "Undo (10 minutes)")
-    assert "Deleted again: launch" in markdown(undone)
+    assert "Undone: launch" in markdown(undone)
     assert written(world, "Alice") == []
     assert written(world, "Bob") == [SECRET]
 

@@ -92,7 +92,7 @@ def test_an_english_conversation_about_notes(world: World) -> None:
     untagged = thread.ask("remove the dinner tag from that note")
     assert untagged == "I updated the note “Pasta”: removed tags: dinner."
     told = thread.ask("what tags does the first note have now?")
-    assert told == "The tags of the note “Pasta”: italian."
+    assert told == "Tags on “Pasta”: italian."
     again = thread.ask("remove the dinner tag from that note")
     assert again == "The note “Pasta” is already like that, so nothing was changed."
 
@@ -217,7 +217,7 @@ def test_everyday_messages_in_private_have_answers_of_their_own(world: World) ->
 def test_a_note_is_given_a_text_and_shown(world: World) -> None:
     thread = Thread(world.in_a_new_group())
     thread.ask("create a note about pasta")
-    assert thread.ask("what does that note say?").endswith("It has no text yet.")
+    assert thread.ask("what does that note say?").endswith("has no text yet.")
     assert "text replaced" in thread.ask("change its text to boil the water first")
     assert thread.ask("show the note Pasta").endswith("boil the water first")
 

@@ -135,13 +135,6 @@ _HOW_ARE_YOU = re.compile(
     r"|\W{0,9}(?:你|最近|你最近)(?:怎么样|还?好吗|过得好吗|好不好)\W{0,9}",
     re.IGNORECASE,
 )
-_SMALL_TALK = (
-    ("greeting", _GREETING),
-    ("greeting", _HOW_ARE_YOU),
-    ("thanks", _THANKS),
-    ("goodbye", _BYE),
-    ("acknowledged", _PRAISE),
-)
 _ASKS_CLOCK = re.compile(
     r"\W*(?:what(?:['’]s| is) the (?:time|date)|what (?:time|day|date) is (?:it|today))"
     r"(?: (?:now|today|right now))*\W*"
@@ -323,9 +316,14 @@ def _words_of(text: str) -> list[str]:
 def small_talk(text: str) -> str:
     """The key of the answer to a greeting, to thanks, or to a message without text; "" for what
     may ask for something."""
-    for key, pattern in _SMALL_TALK:
-        if pattern.fullmatch(text):
-            return key
+    if _GREETING.fullmatch(text) or _HOW_ARE_YOU.fullmatch(text):
+        return "greeting"
+    if _THANKS.fullmatch(text):
+        return "thanks"
+    if _BYE.fullmatch(text):
+        return "goodbye"
+    if _PRAISE.fullmatch(text):
+        return "acknowledged"
     kind = kind_sent(text)
     return f"sent-{_KINDS.get(kind, 'other')}" if kind else ""
 

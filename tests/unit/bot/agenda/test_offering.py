@@ -118,7 +118,7 @@ async def test_who_has_left_since_the_offer_leaves_no_meeting_behind(scene: Agen
     payload = await offer(scene, at="tomorrow", with_whom=["陈晨", "Bob"])
     scene.tenant.control("POST", "agendas/resign", {"as": scene.people["Bob"]})
     reply = await scene.press(payload)
-    assert reply.text.startswith("Nothing was written: Bob isn't in")
+    assert reply.text.startswith("Nothing was saved: Bob isn't in")
     assert scene.written() == []
 
 
@@ -205,7 +205,7 @@ async def test_what_was_withdrawn_before_the_press_is_said_and_asked_for(
     forget(scene)
     scene.connect("Alice", " ".join(gone))
     reply = await scene.press(payload)
-    assert reply.text.startswith("Nothing was written: I no longer have your permission for this")
+    assert reply.text.startswith("Nothing was saved: I no longer have your permission for this")
     assert reply.needs.scopes == scopes_for((WRITE_CALENDAR,))[1:]
     assert scene.written() == []
 
@@ -216,7 +216,7 @@ async def test_undo_deletes_just_what_was_made_and_says_when_it_is_gone(
     first = await scene.press(await offer(scene, at="tomorrow", title="one"))
     second = await scene.press(await offer(scene, at="tomorrow", title="two"))
     assert undo_of(first).lives_s == 600
-    assert "Deleted again: one" in (await scene.press(undo_of(first).payload)).text
+    assert "Undone: one" in (await scene.press(undo_of(first).payload)).text
     assert [one["summary"] for one in scene.written()] == ["two"]
     assert "already deleted in Feishu" in (await scene.press(undo_of(first).payload)).text
     event = undo_of(second).payload["arguments"]["event_id"]

@@ -137,7 +137,7 @@ def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
 
     assert isinstance(step, str)
     assert "I updated the note “Pasta sauce”: added tags: x." in step
-    assert "There is also: Pizza" in step
+    assert "These match, too: Pizza" in step
     assert "note_" not in step
 
 

@@ -220,8 +220,8 @@ def test_every_outcome_is_told_in_both_languages(
         (
             "note-read",
             {**BARE, "body": ""},
-            "The note “Pizza”, no tags. It has no text yet.",
-            "笔记“Pizza”，没有标签，还没有正文。",
+            "“Pizza” (no tags) has no text yet.",
+            "“Pizza”（没有标签）还没有正文。",
         ),
         ("note-tags", BARE, "The note “Pizza” has no tags.", "笔记“Pizza”没有标签。"),
         (
@@ -271,7 +271,7 @@ def test_a_reminder_is_told_of_as_it_is(change: dict[str, Any], en: str, zh: str
 def test_what_a_person_wrote_is_no_field_of_a_text() -> None:
     note = {**NOTE, "title": "{tags}", "body": "{title}"}
     told = with_marks(NOTES.tell(ToolOutcome("…", "note-read", note), "en"))
-    assert told == "The note “{tags}”, tags: quick, dinner.\n\n{title}"
+    assert told == "“{tags}” (tags: quick, dinner)\n\n{title}"
 
 
 @every_row("wording", [COMMON, NOTES, REMINDERS])

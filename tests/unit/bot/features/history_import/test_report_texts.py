@@ -29,18 +29,18 @@ def test_the_card_says_who_imported_what_and_what_is_missing():
     text = finished()
     assert "1204 messages, asked for by Ann" in text
     assert "from its beginning" in text
-    assert "only what was said since they joined" in text
-    assert "2 threads from before my time" in text
-    assert "1 message that was taken back" in text
+    assert "only about what was said since they joined" in text
+    assert "2 threads from before I joined" in text
+    assert "1 recalled message" in text
     assert "7" not in text.replace("1204", "")
-    assert "`/import` has the button that removes" in text
+    assert "use the button in `/import`" in text
 
 
 def test_the_card_says_since_when_and_that_all_may_read_it():
     text = finished(oldest=datetime(2026, 10, 27, tzinfo=UTC), is_shown=True, who="")
     assert "since 27 Oct" in text
-    assert "Every member is told all of it" in text
-    assert "an operator of mine" in text
+    assert "Every member can ask about all of it" in text
+    assert "one of my operators" in text
 
 
 def test_a_name_is_no_markup():
