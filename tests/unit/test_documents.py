@@ -196,10 +196,10 @@ def test_a_decision_is_short_enough_to_look_up() -> None:
             assert len(entry.split()) <= MOST_WORDS_OF_A_DECISION, heading
 
 
-def test_every_entry_of_the_decisions_stands_in_a_chapter_of_the_contents() -> None:
+def test_every_entry_of_the_decisions_stands_in_a_chapter_once() -> None:
     written = text("docs/decisions.md")
     preface, *chapters = re.split(r"^## (.*)$", written, flags=re.MULTILINE)
-    assert re.findall(r"^- \[(.*)\]\(#", preface, re.MULTILINE) == chapters[::2]
+    assert all("### " in chapter for chapter in chapters[1::2])
     assert "### " not in preface
     headings_of_entries = re.findall(r"^### (.*)$", written, re.MULTILINE)
     assert max(Counter(headings_of_entries).values()) == 1
