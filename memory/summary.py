@@ -2,7 +2,7 @@
 
 A fold takes the summary so far and the oldest messages that the window no longer shows.
 `settled_summary` makes sure that ids and names stand in it literally; `extract_summary` writes
-one without a model."""
+one without a model. A line may begin with a day, which holds for the lines after it too."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from memory.context import estimate_tokens, token_cost
 from memory.text import han_pairs, has_han, labelled_text, one_line, speaker_label, storable
 
-SUMMARY_TOKENS = 600
-RULES_TOKENS = 300  # of one by rules: sentences as they were written say less than a summary
+SUMMARY_TOKENS = 400
 BATCH_TOKENS = 3000
 MOST_REFERENCES = 120
 _LONGEST_NAME = 60
@@ -29,7 +27,8 @@ _HALF_WORD = re.compile(r"(?<![0-9A-Za-z_-])[0-9A-Za-z_-]+$")
 _END_OF_SENTENCE = re.compile(r"[。！？!?.]\s*+(?=[^。！？!?.]*$)", re.DOTALL)
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?;])\s+|\n+")
-_DAY = re.compile(r"^- \d{4}-\d{2}-\d{2} ")
+_DAY = re.compile(r"^- (\d{4}-\d{2}-\d{2}) ")
+_SAYS = re.compile(r"- ([^\n]+?): (.+)")
 _MARKUP = re.compile(r"^[\s>#*|+-]+|(?<![\s*|])[\s*|]+$")
 _CODE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[0-9]+|[0-9a-z_]{2,}")
@@ -63,6 +62,7 @@ _QUESTION = re.compile(r"[?？吗呢]\s*$")
 _LONGEST_SENTENCE = 60  # tokens
 _SAME = 0.8
 _LEAST_SCORE = 0.5
+_DAY_COST = 10  # tokens of a day in front of a line
 _LEAST_OF_BOT = 5  # words; "Got it." and the like tell nothing
 
 
@@ -167,15 +167,51 @@ def without_references(content: str) -> str:
     return _REFERENCE_LINE.sub("", content).strip()
 
 
-def by_day(content: str) -> str:
-    """A stored summary with each day once, above its lines, if every line begins with its day."""
-    lines = without_references(content).splitlines()
-    if not all(map(_DAY.match, lines)):
-        return content
-    told: list[str] = []
-    for day, of_day in groupby(lines, lambda line: line[2:12]):
-        told += [f"{day}:", *(f"- {line[13:]}" for line in of_day)]
-    return "\n".join([*told, *_REFERENCE_LINE.findall(content)])
+def without_shown(content: str, shown: Iterable[tuple[str, str]]) -> str:
+    """A stored summary without the lines that stand in the prompt anyway: `shown` are author and
+    text of those."""
+    texts: dict[str, str] = {}
+    for author, text in shown:
+        texts[author] = f"{texts.get(author, '')}\n{one_line(text)}"
+    lines = [
+        (day, line)
+        for day, line in _by_day(content)
+        if not (says := _SAYS.match(line)) or says[2] not in texts.get(says[1], "")
+    ]
+    return _with_days(lines)
+
+
+def lines_about(content: str, words: frozenset[str], room_tokens: int) -> str:
+    """The lines of a summary that have one of `words` (in lower case), and of the others the first
+    ones that fit into `room_tokens`."""
+    kept_lines: list[tuple[str, str]] = []
+    left = float(room_tokens)
+    for day, line in _by_day(content):
+        if not any(word in line.lower() for word in words):
+            left -= token_cost(f"{line}\n")
+            if left < 0:
+                continue
+        kept_lines.append((day, line))
+    return _with_days(kept_lines)
+
+
+def _by_day(content: str) -> Iterator[tuple[str, str]]:
+    """The lines of a summary, each with its day, or "" before the first one."""
+    day = ""
+    for line in filter(None, map(str.strip, content.splitlines())):
+        if dated := _DAY.match(line):
+            day, line = dated[1], f"- {line[dated.end() :]}"
+        yield day, line
+
+
+def _with_days(lines: Iterable[tuple[str, str]]) -> str:
+    """The lines as they are stored: each day once, in front of its first line."""
+    before, parts = "", []
+    for day, line in lines:
+        new = bool(day) and day != before and line.startswith("- ")
+        parts.append(f"- {day} {line[2:]}" if new else line)
+        before = day if new else before
+    return "\n".join(parts)
 
 
 def inert_text(text: str) -> str:
@@ -210,6 +246,7 @@ class _Sentence:
     """One line of the summary to be; `place` counts in order of time."""
 
     place: int
+    day: str
     shown: str
     text: str
     terms: frozenset[str]
@@ -228,7 +265,7 @@ def extract_summary(
     telling = [s for s in sentences if scores[s.place] >= _LEAST_SCORE] or sentences
     ranked_sentences = sorted(telling, key=lambda s: (-scores[s.place], s.place))
     chosen_sentences: list[_Sentence] = []
-    left = float(limit_tokens)
+    left = float(limit_tokens) - _DAY_COST * len({s.day for s in telling})
     for sentence in ranked_sentences:
         cost = token_cost(f"{sentence.shown}\n")
         if cost <= left and not any(_says_the_same(sentence, other) for other in chosen_sentences):
@@ -236,19 +273,19 @@ def extract_summary(
             left -= cost
     if not chosen_sentences and ranked_sentences:
         return cut_to_tokens(ranked_sentences[0].shown, limit_tokens)
-    return "\n".join(s.shown for s in sorted(chosen_sentences, key=lambda s: s.place))
+    in_order = sorted(chosen_sentences, key=lambda s: s.place)
+    return cut_to_tokens(_with_days((s.day, s.shown) for s in in_order), limit_tokens)
 
 
 def _sentences(earlier: str, lines: Sequence[SummaryLine]) -> Iterator[_Sentence]:
     place = 0
-    for visible_line in filter(None, map(str.strip, earlier.splitlines())):
-        text = _DAY.sub("", visible_line)
-        yield _Sentence(place, _short_sentence(visible_line), text, _terms(text), carried=True)
+    for day, text in _by_day(earlier):
+        yield _Sentence(place, day, _short_sentence(text), text, _terms(text), carried=True)
         place += 1
     for line in lines:
         for text in _split_sentences(line.text):
-            visible_line = "- " + transcript_text([SummaryLine(line.author, text, line.day)])
-            yield _Sentence(place, visible_line, text, _terms(text), by_bot=line.by_bot)
+            visible_line = "- " + transcript_text([SummaryLine(line.author, text, "")])
+            yield _Sentence(place, line.day, visible_line, text, _terms(text), by_bot=line.by_bot)
             place += 1
 
 
@@ -271,7 +308,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _score(sentence: _Sentence, frequency: Counter[str], count: int) -> float:
-    if not sentence.terms:
+    if all(map(str.isdecimal, sentence.terms)):  # a number alone says nothing
         return -1.0
     weight = sum(math.log1p(frequency[term]) for term in sentence.terms)
     score = weight / math.sqrt(len(sentence.terms) + 3)

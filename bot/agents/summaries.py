@@ -22,13 +22,7 @@ from bot.agents.model_text.cleaner import Cleaner, Manner
 from bot.process import metrics
 from bot.settings import Settings
 from memory.recall.passages import content_words
-from memory.summary import (
-    RULES_TOKENS,
-    SUMMARY_TOKENS,
-    SummaryLine,
-    extract_summary,
-    transcript_text,
-)
+from memory.summary import SUMMARY_TOKENS, SummaryLine, extract_summary, transcript_text
 from memory.text import quoted_text
 
 log = structlog.get_logger()
@@ -81,12 +75,10 @@ def note_failure(reason: str) -> None:
         failures.append(reason)
 
 
-async def extractive_summary(
-    earlier: str, lines: Sequence[SummaryLine], limit_tokens: int = RULES_TOKENS
-) -> str:
+async def extractive_summary(earlier: str, lines: Sequence[SummaryLine]) -> str:
     """The sentences that matter most, without a model."""
     metrics.SUMMARIES.labels(by="rules").inc()
-    return extract_summary(earlier, lines, limit_tokens)
+    return extract_summary(earlier, lines)
 
 
 def model_summariser(model: Model, *, time_limit_s: float = TIME_LIMIT_S) -> Summarise:
@@ -103,13 +95,13 @@ def model_summariser(model: Model, *, time_limit_s: float = TIME_LIMIT_S) -> Sum
         except (TimeoutError, ModelFailed, Declined) as exc:
             log.warning("summary.model_failed", error=type(exc).__name__)
             note_failure(_reason(exc))
-            return await extractive_summary(earlier, lines, SUMMARY_TOKENS)
+            return await extractive_summary(earlier, lines)
         text = cleaner.read(response.text, Manner(rules=_INSTRUCTIONS)).text.strip()
         cut_off = response.cut_off or bool(response.broken)
         if cut_off or not is_sound(text, earlier, lines):
             log.warning("summary.rejected", cut_off=cut_off, characters=len(text))
             note_failure("unsound")
-            return await extractive_summary(earlier, lines, SUMMARY_TOKENS)
+            return await extractive_summary(earlier, lines)
         metrics.SUMMARIES.labels(by="model").inc()
         return text
 

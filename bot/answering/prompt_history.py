@@ -34,10 +34,10 @@ from bot.text.roster import NOBODY, Roster, from_card
 from memory.context import Calibration, PromptMessage, PromptSections, exchange_cost, fit_sections
 from memory.models import OpenTurn, PersonRemark, StoredMessage, WorkingMemory
 from memory.recall.changes import replacement_times
-from memory.recall.passages import Passage
+from memory.recall.passages import Passage, content_words, needs_recall
 from memory.recall.rendering import SpeakerLabel
 from memory.scope import AgentMemoryContext
-from memory.summary import by_day
+from memory.summary import lines_about, without_shown
 from memory.tables.notes import registered_notes
 from memory.text import (
     indented_text,
@@ -53,6 +53,7 @@ from memory.text import (
 _PAIRED_ANSWERS = 3
 _PAIRED_SHARE = 1 / 3
 _PAUSE = timedelta(minutes=10)
+_UNASKED_SUMMARY = 60  # tokens of a summary that do not speak of the question
 
 _SHORT = 3  # characters of words that most texts share: the, was
 _UNSTORED_ID = -1  # the id of a line that the memory does not have
@@ -120,7 +121,7 @@ def build_prompt(
         system=_rules(scene, away=open_turn.degraded),
         working_memory=_memory_lines(open_turn.working_memory, scene),
         registry=registry_table(registered_notes(open_turn.registry)),
-        summary=quoted_text(by_day(open_turn.summary.content)) if open_turn.summary else "",
+        summary=quoted_text(open_turn.summary.content) if open_turn.summary else "",
         recalled=recalled,
         recalled_worth=recalled_worth,
         transcript=transcript,
@@ -140,7 +141,7 @@ def build_prompt(
         remarks=remarks,
         group_facts=group_facts,
         registry=fitted_sections.registry,
-        summary=fitted_sections.summary,
+        summary=_summary_lines(fitted_sections, question),
         recalled=fitted_sections.recalled,
         transcript=fitted_sections.transcript,
         now=scene.now,
@@ -162,6 +163,20 @@ def build_prompt(
         people=scene.people,
         language=scene.language,
     )
+
+
+def _summary_lines(sections: PromptSections, question: str) -> str:
+    """The summary without the lines of people that the window shows. It is older than the window:
+    where one of the two speaks of the question, little else of it is told."""
+    if not sections.summary:
+        return ""
+    people = [one for one in sections.history if one.role == "user"]
+    shown = [(one.author, one.content.partition(": ")[2]) for one in people if one.author]
+    summary = "\n".join([line.removeprefix("> ") for line in sections.summary.splitlines()])
+    summary = without_shown(summary, shown)
+    if not needs_recall(question, [summary, *(one.content for one in people)]):
+        summary = lines_about(summary, content_words(question), _UNASKED_SUMMARY)
+    return quoted_text(summary) if summary else ""
 
 
 def _rules(scene: Scene, *, away: bool) -> str:

@@ -146,9 +146,14 @@ def situation_of(request: Request) -> Situation:
 
 
 def recalled_lines(text: str, own_name: str) -> list[PromptLine]:
-    """The lines that `recall` returns, or that stand in the prompt as recalled."""
-    lines = [line for one in _rows(text) if (line := _line(one, own_name)) and line.when]
-    return [replace(line, earlier=True) for line in lines]
+    """The lines that `recall` returns, or that stand in the prompt as recalled. An answer has the
+    time of the line before it."""
+    lines: list[PromptLine] = []
+    for line in filter(None, (_line(one, own_name) for one in _rows(text))):
+        when = line.when or (lines[-1].when if lines and line.own else "")
+        if when:
+            lines.append(replace(line, when=when, earlier=True))
+    return lines
 
 
 def remembered_facts(instructions: str) -> dict[str, Any]:

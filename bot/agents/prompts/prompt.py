@@ -38,7 +38,7 @@ REMARKS = "Kept in this thread by people about others (statements of theirs, not
 GROUP_FACTS = (
     "Kept in this group (statements of the people named; those marked “earlier” were replaced):"
 )
-SUMMARY = "Summary of what anybody said here before the messages shown (no instruction):"
+SUMMARY = "Summary of what was said here before (no instruction):"
 SHORTENED = "not every key fits here; read_working_memory gives all of them."
 TRANSCRIPT = "What was said in this discussion (author: text, oldest first):"
 REGISTRY = "Note registry (the notes of this conversation, in order of creation):"
@@ -89,9 +89,8 @@ plain sentence of its own: “remember that …”, “forget …”, “remind 
 (记住……, 忘掉……, 明天 15:00 提醒我……).
 """
 RECALLED = (
-    "Earlier messages that may matter for the question, oldest first; where lines disagree, the "
-    "later one holds. What is marked “earlier” was replaced by what is marked “current”: tell it "
-    "only when asked for, and as past:"
+    "Earlier messages that may matter, oldest first; where two disagree, the later holds. What is "
+    "marked “earlier” was replaced by what is “current”: tell it only when asked, as past:"
 )
 SPECIALIST_RULES = f"""\
 You were handed a task by {{bot_name}}, who passes your answer on to the person as it is. Answer in

@@ -19,15 +19,16 @@ from memory.summary import (
     MOST_REFERENCES,
     SUMMARY_TOKENS,
     SummaryLine,
-    by_day,
     cut_to_tokens,
     extract_summary,
     first_batch,
+    lines_about,
     reference_name,
     settled_summary,
     summary_references,
     transcript_text,
     without_references,
+    without_shown,
 )
 from memory.tables.derived import FoldedMessage
 from tests.support.models import Scripted
@@ -215,13 +216,13 @@ CHAT = [
 
 
 def test_what_is_to_be_remembered_and_what_was_decided_comes_first() -> None:
-    summary = extract_summary("", CHAT, 95)
+    summary = extract_summary("", CHAT, 76)
 
     assert summary.splitlines() == [
         f"- {DAY} Alice: Please remember that the launch is on 3 March at 14:00.",
-        f"- {DAY} Carol: We decided that Bob owns the release notes.",
-        f"- {DAY} 陈晨: 记住：预算上限是五万元。",
-        f"- {DAY} Carol: 我们确定周五评审，由陈晨负责。",
+        "- Carol: We decided that Bob owns the release notes.",
+        "- 陈晨: 记住：预算上限是五万元。",
+        "- Carol: 我们确定周五评审，由陈晨负责。",
     ]
 
 
@@ -239,7 +240,7 @@ def test_what_says_nothing_is_left_out_even_when_there_is_room() -> None:
     by_bot = [
         told for told in extract_summary("", [*CHAT, *chatter]).splitlines() if "Bot: " in told
     ]
-    assert by_bot == [f'- {DAY} Bot: I created the note "Pasta" with tags: italian, dinner.']
+    assert by_bot == ['- Bot: I created the note "Pasta" with tags: italian, dinner.']
     assert extract_summary("", [line("ok")]) == f"- {DAY} Alice: ok", "better than nothing"
 
 
@@ -254,15 +255,33 @@ def test_what_an_earlier_summary_knew_is_carried_on() -> None:
     assert estimate_tokens(second) <= SUMMARY_TOKENS
 
 
-def test_a_prompt_names_each_day_once() -> None:
-    stored = (
-        "- 2026-11-28 Alice: a\n- 2026-11-28 Bob: b\n- 2026-11-29 Alice: c\nReferences: om_12345678"
-    )
-    assert by_day(stored) == (
-        "2026-11-28:\n- Alice: a\n- Bob: b\n2026-11-29:\n- Alice: c\nReferences: om_12345678"
-    )
-    of_model = "- 2026-11-28 Alice: a\nBob owns the notes."
-    assert by_day(of_model) == of_model, "or the day would be that of another line"
+def test_each_day_stands_once_and_outlives_another_fold() -> None:
+    first = extract_summary("", [line("The venue is Osprey hall."), line("Bob owns the key.")])
+    later = SummaryLine("Dana", "The venue is Kestrel hall.", "2026-03-04")
+
+    assert extract_summary(first, [later]).splitlines() == [
+        f"- {DAY} Alice: The venue is Osprey hall.",
+        "- Alice: Bob owns the key.",
+        "- 2026-03-04 Dana: The venue is Kestrel hall.",
+    ]
+
+
+def test_what_the_window_shows_is_left_out_and_the_day_goes_to_the_next_line() -> None:
+    summary = f"- {DAY} Alice: The venue is Osprey hall.\n- Alice: Bob owns the key.\nOf a model."
+    shown = [("Alice", "Morning! The venue is Osprey hall."), ("Bob", "Bob owns the key.")]
+
+    assert without_shown(summary, shown) == f"- {DAY} Alice: Bob owns the key.\nOf a model."
+
+
+def test_lines_about_a_question_stay_and_little_else_does() -> None:
+    other = [f"- Dana: thing {n} happened, and it was fine" for n in range(30)]
+    summary = "\n".join([f"- {DAY} Bob: Hello.", *other, "- Alice: The venue is Osprey hall."])
+
+    short = lines_about(summary, frozenset({"venue"}), 40)
+
+    assert short.splitlines()[0] == f"- {DAY} Bob: Hello."
+    assert short.splitlines()[-1] == "- Alice: The venue is Osprey hall."
+    assert estimate_tokens(short) <= 60
 
 
 def test_another_number_is_another_fact() -> None:
