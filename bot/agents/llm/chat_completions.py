@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Collection, Iterable
 from functools import partial
 from typing import Any, Literal
@@ -40,6 +41,7 @@ BETWEEN_S = 30.0
 _REFUSED = 400
 _PATH = "/chat/completions"
 _DONE = b"[DONE]"
+_SIGN_OF_LIFE = re.compile(rb"[\w :.-]{0,40}")  # such as "ping"
 _LAST_BYTES_S = 0.5
 _MOST_ATTEMPTS = 8
 _UNEXPLAINED = ("status_400", "status_422", "status_501")
@@ -226,19 +228,21 @@ class _Reading:
     def _take(self, reader: BodyReader, documents: Iterable[bytes]) -> bool:
         """Adds documents until the one that says that it was the last."""
         for document in documents:
-            if document.startswith(_DONE):
-                self._assembly.complete = True
-                return True
+            content, is_last = _before_done(document)
+            if not reader.is_plain and _SIGN_OF_LIFE.fullmatch(content):
+                content = b""
             try:
-                for value in _parse_document(document):
-                    self._add(value, document)
+                for value in _parse_document(content) if content else ():
+                    self._add(value, content)
             except FeatureRefused:
                 raise
             except ModelFailed as exc:
                 if reader.is_plain:
                     raise
                 raise StreamBroken(exc.reason) from exc
-            self._assembly.complete |= reader.is_plain
+            self._assembly.complete |= reader.is_plain or is_last
+            if is_last:
+                return True
         return False
 
     def _add(self, value: Any, document: bytes) -> None:
@@ -255,6 +259,14 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
         async with asyncio.timeout(_LAST_BYTES_S):
             async for _ in chunks:
                 pass
+
+
+def _before_done(document: bytes) -> tuple[bytes, bool]:
+    """What stands before the sign that this was the last, and whether that is there."""
+    content = document.strip()
+    if content.startswith(_DONE):
+        return b"", True
+    return content.removesuffix(_DONE).rstrip(), content.endswith(_DONE)
 
 
 def _parse_document(document: bytes) -> list[Any]:

@@ -24,6 +24,7 @@ from bot.text.json_text import load_json
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b":", b"event:", b"id:", b"retry:")
+_BEGINNINGS = (b"{", b"[DONE]")
 _SPACES = " \t\r\n"
 _DECODER = json.JSONDecoder(strict=False)
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -71,16 +72,25 @@ class BodyReader:
             is_data = line.startswith(b"data:")
             while line.startswith(b"data:"):  # some proxies add a second one
                 line = line[6:] if line[5:6] == b" " else line[5:]
+            if is_data and self._is_another(line):
+                yield from self._event()
             if is_data or (line and self._data and not line.startswith(_FIELDS)):
                 self._data.append(line)  # also the next line of an object over several
             elif not line and self._data:
-                if self.is_plain:
-                    yield from self._plain()
-                    self.is_plain = False
-                yield b"\n".join(self._data)
-                self._data.clear()
+                yield from self._event()
             elif line and self.is_plain and not line.startswith(_FIELDS):
                 self._outside.append(line)
+
+    def _is_another(self, line: bytes) -> bool:
+        """True if the line begins an event of its own, although none ended the one before."""
+        return bool(self._data) and self._data[-1].endswith(b"}") and line.startswith(_BEGINNINGS)
+
+    def _event(self) -> Iterator[bytes]:
+        if self.is_plain:
+            yield from self._plain()
+            self.is_plain = False
+        yield b"\n".join(self._data)
+        self._data.clear()
 
     def _plain(self) -> Iterator[bytes]:
         if self._outside:

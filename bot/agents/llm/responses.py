@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from bot.agents.llm.http_responses import json_values
 from bot.agents.llm.model import Declined, ModelFailed, Response
+from bot.agents.llm.streamed_text import MOST_TEXT, SURE, StreamedText
 from bot.agents.model_text.cleaner import after_thoughts
 from bot.agents.tool_types import ToolCall
 from bot.text.json_text import dump_json, mend_characters
@@ -29,48 +30,9 @@ _GROWING = ("text", "thinking", "summary", "content")  # of a thought that comes
 _TEXTS = ("text", "output_text")
 _PIECE = "chat.completion.chunk"
 _CONTENT = "content"
+_WRAPPERS = ("data", "result", "response")  # of gateways that have a code of their own
 
-# Shorter texts may say the same twice: "no" and "no", "1" and "1".
-_SURE = 16
-
-# Characters; no card shows as much. What follows is not read.
-MOST_TEXT = 100_000
 _numbers = itertools.count(1)
-
-
-class _Text:
-    """A text as far as it has come. A last piece that repeats all others, and pieces that each
-    begin with the one before, replace the text."""
-
-    __slots__ = ("_before", "_count", "_grows", "last")
-
-    def __init__(self) -> None:
-        self._before = self.last = ""
-        self._count, self._grows = 0, True
-
-    def __str__(self) -> str:
-        is_sure = self._count > 2 or (self._count == 2 and len(self._before) >= _SURE)
-        if is_sure and self._grows:
-            return self.last
-        return self._before if is_sure and self._is_again else self._before + self.last
-
-    @property
-    def _is_again(self) -> bool:
-        if len(self._before) < _SURE:
-            return self.last == self._before
-        return self.last.strip() == self._before.strip()
-
-    @property
-    def is_full(self) -> bool:
-        """True if it is longer than any card shows."""
-        return len(self._before) + len(self.last) > MOST_TEXT
-
-    def add(self, piece: str) -> None:
-        is_longer = len(piece) > len(self.last) or len(piece) >= _SURE
-        self._grows = self._grows and is_longer and piece.startswith(self.last)
-        self._before += self.last
-        self.last = piece
-        self._count += 1
 
 
 @dataclass(slots=True)
@@ -80,7 +42,7 @@ class _PartialCall:
     index: object
     id: str = ""
     name: str = ""
-    arguments: _Text = field(default_factory=_Text)
+    arguments: StreamedText = field(default_factory=StreamedText)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -92,9 +54,9 @@ class ResponseAssembly:
     """
 
     def __init__(self) -> None:
-        self._text, self._late = _Text(), _Text()
-        self._refusal = _Text()
-        self._thoughts: dict[str, _Text] = {}
+        self._text, self._late = StreamedText(), StreamedText()
+        self._refusal = StreamedText()
+        self._thoughts: dict[str, StreamedText] = {}
         self._extra: dict[str, Any] = {}
         self._calls: list[_PartialCall] = []
         self._usage: Mapping[str, Any] = {}
@@ -126,6 +88,9 @@ class ResponseAssembly:
             self._usage = usage
         choices = event.get("choices")
         if not isinstance(choices, list):
+            inner = next((one for one in map(event.get, _WRAPPERS) if isinstance(one, dict)), {})
+            if isinstance(inner.get("choices"), list):
+                self.add(inner)
             return
         self.is_completion = True
         for choice in choices:
@@ -181,7 +146,7 @@ class ResponseAssembly:
         content = message.get("content")
         if text := content if isinstance(content, str) else _stated_text(content):
             if instead:
-                self._late = _Text()
+                self._late = StreamedText()
             if self.complete and not instead:
                 self._late = self._said(self._late, text)
             else:
@@ -198,9 +163,9 @@ class ResponseAssembly:
             if not isinstance(value, str):
                 self._extra[name] = value if instead else _extended(self._extra.get(name), value)
             else:
-                before = self._thoughts.get(name) or _Text()
+                before = self._thoughts.get(name) or StreamedText()
                 self._thoughts[name] = self._said(before, value, instead=instead)
-        if (calls := message.get("tool_calls")) and (calls := _dicts(calls)):
+        if calls := _dicts(message.get("tool_calls")) or _older_call(message):
             self.pieces += 1
             earlier = self._calls
             if instead:
@@ -211,10 +176,10 @@ class ResponseAssembly:
             if instead:
                 self._keep_signatures(earlier)
 
-    def _said(self, before: _Text, piece: str, *, instead: bool = False) -> _Text:
+    def _said(self, before: StreamedText, piece: str, *, instead: bool = False) -> StreamedText:
         self.pieces += 1
         if instead:
-            before = _Text()
+            before = StreamedText()
         before.add(piece)
         return before
 
@@ -299,7 +264,9 @@ class ResponseAssembly:
     def _thought_texts(self) -> Iterator[str]:
         yield from map(str, self._thoughts.values())
         for parts in map(_dicts, self._extra.values()):
-            yield "".join(_str(part.get("text")) for part in parts)
+            yield "".join(
+                _str(part.get("text")) or _stated_text(part.get("thinking")) for part in parts
+            )
 
     def _tokens(self, name: str) -> int:
         count = self._usage.get(name)
@@ -318,7 +285,7 @@ def _extended(before: Any, value: Any) -> Any:
         key: before[key] + value[key]
         for key in _GROWING
         if isinstance(before.get(key), str) and isinstance(value.get(key), str)
-        if before[key] != value[key] or len(value[key]) < _SURE
+        if before[key] != value[key] or len(value[key]) < SURE
     }
     return {**merged, **grown}
 
@@ -337,6 +304,12 @@ def _with_part(parts: list[Any], part: Any) -> list[Any]:
     return parts if part in parts else [*parts, part]
 
 
+def _older_call(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The call in the form that came before `tool_calls`."""
+    function = message.get("function_call")
+    return [{"index": 0, "function": function}] if isinstance(function, dict) else []
+
+
 def _new_id() -> str:
     """An id for a call without one: nine letters and digits, which every endpoint takes."""
     return f"c{next(_numbers) % 10**8:08d}"
@@ -347,7 +320,7 @@ def _join_piece(name: str, piece: str) -> str:
     return piece if piece.startswith(name) else name if name == piece else name + piece
 
 
-def _without_repetition(arguments: _Text) -> str:
+def _without_repetition(arguments: StreamedText) -> str:
     """The arguments without placeholders and repetitions around them."""
     arguments_text = str(arguments)
     try:
