@@ -1,10 +1,6 @@
-"""Translates the names, schemas and results of MCP tools into what model endpoints accept. Pure.
+"""Translates the names and results of MCP tools into what model endpoints accept. Pure.
 
-Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
-
-Endpoints refuse a whole request for one schema that is no object at its top, or for an array
-without `items` (OpenAI, "Function calling"; Gemini, "Schema"). One bad schema must not cost the
-other tools."""
+Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result"""
 
 from __future__ import annotations
 
@@ -31,13 +27,6 @@ _INTERNAL_ERROR = -32603  # JSON-RPC 2.0, error codes
 _NO_ANSWER = "it gave neither a result nor an error"
 _LINK_TEXTS = ("name", "title", "description")
 _TEXT_KINDS = re.compile(r"^text/|\b(?:json|xml|yaml|csv)\b")
-
-_COMBINED = ("anyOf", "oneOf", "allOf")
-_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains")
-_LISTS = (*_COMBINED, "prefixItems")
-_KEYS_WITH_NAMES = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
-_KINDS = ("string", "number", "integer", "boolean", "object", "array", "null")
-_DEEPEST = 30  # levels
 
 
 def public_names(server: str, tools: Sequence[str]) -> dict[str, str]:
@@ -225,96 +214,3 @@ def _text(text: str) -> Any:
         return load_json(text)
     except (ValueError, RecursionError):
         return text
-
-
-class SchemaUnfit(Exception):
-    """No object can be made of the schema; the message says why."""
-
-
-def repaired_schema(schema: Any) -> dict[str, Any]:
-    """The schema as an object with named properties. Raises `SchemaUnfit`."""
-    if schema is None or schema is True:
-        schema = {}
-    if not isinstance(schema, dict):
-        raise SchemaUnfit("its input is no schema")
-    kinds = _kinds(schema)
-    if kinds and "object" not in kinds:
-        raise SchemaUnfit("its input is no object")
-    whole = _nested_schema(schema, 0)
-    branches = [whole, *(one for name in _COMBINED for one in whole.pop(name, ()))]
-    whole.pop("enum", None)
-    whole.pop("not", None)
-    whole["type"] = "object"
-    whole["properties"] = {
-        name: value for one in branches for name, value in (one.get("properties") or {}).items()
-    }
-    if required_names := _required_names(schema, branches, whole["properties"]):
-        whole["required"] = required_names
-    else:
-        whole.pop("required", None)
-    return whole
-
-
-def _required_names(
-    schema: dict[str, Any], branches: list[dict[str, Any]], properties: dict[str, Any]
-) -> list[str]:
-    """What every way of filling in the schema needs."""
-    needed_names = set(_texts(schema.get("required")))
-    for name in _COMBINED:
-        of_each = [set(_texts(one.get("required"))) for one in _dicts(schema.get(name))]
-        if of_each:
-            needed_names |= set.union(*of_each) if name == "allOf" else set.intersection(*of_each)
-    return [name for name in properties if name in needed_names]
-
-
-def _nested_schema(schema: dict[str, Any], depth: int) -> dict[str, Any]:
-    """A copy in which every part has the form that it must have."""
-    if depth > _DEEPEST:
-        raise SchemaUnfit("its input is nested too deeply")
-    fit = dict(schema)
-    for name in _KEYS_WITH_NAMES:
-        if name in fit:
-            name_schema = fit[name] if isinstance(fit[name], dict) else {}
-            fit[name] = {key: _part(value, depth) for key, value in name_schema.items()}
-    for name in _LISTS:
-        if name in fit:
-            fit[name] = [_nested_schema(one, depth + 1) for one in _dicts(fit[name])]
-            if not fit[name]:
-                del fit[name]
-    for name in _SCHEMAS:
-        if isinstance(fit.get(name), dict):
-            fit[name] = _nested_schema(fit[name], depth + 1)
-    if "type" in fit:
-        fit["type"] = _known_kinds(fit)
-        if not fit["type"]:
-            del fit["type"]
-    if "enum" in fit and not (isinstance(fit["enum"], list) and fit["enum"]):
-        del fit["enum"]
-    if "required" in fit:
-        fit["required"] = _texts(fit["required"])
-    if "array" in _kinds(fit) and not isinstance(fit.get("items"), dict):
-        fit["items"] = {}
-    return fit
-
-
-def _part(value: Any, depth: int) -> dict[str, Any]:
-    return _nested_schema(value, depth + 1) if isinstance(value, dict) else {}
-
-
-def _kinds(schema: dict[str, Any]) -> list[str]:
-    kind = schema.get("type")
-    return [kind] if isinstance(kind, str) else _texts(kind)
-
-
-def _known_kinds(schema: dict[str, Any]) -> str | list[str]:
-    """Its types, in the form it has, as far as JSON Schema knows them."""
-    known_kinds = [kind for kind in _kinds(schema) if kind in _KINDS]
-    return known_kinds[0] if known_kinds and isinstance(schema["type"], str) else known_kinds
-
-
-def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.agents.mcp.translation import SchemaUnfit, repaired_schema
+from bot.agents.mcp.schemas import SchemaUnfit, repaired_schema
 from tests.support.rows import every_row
 
 TEXT = {"type": "string"}
@@ -38,7 +38,35 @@ EMPTY = {"type": "object", "properties": {}}
         ),
         (
             {"properties": {"a": {"type": "str"}, "b": {"type": ["any", "null"], "enum": []}}},
-            {"a": {}, "b": {"type": ["null"]}},
+            {"a": TEXT, "b": {"type": ["null"]}},
+        ),
+        ({"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}, {"a": TEXT}),
+        (
+            {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "properties": {"a": TEXT}}}},
+            {"a": TEXT},
+        ),
+        (
+            {
+                "properties": {"a": {"$ref": "#/$defs/A"}, "b": {"$ref": "#/$defs/B"}},
+                "$defs": {"A": TEXT},
+            },
+            {"a": {"$ref": "#/$defs/A"}, "b": {}},
+        ),
+        (
+            {"properties": {"a": {"type": "integer", "minimum": "0", "maximum": 9}}},
+            {"a": {"type": "integer", "maximum": 9}},
+        ),
+        (
+            {"properties": {"a": {"minimum": 0, "exclusiveMinimum": True, "minLength": True}}},
+            {"a": {"exclusiveMinimum": 0}},
+        ),
+        (
+            {"properties": {"a": {"enum": ["x", "x", None], "pattern": "(?<=x)\\p{L}+"}}},
+            {"a": {"enum": ["x", None]}},
+        ),
+        (
+            {"properties": {"a": {"description": 7, "title": ["x"], "format": None}}},
+            {"a": {}},
         ),
     ],
 )
