@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Blueprint, Response, current_app, g, request
 
-from sandbox.errors import ApiError, scope_missing, scope_not_approved
+from sandbox.errors import ApiError, not_played, scope_missing, scope_not_approved
 from sandbox.http import (
     check_pace,
     choose_ids,
@@ -39,6 +39,14 @@ from sandbox.world import scopes, user_scopes
 TENANT, USER = "tenant", "user"
 # Paths that look like that of one chat or person, and are calls that are not played.
 _NO_IDS = ("/im/v1/chats/search", "/contact/v3/users/batch", "/contact/v3/users/find_by_department")
+# Parameters of the calls below that are not played, with a value that changes nothing.
+_NOT_PLAYED = {
+    **dict.fromkeys(("only_thread_root_messages", "with_sender_name")),
+    **dict.fromkeys(("need_reaction", "need_relation", "room_id", "event_organizer")),
+    **dict.fromkeys(("description_rich", "docx_source", "positive_reminders")),
+    "types": "group",
+    "document_revision_id": "-1",
+}
 _ALL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 USER_TOKEN = "Bearer eyJ"  # noqa: S105 (how people's tokens begin)
 
@@ -91,6 +99,13 @@ def issue_token() -> Response:
     return json_response({"code": 0, "msg": "ok", "tenant_access_token": token, "expire": left_s})
 
 
+def issue_app_token() -> Response:
+    """The same token under both names, as Feishu gives it to an app of one tenant."""
+    answer = issue_token()
+    found = answer.get_json()
+    return json_response({**found, "app_access_token": found["tenant_access_token"]})
+
+
 def _not_played(path: str = "") -> Response:
     """Refuses a call that the sandbox does not play as Feishu refuses unknown paths and methods."""
     adapter = current_app.url_map.bind("")
@@ -111,7 +126,17 @@ def _before() -> Response | None:
         with platform.world.lock:
             _authorise(method, request.headers.get("Authorization", ""))
             check_pace(str(request.endpoint))
+    _refuse_parameters()
     return None
+
+
+def _refuse_parameters() -> None:
+    """Refuses by name what would change the answer of Feishu and is not played here."""
+    body = request.get_json(silent=True)
+    asked = {**request.args, **(body if isinstance(body, dict) else {})}
+    for name in _NOT_PLAYED:
+        if asked.get(name) not in (None, "", "false", False, [], _NOT_PLAYED[name]):
+            raise not_played(name)
 
 
 def _authorise(method: ApiMethod, authorization: str) -> None:
@@ -160,6 +185,7 @@ _MESSAGES, _CARDS = "/im/v1/messages", "/cardkit/v1/cards"
 
 ENDPOINTS = (
     ApiMethod("POST", "/auth/v3/tenant_access_token/internal", issue_token, tokens=()),
+    ApiMethod("POST", "/auth/v3/app_access_token/internal", issue_app_token, tokens=()),
     ApiMethod("POST", "/authen/v2/oauth/token", authentication.oauth_token, tokens=()),
     ApiMethod("GET", "/authen/v1/user_info", authentication.user_info, tokens=(USER,)),
     ApiMethod("GET", "/bot/v3/info", directory.bot_info),

@@ -68,7 +68,9 @@ def get_chat(chat_id: str) -> dict[str, Any]:
     kinds = [one.kind for one in world.member_names(chat)]
     shape = _listed(chat, world) | {
         "name": "" if chat.mode == P2P else chat.name,
+        "i18n_names": {},
         "user_manager_id_list": [],
+        "bot_manager_id_list": [],
         "group_message_type": "thread" if chat.has_topics else "chat",
         "chat_mode": chat.mode,
         "chat_type": "private",
@@ -77,7 +79,7 @@ def get_chat(chat_id: str) -> dict[str, Any]:
         "bot_count": str(kinds.count("bot")),
     }
     if chat.mode != P2P:
-        shape["at_all_permission"] = _at_all(world)
+        shape |= _RULES | {"at_all_permission": _at_all(world)}
     return shape
 
 
@@ -95,17 +97,40 @@ def _listed(chat: Chat, world: World) -> dict[str, Any]:
     }
 
 
+_ORDERS = ("ByCreateTimeAsc", "ByActiveTimeDesc")
+# What a group allows where nobody has changed it.
+_RULES = {
+    **dict.fromkeys(("add_member_permission", "edit_permission"), "all_members"),
+    **dict.fromkeys(("moderation_permission", "urgent_setting"), "all_members"),
+    **dict.fromkeys(("video_conference_setting", "hide_member_count_setting"), "all_members"),
+    **dict.fromkeys(("join_message_visibility", "leave_message_visibility"), "only_owner"),
+    "share_card_permission": "allowed",
+    "membership_approval": "no_approval_required",
+}
+
+
 def list_chats() -> dict[str, Any]:
     """GET /im/v1/chats: the groups that the bot is in, page by page."""
     world = current_platform().world
+    order = request.args.get("sort_type") or _ORDERS[0]
+    if order not in _ORDERS:
+        raise ApiError(232001)
     groups = [
         one
         for one in world.chats.values()
         if one.mode != P2P and world.bot.open_id in one.members and not one.dissolved
     ]
+    if order == _ORDERS[1]:
+        groups.sort(key=lambda one: -_active_ms(one, world))
     start, end = _page(len(groups))
     items = [{"chat_id": one.chat_id} | _listed(one, world) for one in groups[start:end]]
     return {"items": items} | _rest(end, len(groups))
+
+
+def _active_ms(chat: Chat, world: World) -> int:
+    """When the newest message of the chat was written; 0 where there is none."""
+    said = world.by_chat.get(chat.chat_id)
+    return world.messages[said[-1]].create_ms if said else 0
 
 
 def _at_all(world: World) -> str:

@@ -17,7 +17,7 @@ from sandbox.cards.card_check import (
     check_version_1,
     parse_card,
 )
-from sandbox.errors import ApiError, card_refused, invalid
+from sandbox.errors import ApiError, card_refused, invalid, not_played
 from sandbox.world.entities import SandboxMention
 from sandbox.world.received import at_people
 
@@ -27,6 +27,7 @@ MAX_RICH_BYTES = 30 * 1024
 _T = TypeVar("_T")
 
 _TEXT_AT = re.compile(r'<at\s+user_id\s*=\s*"?([^">]*)"?\s*>(.*?)</at>', re.S | re.I)
+_NOT_PLAYED = ("audio", "media", "sticker", "share_chat", "share_user", "system")
 _POST_TAGS = frozenset({"text", "a", "at", "img", "media", "emotion", "hr", "code_block", "md"})
 
 
@@ -74,6 +75,8 @@ def check_outgoing(
         return _image(value, known)
     if msg_type == "file":
         return _file(value, known)
+    if msg_type in _NOT_PLAYED:
+        raise not_played(f"msg_type={msg_type}")
     raise invalid(f"invalid msg_type {msg_type!r}")
 
 

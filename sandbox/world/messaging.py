@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sandbox.cards.card_check import notified_by, parse_card
-from sandbox.errors import ApiError, card_refused, invalid, scope_missing_for_group
+from sandbox.errors import (
+    ApiError,
+    card_refused,
+    invalid,
+    not_an_option,
+    not_played,
+    scope_missing_for_group,
+)
 from sandbox.world.cardkit import sendable_card
 from sandbox.world.content import CheckedContent, Known, check_outgoing
 from sandbox.world.entities import P2P, Card, Chat, SandboxMessage, SandboxReaction, new_id
@@ -23,6 +30,7 @@ UPDATE_WINDOW_MS = 14 * 24 * 3600 * 1000
 MAX_EDITS = 20
 PER_CHAT = 5
 PER_MESSAGE = 5
+_RECEIVERS = ("open_id", "user_id", "union_id", "email", "chat_id")
 
 _EMOJI = re.compile(r"[A-Za-z0-9_]{1,40}\Z")
 
@@ -50,8 +58,10 @@ class Messenger:
 
     def send(self, receive_id: str, receive_id_type: str, draft: Draft) -> SandboxMessage:
         """Post into a chat, or to a person (`open_id`)."""
-        if receive_id_type not in ("chat_id", "open_id", "union_id"):
-            raise invalid("receive_id_type must be chat_id, open_id or union_id in the sandbox")
+        if receive_id_type not in _RECEIVERS:
+            raise not_an_option("receive_id_type", receive_id_type, _RECEIVERS)
+        if receive_id_type in ("user_id", "email"):
+            raise not_played(f"receive_id_type={receive_id_type}")
         if (first := self._first(draft.uuid)) is not None:
             return first
         chat = self._receiver(receive_id, receive_id_type)

@@ -670,6 +670,54 @@ def test_a_call_that_is_not_played_is_refused_in_json_and_recorded(tenant, metho
     assert calls[-1].path == f"/open-apis{path}"
 
 
+@every_row(
+    "path, name, value, refusal",
+    [
+        ("/im/v1/chats", "types", "p2p", 99991201),
+        ("/im/v1/chats", "sort_type", "ByNameAsc", 232001),
+        ("/im/v1/messages/om_x", "with_sender_name", "true", 99991201),
+        ("/bot/v3/info", "need_reaction", "false", 0),
+    ],
+)
+def test_a_parameter_that_is_not_played_is_refused_by_name(tenant, path, name, value, refusal):
+    answer = tenant.call("GET", path, **{name: value})
+    assert answer.json["code"] == refusal
+    assert refusal != 99991201 or name in answer.json["msg"]
+
+
+@every_row(
+    "kind, receiver, refusal",
+    [
+        ("share_chat", "chat_id", 99991201),
+        ("sticker", "chat_id", 99991201),
+        ("hologram", "chat_id", 230001),
+        ("text", "email", 99991201),
+        ("text", "name", 99992402),
+    ],
+)
+def test_what_feishu_sends_and_the_sandbox_does_not_is_told_apart(tenant, kind, receiver, refusal):
+    body = {"receive_id": tenant.group, "msg_type": kind, "content": '{"text": "hi"}'}
+    answer = tenant.call("POST", "/im/v1/messages", body, receive_id_type=receiver)
+    assert code(answer) == (400, refusal)
+
+
+def test_groups_are_listed_by_their_last_message_on_request(tenant):
+    members = list(tenant.people.values())
+    for name in ("Quiet", "Busy"):
+        chat = tenant.control("POST", "chats", {"name": name, "members": members})
+        tenant.clock.now += 60
+        tenant.say("hi", chat=chat["chat_id"])
+    listed = tenant.call("GET", "/im/v1/chats", sort_type="ByActiveTimeDesc").json["data"]["items"]
+    assert [one["name"] for one in listed][:2] == ["Busy", "Quiet"]
+
+
+def test_an_app_token_is_that_of_the_tenant(tenant):
+    known = {"app_id": tenant.config.app_id, "app_secret": tenant.config.app_secret}
+    answer = tenant.http.post("/open-apis/auth/v3/app_access_token/internal", json=known).json
+    assert answer["app_access_token"] == answer["tenant_access_token"]
+    assert answer["expire"] > 0
+
+
 def test_addresses_of_pictures_and_the_apps_id_have_the_form_that_clients_check(tenant):
     assert tenant.call("GET", "/bot/v3/info").json["bot"]["avatar_url"].startswith("https://")
     assert SandboxConfig().app_id.removeprefix("cli_").isalnum()
