@@ -155,10 +155,11 @@ def directory(drive: Driver, platform: PlatformDouble) -> None:
     application, event = drive.client.application.v6, drive.client.event.v1
     drive.call("application.v6", "ListScope", application.scope.list)
     drive.call("event.v1", "GetConnection", event.connection.get)
-    drive.call(
-        "auth.v3", "InternalTenantAccessToken", drive.client.auth.v3.tenant_access_token.internal,
-        body={"app_id": APP["FEISHU_APP_ID"], "app_secret": APP["FEISHU_APP_SECRET"]},
-    )  # fmt: skip
+    known = {"app_id": APP["FEISHU_APP_ID"], "app_secret": APP["FEISHU_APP_SECRET"]}
+    auth = drive.client.auth.v3
+    drive.call("auth.v3", "InternalTenantAccessToken", auth.tenant_access_token.internal,
+               body=known)  # fmt: skip
+    drive.call("auth.v3", "InternalAppAccessToken", auth.app_access_token.internal, body=known)
 
 
 def cards(drive: Driver, platform: PlatformDouble) -> None:
