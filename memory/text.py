@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 from unicodedata import category, east_asian_width
 
 import orjson
@@ -48,16 +49,17 @@ def as_json(value: object) -> str:
     try:
         text = orjson.dumps(value).decode()
     except TypeError:  # a lone surrogate, or a number beyond 64 bits
-        text = json.dumps(_storable(value), ensure_ascii=False, separators=(",", ":"))
-    return as_json(_storable(value)) if _NUL.search(text) else text
+        text = json.dumps(storable_value(value), ensure_ascii=False, separators=(",", ":"))
+    return as_json(storable_value(value)) if _NUL.search(text) else text
 
 
-def _storable(value: object) -> object:
+def storable_value(value: object) -> Any:
+    """`value` with each text in it as Postgres can keep it."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, Mapping):
-        return {_storable(key): _storable(item) for key, item in value.items()}
-    return [_storable(item) for item in value] if isinstance(value, list | tuple) else value
+        return {storable_value(key): storable_value(item) for key, item in value.items()}
+    return [storable_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def one_line(text: str) -> str:

@@ -23,7 +23,7 @@ from memory.errors import StoreError, StoreUnavailable, from_sqlstate
 from memory.migrations import SCHEMA
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext, Sharing
-from memory.text import as_json
+from memory.text import as_json, storable_value
 
 _CANCEL_GRACE_S = 0.25
 _LOST_AFTER_S = 3
@@ -117,7 +117,7 @@ class PostgresRpc:
         role = "authenticated" if context else "service_role"
         claims = as_json(context.claims(self._sharing)) if context else ""
         statement = self._statement(function, params)
-        args = (role, claims, self._server_limit, *params.values())
+        args = (role, claims, self._server_limit, *storable_value(tuple(params.values())))
         [value] = await self._run(function, statement, args, [_RESULT])
         return value
 
@@ -132,7 +132,8 @@ class PostgresRpc:
         statement = self._statement(function, params) + _AS_OWNER + then.sql.encode()
         claims = as_json(context.claims(self._sharing))
         limit = self._server_limit
-        args = ("authenticated", claims, limit, *params.values(), *then.params)
+        values = storable_value(tuple(params.values()))
+        args = ("authenticated", claims, limit, *values, *then.params)
         result_indexes = [_RESULT, _RESULT_AS_OWNER]
         value, of_then = await self._run(function, statement, args, result_indexes)
         return value, of_then

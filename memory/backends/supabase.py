@@ -33,6 +33,7 @@ from memory.backends.supabase_answers import (
 from memory.errors import StoreConnectionLost, StoreUnavailable
 from memory.proxies import proxy_for
 from memory.scope import AgentMemoryContext, Sharing
+from memory.text import storable_value
 
 _ATTEMPTS = 8
 _APART_S = 1.0
@@ -102,7 +103,7 @@ class SupabaseRpc:
     async def _call_once(
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
     ) -> Any:
-        request = self._client.postgrest.rpc(function, dict(params))  # type: ignore[arg-type]
+        request = self._client.postgrest.rpc(function, storable_value(params))
         # The builder's headers are its own; the client's are shared by all turns and never changed.
         headers = request.request.headers
         headers.pop("Authorization", None)

@@ -366,3 +366,15 @@ async def test_without_an_identity_nothing_is_read_or_written(
             await call
 
     assert await memory.list_conversations(chat_id=group.chat()) == ()
+
+
+async def test_what_postgres_cannot_keep_is_left_out_whichever_way_it_comes(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q")
+    odd, kept = "a\x00b\ud83dc", "ab?c"
+    opened = await memory.open_turn(context, turn_id=turn_id, content=odd, actor_name=odd)
+    assert texts(opened) == [kept]
+    await memory.record_reply(context, turn_id=turn_id, cards=[odd])
+    again = await memory.open_turn(context, turn_id=turn_id, content=odd)
+    assert [card.content for card in again.reply] == [kept]
