@@ -56,7 +56,7 @@ declare
     thread_source, thread_sources, noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, with_cited, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
-  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids}';
+  of_origins constant text[] := '{turn_chain, first_asked, written_at, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids}';
   -- The same as of_functions, of taking back and of importing: what looks into the keyed hashes of sources, and what
   -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{

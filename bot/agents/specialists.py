@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 import yaml
 
@@ -32,6 +32,7 @@ FOLDER = Path(__file__).with_suffix("")
 _KEYS = ("name", "description", "tools", "model", "auto_mention")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _FENCE = "---"
+_SHORT = 12  # characters: a shorter password may be a word of its own
 
 TOOL_NAMES = frozenset(TOOL_GROUPS) - {"ask_specialist"}  # specialists ask nobody
 
@@ -204,12 +205,15 @@ def load_own_servers(settings: Settings) -> tuple[McpServer, ...]:
     may know."""
     servers = load_servers(settings.mcp_file)
     app, secret = settings.feishu_app_id, settings.feishu_app_secret
+    password = unquote(urlsplit(settings.database_url).password or "")
     basic = base64.b64encode(f"{app}:{secret}".encode()).decode() if secret else ""
     refuse_credentials(
         servers,
         {
             "FEISHU_APP_SECRET": (secret, quote(secret, safe=""), basic),
             "SUPABASE_SECRET_KEY": (settings.supabase_secret_key,),
+            "SUPABASE_JWT_SECRET": (settings.supabase_jwt_secret,),
+            "DATABASE_URL": (settings.database_url, password if len(password) > _SHORT else ""),
         },
     )
     return servers

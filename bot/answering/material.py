@@ -53,7 +53,15 @@ _BEGINNINGS = {
     b"GIF89a": "image/gif",
 }
 
-_OTHERS = {b"II*\x00": "TIFF", b"MM\x00*": "TIFF", b"BM": "BMP", b"\x00\x00\x01\x00": "ICO"}
+_OTHERS = {
+    **dict.fromkeys((b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"), "TIFF"),
+    **dict.fromkeys((b"\xff\x0a", b"\x00\x00\x00\x0cJXL "), "JPEG XL"),
+    **dict.fromkeys((b"\xff\x4f\xff\x51", b"\x00\x00\x00\x0cjP  "), "JPEG 2000"),
+    b"BM": "BMP",
+    b"\x00\x00\x01\x00": "ICO",
+    b"8BPS": "PSD",
+    b"%PDF-": "PDF",
+}
 _BRANDS = {
     **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"), "HEIC"),
     **dict.fromkeys((b"avif", b"avis"), "AVIF"),

@@ -81,8 +81,8 @@ def refuse_credentials(
             ):
                 raise McpConfigInvalid(
                     f"mcp.json, server {server.name!r}: it is given the bot's own {name}, so it "
-                    "could read all chats of the bot, private ones too. Create an app of its own "
-                    f'for it. To allow this all the same, add "{_ALLOWED}": ["{name}"].'
+                    "could read all chats of the bot, private ones too. Give it credentials of its "
+                    f'own. To allow this all the same, add "{_ALLOWED}": ["{name}"].'
                 )
 
 

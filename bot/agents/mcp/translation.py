@@ -22,6 +22,7 @@ _LONGEST_NAME = 64  # OpenAI, function names
 _HASH = 8
 _LONGEST = 24_000  # characters
 RESULT_FIELDS = {"content", "structuredContent", "isError", "toolResult"}
+_OF_PROTOCOL = RESULT_FIELDS | {"_meta", "resultType"}
 _WRAPPED = "result"
 _INTERNAL_ERROR = -32603  # JSON-RPC 2.0, error codes
 _NO_ANSWER = "it gave neither a result nor an error"
@@ -61,7 +62,8 @@ def repair_result(result: dict[str, Any]) -> None:
     refuses the whole for one part, and what the tool did would not be known."""
     content = result.get("content")
     blocks = content if isinstance(content, list) else [] if content is None else [content]
-    result["content"] = [_repair_block(one) for one in blocks]
+    beside = {name: value for name, value in result.items() if name not in _OF_PROTOCOL}
+    result["content"] = [_repair_block(one) for one in (*blocks, *([beside] if beside else ()))]
     structured_value = result.pop("structuredContent", None)
     if structured_value is None:
         structured_value = result.pop("toolResult", None)

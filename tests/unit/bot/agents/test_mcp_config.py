@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,12 @@ from bot.agents.mcp.config import (
     tool_patterns,
 )
 from bot.agents.mcp.servers import ServerConnection, TimeLimits
+from bot.agents.specialists import load_own_servers
 from bot.agents.tool_types import Tool, Toolbox
+from bot.settings import Settings
 from tests.support.rows import every_row
 
+DATABASE = "postgresql://p:long%20p%40ssword@db.test/x"
 EXAMPLE = Path(__file__).parents[4] / "mcp.json.example"
 
 
@@ -132,3 +136,33 @@ def test_what_is_not_declared_read_only_waits_unless_the_operator_says_otherwise
     connection._original = {f"desk__{name}": name for name in reads}
     assert connection.needs_confirmation("desk__get") is reading
     assert connection.needs_confirmation("desk__put") is writing
+
+
+@every_row(
+    ("settings", "given", "named"),
+    [
+        (
+            Settings(feishu_app_id="cli_a", feishu_app_secret="s3cret"),
+            "s3cret",
+            "FEISHU_APP_SECRET",
+        ),
+        (Settings(supabase_jwt_secret="j" * 32), "j" * 32, "SUPABASE_JWT_SECRET"),
+        (Settings(database_url=DATABASE), DATABASE, "DATABASE_URL"),
+        (
+            Settings(database_url=DATABASE),
+            "postgresql://p@other/x?password=long p@ssword",
+            "DATABASE_URL",
+        ),
+        (Settings(database_url="postgresql://postgres:postgres@db/x"), "server-postgres", ""),
+    ],
+)
+def test_what_only_the_bot_may_know_is_refused_by_name(
+    tmp_path: Path, settings: Settings, given: str, named: str
+) -> None:
+    file = _file(tmp_path, {"mcpServers": {"one": {"command": "npx", "args": [given]}}})
+    own = replace(settings, mcp_config=file)
+    if not named:
+        assert load_own_servers(own)
+        return
+    with pytest.raises(McpConfigInvalid, match=f"own {named}"):
+        load_own_servers(own)

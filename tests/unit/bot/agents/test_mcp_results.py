@@ -105,6 +105,10 @@ def blob(words: bytes, kind: str) -> dict[str, Any]:
         ({"structuredContent": {"room": "OAK"}}, {"room": "OAK"}),
         ({"content": None, "structuredContent": ["OAK"]}, ["OAK"]),
         ({"toolResult": "OAK"}, "OAK"),
+        (
+            {"content": "OAK", "nextCursor": "p2", "total": 9, "_meta": {}},
+            ["OAK", {"nextCursor": "p2", "total": 9}],
+        ),
         ({"content": "OAK"}, "OAK"),
         ({"content": {"type": "text", "text": "OAK"}, "_meta": 7}, "OAK"),
         ({"content": ["OAK", 7, None]}, ["OAK", "7", ""]),
