@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import NoneType
@@ -234,6 +234,12 @@ class Toolbox:
         if names not in self._parts:
             self._parts[names] = Toolbox(self._tools[name] for name in names)
         return self._parts[names]
+
+    def without(self, names: Collection[str]) -> Toolbox:
+        """The other tools; the same box where none of them is in it."""
+        if not any(name in self for name in names):
+            return self
+        return self.part(tuple(name for name in self if name not in names))
 
     @cached_property
     def json(self) -> bytes:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Collection, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from bot.agents.llm.model import (
     Request,
     Response,
     StreamBroken,
+    ToolRefused,
     ToolsRefused,
     refused_feature,
 )
@@ -90,6 +92,7 @@ class ChatModel:
             lacks = self._abilities.lacking() | without
             if request.tools and "tools" in lacks:
                 raise ToolsRefused(sure=True)
+            request = replace(request, tools=request.tools.without(self._abilities.unfit_tools()))
             fields = fields_of(request, lacks)
             try:
                 response = await self._ask(request, fields, reading)
@@ -101,6 +104,9 @@ class ChatModel:
             except FeatureRefused as exc:
                 self._abilities.learn(exc.feature)
                 log.warning("model.refuses", model=self._name, feature=exc.feature)
+            except ToolRefused as exc:
+                self._abilities.learn_unfit(exc.name)
+                log.warning("model.refuses_tool", model=self._name, tool=exc.name)
             except ModelFailed as exc:
                 without |= self._suspected_features(exc, request, fields, lacks)
             else:
@@ -146,11 +152,12 @@ class ChatModel:
                 _PATH,
                 self._body(fields, request),
                 sent_features=sent_features_of,
+                tools=tuple(request.tools),
                 queue=self._queue,
                 waits_s=self._waits_s,
             ) as chunks:
                 await reading.read(chunks)
-        except FeatureRefused:
+        except (FeatureRefused, ToolRefused):
             raise
         except ModelFailed as exc:
             if not assembly.complete:

@@ -10,7 +10,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -24,9 +24,11 @@ from bot.agents.llm.model import (
     FeatureRefused,
     HttpRefusal,
     ModelFailed,
+    ToolRefused,
     broken_response,
     failure_of,
     refused_feature,
+    refused_tool,
     trusted_certificates,
 )
 from bot.agents.llm.requests import Abilities
@@ -312,6 +314,7 @@ class Endpoint:
         body: bytes,
         *,
         sent_features: Sent = frozenset,
+        tools: Sequence[str] = (),
         queue: ModelRequestQueue | None = None,
         waits_s: float = LONGEST_WAIT_S,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -319,7 +322,8 @@ class Endpoint:
         `queue`, for which it waits `waits_s` at most.
 
         Raises `ModelFailed` and `Declined`; `FeatureRefused` when the endpoint does not take one of
-        the `sent_features` features, `StreamBroken` when the response breaks off while it is read.
+        the `sent_features` features, `ToolRefused` for one of the `tools`, `StreamBroken` when the
+        response breaks off while it is read.
         """
         queue, attempts = queue or ModelRequestQueue(), _Attempts(self._retries)
         with without_slot():
@@ -333,7 +337,7 @@ class Endpoint:
                             except (aiohttp.ClientError, TimeoutError) as exc:
                                 raise broken_response(exc) from exc
                         return
-                    pause_s = self._pause_s(response, admission, attempts, sent_features)
+                    pause_s = self._pause_s(response, admission, attempts, sent_features, tools)
                 await asyncio.sleep(pause_s)
 
     def _pause_s(
@@ -342,6 +346,7 @@ class Endpoint:
         admission: Admission,
         attempts: _Attempts,
         sent_features: Sent,
+        tools: Sequence[str],
     ) -> float:
         """Returns the seconds to wait before the next attempt. Raises if there is none, or if the
         wait is longer than the request may take."""
@@ -349,6 +354,8 @@ class Endpoint:
         wish_s, goes_on = 0.0, attempts.left > 0
         if isinstance(response, Exception):
             failure = failure_of(response)
+        elif name := refused_tool(response.status, response.body, tools):
+            raise ToolRefused(name)
         elif feature := refused_feature(response.status, response.body, sent_features()):
             raise FeatureRefused(feature)
         else:

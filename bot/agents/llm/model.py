@@ -6,6 +6,7 @@ https://platform.openai.com/docs/api-reference/chat/create
     ModelFailed       no usable response; another model, or the same one later, may give it
       StreamBroken    a stream that ended too early; nothing of it was used
       FeatureRefused  the endpoint does not take part of the request
+      ToolRefused     it does not take one of the tools
       ToolsRefused    it does not take tools: ask again without them
     Declined          the model, or its provider, does not want to answer this
 
@@ -114,6 +115,12 @@ _NAMING = (
     r"\('body', '(\w+)'\)|\b(\w+): extra inputs are not permitted|unsupported param: (\w+)",
     r"does not support parameters: (.{1,200})",
 )
+_OF_SCHEMA = re.compile(r"schema|parameters|input_schema|function_?declarations", re.IGNORECASE)
+_QUOTED = re.compile(r"['\"`]([A-Za-z0-9_-]{1,64})['\"`]")
+_PLACES = (
+    re.compile(r"function_?declarations\[(\d{1,3})\]", re.IGNORECASE),
+    re.compile(r"\btools(?:\[|\.)(\d{1,3})\b"),
+)
 _FLAGS = re.IGNORECASE | re.DOTALL
 _PATTERNS = [(re.compile("|".join(says), _FLAGS), feature) for feature, says in _SAYS.items()]
 _NAMING_PATTERN = re.compile("|".join(_NAMING), _FLAGS)
@@ -149,6 +156,14 @@ class FeatureRefused(ModelFailed):
     def __init__(self, feature: Feature) -> None:
         super().__init__(f"refuses_{feature}")
         self.feature = feature
+
+
+class ToolRefused(ModelFailed):
+    """The endpoint does not take the schema of the tool `name`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("refuses_tool")
+        self.name = name
 
 
 class ToolsRefused(ModelFailed):
@@ -318,6 +333,19 @@ def refused_feature(status: int, body: bytes, sent_features: Collection[Feature]
     if status not in _STATUSES or not sent_features:
         return None
     return next((one for one in _refused_features(error_words(body)) if one in sent_features), None)
+
+
+def refused_tool(status: int, body: bytes, names: Sequence[str]) -> str:
+    """Which of the tools `names` an error refuses, by its name or its place among them; "" if it
+    is about something else."""
+    if status not in (400, 422) or not names:
+        return ""
+    told = f"{error_words(body)} {_error(body).get('param') or ''}"
+    if not _OF_SCHEMA.search(told):
+        return ""
+    named = (name for name in _QUOTED.findall(told) if name in names)
+    places = (int(place) for pattern in _PLACES for place in pattern.findall(told))
+    return next(named, "") or next((names[at] for at in places if at < len(names)), "")
 
 
 def _refused_features(words: str) -> Iterator[Feature]:

@@ -183,6 +183,7 @@ class Abilities:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._learned: dict[Feature, float] = {}
+        self._unfit: dict[str, float] = {}
         self._doubts = 0
 
     def lacking(self) -> frozenset[Feature]:
@@ -196,6 +197,16 @@ class Abilities:
     def learn(self, feature: Feature) -> None:
         """The endpoint said that it does not take `feature`."""
         self._learned[feature] = self._clock()
+
+    def learn_unfit(self, tool: str) -> None:
+        """The endpoint said that it does not take this tool."""
+        self._unfit[tool] = self._clock()
+
+    def unfit_tools(self) -> Collection[str]:
+        """Returns the tools known to be refused."""
+        since = self._clock() - FORGOTTEN_AFTER_S
+        self._unfit = {name: at for name, at in self._unfit.items() if at > since}
+        return self._unfit
 
     def doubt_tools(self) -> None:
         """A request with tools was refused without a reason that we know.

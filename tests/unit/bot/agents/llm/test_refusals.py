@@ -23,6 +23,7 @@ from bot.agents.llm.model import (
     ToolsRefused,
     call_entry,
     refused_feature,
+    refused_tool,
     result_message,
 )
 from bot.agents.llm.requests import FORGOTTEN_AFTER_S, Abilities
@@ -230,6 +231,55 @@ async def test_a_fallback_with_tools_comes_before_the_first_model_without_them()
         model = Fallback(first, second)
         assert (await model.respond(Request(MESSAGES, TOOLS))).text
         assert second_server.received[0]["body"]["tools"]
+
+
+# One tool that an endpoint does not take
+
+
+def tools_named(*names: str) -> Toolbox:
+    return Toolbox(tool(look_up, name=name) for name in names)
+
+
+@every_row(
+    ("message", "param", "refused"),
+    [
+        ("Invalid schema for function 'desk__bad': array schema missing items.", None, "desk__bad"),
+        ("tools.1.custom.input_schema: JSON schema is invalid.", None, "desk__bad"),
+        ("Invalid value.", "tools[1].function.parameters", "desk__bad"),
+        (
+            "* GenerateContentRequest.tools[0].function_declarations[1].parameters.properties[a]."
+            "items: missing field.",
+            None,
+            "desk__bad",
+        ),
+        ("Invalid schema for function 'another': no type.", None, ""),
+        ("tools[9].function.parameters: invalid", None, ""),
+        ("The question asks for 'desk__bad'.", None, ""),
+    ],
+)
+def test_the_tool_that_an_error_is_about_is_found(
+    message: str, param: str | None, refused: str
+) -> None:
+    error = {"error": {"message": message, "param": param, "code": 400}}
+    names = ("good", "desk__bad")
+    assert refused_tool(400, json.dumps(error).encode(), names) == refused
+    assert refused_tool(500, json.dumps(error).encode(), names) == ""
+
+
+async def test_a_tool_that_is_refused_by_name_costs_itself_only() -> None:
+    error = {"error": {"message": "Invalid schema for function 'desk__bad'.", "code": "x"}}
+    refusal = Wire([json.dumps(error).encode()], "application/json", 400)
+    answers = [refusal, whole(content="Turku."), whole(content="Turku.")]
+    async with serving(*answers) as server:
+        endpoint = Endpoint("k", server.base_url, retries=0)
+        model = ChatModel(endpoint, "m")
+        request = Request(MESSAGES[:2], tools_named("good", "desk__bad"))
+        said = [(await model.respond(request)).text for _ in range(2)]
+        await endpoint.close()
+
+    offered = [[one["function"]["name"] for one in sent["tools"]] for sent in server.bodies]
+    assert said == ["Turku.", "Turku."]
+    assert offered == [["good", "desk__bad"], ["good"], ["good"]]
 
 
 # Earlier calls that an endpoint does not take
