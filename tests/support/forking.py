@@ -40,6 +40,7 @@ _IMPORTED = (
     "bot.operations.doctor.checks",
     "gunicorn.glogging",
     "gunicorn.app.wsgiapp",
+    "memory.backends.supabase",
     "sandbox.__main__",
     "sandbox.model.model",
     "scripts.bot",
