@@ -77,13 +77,13 @@ def test_the_lines_are_those_of_people_without_the_day_that_the_heading_names(
 def test_where_nothing_was_said_it_says_so(group: World) -> None:
     _, card = group.ask("陈晨", "/摘要 今天")
     assert "没有摘要" in card
-    _, unclear = group.ask("Alice", "/digest sometimes")
-    assert "/digest weekly mon 9:00" in unclear
+    unclear = group.ask_alone("Alice", "/digest sometimes")
+    assert "/digest weekly mon 9:00" in markdown(unclear)
 
 
 def test_only_who_manages_the_group_schedules_it(group: World) -> None:
-    _, refused = group.ask("Bob", "/digest daily 18:00")
-    assert "so nothing was changed" in refused
+    refused = group.ask_alone("Bob", "/digest daily 18:00")
+    assert "so nothing was changed" in markdown(refused)
     assert timers(group) == []
     _, card = group.ask("Alice", "/digest daily 18:00")
     assert "every day at 18:00" in card
