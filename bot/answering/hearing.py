@@ -181,7 +181,7 @@ def opening_args(
     }
     if chat.is_followed:
         record = hearing.message.record()
-        args["heard"] = heard_args(record, chat.timeout_ms, transcript, hearing.before or ())
+        args["hearing_args"] = heard_args(record, chat.timeout_ms, transcript, hearing.before or ())
     return args
 
 
