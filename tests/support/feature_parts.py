@@ -50,7 +50,7 @@ def _missing_of_docs(name: str, words: Sequence[str], page: str) -> Iterator[str
     rows = [line for line in _text(page).splitlines() if line.startswith("| `/")]
     row = next((row for row in rows for word in words if row.startswith(f"| `/{word}`")), "")
     if not row:
-        yield f"/{name} has no docs: add a row to {page}"
+        yield f"/{name} has no docs: run python -m tests.support.guide_rows to add a row to {page}"
         return
     examples = re.findall("`(.+?)`", row.rsplit("|", 2)[1])
     commands = [command for example in examples if (command := parse_command(example))]
