@@ -107,7 +107,7 @@ _LONGEST_STATEMENT = 300
 
 _ANYBODY = r"(?:\s+(?:there|all|everyone|everybody|team|again))?"
 _GREETING = re.compile(
-    rf"\W{0, 9}(?:hello|hi|hey|good\s+(?:morning|afternoon|evening|day)){_ANYBODY}\W{0, 9}"
+    rf"\W{{0,9}}(?:hello|hi|hey|good\s+(?:morning|afternoon|evening|day)){_ANYBODY}\W{{0,9}}"
     r"|\W{0,9}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|早[啊呀]?|早安|(?:早上|上午|中午|下午|晚上)好|在吗)\W{0,9}",
     re.IGNORECASE,
 )
