@@ -33,7 +33,7 @@ from bot.text.languages import Language
 from bot.text.roster import NOBODY, Roster, from_card
 from memory.context import Calibration, PromptMessage, PromptSections, exchange_cost, fit_sections
 from memory.models import OpenTurn, PersonRemark, StoredMessage, WorkingMemory
-from memory.recall.changes import replacement_times
+from memory.recall.changes import replacement_times, stated_facts
 from memory.recall.passages import Passage, content_words, needs_recall
 from memory.recall.rendering import SpeakerLabel
 from memory.scope import AgentMemoryContext
@@ -53,8 +53,9 @@ from memory.text import (
 _PAIRED_ANSWERS = 3
 _PAIRED_SHARE = 1 / 3
 _PAUSE = timedelta(minutes=10)
-_UNASKED_SUMMARY = 60  # tokens of a summary that do not speak of the question
+_UNASKED_SUMMARY = 50  # tokens of a summary that do not speak of the question
 
+_SHORT_REPLY = 12  # characters
 _SHORT = 3  # characters of words that most texts share: the, was
 _UNSTORED_ID = -1  # the id of a line that the memory does not have
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
@@ -167,14 +168,14 @@ def build_prompt(
 
 def _summary_lines(sections: PromptSections, question: str) -> str:
     """The summary without the lines of people that the window shows. It is older than the window:
-    where one of the two speaks of the question, little else of it is told."""
+    where the prompt speaks of the question anyway, little else of it is told."""
     if not sections.summary:
         return ""
     people = [one for one in sections.history if one.role == "user"]
     shown = [(one.author, one.content.partition(": ")[2]) for one in people if one.author]
     summary = "\n".join([line.removeprefix("> ") for line in sections.summary.splitlines()])
     summary = without_shown(summary, shown)
-    if not needs_recall(question, [summary, *(one.content for one in people)]):
+    if not needs_recall(question, [summary, sections.recalled, *(p.content for p in people)]):
         summary = lines_about(summary, content_words(question), _UNASKED_SUMMARY)
     return quoted_text(summary) if summary else ""
 
@@ -231,15 +232,13 @@ def _times(messages: Sequence[StoredMessage], scene: Scene) -> list[str]:
     times: list[str] = []
     before: datetime | None = None
     for one in messages:
-        statement_times = said_at(one).astimezone(scene.now.tzinfo)
-        pause = (
-            before is None
-            or statement_times - before >= _PAUSE
-            or statement_times.date() != before.date()
-        )
-        tells = scene.labelled and one.role == "user" and pause
-        times.append(f"{statement_times:%Y-%m-%d %H:%M}" if tells else "")
-        before = statement_times if one.role == "user" else before
+        if one.role != "user" or not scene.labelled:
+            times.append("")
+            continue
+        at = said_at(one).astimezone(scene.now.tzinfo)
+        pause = before is None or at - before >= _PAUSE or at.date() != before.date()
+        times.append(f"{at:%Y-%m-%d %H:%M}" if pause else "")
+        before = at
     return times
 
 
@@ -354,23 +353,39 @@ def said_at(line: StoredMessage) -> datetime:
 def without_repeats(lines: Sequence[StoredMessage]) -> list[StoredMessage]:
     """`lines`, the question last, in which each question stands once: the one to answer at the end,
     any other with its first answer. The exchange right before the question stays, and so does what
-    was answered with tools."""
+    was answered with tools, or by a person in words that say nothing alone (“Leonie does”)."""
     if not lines:
         return []
     question_of = _questions(lines)
-    with_tools = {question_of[place] for place, line in enumerate(lines) if line.tool_calls}
     last = len(lines) - 1
     last_asked = {now: last} if (now := _question_key(lines[-1].content)) else {}
+    needed = {question_of[place] for place, line in enumerate(lines) if line.tool_calls}
+    needed |= _answered_in_short(lines, now)
     just_asked = question_of[last - 1] if last else last
     kept_lines: list[StoredMessage] = []
     for place, line in enumerate(lines):
         asked_at = question_of[place]
         says = _question_key(lines[asked_at].content)
         is_first = last_asked.setdefault(says, asked_at) == asked_at
-        stays = asked_at in with_tools or (asked_at == just_asked and says != now)
+        stays = asked_at in needed or (asked_at == just_asked and says != now)
         if not says or is_first or stays:
             kept_lines.append(line)
     return kept_lines
+
+
+def _answered_in_short(lines: Sequence[StoredMessage], key: str) -> set[int]:
+    """The places where the question of that key was asked and another person's next line is a few
+    words, none of them the question's."""
+    people = [place for place, line in enumerate(lines[:-1]) if line.role == "user"]
+    return {
+        asked
+        for asked, place in pairwise(people)
+        if len(lines[place].content) <= _SHORT_REPLY
+        and lines[asked].actor_id != lines[place].actor_id
+        and _question_key(lines[asked].content) == key != ""
+        and not _question_key(lines[place].content)
+        and not content_words(lines[asked].content) & content_words(lines[place].content)
+    }
 
 
 def _questions(lines: Sequence[StoredMessage]) -> list[int]:
@@ -402,41 +417,52 @@ _known_question = lru_cache(maxsize=512)(_read_question)  # a window's lines com
 
 def stale_answers(lines: Sequence[StoredMessage]) -> frozenset[int]:
     """The ids of the answers among `lines` that repeat a statement which a later one replaces."""
+    answers = [one for one in lines if one.role == "assistant"]
     statements = [one for one in lines if one.role == "user" and one.message_id]
+    if not answers or sum(1 for one in statements if stated_facts(one.content)) < 2:
+        return frozenset()
     by_id = {one.message_id: one for one in statements}
     by_time = {one.created_at: one for one in statements}
-    pairs = [
-        (by_id[turn_id], by_time[until])
+    changes = [
+        _change(by_id[turn_id], by_time[until])
         for turn_id, until in replacement_times([_statement(one) for one in statements]).items()
         if until in by_time
     ]
-    answers = [one for one in lines if one.role == "assistant"]
-    return frozenset(
-        answer.id for answer in answers for old, new in pairs if _repeats(answer, old, new)
-    )
+    return frozenset([one.id for one in answers if changes and _repeats_old(one, changes)])
 
 
 def _statement(line: StoredMessage) -> Passage:
-    return Passage(
+    return _known_statement(
         line.message_id or "",
         line.id,
-        "",
-        "",
         line.created_at,
         line.actor_id,
         line.actor_name,
         line.content,
-        "",
     )
 
 
-def _repeats(answer: StoredMessage, old: StoredMessage, new: StoredMessage) -> bool:
+@lru_cache(maxsize=512)
+def _known_statement(
+    message_id: str, id: int, at: str, actor_id: str | None, actor_name: str, content: str
+) -> Passage:
+    return Passage(message_id, id, "", "", at, actor_id, actor_name, content, "")
+
+
+# When the old statement was said, and the words that only it and only the new one has.
+_Change = tuple[datetime, frozenset[tuple[str, ...]], frozenset[tuple[str, ...]]]
+
+
+def _change(old: StoredMessage, new: StoredMessage) -> _Change:
+    was, became = _terms(old.content), _terms(new.content)
+    return said_at(old), was - became, became - was
+
+
+def _repeats_old(answer: StoredMessage, changes: Sequence[_Change]) -> bool:
     """True if the answer says what only the old statement says, and nothing that only the new one
     does."""
-    if said_at(answer) < said_at(old):
-        return False
-    answer_terms, was, became = (_terms(one.content) for one in (answer, old, new))
-    return bool(answer_terms & (was - became)) and not answer_terms & (became - was)
+    terms, at = _terms(answer.content), said_at(answer)
+    return any(at >= since and terms & was and not terms & became for since, was, became in changes)
 
 
 def _terms(text: str) -> frozenset[tuple[str, ...]]:

@@ -58,6 +58,21 @@ def test_what_was_asked_and_answered_last_stays_for_whoever_asks_back() -> None:
     assert len(shown(*said)) == len(said)
 
 
+def test_a_question_that_somebody_answered_in_few_words_stays_with_them() -> None:
+    asked = ["Bob: who waters the plants?", "Bob< I don't know."]
+
+    assert shown(*asked, "Emil: Leonie does", "Bob: who waters the plants?") == [
+        "who waters the plants?",
+        "I don't know.",
+        "Leonie does",
+        "who waters the plants?",
+    ]
+    assert shown(*asked, "Emil: Leonie waters them", "Bob: who waters the plants?") == [
+        "Leonie waters them",
+        "who waters the plants?",
+    ]
+
+
 def test_a_statement_that_is_made_again_stays() -> None:
     said = (
         "Alice: lunch is at noon",
