@@ -28,18 +28,19 @@ _QUOTATION = re.compile("“([^“”]*)”")
 _SURELY_TOLD = 280  # characters; the rest of a long quotation may be cut
 _LATIN = re.compile(r"[a-z0-9]+")
 _STOP = frozenset(
-    """a an and are at be by can could did do does for from had has have how i in is it its me my of
-    on or our s t that the their this to us was we were what when where which who whose why will
-    with would you your please about again all any anybody anyone anything been but day days
-    everything first get give going got he her him his if into just know knows long many more much
-    new no not now one out remember said say says she should so some something tell than their them
-    then there these they thing things those time today told too up year re ve ll d m""".split()
+    """a an and are at be by called can could did do does for from had has have how i in is it its
+    me my named of on or our s t that the their this to us was we were what when where which who
+    whose why will with would you your please about again all any anybody anyone anything been but
+    day days everything first get give going got he her him his if into just know knows long many
+    more much new no not now one out remember said say says she should so some something tell than
+    their them then there these they thing things those time today told too up year re ve ll d
+    m""".split()
 )
 # They part the words of a Chinese sentence and carry no matter.
 _NO_MATTER_ZH = re.compile(
     r"什么时候|为什么|[几哪][个位天号点台家把些里儿]?|多[少久大重长高远]钱?|什么|怎么样?|何时|谁|啥"
     r"|现在|到底|究竟|请问?|我们?|你们?|[他她它]们?|[这那][个些里边]?|[今明昨]天|一下|可以|是不是|有没有"
-    r"|顺便|大家|[从的了着吗呢吧呀啊是在有由就都也很不把给和与]"
+    r"|顺便|大家|(?<!大)叫做?(?!停)|[从的了着吗呢吧呀啊是在有由就都也很不把给和与]"
 )
 _HAN_RUN = re.compile(rf"[{HAN}]{{2,}}")
 _POINTS = re.compile(r"\b(?:those|these|them|they|that|it|this|one)\b|[这那它]", re.IGNORECASE)
@@ -55,6 +56,12 @@ _UNIT = re.compile(rf"(?:\d|[十百千万])\s*(?![ap]m\b|[点月日号])([a-z]+|
 _OBSERVES = re.compile(
     r"\b(?:i|my|we|our|says?|reads?|shows?)\b|[我咱]|[写说量称数显]", re.IGNORECASE
 )
+_REPLIES_EN = re.compile(
+    r"\w+(?: \w+)? (?:does|do|did|is|are|was|will|can|has|should)(?: (?:it|that|so))?",
+    re.IGNORECASE,
+)
+_HAN_CHARACTER = re.compile(rf"[{HAN}]")
+_SHORT_REPLY = 6  # Chinese characters
 _CERTAIN = frozenset(("when", "money", "percent", "place", "color", "company"))
 _ELLIPTIC = 2  # words of a statement that names no matter of its own
 _BEGINS = 12  # characters in which a statement on a value names it
@@ -72,6 +79,7 @@ class Evidence:
     """`text` as somebody stated it; `who` and `when` as in `PromptLine`, "" where it is not known.
 
     `changes`: it says that something is new. `replaced`: the prompt says that it no longer holds.
+    `asked`: the question that it answers in too few words to name its matter.
     """
 
     text: str
@@ -79,11 +87,13 @@ class Evidence:
     when: str = ""
     changes: bool = False
     replaced: bool = False
+    asked: str = ""
 
 
 def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
     """What people stated, in the order of the lines. “No, it is now …” stands for the whole
     statement that the bot confirmed after it."""
+    asked = ""
     for place, line in enumerate(lines):
         if line.own or line.who.endswith(OTHER_BOT):
             continue
@@ -94,7 +104,18 @@ def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
             text = value if facts.is_whole(value) else confirmed or facts.statement_in(value)
         if text:
             new = bool(value) or facts.says_change(text)
-            yield Evidence(text, line.who, line.when, new, line.replaced)
+            question = asked if _is_short_reply(text, asked) else ""
+            yield Evidence(text, line.who, line.when, new, line.replaced, question)
+        asked = line.text if facts.is_question(line.text) else ""
+
+
+def _is_short_reply(text: str, question: str) -> bool:
+    """“Leonie does” after “who waters the plants?”, “赵敏来浇” after “谁浇花？”."""
+    if _REPLIES_EN.fullmatch(text):
+        return bool(question)
+    own = set(_HAN_CHARACTER.findall(_NO_MATTER_ZH.sub(" ", text)))
+    is_short = len(_HAN_CHARACTER.findall(text)) <= _SHORT_REPLY
+    return is_short and bool(own & set(_NO_MATTER_ZH.sub(" ", question)))
 
 
 def statements_answering(
@@ -111,9 +132,9 @@ def statements_answering(
 
 
 def _answering(question: str, candidates: Sequence[Evidence], author: str) -> list[Evidence]:
-    """The threshold is half of the question's words. A later statement that fits less is told too
-    if it bears on one that fits best. What a later one replaces is left out, and two people who
-    differ are both heard."""
+    """The threshold is half of the question's words. A later statement that fits less than the best
+    is told too if it says that something is new, or bears on one that fits best. What a later one
+    replaces is left out, and two people who differ are both heard."""
     past = asks_for_former(question)
     candidates = [
         one for one in candidates if past or not one.replaced if _may_answer(question, one, author)
@@ -124,7 +145,10 @@ def _answering(question: str, candidates: Sequence[Evidence], author: str) -> li
         return []
     fitting: list[Evidence] = []
     for one in candidates:
-        if scores[one] == best or any(_bears_on(one, older, question) for older in fitting):
+        is_change = one.changes and 2 * scores[one] >= _word_count(question)
+        if scores[one] == best or any(
+            is_change or _bears_on(one, older, question) for older in fitting
+        ):
             fitting.append(one)
     if past:
         return fitting[::-1]
@@ -181,7 +205,7 @@ def _shared_word_count(question: str, one: Evidence) -> int:
     """How many words of the question the statement has. Who speaks of themselves is a word of it,
     but not the only one unless the question points to something (“@Bob where do I get those?”)."""
     question_words, names = matter_words(question), matter_words(one.who)
-    shared_words = _in_common(question_words, matter_words(one.text))
+    shared_words = _in_common(question_words, matter_words(f"{one.asked} {one.text}"))
     if _FIRST_PERSON.search(one.text) and (
         shared_words or _POINTS.search(question) or question_words <= names
     ):

@@ -72,12 +72,14 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:moved|changed|switched|swapped|postponed|delayed|rescheduled|renamed|raised|lowered|rose"
+    r"\b(?:moved|changed|switched|swapped|postponed|delayed|rescheduled|renamed?|raised|lowered|rose"
+    r"|shortened|extended|reduced|increased|cut to"
     r"|went (?:up|down)|cancelled|canceled|now|again|no longer|any ?more|instead|became|after all"
     r"|(?:from|since|as of) (?:this |next |last )?(?:today|yesterday|morning|week|month|\w+day)"
     r"|replaced|replaces|retired|left|lost|gone|t(?:akes|ook) over|these days|late|wrong)\b"
     r"|,\s*not\b"
-    r"|改(?![进善革天日编良])|换(?:[成到为了给用]|\s?[a-z0-9])|推迟|提前|挪到|延期|取消了?|不再|现在|更新为|变成|搬到|[涨降升调]到"
+    r"|改(?![进善革天日编良])|换(?:[成到为了给用]|\s?[a-z0-9])|推迟|提前|挪到|延期|取消了?|不再|不(?:[用必能会]|需要?|可以)[^，,。]{0,8}了|缩短|延长"
+    r"|[砍减增加提缩扩][少高大]?[到至为成]|现在|更新为|变成|搬到|[涨降升调]到"
     r"|[涨降]价|晚点|[写说发记弄搞]错|停用|[今明昨]天起|[周月].?起|下线|离职|退出|接替|不[当用]了|没空|病了",
     re.IGNORECASE,
 )
