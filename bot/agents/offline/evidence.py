@@ -60,6 +60,9 @@ _REPLIES_EN = re.compile(
     r"\w+(?: \w+)? (?:does|do|did|is|are|was|will|can|has|should)(?: (?:it|that|so))?",
     re.IGNORECASE,
 )
+_ASKS_WHEN = re.compile(r"\bwhen\b|\bwhat (?:time|day)\b|什么时候|何时|[哪几](?:天|点|号|月)", re.I)
+_ASKS_AMOUNT = re.compile(r"\bhow (?:much|many|long)\b|多少|多[久长]|几", re.IGNORECASE)
+_BARE = 20  # characters of a reply that is a value only
 _HAN_CHARACTER = re.compile(rf"[{HAN}]")
 _SHORT_REPLY = 6  # Chinese characters
 _CERTAIN = frozenset(("when", "money", "percent", "place", "color", "company"))
@@ -110,12 +113,22 @@ def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
 
 
 def _is_short_reply(text: str, question: str) -> bool:
-    """“Leonie does” after “who waters the plants?”, “赵敏来浇” after “谁浇花？”."""
-    if _REPLIES_EN.fullmatch(text):
-        return bool(question)
+    """“Leonie does” after “who waters the plants?”, “30 June” after “when does it end?”, “赵敏来浇”
+    after “谁浇花？”."""
+    if question and (_REPLIES_EN.fullmatch(text) or _is_bare_value(text, question)):
+        return True
     own = set(_HAN_CHARACTER.findall(_NO_MATTER_ZH.sub(" ", text)))
     is_short = len(_HAN_CHARACTER.findall(text)) <= _SHORT_REPLY
     return is_short and bool(own & set(_NO_MATTER_ZH.sub(" ", question)))
+
+
+def _is_bare_value(text: str, question: str) -> bool:
+    """Whether `text` is hardly more than a time or an amount, and the question asks for one."""
+    if len(text) > _BARE or _word_count(text) > _ELLIPTIC:
+        return False
+    if _ASKS_WHEN.search(question):
+        return bool(facts.WHEN.intersection(value_kinds(text)))
+    return bool(_ASKS_AMOUNT.search(question) and _FIGURE.search(text))
 
 
 def statements_answering(
