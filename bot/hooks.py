@@ -26,27 +26,27 @@ CheckName = Literal["sources"]
 
 
 class SourceCheck(Protocol):
-    """Says what one answer may draw on. Its methods raise `StoreError`."""
+    """Decides what one answer may use. Its methods raise `StoreError`."""
 
     @property
     def sources(self) -> frozenset[str]:
-        """The ids of what the answer may tell of, to be noted with it."""
+        """The ids of the sources that the answer may use, to be stored with it."""
 
     async def untellable(self, sources: Iterable[str]) -> frozenset[str]:
-        """Those of `sources` (ids as an answer notes them) that must be left out."""
+        """Returns those of `sources` (ids as an answer stores them) that must be left out."""
 
     async def may_be_told(self, sources: Collection[str]) -> bool:
-        """Whether none of them must be left out."""
+        """True if none of them must be left out."""
 
     async def still_open(self) -> bool:
-        """Whether what may be told of can still be shown, once the answer is there."""
+        """True if everything the answer uses can still be shown, once the answer exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureTurn:
-    """A turn that a feature answers in place of the model. `beside`: the group beside which the
-    card is to stand, if it does. `asked_ms`: when it was written or pressed, since epoch; 0 is
-    now."""
+    """A turn that a feature answers in place of the model. `beside` is the group beside which the
+    card is shown, if any. `asked_ms` is when the question was written or the button pressed, since
+    epoch; 0 means now."""
 
     context: AgentMemoryContext
     chat_type: ChatType
@@ -58,8 +58,8 @@ class FeatureTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PressTurn(FeatureTurn):
-    """A turn that a press on a button began. `values`: what was chosen in the form around it.
-    `attempts`: how often it was begun, this time too; `pressed_ms`: since the epoch."""
+    """A turn that a press on a button began. `values`: the choices in the form around the button.
+    `attempts` counts this one too. `pressed_ms` is since epoch."""
 
     press: PressResult
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -77,23 +77,24 @@ class FollowUp(Protocol):
     ) -> None: ...
 
     def is_possible(self, turn: Any) -> bool:
-        """Whether the turn is one that anything may follow: the flag with which it begins."""
+        """True if anything may follow the turn. The turn begins with this flag."""
 
     def begin(self, turn: Any, open_turn: OpenTurn) -> None:
         """Looks in the background."""
 
     def end(self, means: TurnOutcome, needs: AccessNeeds) -> None:
-        """How the turn ends, and what its answer lacked."""
+        """Notes how the turn ends, and what its answer lacked."""
 
     def job(self) -> Statement | None:
-        """What queues the job that follows, in the transaction that ends the turn."""
+        """Returns the statement that queues the job that follows, in the transaction that ends the
+        turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureJob:
     """A job of a feature, and the ways back into the pipeline: `handle_request` answers a request
-    (`bot.turn`), `ask_again` repeats the question of an answer for somebody. Repeating that does
-    nothing."""
+    (`bot.turn`), `ask_again` asks the question of an answer again for somebody. Both can be
+    repeated."""
 
     lease: Lease
     handle_request: Callable[..., Coroutine[Any, Any, None]]
@@ -102,11 +103,11 @@ class FeatureJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTexts:
-    """What features say on the page of the simulated group.
+    """The texts of features on the page of the simulated group.
 
-    `commands`: those of such a chat, each as the word that is written and what it does. `fact`: a
-    stored fact (key, value), as `/memory` shows it. `decision`: the explanation of
-    `answered: explicit_trigger: mention` for a message.
+    `commands`: the commands of such a chat, each as its word and what it does. `fact`: a stored
+    fact (key, value) as `/memory` shows it. `decision`: the explanation of a decision such as
+    `answered: explicit_trigger: mention`.
     """
 
     commands: Callable[[Settings, ChatType], Sequence[tuple[Sentence, Sentence]]]
@@ -119,15 +120,15 @@ PressFunction = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardHooks:
-    """What people do with cards, as features answer it (`bot.card_actions`). Each function takes
+    """The functions that answer what people do with cards (`bot.card_actions`). Each takes
     `Services` first.
 
-    `presses`: the reply to a button, by its name; can be repeated after a crash.
-    `deleting_presses`: are no turns, because a turn would be the first thing to delete.
-    `may_show`: whether everybody who reads in a context may see what the sources hold.
-    `answer_beside`: answers a press on a card that one person sees beside a group, and removes that
-    card. `answer_privately`: repeats a group's question where only the person reads.
-    `list_items`: shows the person's items again after they cancelled an action beside a group.
+    `presses`: return the reply to a button, by its name; they can be repeated after a crash.
+    `deleting_presses` are not turns, because they would delete their own turn first. `may_show`
+    returns whether everybody who reads in a context may see the sources. `answer_beside` answers a
+    press on a card that one person sees beside a group, and removes that card. `answer_privately`
+    asks a group's question again where only the person reads. `list_items` shows the person's items
+    again after they cancelled an action beside a group.
     """
 
     presses: Mapping[str, PressFunction]
@@ -146,11 +147,11 @@ class MissingHook(RuntimeError):
 class Hooks:
     """The functions of the features, by the step that calls them. Each takes `Services` first.
 
-    `gathers`: open what the tools of a turn read, by feature. `checks`: may this still be shown?
-    `answer_command`: the reply to a command; None if the question is none. `after`: after the
-    answer was sent, or could not be; they never raise. `events`: by event type. `jobs` and
-    `give_ups`: by task. `tending`: for as long as the worker works. `cards`: presses and answers to
-    them.
+    `gathers`: open what the tools of a turn read, by feature. `checks`: decide whether content may
+    still be shown. `answer_command`: returns the reply to a command, None if the question is no
+    command. `after`: run after the answer was sent, or could not be; they never raise. `events`: by
+    event type. `jobs` and `give_ups`: by task. `tending`: run as long as the worker works. `cards`:
+    answer presses.
     """
 
     gathers: Mapping[str, Callable[..., Opened | None]]

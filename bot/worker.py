@@ -99,7 +99,7 @@ Work = Callable[[], Awaitable[None]]
 
 
 async def handle_job(services: Services, lease: Lease) -> None:
-    """One job. What may pass by itself is raised as `Later`; a failure is logged by kind."""
+    """Runs one job. Raises `Later` for failures that may pass; logs failures by kind."""
     job = lease.job
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(attempt=job.attempt)
@@ -133,7 +133,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
 
 
 async def give_up_job(services: Services, lease: Lease, reason: str) -> bool:
-    """Ends a job that gets no other attempt; whether somebody was told. Raises `Later`."""
+    """Ends a job that gets no other attempt. Returns whether somebody was told. Raises `Later`."""
     if feature_gives_up := services.hooks.give_ups.get(lease.job.task):
         await feature_gives_up(services, lease)
     return await give_up(services, lease, reason)
@@ -207,14 +207,14 @@ EVENT_HANDLERS: Mapping[str, EventHandler] = {
 
 
 class StoreRefused(Hopeless):
-    """The memory answers, but never to this job."""
+    """The memory is available, but will never accept this job."""
 
     reason = "not_taken"
 
 
 async def write_missed(services: Services, job: Job) -> None:
     """Writes what the memory missed while it was away. Raises `Later` while it still is, and
-    `StoreRefused` for a job that would hold up the others of its chat for good."""
+    `StoreRefused` for a job that would block the others of its chat forever."""
     try:
         if isinstance(services.store, OutageStore):
             await services.store.write_job(job.args)
@@ -230,7 +230,7 @@ async def write_missed(services: Services, job: Job) -> None:
 
 
 async def _answers(services: Services) -> bool:
-    """Whether the memory is there now."""
+    """True if the memory answers now."""
     try:
         await services.store.ping()
     except StoreUnavailable:
@@ -239,19 +239,19 @@ async def _answers(services: Services) -> bool:
 
 
 def passes_by_itself(failure: StoreError | FeishuFailure | QueueUnavailable) -> bool:
-    """Whether trying again later can help: nobody answered, or asked for patience."""
+    """True if another attempt can help: nobody answered, or the other side asked for patience."""
     if isinstance(failure, FeishuError):
         return failure.action.may_pass
     return isinstance(failure, StoreUnavailable | StoreQueueAway | Unreachable | QueueUnavailable)
 
 
 def retry_after_s(failure: Exception) -> float:
-    """What the other side asked to wait, in seconds."""
+    """Returns how long the other side asked us to wait, in seconds."""
     return getattr(failure, "retry_after_s", None) or 0.0
 
 
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
-    """Works until `stop` is set; a database that goes away, or is not migrated, is waited for."""
+    """Works until `stop` is set. Waits for a database that is away or not migrated."""
     interruptions = Interruptions()
     presence = WorkerPresence(settings)
     while not stop.is_set():
@@ -325,7 +325,7 @@ async def _work(
 
 
 def _tending(services: Services, table: JobTable, stop: asyncio.Event) -> list[Work]:
-    """What a worker does beside its jobs for as long as it lives."""
+    """Returns what a worker does beside its jobs as long as it lives."""
     works: list[Work] = [
         *(partial(tend, services, table) for tend in services.hooks.tending),
         partial(tend_withdrawals, services),
@@ -361,7 +361,7 @@ async def _after(pause_s: float, work: Work, earlier: asyncio.Task[None] | None 
 
 
 async def main(settings: Settings) -> None:
-    """One worker, until SIGTERM or SIGINT."""
+    """Runs one worker until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     LoopWatch(RunDirectory(settings.data_dir).folder).follow(loop)
@@ -382,7 +382,8 @@ def _hung_up() -> None:
 
 
 def start() -> None:
-    """This process is one worker, until SIGTERM or SIGINT. Status 2 when it cannot be."""
+    """Makes this process one worker, until SIGTERM or SIGINT. Exits with status 2 if it cannot be
+    one."""
     os.umask(0o077)
     plan.tie_to_supervisor()
     remarks = [] if plan.is_supervised() else [*look_at_names(), *look_at_proxies()]

@@ -74,7 +74,7 @@ _UNASKED = (
 
 
 async def answer_question(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
-    """Carries out a command; everything else is for the model."""
+    """Carries out a command. The model answers everything else."""
     if turn.heard.decision.reason is not Reason.RATE_LIMITED:
         reply: Reply | None = await services.hooks.answer_command(services, turn, open_turn)
         if reply:
@@ -87,7 +87,7 @@ async def answer_question(services: Services, turn: Turn, open_turn: OpenTurn) -
 
 
 async def answer(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply:
-    """The model's answer, or a refusal when the person has sent too many requests."""
+    """Returns the model's answer, or a refusal if the person has sent too many requests."""
     if turn.heard.decision.reason is Reason.RATE_LIMITED:
         refusal = rate_notice(services, turn_language(services, turn, open_turn))
         return Reply(refusal, means=refusal_outcome("rate_limited"))
@@ -109,7 +109,7 @@ def _foot(
     seconds: float,
     language: Language,
 ) -> AnswerFooter:
-    """The note below the answer that says how it was made."""
+    """Returns the note below the answer that says how it was made."""
     sources = tuple(cited_sources(turn, made_with))
     transcription = turn.question if turn.request.message_type == AUDIO else ""
     is_apology = answer.means.kind in ("apologised", "refused") or bool(answer.needs.scopes)
@@ -119,7 +119,7 @@ def _foot(
 
 
 async def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
-    """The earlier passages that the answer is made with, oldest first."""
+    """Returns the earlier passages that the answer uses, oldest first."""
     if answer.means.kind not in ("answered", "stopped"):
         return []
     read = len(answer.text) + size_of([*earlier, *answer.passages])
@@ -131,9 +131,10 @@ async def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]
 async def _answer(
     services: Services, turn: Turn, open_turn: OpenTurn
 ) -> tuple[AgentAnswer, tuple[Passage, ...], tuple[str, ...]]:
-    """The model's answer, the earlier passages in its prompt, and the ids of the messages it read.
+    """Returns the model's answer, the earlier passages in its prompt, and the ids of the messages
+    it read.
 
-    When no answer comes in time, its text is an apology.
+    If no answer arrives in time, the text is an apology.
     """
     if not turn.question.strip():
         return AgentAnswer(say_both("unsupported"), means=refusal_outcome("unreadable")), (), ()
@@ -178,8 +179,8 @@ async def _unless_edited(
     earlier: Sequence[Passage],
     quoted_id: str,
 ) -> AgentAnswer:
-    """The answer. Raises `Later` if a message that it rests on was edited: then it is made again,
-    from the new text."""
+    """Returns the answer. Raises `Later` if a message that it uses was edited: the answer is then
+    made again from the new text."""
     if open_turn.degraded:
         return await model_call
     looking = asyncio.create_task(find_edits(services, turn, earlier, quoted_id))
@@ -194,7 +195,7 @@ async def _unless_edited(
 
 
 def _open_for_tools(services: Services, turn: Turn) -> dict[str, Opened]:
-    """What the features that concern this turn open for their tools, by feature."""
+    """Returns what the features that concern this turn open for their tools, by feature."""
     gathers = services.hooks.gathers.items()
     return {
         name: feature_material
@@ -223,8 +224,8 @@ async def _without_undisclosable(
     source_ids: set[str],
     prompt_and_passages: tuple[Prompt, tuple[Passage, ...]],
 ) -> tuple[Prompt, tuple[Passage, ...]]:
-    """The prompt `prompt_and_passages` of `source_ids`, or one without what tells of a document
-    that not everybody there can open; `source_ids` are then those that it is made of."""
+    """Returns the prompt `prompt_and_passages`, made of `source_ids`, without what comes from
+    documents that somebody there cannot open. `source_ids` then holds the ids of the rest."""
     hidden_ids: frozenset[str] = frozenset()
     while more := await source_check.untellable(source_ids) - hidden_ids:
         hidden_ids |= more
@@ -237,10 +238,10 @@ async def _without_undisclosable(
 async def _may_tell(
     services: Services, turn: Turn, open_turn: OpenTurn, material: Material
 ) -> bool:
-    """Whether the model may see what came with other messages: no, if one of them was taken back.
+    """True if the model may see the content of other messages; False if one of them was retracted.
 
-    If one is taken back later, the answer is removed. While the memory is away the check waits
-    until the memory is back.
+    If one is retracted later, the answer is removed. While the memory is away, the check waits
+    until it is back.
     """
     if not (material.read or material.texts) or open_turn.degraded:
         return True
@@ -261,7 +262,7 @@ async def _ask_model(
     opened_tools: Mapping[str, Opened],
     source_check: SourceCheck | None,
 ) -> AgentAnswer:
-    """The model's answer, or an apology when it fails or takes too long."""
+    """Returns the model's answer, or an apology if it fails or takes too long."""
     begins_s, flows_for_s = _times(services, turn, open_turn)
     try:
         with timed_stage("model"):
@@ -300,7 +301,8 @@ def _times(services: Services, turn: Turn, open_turn: OpenTurn) -> tuple[float, 
 def _unfinished_answer(
     turn: Turn, open_turn: OpenTurn, answer: AgentAnswer, language: Language
 ) -> AgentAnswer:
-    """The part of the answer that was written, with only the certain part of its last words.
+    """Returns the part of the answer that was written, with only the certain part of its last
+    words.
 
     A stopped answer offers no follow-ups, actions or files.
     """
@@ -316,7 +318,7 @@ def _unfinished_answer(
 
 
 def _only_unread(services: Services, turn: Turn, open_turn: OpenTurn, material: Material) -> str:
-    """The reply to an unreadable file that came without a question; "" otherwise."""
+    """Returns the reply to an unreadable file that came without a question; "" otherwise."""
     if turn.request.message_type != "file" or material.file_tokens or not material.unread:
         return ""
     limits, reply_language = limits_of(services), turn_language(services, turn, open_turn)
@@ -333,7 +335,7 @@ async def _prompt(
     material: Material,
     hidden_ids: Collection[str] = (),
 ) -> tuple[Prompt, tuple[Passage, ...]]:
-    """The prompt without what comes from `hidden_ids`, and the earlier passages in it."""
+    """Returns the prompt without what comes from `hidden_ids`, and the earlier passages in it."""
     records = [one for one in _listed_talk(turn, open_turn) if one.message_id not in hidden_ids]
     open_turn = without_other_topics(
         with_heard(open_turn, records), turn.heard.discussion, turn.question
@@ -367,7 +369,7 @@ async def _prompt(
 
 
 def _prompt_sources(open_turn: OpenTurn) -> list[str | None]:
-    """The ids of the messages, notes and threads that the prompt's content comes from."""
+    """Returns the ids of the messages, notes and threads that the prompt's content comes from."""
     return [
         *[message.message_id for message in open_turn.told],
         *open_turn.working_memory.turns,
@@ -443,8 +445,8 @@ def _scene(services: Services, turn: Turn, open_turn: OpenTurn) -> Scene:
 
 
 def _listed_talk(turn: Turn, open_turn: OpenTurn) -> list[MessageRecord]:
-    """What the memory does not have of the place: listening does not lapse in a thread where the
-    bot has answered, and while the memory is away nothing is stored."""
+    """Returns what the memory does not hold of the place: in a thread where the bot has answered,
+    and while the memory is away, messages are read from Feishu."""
     talk, root = turn.heard.conversation, turn.heard.message.root_id
     if talk is None or not (talk.is_listed or open_turn.degraded):
         return []

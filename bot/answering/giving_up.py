@@ -1,8 +1,8 @@
-"""A job that gets no other attempt: people read that something went wrong, operators find the job.
+"""Gives up a job that gets no other attempt: tells people that something went wrong, and leaves the
+job to operators.
 
-Whoever asked outright is owed a word. It is stored before it is sent, like every reply; where the
-memory is what fails, it is sent all the same. The job itself stays in the queue as failed.
-"""
+A person who addressed the bot gets an apology. Like every reply it is stored before it is sent; if
+the memory is what fails, it is sent anyway. The job stays in the queue as failed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 async def give_up(services: Services, lease: Lease, reason: str) -> bool:
-    """Says so to who asked, with the job's number as reference; whether that is what they read.
+    """Tells the asker, with the job's number as reference. Returns whether they can read it.
 
     Raises `Later` while Feishu cannot be reached.
     """
@@ -65,7 +65,7 @@ async def _excuse(services: Services, lease: Lease, reason: str) -> bool:
 
 
 def _message(job: Job) -> TurnRequest | None:
-    """The message that the job is about; None for other jobs."""
+    """Returns the message that the job is about; None for other jobs."""
     if job.task != EVENT_TASK:
         return None
     try:
@@ -94,7 +94,7 @@ def _hearing_of(chat: RequestChat) -> HearingResult:
 async def _store_apology(
     services: Services, turn: Turn, cards: list[str]
 ) -> tuple[StoredCard, ...]:
-    """The reply that counts: an earlier one if there is any, else the excuse."""
+    """Returns the reply that counts: an earlier one if there is any, else the apology."""
     store = services.store
     try:
         open_turn = await store.open_turn(turn.context, turn_id=turn.id, content=turn.question)
@@ -112,7 +112,7 @@ async def _store_apology(
 async def _send(
     services: Services, turn: Turn, reply: tuple[StoredCard, ...], lease: Lease
 ) -> bool:
-    """Whether they read it now."""
+    """Returns whether the asker can read it now."""
     since_ms = lease.job.maybe_sent_ms
     out = Outgoing(turn.context, turn.id, reply, turn.target, turn.names.known, since_ms=since_ms)
     try:

@@ -54,7 +54,7 @@ class RequestChat:
 
     @property
     def timeout_ms(self) -> int:
-        """How long a conversation stays on when nobody writes."""
+        """How long a conversation stays on if nobody writes."""
         return int(self.services.settings.conversation_timeout_seconds * 1000)
 
     @property
@@ -66,7 +66,7 @@ class RequestChat:
         )
 
     def context_about(self, subject: str) -> AgentMemoryContext:
-        """The memory of `subject` (open_id), asked by the sender in this thread."""
+        """Returns the memory of `subject` (open_id), asked by the sender in this thread."""
         request = self.request
         return memory_context(
             chat_id=request.chat_id,
@@ -79,7 +79,7 @@ class RequestChat:
         )
 
     async def is_own_message(self, message_id: str) -> bool:
-        """Whether this bot sent a message; when Feishu does not say, it did not."""
+        """True if this bot sent the message. False if Feishu does not say."""
         try:
             async with asyncio.timeout(LOOK_BACK_TIMEOUT_S):
                 messages = await self.services.feishu.get_message(message_id)
@@ -89,8 +89,8 @@ class RequestChat:
         return bool(messages) and messages[0].sender_id == app_id
 
     async def recent_messages(self) -> tuple[MessageRecord, ...]:
-        """What was said in the chat, or the thread, before the request, oldest first; () where the
-        scope is missing or Feishu does not answer in time."""
+        """Returns the messages in the chat, or the thread, before the request, oldest first; () if
+        the scope is missing or Feishu does not answer in time."""
         services, request = self.services, self.request
         if services.denials.stands("list_messages", request.chat_type):
             return ()
@@ -122,8 +122,8 @@ class RequestChat:
 
 
 async def enter_chat(services: Services, request: TurnRequest) -> RequestChat:
-    """The chat of a message that has just arrived. Its people are met, and its mentions have the
-    ids that our app knows them by."""
+    """Returns the chat of a message that has just arrived. Looks up its people, and gives its
+    mentions the ids that our app knows."""
     bot = await services.own_person.look_up()
     if _may_be_meant(request, bot):
         request = await _with_own_ids(services, request)
@@ -134,13 +134,13 @@ async def enter_chat(services: Services, request: TurnRequest) -> RequestChat:
 
 
 async def own_thread(services: Services, request: TurnRequest) -> RequestChat:
-    """The chat of a message, for what only needs to know its thread."""
+    """Returns the chat of a message for callers that only need its thread."""
     bot = await services.own_person.look_up()
     return chat_of(services, await _with_topic(services, request), bot)
 
 
 def chat_of(services: Services, request: TurnRequest, bot: Person) -> RequestChat:
-    """The chat of a request whose topic and mentions are known."""
+    """Returns the chat of a request whose topic and mentions are known."""
     settings, sender = services.settings, request.sender_open_id
     root = thread_root(
         message_id=request.message_id,
@@ -169,8 +169,9 @@ def chat_of(services: Services, request: TurnRequest, bot: Person) -> RequestCha
 
 
 async def _with_topic(services: Services, request: TurnRequest) -> TurnRequest:
-    """The message, `threaded` if its `root_id` alone names its topic, as it may in a topic group.
-    Known from the memory; elsewhere, and while that is away, a `root_id` is a quotation."""
+    """Returns the message, `threaded` if only its `root_id` names its topic, as it may in a topic
+    group. The memory knows topic groups; elsewhere, and while it is away, a `root_id` is a
+    quotation."""
     unclear = request.root_id and not request.in_thread and request.chat_type != "p2p"
     if not unclear or services.membership is None:
         return request
@@ -182,8 +183,8 @@ async def _with_topic(services: Services, request: TurnRequest) -> TurnRequest:
 
 
 def _may_be_meant(request: TurnRequest, bot: Person) -> bool:
-    """Whether a mention can be this bot's by another id: one of its name, or of some bot when a bot
-    wrote the message. A name alone proves nothing: only then is it worth asking Feishu."""
+    """True if a mention may name this bot by another id: one with its name, or with some bot's name
+    if a bot wrote the message. A name alone proves nothing, so only then is Feishu asked."""
     if not request.mentions or request.is_for(bot.open_id):
         return False
     by_bot, own_name = request.sender_type != "user", bot.name.casefold()
@@ -193,8 +194,8 @@ def _may_be_meant(request: TurnRequest, bot: Person) -> bool:
 
 
 async def _with_own_ids(services: Services, request: TurnRequest) -> TurnRequest:
-    """The message with the ids that its mentions have for our app; as it is where Feishu does not
-    say."""
+    """Returns the message with the ids that its mentions have for our app; unchanged if Feishu does
+    not say."""
     try:
         async with asyncio.timeout(_OWN_IDS_TIMEOUT_S):
             messages = await services.feishu.get_message(request.message_id)
@@ -210,7 +211,7 @@ async def _with_own_ids(services: Services, request: TurnRequest) -> TurnRequest
 
 
 def record_of_list(names: Names, app_id: str, raw: RawMessage, bot: Person) -> MessageRecord:
-    """A message as Feishu lists it."""
+    """Returns a message of Feishu's list as a record."""
     ours = raw.sender_id == app_id
     record = MessageRecord(
         author=bot.name if ours else _author(names, raw),
@@ -226,5 +227,5 @@ def record_of_list(names: Names, app_id: str, raw: RawMessage, bot: Person) -> M
 
 
 def _author(names: Names, raw: RawMessage) -> str:
-    """Apps are listed by their app_id, which nobody knows them by."""
+    """Returns the author's id. Feishu lists apps by their app_id, which no other call uses."""
     return "" if raw.sender_id_type == "app_id" else names.name(raw.sender_id)

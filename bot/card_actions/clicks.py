@@ -43,7 +43,7 @@ _LOOK_UP_S = 2.0
 async def handle_click(
     services: Services, action: CardAction, received_ms: int, lease: Lease | None = None
 ) -> None:
-    """Does what the pressed button is for. Raises what is worth another attempt."""
+    """Does what the pressed button is for. Raises errors that are worth another attempt."""
     asker = Asker(action.tenant_key, action.operator_open_id)
     if touch := touch_of(action):
         services.rates.count(asker, received_ms / 1000)
@@ -93,7 +93,7 @@ async def handle_click(
 
 
 async def _may_ask(services: Services, click: Click, press: PressResult) -> bool:
-    """Whether what a model wrote on the button may be said there."""
+    """True if everybody in the chat may see the question that a model wrote on the button."""
     asker_context = memory_context(
         chat_id=press.chat_id,
         root=press.root_id,
@@ -109,7 +109,7 @@ async def _may_ask(services: Services, click: Click, press: PressResult) -> bool
 
 
 def _place(services: Services, click: Click, press: PressResult) -> Place:
-    """Where what was pressed is said."""
+    """Returns the conversation in which the press counts as a message."""
     if press.kind == "share":
         return question_place(press)
     if press.chat_id == click.operator_id:  # stored before their p2p chat was known
@@ -127,10 +127,13 @@ async def ask_again(
     at_ms: int = 0,
     asked_ms: int = 0,
 ) -> None:
-    """Asks the question of the card again, in a turn of its own. After a crash that turn is there
-    already (`used`) and goes on. `at_ms`: when somebody pressed, 0: nobody did. A question that has
-    waited for its first answer until now means the days that it meant when it was written:
-    `asked_ms`, where that is known."""
+    """Asks the question of the card again, in a turn of its own. After a crash that turn exists
+    already (`used`) and goes on.
+
+    `at_ms` is the time of the press, or 0 if nobody pressed. If the question has had no answer yet,
+    its days (“tomorrow”) count from the time it was written:
+    `asked_ms`, where that is known.
+    """
     press = await HandleStore(services.rpc).press(touch)
     log.info("again", verdict=press.verdict, turn_id=press.turn_id)
     if press.verdict not in ("accepted", "used") or not press.question:
@@ -185,8 +188,7 @@ def _words(press: PressResult) -> str:
 
 
 def stands_beside(press: PressResult, click: Click) -> bool:
-    """Whether its card stands beside what is said in the group of the click, where nobody else
-    sees it."""
+    """True if the card is shown to one person beside the group in which they clicked."""
     return press.chat_id != click.chat_id and press.payload.get("beside") == click.chat_id
 
 
@@ -198,7 +200,8 @@ async def press_beside(
     words: str,
     received_ms: int,
 ) -> None:
-    """Answers there, and takes the pressed card away. Raises what is worth another attempt."""
+    """Answers beside the group, and removes the pressed card. Raises errors that are worth another
+    attempt."""
     place = private_place(press)
     request = await press_request(services, action, click, press, place, words)
     answering = partial(_beside_reply, press=press, values=action.form_value)
@@ -223,8 +226,8 @@ async def _beside_reply(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a click is said: a conversation (`root` "" is the main one), and the message that the
-    answer hangs under, "" for what one person alone is shown."""
+    """Where a press counts as a message: a conversation (`root` "" is the main one), and the
+    message under which the answer is sent, "" for an answer that only one person sees."""
 
     chat_id: str
     chat_type: str
@@ -233,7 +236,7 @@ class Place:
 
 
 def card_place(services: Services, click: Click, press: PressResult) -> Place:
-    """Under the card that was clicked."""
+    """Returns the place under the card that was clicked."""
     return conversation_place(
         services, press.chat_id, press.root_id, press.chat_type, click.message_id
     )
@@ -242,7 +245,7 @@ def card_place(services: Services, click: Click, press: PressResult) -> Place:
 def conversation_place(
     services: Services, chat_id: str, root: str, chat_type: str, card_id: str
 ) -> Place:
-    """Under a card of the conversation of that root."""
+    """Returns the place under a card of the conversation with that root."""
     root = "" if root == MAIN_ROOT else root
     if not root and chat_type == "group" and services.settings.reply_in_thread:
         root = card_id  # threads were switched on after the card was sent
@@ -250,13 +253,13 @@ def conversation_place(
 
 
 def private_place(press: PressResult) -> Place:
-    """Where only the presser reads: the conversation of a button that nobody else sees. What
-    earlier versions kept under the question's root stays there."""
+    """Returns the place where only the presser reads: the conversation of a button that nobody else
+    sees. Content that earlier versions stored under the question's root stays there."""
     return Place(press.chat_id, "p2p", "" if press.root_id == MAIN_ROOT else press.root_id)
 
 
 def question_place(press: PressResult) -> Place:
-    """In the group, under the question that was answered privately."""
+    """Returns the place in the group, under the question that was answered privately."""
     where = press.payload
     root = "" if where["root_id"] == MAIN_ROOT else where["root_id"]
     return Place(where["chat_id"], "group", root, where["turn_id"])
@@ -264,8 +267,8 @@ def question_place(press: PressResult) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class PressSource:
-    """Who says something without writing it, and when (ms since epoch). `own_tenant`: as
-    `TurnRequest.sender_tenant`; "" also where only the memory knows it."""
+    """The person whose press or reaction becomes a message, and when (ms since epoch). `own_tenant`
+    is as `TurnRequest.sender_tenant`, "" also if only the memory knows it."""
 
     open_id: str
     tenant_key: str
@@ -281,7 +284,7 @@ async def press_request(
     place: Place,
     text: str,
 ) -> TurnRequest:
-    """What the click asks, as a request of whoever clicked."""
+    """Returns the question of the click as a request of the person who clicked."""
     saying = PressSource(
         click.operator_id, click.tenant_key, action.create_time_ms, action.operator_tenant
     )
@@ -297,8 +300,8 @@ async def utterance_request(
     *,
     about: str = "",
 ) -> TurnRequest:
-    """`text` as a request of whoever says it; `about`: the open_id of whom it is about, if not
-    about who says it."""
+    """Returns `text` as a request of the person in `saying`. `about` is the open_id of the person
+    it is about, "" if that is the same person."""
     in_thread = bool(place.root and place.message_id)
     return TurnRequest(
         id=origin.turn_id,
@@ -326,7 +329,7 @@ def _subject(services: Services, saying: PressSource, about: str) -> tuple[Menti
 
 
 async def _thread_of(services: Services, message_id: str) -> str:
-    """Feishu's id of the thread a message stands in; "" where Feishu does not say."""
+    """Returns Feishu's id of the thread that contains the message; "" if Feishu does not say."""
     try:
         async with asyncio.timeout(_LOOK_UP_S):
             messages = await services.feishu.get_message(message_id)

@@ -83,7 +83,8 @@ async def feature_press_reply(
     press: PressResult,
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> Reply:
-    """What a feature's button does. It can be repeated after a crash."""
+    """Returns the reply of the feature that registered the button. It can be repeated after a
+    crash."""
     reply_language = press.payload.get("language") or turn_language(services, turn, open_turn)
     beside_group = press.payload.get("beside", "")
     press_turn = PressTurn(
@@ -105,7 +106,7 @@ async def feature_press_reply(
 async def decision_reply(
     services: Services, turn: Turn, open_turn: OpenTurn, *, press: PressResult
 ) -> Reply:
-    """A confirmed action is done at most once: after a crash in between it is not done again."""
+    """Does a confirmed action at most once: after a crash in between it is not done again."""
     reply_language = cast(Language, press.payload["language"])
     if press.payload["decision"] != "confirm":
         return Reply(say("cancelled", reply_language))
@@ -155,8 +156,8 @@ def _record(action: PendingAction, result: str, *, ok: bool) -> Mapping[str, Any
 async def _performed_here(
     services: Services, turn: Turn, action: PendingAction, language: Language
 ) -> tuple[str, Mapping[str, Any]] | None:
-    """What is said of a call of one of our tools on the memory of whoever pressed, and its record;
-    None: it is no tool of ours."""
+    """Calls one of our own tools on the presser's memory. Returns the text for people and the
+    record of the call, or None if the tool is not ours."""
     prompt = Prompt(
         bot_name=turn.bot.name,
         question=turn.question,
@@ -177,15 +178,16 @@ def _opens_a_note(action: PendingAction) -> bool:
 
 
 async def _perform_outside(services: Services, action: PendingAction) -> ActionResult:
-    """What came of the action. Raises `ActionAlreadyRun` and `ServerDown`."""
+    """Returns the outcome of the action on an outside server. Raises `ActionAlreadyRun` and
+    `ServerDown`."""
     if services.perform is None:
         raise ServerDown("No outside servers are configured.")
     return await services.perform(action)
 
 
 async def _share_note(services: Services, turn: Turn, note_id: str) -> ToolOutcome:
-    """Shares a note of whoever pressed with the chat in which they pressed, if everybody there can
-    open the documents that it tells of."""
+    """Shares the presser's note with the chat in which they pressed, if everybody there can open
+    the documents behind it."""
     sources = [note_source(note_id)]
     if not await services.hooks.cards.may_show(services, turn.context, sources):
         return closed_document_outcome()
@@ -221,7 +223,7 @@ _SAYS: Mapping[Consent, re.Pattern[str]] = {
 
 
 def consent_of(text: str) -> Consent | None:
-    """What `text` says if it is a mere yes or no. Pure."""
+    """Returns yes or no if `text` says nothing else. Pure."""
     text = text.strip()
     if len(text) > _LONGEST:
         return None
@@ -229,8 +231,8 @@ def consent_of(text: str) -> Consent | None:
 
 
 async def consent_to_pending(services: Services, request: TurnRequest) -> Answering | None:
-    """Returns what answers a typed yes or no by pressing what waits for its author; None if the
-    message is anything else, or nothing waits."""
+    """Returns the function that answers a typed yes or no by pressing the author's pending button;
+    None if the message is anything else, or no button is pending."""
     if len(request.text) > 10 * _LONGEST or request.attachments:
         return None
     bot = await services.own_person.look_up()
@@ -249,8 +251,8 @@ async def consent_to_pending(services: Services, request: TurnRequest) -> Answer
 async def consent_answering(
     services: Services, asker: AgentMemoryContext, consent: Consent, *, event_id: str, card_id: str
 ) -> Answering | None:
-    """Returns what answers by pressing the action that waits for `asker`; None if none does, or if
-    the memory is away."""
+    """Returns the function that answers by pressing the pending action of `asker`; None if there is
+    none, or if the memory is away."""
     try:
         pending = await ButtonStore(services.rpc).pending(asker, event_id=event_id, card_id=card_id)
     except StoreUnavailable as exc:
@@ -272,7 +274,7 @@ async def consent_answering(
 async def _consent_reply(
     services: Services, turn: Turn, open_turn: OpenTurn, *, click: Click
 ) -> Reply:
-    """Presses the button, unless somebody was faster: then the words go to the model."""
+    """Presses the button. If somebody else pressed it first, the model answers the message."""
     press = await ButtonStore(services.rpc).press(click)
     log.info("consent", button_id=click.button_id, verdict=press.verdict)
     if press.verdict != "accepted":

@@ -45,7 +45,7 @@ say = Catalogue(__file__).say
 async def handle_reaction(
     services: Services, reaction: Reaction, received_ms: int, lease: Lease
 ) -> None:
-    """Hears a reaction. Raises what is worth another attempt."""
+    """Takes a reaction as answer or feedback. Raises errors that are worth another attempt."""
     if not reaction.open_id:
         return
     says = None if reaction.gone else reaction.consent
@@ -71,7 +71,7 @@ async def _keep_feedback(services: Services, reaction: Reaction, *, helpful: boo
 async def _take_as_answer(
     services: Services, reaction: Reaction, consent: Consent, received_ms: int, lease: Lease
 ) -> bool:
-    """Whether it was an answer, which is given then."""
+    """Answers the reaction if it answers a card. Returns whether it did."""
     params = {
         "p_message_id": reaction.message_id,
         "p_tenant_key": reaction.tenant_key,
@@ -109,7 +109,7 @@ async def _take_as_answer(
 def _consent_question(
     services: Services, reaction: Reaction, card_question: Mapping[str, Any]
 ) -> str:
-    """The question that the card ends with, if yes or no answers it."""
+    """Returns the question that ends the card if yes or no answers it, else ""."""
     known_names = services.people.of(reaction.tenant_key).known
     text = markup.AT_TAG.sub("", card_question["content"])  # whom it addresses asks nothing
     question = last_question(from_card(text, known_names, unescape=markup.unescape))
@@ -119,8 +119,8 @@ def _consent_question(
 async def handle_menu_press(
     services: Services, press: MenuPress, received_ms: int, lease: Lease
 ) -> None:
-    """Answers a press once, however often Feishu tells of it. Raises what is worth another attempt.
-    Who presses an item that has no command is told which have one."""
+    """Answers a press once, however often Feishu repeats the event. Raises errors that are worth
+    another attempt. For an item without a command, the reply lists the items that have one."""
     key = press.key.strip().lstrip("/／").lower()
     is_command = key in COMMAND_WORDS
     log.info("menu", event_key=press.key[:_KEY_CHARS], known=is_command)
@@ -130,7 +130,8 @@ async def handle_menu_press(
 
 
 async def _menu_request(services: Services, press: MenuPress, text: str) -> TurnRequest:
-    """In their p2p chat, or their own place where that is not known yet."""
+    """Returns the request in the person's p2p chat, or in their own place if that chat is not known
+    yet."""
     place = private_context(press.open_id, press.tenant_key)
     try:
         place = await PrivateStore(services.rpc).place(place)

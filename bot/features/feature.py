@@ -1,7 +1,6 @@
-"""What a feature brings, in one value, and the turns that its functions get.
+"""Declares a feature in one value, and the turns that its functions receive.
 
-`bot.features.registry` lists the features.
-"""
+`bot.features.registry` lists the features."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ class CommandTurn(FeatureTurn):
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A timer whose time has come, and the job that shows it."""
+    """A timer that is due, and the job that posts it."""
 
     due: DueTimer
     lease: Lease

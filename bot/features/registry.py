@@ -65,7 +65,7 @@ TIMERS = {kind: fire for feature in FEATURES for kind, fire in feature.timers.it
 
 
 async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> Reply | None:
-    """What needs no model; None for everything else."""
+    """Answers a question that needs no model. Returns None for every other question."""
     if command := _command(services, turn):
         command_turn = CommandTurn(
             turn.context,
@@ -85,7 +85,7 @@ async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> R
 
 
 async def answer_command(services: Services, command_turn: CommandTurn) -> Reply | None:
-    """Does what was asked; None when the words were no command after all."""
+    """Carries out a command. Returns None if the words were no command after all."""
     name = command_turn.command.name
     try:
         conversations = ChatConversations(services.rpc, command_turn.context)
@@ -101,7 +101,7 @@ async def answer_command(services: Services, command_turn: CommandTurn) -> Reply
 
 
 def _command(services: Services, turn: Turn) -> Command | None:
-    """The command that the turn asks of the bot, if it does; without a model also in plain words
+    """Returns the command in the question, if it is one; without a model also in plain words
     (“summarize what we discussed today”)."""
     command, decision = parse_command(turn.question), turn.heard.decision
     if command is None and not services.settings.openai_api_key:
@@ -112,7 +112,7 @@ def _command(services: Services, turn: Turn) -> Command | None:
 
 
 def _unknown(services: Services, turn: Turn, open_turn: OpenTurn) -> str:
-    """What is said to a slash word that is no command, where the bot is surely meant."""
+    """Returns the answer to a slash word that is no command, if the bot is surely addressed."""
     outright = turn.heard.decision.is_outright
     in_own_thread = turn.request.in_thread and turn.heard.decision.reason is Reason.RECENT_FOLLOWUP
     if not turn.question.startswith(("/", "／")) or not (outright or in_own_thread):
@@ -125,7 +125,7 @@ async def _fire_timer(services: Services, job: FeatureJob) -> None:
 
 
 def hooks_of(features: Sequence[Feature]) -> Hooks:
-    """The hooks of the pipeline. Raises `MissingHook`."""
+    """Returns the hooks of the pipeline. Raises `MissingHook`."""
     (follow_up,) = (one.follow_up for one in features if one.follow_up)
     return Hooks(
         gathers={one.name: one.gather for one in features if one.gather},
@@ -142,7 +142,7 @@ def hooks_of(features: Sequence[Feature]) -> Hooks:
 
 
 def _card_hooks(features: Sequence[Feature]) -> CardHooks:
-    """Raises `MissingHook`."""
+    """Returns the hooks of the card actions. Raises `MissingHook`."""
     functions: dict[str, Any] = {
         "presses": _merge(one.presses for one in features),
         "deleting_presses": _merge(one.deleting_presses for one in features),

@@ -1,10 +1,11 @@
 """Sends stored replies and finishes streamed cards that no job will complete.
 
-That takes an operator who drops a job, or a queue that was lost. The reply was promised: a worker
-sends it.
+Such a reply is left when an operator drops a job, or when a queue is lost. A worker sends it,
+because it was promised.
 
-A turn whose worker died is tried again and finishes its card itself; here is what is left when its
-attempts are used up. The card gets the stored reply, or an honest sentence that is stored first."""
+A turn whose worker died is tried again and finishes its card itself. This module finishes the card
+when the attempts are used up: with the stored reply, or with an honest sentence that is stored
+first."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _LEFT_CARDS_EVERY_S = 15.0
 
 
 async def tend_pending_replies(services: Services, table: JobTable) -> None:
-    """Once a minute, for as long as the worker works."""
+    """Sends pending replies once a minute, as long as the worker works."""
     while True:
         await asyncio.sleep(_EVERY_S)
         await send_pending_replies(services, table)
@@ -49,7 +50,8 @@ async def tend_pending_replies(services: Services, table: JobTable) -> None:
 async def send_pending_replies(
     services: Services, table: JobTable, *, older_s: int = _OLDER_S
 ) -> int:
-    """Sends what has been pending for `older_s` without a job; returns how many. Never raises."""
+    """Sends replies that have been pending for `older_s` without a job. Returns how many. Never
+    raises."""
     try:
         params = {"p_older_s": older_s, "p_limit": _AT_ONCE}
         rows = await services.rpc.call("pending_replies", params, None)
@@ -90,7 +92,7 @@ def _outgoing(services: Services, row: Mapping[str, Any]) -> Outgoing:
 
 
 def _target(row: Mapping[str, Any], context: AgentMemoryContext) -> Target | Aside | InComment:
-    """What was answered in a person's own place goes to them alone."""
+    """Returns where the reply goes. A reply in a person's own place goes to them alone."""
     if is_document_chat(context.chat_id):
         return InComment(*place_of_comment_key(row["reply_to"], context.chat_id))
     if context.chat_id == context.actor_id:
@@ -109,7 +111,7 @@ def _context(row: Mapping[str, Any]) -> AgentMemoryContext:
 
 
 async def tend_left_cards(services: Services) -> None:
-    """Often enough, for as long as the worker works."""
+    """Finishes left cards at intervals, as long as the worker works."""
     while True:
         await finish_left_cards(services)
         await asyncio.sleep(_LEFT_CARDS_EVERY_S)
@@ -118,8 +120,8 @@ async def tend_left_cards(services: Services) -> None:
 async def finish_left_cards(
     services: Services, *, older_s: int = LEFT_AFTER_S, untouched_s: int = _UNTOUCHED_S
 ) -> int:
-    """Finishes what was left `older_s` seconds ago or earlier; returns how many. Never raises:
-    what fails now is tried again in a minute."""
+    """Finishes cards that were left at least `older_s` seconds ago. Returns how many. Never raises:
+    a card that fails now is tried again in a minute."""
     store = CardStore(services.rpc)
     count = 0
     try:
