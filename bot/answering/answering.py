@@ -445,8 +445,8 @@ def _scene(services: Services, turn: Turn, open_turn: OpenTurn) -> Scene:
 
 
 def _listed_talk(turn: Turn, open_turn: OpenTurn) -> list[MessageRecord]:
-    """Returns what the memory does not hold of the place: in a thread where the bot has answered,
-    and while the memory is away, messages are read from Feishu."""
+    """Returns the messages of the place that the memory does not hold: the worker listed them from
+    Feishu, or the memory is away and stores nothing."""
     talk, root = turn.heard.conversation, turn.heard.message.root_id
     if talk is None or not (talk.is_listed or open_turn.degraded):
         return []
