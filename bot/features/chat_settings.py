@@ -118,7 +118,7 @@ def _in_their_chat(here: PressTurn) -> FeatureTurn:
 
 async def _saved_reply(services: Services, here: FeatureTurn, rule: ChatRule) -> Reply:
     line = rule_line(await _rules(services, here), rule, here.language)
-    text = f"{say('changed', here.language)} {line}"
+    text = say("changed-rule", here.language, line=line)
     if rule.needs_hearing:
         text = await with_limits(services, here.chat_type, text, here.language)
     return Reply(text)

@@ -94,13 +94,13 @@ def addressees(
         names = ["me" if means_everybody(name) else name for name in names]
     if any(means_everybody(name) for name in names):
         return (), True
-    person_ids = dict.fromkeys(_person(name, people, asker) for name in names)
-    if in_p2p and list(person_ids) != [asker]:
+    if in_p2p and not all(_is_asker(name, people, asker) for name in names):
         raise ToolFailed(
             "In this private chat only the person themselves can be reminded. Nothing was set. "
             "Tell them to ask in a group where the other person is.",
             "only-yourself",
         )
+    person_ids = dict.fromkeys(_person(name, people, asker) for name in names)
     if len(person_ids) > MOST_PEOPLE:
         raise ToolFailed(
             f"At most {MOST_PEOPLE} people can be named; use “us” for the chat.",
@@ -108,6 +108,11 @@ def addressees(
             most=MOST_PEOPLE,
         )
     return tuple(person_ids), False
+
+
+def _is_asker(name: str, people: Roster, asker: str) -> bool:
+    named_people = {one.open_id for one in people.named(name)}
+    return means_asker(name) or name == asker or named_people == {asker}
 
 
 def _person(name: str, people: Roster, asker: str) -> str:

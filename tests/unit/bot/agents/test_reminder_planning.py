@@ -125,6 +125,7 @@ def test_who_is_meant(wanted: list[str] | None, people: tuple[str, ...], for_all
         (["Memo"], False, "Nobody called 'Memo'"),
         (["Lee"], False, "Several people"),
         (["Bob"], True, "private chat"),
+        (["Carol"], True, "private chat"),
     ],
 )
 def test_who_cannot_be_told_is_asked_for(wanted: list[str], in_p2p: bool, why: str) -> None:
