@@ -167,7 +167,8 @@ def _forking_process(more: tuple[str, ...]) -> str:
     )  # fmt: skip
     assert process.stdin
     assert process.stdout
-    assert process.stdout.readline() == b"ready\n"
+    said = process.stdout.readline()
+    assert said == b"ready\n", said
     atexit.register(_end, process)
     return address
 

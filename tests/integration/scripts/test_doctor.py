@@ -390,6 +390,7 @@ def test_what_is_wrong_is_said_in_one_sentence_in_both_languages(
     en: str,
     zh: str,
 ) -> None:
+    setup.wishes = ExaminationWishes(probe=name == "isolation")  # it is the dearest of all
     spoil(setup)
     checks = setup.examined(monkeypatch)
 
