@@ -41,8 +41,8 @@ TENANT, USER = "tenant", "user"
 _NO_IDS = ("/im/v1/chats/search", "/contact/v3/users/batch", "/contact/v3/users/find_by_department")
 # Parameters of the calls below that are not played, with a value that changes nothing.
 _NOT_PLAYED = {
-    **dict.fromkeys(("only_thread_root_messages", "with_sender_name")),
-    **dict.fromkeys(("need_reaction", "need_relation", "room_id", "event_organizer")),
+    **dict.fromkeys(("only_thread_root_messages", "need_reaction", "need_relation")),
+    **dict.fromkeys(("room_id", "event_organizer")),
     **dict.fromkeys(("description_rich", "docx_source", "positive_reminders")),
     "types": "group",
     "document_revision_id": "-1",

@@ -675,7 +675,7 @@ def test_a_call_that_is_not_played_is_refused_in_json_and_recorded(tenant, metho
     [
         ("/im/v1/chats", "types", "p2p", 99991201),
         ("/im/v1/chats", "sort_type", "ByNameAsc", 232001),
-        ("/im/v1/messages/om_x", "with_sender_name", "true", 99991201),
+        ("/im/v1/messages", "only_thread_root_messages", "true", 99991201),
         ("/bot/v3/info", "need_reaction", "false", 0),
     ],
 )
