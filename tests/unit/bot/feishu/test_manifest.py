@@ -9,8 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+from bot.features.registry import HOOKS
 from bot.feishu import events, manifest
 from bot.intake import acceptance
+from bot.worker import EVENT_HANDLERS
 from lab.doubles.processes import ROOT
 from memory.text import has_han
 from sandbox.api import ENDPOINTS
@@ -125,6 +127,14 @@ def test_what_the_bot_acts_on_is_asked_for() -> None:
     )
     assert manifest.MESSAGE.name == events.MESSAGE_RECEIVED
     assert manifest.CLICK.name == events.CARD_ACTION
+
+
+def test_every_event_that_is_asked_for_has_a_handler() -> None:
+    handled = EVENT_HANDLERS.keys() | HOOKS.events.keys()
+    asked = {*manifest.subscription_names("event"), *manifest.subscription_names("callback")}
+    assert asked - handled == set(), (
+        "add it to EVENT_HANDLERS (bot/worker.py) or to `events` of a Feature"
+    )
 
 
 def test_every_event_is_one_that_feishu_has() -> None:
