@@ -73,7 +73,10 @@ _ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|s|e)$")
 _MOST = 3
 _LINES = 5
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our)\b|[我咱]", re.IGNORECASE)
-_OWNER = re.compile(r"([A-Z][a-z]+)(?:['’]s\b| ?的)")  # “Bob's birthday”
+_OWNER = re.compile(  # “Bob's birthday”, not “what's” or “it's”
+    r"\b(?!(?:What|Who|Where|When|How|Why|It|That|There|Here|Let|He|She|This|Which)\b)"
+    r"([A-Z][a-z]+)(?:['’]s\b| ?的)"
+)
 _ONESELF = re.compile(r"\b(?:i|me|my|mine)\b|我(?!们)", re.IGNORECASE)
 
 

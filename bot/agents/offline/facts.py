@@ -55,11 +55,11 @@ _REQUEST = re.compile(
     rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|cancel|delete|remove"
     r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
     r"|change|rename|open|read|look|help|stop|check|compare|calculate|share|move|put|send|ask"
-    r"|let|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign|mark"
-    r"|turn|mute|unmute|disconnect|snooze|undo|push|meet|arrange|another|wake|skip)\b(?!\s+(?:that|it),)"
+    r"|let|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign"
+    r"|mute|unmute|disconnect|snooze|undo|arrange)\b(?!\s+(?:that|it),)"
     r"|^\W*(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
     r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示|总结|概括"
-    r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉|开启|断开|重新|撤销|用[中英]文|说[中英]文|加个|定个|设个|约(?=[^定好了]*[会聊])|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
+    r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉(?!了)|用[中英]文|说[中英]文|加个|定个|设个|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
     r"|打开|分享给|对比|讲讲|算一?下|忘掉|忘记)",
     re.IGNORECASE,
 )
@@ -152,8 +152,9 @@ _ASKS_SOURCE = re.compile(
     re.IGNORECASE,
 )
 _ASKS_OF_BOT = re.compile(
-    r"\W*(?:(?:can|could|do|are|will|would) you\b|who can change\b)|\W*(?:bot|机器人)?你(?:能|会"
-    r"|是|可以|有)[^，。]*[吗么]\W*$",
+    r"(?!.*(?:\b(?:know|tell|remember|say)\b|告诉|知道|记得))"
+    r"\W*(?:(?:(?:can|could|do|are|will|would) you\b|who can change\b)"
+    r"|(?:bot|机器人)?你(?:能|会|是|可以|有)[^，。]*[吗么]\W*$)",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")

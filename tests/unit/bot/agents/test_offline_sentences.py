@@ -468,6 +468,21 @@ def test_another_persons_matter_answers_nothing(question: str, may: bool) -> Non
 
 
 @every_row(
+    ("question", "statement"),
+    [
+        ("What's the wifi password?", "Acme's wifi password is tulip42"),
+        ("who reviews the spec?", "Mark reviews the spec"),
+        ("what is the other option?", "another option is room 5"),
+        ("who has turn three?", "turn three belongs to Vera"),
+        ("重新开放是哪天？", "重新开放时间是周五"),
+        ("开启时间是几点？", "开启时间是九点"),
+    ],
+)
+def test_a_statement_that_begins_like_a_request_is_one(question: str, statement: str) -> None:
+    assert statement in told(question, ("Alice", statement))
+
+
+@every_row(
     ("text", "name", "argument"),
     [
         ("send a digest every day at 6pm", "digest", "every day 6pm"),
