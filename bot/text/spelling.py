@@ -26,7 +26,7 @@ _DIGITS = {
     for digit, word in enumerate("zero one two three four five six seven eight nine".split())
 } | {"oh": "0"}
 
-_APART = re.compile(
+_SEPARATED_CHARACTERS = re.compile(
     rf"(?<=[{HAN}])[·・•‧](?=[{HAN}])|(?<![{HAN}])(?:[{HAN}][\s\-_·]{{1,3}}){{2,}}[{HAN}](?![{HAN}])"
 )
 _MIXED_TOKEN = re.compile(rf"(?:{ALPHANUMERIC})+")
@@ -68,12 +68,12 @@ def folded_text(text: str) -> str:
     """`text` in lower case, simplified characters and digits, with addresses and spelled-out words
     written together."""
     text = simplified(_plain(text))
-    text = _APART.sub(lambda match: re.sub(r"[\s\-_·・•‧]", "", match[0]), text)
+    text = _SEPARATED_CHARACTERS.sub(lambda match: re.sub(r"[\s\-_·・•‧]", "", match[0]), text)
     text = _MIXED_TOKEN.sub(_one_script, text)
     text = _HAN_NUMBER.sub(lambda match: match[0].translate(_HAN_DIGITS), text)
     text = _SPOKEN_NUMBER.sub(_digits, text)
     text = _SPELLED_OUT.sub(lambda match: re.sub(r"[\s\-.·_,]", "", match[0]), text)
-    text = _NUMBER_GROUPS.sub(_together, text)
+    text = _NUMBER_GROUPS.sub(_joined_groups, text)
     text = _BRACKETED_DOT.sub(".", _BRACKETED_AT.sub("@", text))
     text = _SPOKEN_ADDRESS.sub(lambda f: f"{f[1]}@{f[2].replace(' dot ', '.')}", text)
     text = _ADDRESS.sub(lambda match: _PADDING.sub("", match[0]), text)
@@ -125,7 +125,7 @@ def _digits(number: re.Match[str]) -> str:
     return "".join(_DIGITS[word] for word in re.findall("[a-z]+", number[0]))
 
 
-def _together(groups: re.Match[str]) -> str:
+def _joined_groups(groups: re.Match[str]) -> str:
     """A long number without the gaps between its groups."""
     digits = re.sub(r"\D", "", groups[0])
     return digits if len(digits) >= _LONG else groups[0]
@@ -162,6 +162,6 @@ def _spaced_pattern(part: str, gap: str) -> str:
     """A part of a code; its digits may be written in groups, and apart from its letters."""
     pattern = re.escape(part[0])
     for one, two in pairwise(part):
-        apart = one.isalnum() and two.isalnum() and (one.isdigit() or two.isdigit())
-        pattern += (gap if apart else "") + re.escape(two)
+        may_be_spaced = one.isalnum() and two.isalnum() and (one.isdigit() or two.isdigit())
+        pattern += (gap if may_be_spaced else "") + re.escape(two)
     return pattern
