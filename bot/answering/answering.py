@@ -18,12 +18,13 @@ from bot.agents.tools.deps import Opened
 from bot.answering.answer_sources import cited_sources, find_edits, spoken_here, without_sources
 from bot.answering.attachments import AUDIO, limits_of
 from bot.answering.material import TAKEN_BACK, Material, gather_material
-from bot.answering.prompt_history import Scene, build_prompt, with_heard, without_other_topics
+from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, people_of, turn_language, used_up_sentence
 from bot.answering.quoted_messages import QuestionSource
 from bot.answering.recall import recalled_passages, size_of
 from bot.answering.request_rate import rate_notice
 from bot.answering.texts import apology, say_both
+from bot.answering.window import with_heard, without_other_topics
 from bot.feishu import markup
 from bot.feishu.authorization import NO_NEEDS, AccessNeeds
 from bot.files.reading import refusal_text

@@ -24,7 +24,6 @@ from bot.answering.attachments import (
     unheard_sentence,
     voice_words,
 )
-from bot.answering.prompt_history import Quoted
 from bot.answering.quoted_messages import (
     QuestionSource,
     fetched_messages,
@@ -33,6 +32,7 @@ from bot.answering.quoted_messages import (
     unreadable_remark,
 )
 from bot.answering.request_chat import RequestChat
+from bot.answering.window import Quoted
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
 from bot.feishu.fields import Attachment

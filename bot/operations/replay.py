@@ -21,8 +21,9 @@ from bot.agents.manager import Manager, Stores
 from bot.agents.prompts.prompt import AgentAnswer, Prompt
 from bot.agents.specialists import load_own_specialists
 from bot.agents.tool_types import Tool
-from bot.answering.prompt_history import Scene, build_prompt, with_heard
+from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.recall import NamesIn, recall_tool, rendered_earlier
+from bot.answering.window import with_heard
 from bot.feishu.client import FeishuClient
 from bot.listening.chat_rules import owner_instructions, rules_of
 from bot.listening.transcript import MessageRecord

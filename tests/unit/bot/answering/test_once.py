@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.answering.prompt_history import QUOTED_BELOW, Quoted, without_quoted
+from bot.answering.window import QUOTED_BELOW, Quoted, without_quoted
 from memory.context import PromptMessage
 from memory.models import StoredMessage
 

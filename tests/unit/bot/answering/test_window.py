@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from bot.answering.prompt_history import stale_answers, with_heard, without_repeats
+from bot.answering.window import stale_answers, with_heard, without_repeats
 from bot.listening.transcript import MessageRecord
 from memory.models import OpenTurn, StoredMessage
 from tests.support.rows import every_row
