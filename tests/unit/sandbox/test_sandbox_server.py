@@ -167,3 +167,18 @@ def test_a_request_that_cannot_be_read_closes_the_connection(platform, raw):
     with socket.create_connection((HOST, platform.port), timeout=10) as client:
         client.sendall(raw)
         assert client.recv(100) == b""
+
+
+def test_an_address_can_still_be_built():
+    app = create_sandbox(SandboxConfig())
+    adapter = app.url_map.bind("127.0.0.1")
+    [rule] = [one for one in app.url_map.iter_rules() if one.rule.endswith("/reply")]
+    try:
+        built = adapter.build(
+            rule.endpoint, dict.fromkeys(rule.arguments, "a b"), append_unknown=True
+        )
+        asked = adapter.build(rule.endpoint, {**dict.fromkeys(rule.arguments, "a"), "q": "1"})
+    finally:
+        app.extensions["sandbox"].close()
+    assert built == "/open-apis/im/v1/messages/a%20b/reply"
+    assert asked == "/open-apis/im/v1/messages/a/reply?q=1"
