@@ -30,7 +30,6 @@ MADE_WHILE_WORKING = frozenset(
         "bot/agents/offline/commands.py: _pattern",
         "bot/card_actions/confirmation.py: _repeated_words",
         "bot/agents/offline/prompt_reading.py: label_and_words",
-        "bot/agents/mcp/schemas.py: _compiles",
         "bot/agents/prompts/tool_context.py: _in_order",
         "bot/features/history_import/reading.py: _any_pattern",
         "bot/text/spelling.py: full_name",

@@ -232,7 +232,7 @@ async def _find_candidates(
     """What is meant of the sender's own, surely meant first, and who else said such a thing."""
     candidates = []
     for item in await _own_items(services, command_turn):
-        fits = match(words, f"{item.key} {texts.value_text(item.value)}")
+        fits = match(words, f"{item.key}: {texts.value_text(item.value)}")
         which = {"kind": item.kind, "id": item.id, "key": item.key}
         candidates.append(
             ForgetCandidate(
