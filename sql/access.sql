@@ -50,13 +50,13 @@ declare
     add_to_transcript, keep_topics, conversation_in_short, most_messages, trim_transcript, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, reads_elsewhere, terms_in, everyday_terms, asked_terms, timer_json,
-    accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in,
+    accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in, written_at,
     turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number, is_gone,
     thread_source, thread_sources, noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, with_cited, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
-  of_origins constant text[] := '{turn_chain, first_asked, written_at, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids}';
+  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids}';
   -- The same as of_functions, of taking back and of importing: what looks into the keyed hashes of sources, and what
   -- makes imported messages, is no token's.
   of_taking_back constant text[] := '{
