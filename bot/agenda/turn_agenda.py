@@ -17,13 +17,6 @@ import structlog
 from bot.agenda.plans import Attendee, Colleague, MeetingPlan, TaskPlan
 from bot.agenda.refusals import AgendaRefused, refusal_of
 from bot.agenda.times import merged_spans, zone_of
-from bot.feishu.authorization import (
-    READ_CALENDAR,
-    READ_TASKS,
-    WRITE_CALENDAR,
-    WRITE_TASKS,
-    AccessNeeds,
-)
 from bot.feishu.calendars import (
     DELETED_CODES,
     BusySpan,
@@ -32,6 +25,13 @@ from bot.feishu.calendars import (
     ListedTask,
 )
 from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.user_scopes import (
+    READ_CALENDAR,
+    READ_TASKS,
+    WRITE_CALENDAR,
+    WRITE_TASKS,
+    AccessNeeds,
+)
 
 log = structlog.get_logger()
 

@@ -58,11 +58,12 @@ def render_passages(
     """The passages as a block for a prompt, oldest first.
 
     One line per message. A person's says when (in the zone of `now`), by whom, where if that is not
-    the chat of `here`, and whether it comes from an imported history; the answer to it follows.
-    What people wrote stays on its line, so that it cannot pass for another speaker's. `label` gives
-    what stands in front of an open_id's words, known by a name; `visible` what a card's markdown
-    shows. Of a long text the part is told that has the words of `question`. Of a value that has
-    changed the present one is marked, and the others say until when they held.
+    the chat of `here`, and whether it comes from an imported history. The answer follows, and says
+    so again only where the value has changed. What people wrote stays on its line, so that it
+    cannot pass for another speaker's. `label` gives what stands in front of an open_id's words,
+    known by a name; `visible` what a card's markdown shows. Of a long text the part is told that
+    has the words of `question`. Of a value that has changed the present one is marked, and the
+    others say until when they held.
     """
     ordered_passages = sorted(passages, key=lambda passage: (passage.asked_at, passage.message_id))
     words = _stems(question)
@@ -80,7 +81,8 @@ def render_passages(
         lines.append((f"{head} {who}: {question_excerpt}", worth))
         if passage.answer:
             answer_excerpt = excerpt(visible(passage.answer), words, _ANSWER_LENGTH)
-            lines.append((f"[you]: {answer_excerpt}", worth))
+            answer_head = "[you]" if until is None else f"{head} [you]"
+            lines.append((f"{answer_head}: {answer_excerpt}", worth))
     text = "\n".join(text for text, _ in lines)
     return RenderedPassages(text, tuple(worth for _, worth in lines), tuple(ordered_passages))
 

@@ -75,8 +75,7 @@ async def test_every_call_works_over_either_transport(any_rpc: Rpc, group: Group
         "Tea?",
         "Yes.",
     }
-    assert tables["agent_messages"].rows >= 2
-    assert tables["agent_messages"].day == tables["agent_messages"].rows
+    assert tables["agent_messages"].rows >= tables["agent_messages"].day >= 2
     assert stored_rows.check_tables(tables.values()) == []
     assert recent.turns["answered"] >= 1
     assert await operations.decisions(chat_id=alice.chat_id) == ()

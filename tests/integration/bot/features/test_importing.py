@@ -214,7 +214,7 @@ async def test_threads_from_before_the_bot_are_counted_where_they_are_hidden(
     threads = {one.thread_id for one in scene.past.messages if one.thread_id}
     assert (state, report["old_threads"]) == ("done", len(threads))
     [card] = scene.cards()
-    assert f"{len(threads)} threads from before my time" in card
+    assert f"{len(threads)} threads from before I joined" in card
 
 
 async def test_pages_that_lead_nowhere_end_with_one_clear_error(scene: ImportScene) -> None:
@@ -232,7 +232,7 @@ async def test_the_group_is_told_once_who_imported_what(scene: ImportScene) -> N
     [count] = scene.column("select messages from public.chat_imports")
     [card] = scene.cards()
     assert f"{count} messages, asked for by {ann.name}" in card
-    assert "`/import` has the button" in card
+    assert "use the button in `/import`" in card
     await scene.table.queue_import(scene.column("select id from public.chat_imports")[0], {})
     await scene.work()
     assert len(scene.cards()) == 1
@@ -262,7 +262,7 @@ async def test_what_is_removed_is_gone_with_a_receipt(scene: ImportScene) -> Non
     await scene.work()
     assert {name: rows for name, rows in scene.dump().items() if rows} == {}
     assert scene.column("select count(*) from feishu_bot.jobs") == [0]
-    receipts = [card for card in scene.cards() if "is gone" in card]
+    receipts = [card for card in scene.cards() if "has been removed" in card]
     assert len(receipts) == 1
     assert f"{count} messages" in receipts[0]
 
