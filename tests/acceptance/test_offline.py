@@ -78,6 +78,7 @@ def test_a_chinese_conversation_about_notes(thread: Thread) -> None:
     assert (
         thread.ask("把第二条的标题改成买菜") == "已更新笔记“买菜”：标题由“晚餐要买的菜”改为“买菜”。"
     )
+    assert "没有改动" in thread.ask("删除所有笔记")
     assert "没有改动" in thread.ask("删除第一条和第九条笔记")
     assert thread.ask("删除第二条") == "已删除笔记“买菜”。"
     assert thread.notes() == {"意面": ["意大利菜", "晚餐"]}
@@ -100,6 +101,7 @@ def test_an_english_conversation_about_notes(world: World) -> None:
     assert thread.ask("list my notes").endswith(
         "1. “Pasta” (tags: italian)\n2. “Pizza” (tags: italian)"
     )
+    assert "nothing was changed" in thread.ask("delete all my notes")
     assert "I changed nothing" in thread.ask("delete notes 1 and 9")
     assert thread.ask("delete the second one").startswith("I deleted the note “Pizza”.")
     assert thread.notes() == {"Pasta": ["italian"]}

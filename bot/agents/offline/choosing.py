@@ -126,6 +126,12 @@ def names_several(ref: str) -> bool:
     return bool(_TOGETHER.search(ref) or _EXCEPT.search(ref)) or only_numbers(ref)
 
 
+def names_all(ref: str) -> bool:
+    """True for “all my notes”, 全部: whatever there is, without a number or an exception."""
+    several = _TOGETHER.search(ref)
+    return bool(several and not (several["both"] or several["count"] or _EXCEPT.search(ref)))
+
+
 def only_numbers(ref: str) -> bool:
     """True for “notes 1 and 3”, 第一条和第三条."""
     parts = _parts(ref)

@@ -17,6 +17,7 @@ from bot.agents.offline.choosing import (
     ListedItem,
     choose_together,
     list_position,
+    names_all,
     names_several,
     naming_words,
     only_numbers,
@@ -178,6 +179,9 @@ def delete_several(
         key = "which-note-is-here" if all_items else "which-note"
         titles = join_list([one.text for one in all_items], note_request.language)
         return say(key, note_request.language, titles=titles)
+    if names_all(note_request.ref) and len(chosen) > 1:
+        titles = join_list([one.text for one in chosen], note_request.language)
+        return say("not-all-at-once", note_request.language, titles=titles)
     calls = [Call("delete_note", {"note_id": one.id}) for one in chosen]
     return each_in_turn(calls, results[1:], Call("list_notes", {}), note_request.language)
 

@@ -335,11 +335,11 @@ NOTES = [("note_a", "Buy milk"), ("note_b", "Travel plan"), ("note_c", "礼物")
     ("question", "ids"),
     [
         ("delete notes 1 and 3", "ac"),
-        ("delete all my notes", "abc"),
+        ("delete all my notes", ""),
         ("delete all notes except the first", "bc"),
         ("delete the milk and the travel notes", "ab"),
         ("删除第一条和第三条笔记", "ac"),
-        ("把笔记全删了", "abc"),
+        ("把笔记全删了", ""),
         ("除了第一条都删掉", "bc"),
         ("把三条笔记都删了", "abc"),
         ("delete both notes", ""),
@@ -361,11 +361,12 @@ def test_several_notes_are_deleted_at_once_or_none(question: str, ids: str) -> N
         gone = ToolOutcome("…", "note-deleted", {"title": "x"})
         returned.append(Returned("delete_note", gone))
     assert deleted == ids
-    nothing = (
-        say("which-note-is-here", "en", titles="")[:20],
-        say("which-note-is-here", "zh", titles="")[:6],
-    )
-    assert step.startswith(nothing) is not bool(ids)
+    refusals = [
+        say(key, language, titles="").removesuffix(".").removesuffix("。")
+        for key in ("which-note-is-here", "not-all-at-once")
+        for language in ("en", "zh")
+    ]
+    assert step.startswith(tuple(refusals)) is not bool(ids)
 
 
 @every_row(
