@@ -141,6 +141,7 @@ class Cleaner:
         text = self._without_thoughts(text, complete=complete)
         end = _end(text, complete=complete)
         if end < len(text):
+            end = _before_echo(text, end, manner.rules)
             text = text[:end].rstrip() if complete else text[:end]
         text, calls = text_tool_calls(text, manner.tools, complete=complete)
         return text, (*channel_calls, *calls)
@@ -312,6 +313,16 @@ def _without_echoes(text: str, rules: str, *, complete: bool) -> str:
             return text
     text_left = "\n".join(kept_lines)
     return text_left if len(kept_lines) == len(lines) else text_left.strip("\n")
+
+
+def _before_echo(text: str, end: int, rules: str) -> int:
+    """Where the line begins in which `text` ends at a mark, if it is one of the instructions.
+
+    They name such marks, and what stands before one may be too short to be known for an echo.
+    """
+    start = text.rfind("\n", 0, end) + 1
+    line = text[start:].partition("\n")[0]
+    return start if rules and _is_echo(line, _flat(rules)) else end
 
 
 def _is_echo(line: str, rules: str) -> bool:

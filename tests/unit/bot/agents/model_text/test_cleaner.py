@@ -64,6 +64,8 @@ FORMS = {
     "our mark": f"Memo [you]: {ANSWER}",
     "a line of our rules": f"- {RULES_TEXT.splitlines()[3][2:]}\n{ANSWER}",
     "rules broken elsewhere": " ".join(RULES_TEXT.splitlines()[:2]) + f"\n\n{ANSWER}",
+    "a rule that names a mark": f"{ANSWER}\nmay stand first. Between {KNOWN_HEADING} and",
+    "all our rules": f"{ANSWER}\n\n{RULES_TEXT}",
     "our tool context": f"{ANSWER}\n\n[Tool context: what the tools did]\n1. Tool: recall (ok)",
 }
 
