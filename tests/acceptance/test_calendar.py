@@ -86,7 +86,7 @@ def test_in_a_group_people_are_free_or_busy_and_who_asks_books_with_a_press(worl
     busy = {"as": world.people["Bob"], "summary": SECRET, "location": "Room 9"}
     world.platform.post("/agendas/events", **busy, start=f"{day}T09:00:00", end=f"{day}T10:30:00")
     asked = f"when is Bob free on {day}?"
-    question, card = allowed(world, "Alice", asked, "seeing your calendar")
+    question, card = allowed(world, "Alice", asked, "see your calendar")
 
     told = markdown(card)
     assert "09:00-10:30" in told
@@ -95,7 +95,7 @@ def test_in_a_group_people_are_free_or_busy_and_who_asks_books_with_a_press(worl
     assert SECRET not in json.dumps(world.settled(question), default=str)
 
     wish = f"book an hour with Bob on {day}, call it launch"
-    _, card = allowed(world, "Alice", wish, "booking the meetings that you confirm")
+    _, card = allowed(world, "Alice", wish, "book the meetings that you confirm")
     offered = markdown(card)
     assert "at 10:30–11:30 (Asia/Shanghai)" in offered
     assert "with Bob" in offered
@@ -222,7 +222,7 @@ def test_in_private_a_colleague_of_a_shared_group_is_known(world: World) -> None
     assert "Zebedee" in stranger
     assert "permission" not in stranger, "who is meant is looked up first"
     wish = f"book an hour with Bob on {day}, call it lunch"
-    _, card = allowed(world, "Nadia", wish, "booking the meetings", chat)
+    _, card = allowed(world, "Nadia", wish, "book the meetings", chat)
     assert "with Bob" in markdown(card)
 
 

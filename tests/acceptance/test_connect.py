@@ -83,7 +83,7 @@ def row(world: World, who: str = "Nora") -> dict[str, Any]:
 def test_a_person_connects_sees_what_they_granted_and_disconnects(nora: tuple[World, str]) -> None:
     world, chat = nora
     card, link = linked(world, chat, "Nora")
-    assert "reading documents, wiki pages, sheets and Bases" in markdown(card)
+    assert "read documents, wiki pages, sheets and Bases" in markdown(card)
     assert "expires in 10 minutes" in markdown(card)
     assert row(world)["granted_at"] is None
     decide(world, "Nora", link)
@@ -94,7 +94,7 @@ def test_a_person_connects_sees_what_they_granted_and_disconnects(nora: tuple[Wo
 
     listed = after(world, chat, lambda: world.say("Nora", "/connect", chat=chat))
     assert "Your account has been connected" in markdown(listed)
-    assert "searching them" in markdown(listed)
+    assert "search them" in markdown(listed)
     gone = press(world, "Nora", chat, listed, "Disconnect")
     assert "I deleted its tokens" in markdown(gone)
     assert row(world) == {}

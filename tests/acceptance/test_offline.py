@@ -136,8 +136,8 @@ def test_a_name_is_remembered(
         (
             "remember that the launch code is quincefruit",
             "no, it is now medlarfruit",
-            "Got it, corrected. It said “the launch code is quincefruit”. Now it says “the launch "
-            "code is medlarfruit”",
+            "Got it, corrected. Before: “the launch code is quincefruit”. Now: “the launch code is "
+            "medlarfruit”",
             "forget that the launch code is medlarfruit",
             "Deleted: 1 fact",
         ),

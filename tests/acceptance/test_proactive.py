@@ -166,7 +166,7 @@ def test_any_member_stops_it(group: World) -> None:
     eventually(lambda: group.rows(off, group.group), what="it is off")
     said = lambda: [m for m in group.platform.messages(group.group) if is_from_bot(m)]  # noqa: E731
     eventually(
-        lambda: any("no longer answer on my own" in markdown(m) for m in said()),
+        lambda: any("no longer answer without being asked" in markdown(m) for m in said()),
         what="it says so",
     )
     assert group.rows("select 1 from agent_timers where id = %s", later) == []

@@ -231,7 +231,7 @@ def test_the_day_of_one_of_several_names_it(world: World) -> None:
         ("remind me on 30 February at 9 to jump", "Which day, and what time?"),
         ("remind me on 2020-01-01 at 9 to jump", "has already passed"),
         ("2月30日上午9点提醒我跳舞", "没有这样的日期或时间"),
-        ("提醒我喝水", "哪一天、几点"),
+        ("提醒我喝水", "要在哪天几点"),
         ("remind @Nobody tomorrow at 9am to jump", "I don't know anyone called Nobody here"),
     ],
 )

@@ -208,8 +208,8 @@ def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
     nothing = Returned("recall", ToolOutcome("Nothing matches. Do not guess."))
 
     assert _step(question) == Call("recall", {"query": question, "scope": "everywhere"})
-    assert "Nobody has told me" in str(_step(question, returned=(nothing,)))
-    assert "Nobody has told me" in str(next_step(Situation(question)))
+    assert "Nobody here has told me" in str(_step(question, returned=(nothing,)))
+    assert "Nobody here has told me" in str(next_step(Situation(question)))
 
 
 def test_where_meaning_counts_the_nearest_is_told_if_nothing_shares_a_word() -> None:
@@ -234,7 +234,7 @@ def test_where_meaning_counts_the_nearest_is_told_if_nothing_shares_a_word() -> 
         "- Alice, 2 Mar at 10:00: “the van stands behind the warehouse”"
     ]
     by_words = replace(situation, by_meaning=False, returned=(many,))
-    assert "Nobody has told me that" in str(next_step(by_words))
+    assert "Nobody here has told me that" in str(next_step(by_words))
 
 
 def test_chinese_is_answered_in_chinese() -> None:

@@ -120,7 +120,7 @@ SCENES: list[tuple[str, str, list[tuple[str, str]], str, str]] = [
     ("corrected with its old value", "when is the fair?",
      [("Alice", "the fair is on 3 March"), ("Bob", "no, it is now 14 March"),
       ("Memo", CORRECTED)],
-     "You told me: “the fair is on 14 March”", "It said"),
+     "You told me: “the fair is on 14 March”", "Before"),
     ("corrected", "when is the fair?",
      [("Alice", "the fair is on 3 March"), ("Bob", "when is the fair?"),
       ("Memo", "Alice: the fair is on 3 March."), ("Bob", "no, it is now 14 March"),

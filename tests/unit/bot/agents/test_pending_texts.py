@@ -70,7 +70,7 @@ def asked(tool: str, language: Language = "en", about: Any = None, **arguments: 
             {"text": "拉伸", "at": "每周一上午9点"},
         ),
         (
-            "Shall I remind everyone here every Monday at 09:00 (first: 30 Nov): “stretch”?",
+            "Shall I remind everyone here every Monday at 09:00 (starting 30 Nov): “stretch”?",
             "en",
             "set_reminder",
             {},

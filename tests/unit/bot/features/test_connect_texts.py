@@ -51,4 +51,4 @@ def test_what_was_left_out_of_a_grant_is_named() -> None:
     asked = scopes_for(("read-calendar", "write-calendar"))
     granted = scopes_for(("read-calendar",))
     said = connection_steps.outcome_text("connected", granted, "en", asked)
-    assert "You did not allow: booking the meetings that you confirm" in said
+    assert "You did not allow me to book the meetings that you confirm" in said
