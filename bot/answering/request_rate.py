@@ -71,7 +71,7 @@ async def within_rate(
 def is_stop(question: str) -> bool:
     """Whether it is to end an answer."""
     command = parse_command(question)
-    return command is not None and command.name is CommandName.STOP
+    return command is not None and command.name == CommandName.STOP
 
 
 def rate_notice(services: Services, language: Language) -> str:

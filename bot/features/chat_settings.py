@@ -10,7 +10,7 @@ from functools import partial
 from bot.features import commands as command_texts
 from bot.features.commands import explain_refusal, learn_managers
 from bot.features.digests.feature import parse_argument, plan_of, schedule_words
-from bot.features.feature import CommandTurn, Feature
+from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine
 from bot.features.help import hears_all, with_limits
 from bot.features.history_import.reporting import reason_against
 from bot.features.private_answers.feature import tell_asker, tell_asker_text
@@ -21,7 +21,7 @@ from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply, chosen_values
 from bot.services import Services
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
-from bot.text.slash_commands import COMMAND_WORDS, Command, CommandName
+from bot.text.slash_commands import COMMAND_WORDS, Command
 from bot.text.times import repetition_text
 from memory.errors import AccessDenied
 from memory.models import apology_outcome
@@ -31,14 +31,6 @@ from memory.tables.timers import DigestStore, Timer
 
 SAVE = "settings.save"
 _SEPARATOR = re.compile(r"[\s,，:：]+")
-
-_RULES = (
-    CommandName.MODE,
-    CommandName.LANGUAGE,
-    CommandName.INSTRUCTIONS,
-    CommandName.PROACTIVE,
-    CommandName.SETTINGS,
-)
 
 DEFAULT = "default"
 AS_IT_IS = "as it is"
@@ -78,7 +70,7 @@ async def _set(services: Services, here: CommandTurn, rule: ChatRule, written_va
 
 def find_rule(command: Command) -> tuple[ChatRule | None, str]:
     """The rule that a command is about, and what it is to be: `/mode all`, `/settings mode all`."""
-    if rule := RULES.get(command.name.value):
+    if rule := RULES.get(command.name):
         return rule, command.words
     word, *rest = _SEPARATOR.split(command.words, maxsplit=1)
     candidates = (rule for rule in RULES.values() if word.casefold() in (rule.name, rule.chinese))
@@ -375,7 +367,44 @@ def _meaning(rule: ChatRule, value: str, language: Language) -> str:
 
 CHAT_SETTINGS = Feature(
     name="chat_settings",
-    commands=dict.fromkeys(_RULES, answer_rule_command),
+    commands=(
+        CommandSpec(words=("mode", "模式"), run=answer_rule_command),
+        CommandSpec(words=("language", "语言"), run=answer_rule_command),
+        CommandSpec(words=("instructions", "要求"), run=answer_rule_command),
+        CommandSpec(
+            words=("proactive", "主动"),
+            run=answer_rule_command,
+            help=(
+                HelpLine(
+                    "`/proactive on`: I also answer questions nobody has answered, if the "
+                    "answer was given here before; `/proactive off` turns this off",
+                    "`/主动 开`：没有人回答的问题，如果以前有人在群里说过答案，我会主动回答；"
+                    "`/主动 关` 关闭",
+                    lambda here: here.in_group and here.proactive and here.hears,
+                ),
+            ),
+        ),
+        CommandSpec(
+            words=("settings", "设置"),
+            run=answer_rule_command,
+            help=(
+                HelpLine(
+                    "`/settings`: my settings in this group; the group owner, admins and "
+                    "whoever added me can change them here or with `/mode`, `/language` "
+                    "and `/instructions`",
+                    "`/设置`：我在这个群的设置；群主、群管理员和把我加进群的人可以修改，"
+                    "也可以用 `/模式`、`/语言`、`/要求` 修改",
+                    lambda here: here.in_group,
+                ),
+                HelpLine(
+                    "`/settings`: my settings in our private chat; you can also change them "
+                    "with `/language`, `/instructions`",
+                    "`/设置`：我在单聊里的设置；也可以用 `/语言`、`/要求` 修改",
+                    lambda here: not here.in_group,
+                ),
+            ),
+        ),
+    ),
     presses={SAVE: save_settings},
     settings=frozenset({"chat_mode", "chat_language"}),
 )

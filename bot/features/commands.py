@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from bot.features.feature import CommandTurn, Feature
+from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine
 from bot.features.help import set_up_here
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.markup import quotable
@@ -17,7 +17,6 @@ from bot.services import Services
 from bot.text import times
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
-from bot.text.slash_commands import CommandName
 from memory.models import MemoryOverview
 from memory.scope import AgentMemoryContext, ChatType
 from memory.tables.directory import ChatStore
@@ -156,13 +155,52 @@ def explain_refusal(language: Language, *, managers_known: bool = True) -> str:
     return _TEXTS.say("refused" if managers_known else "unreadable", language)
 
 
-COMMANDS = Feature(
+CHAT_COMMANDS = Feature(
     name="commands",
-    commands={
-        CommandName.NEW: start_afresh,
-        CommandName.QUIET: quiet_chat,
-        CommandName.RESUME: resume_following,
-        CommandName.STOP: stop_answers,
-    },
-    personal=frozenset({CommandName.NEW}),
+    commands=(
+        CommandSpec(
+            words=("new", "新对话"),
+            run=start_afresh,
+            help=(
+                HelpLine(
+                    "`/new`: start over in this thread; I'll ignore what was said before",
+                    "`/新对话`：在这个话题里重新开始，不再参考之前的内容",
+                ),
+            ),
+            personal=True,
+        ),
+        CommandSpec(
+            words=("quiet", "安静"),
+            run=quiet_chat,
+            help=(
+                HelpLine(
+                    "`/quiet`: mute me in this group, so that I only answer mentions",
+                    "`/安静`：静音，之后只在有人 @我 时回答",
+                    lambda here: here.follows,
+                ),
+            ),
+        ),
+        CommandSpec(
+            words=("resume", "继续"),
+            run=resume_following,
+            help=(
+                HelpLine(
+                    "`/resume`: unmute me",
+                    "`/继续`：取消静音",
+                    lambda here: here.follows,
+                ),
+            ),
+        ),
+        CommandSpec(
+            words=("stop", "停止", "停"),
+            run=stop_answers,
+            help=(
+                HelpLine(
+                    "`/stop`: stop the answer I'm writing for you, just like the **Stop** "
+                    "button on its card",
+                    "`/停止`：停止我正在为你写的回答，作用与卡片上的**停止**按钮相同",
+                ),
+            ),
+        ),
+    ),
 )

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any
 
 from bot.answering.texts import failure_cause
-from bot.features.feature import CommandTurn, Feature
+from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine, SetUp
 from bot.feishu import markup
 from bot.feishu.denials import lacks_scope
 from bot.feishu.manifest import GROUP_MESSAGES
-from bot.listening.chat_rules import PER_PAIR_AND_HOUR, PER_REQUEST, Mode, rules_of
+from bot.listening.chat_rules import PER_PAIR_AND_HOUR, PER_REQUEST, rules_of
 from bot.listening.conversation_store import ChatConversations, PastDecision
 from bot.listening.decisions import AddressedBy, Reason
 from bot.outbox.buttons import Reply, offered_buttons
@@ -33,11 +32,12 @@ from memory.text import one_line
 
 _LATELY_S = 600.0
 
-CATALOGUE = Catalogue(__file__)
-say = CATALOGUE.say
+say = Catalogue(__file__).say
 
-Part = Literal["saying", "command"]
-_HELP_KEY = "command-help"
+_ORDER = (
+    "new memory notes reminders digest forget quiet resume stop why settings proactive import"
+    " connect"
+).split()  # of commands in the help; others follow
 _WORD = re.compile(r"`(/[^`\s]+)`")
 
 _LETTERS = "a-z\u4e00-\u9fff"
@@ -61,10 +61,10 @@ _WORDS_CHARS = 60
 
 async def show_help(services: Services, command_turn: CommandTurn) -> Reply:
     here = await set_up_here(services, command_turn.chat_type, command_turn.open_turn.rules)
-    commands = offered_buttons(
+    buttons = offered_buttons(
         say("command-buttons", command_turn.language).split(), command_turn.chat_type
     )
-    return Reply(help_text(here, command_turn.language), commands)
+    return Reply(help_text(command_turn.commands, here, command_turn.language), buttons)
 
 
 async def explain_decision(services: Services, command_turn: CommandTurn) -> Reply:
@@ -120,36 +120,6 @@ async def with_limits(
     return f"{text}\n\n{say('mentions-only', language)}"
 
 
-@dataclass(frozen=True, slots=True)
-class SetUp:
-    """What makes a difference to what the bot can do. `shares`: what is said in a group is for all
-    of its members (MEMORY_SHARING=chat). `hears`: what is said in a group reaches the bot without a
-    mention."""
-
-    chat_type: ChatType
-    mode: Mode = "follow"
-    shares: bool = True
-    proactive: bool = False
-    offline: bool = False
-    hears: bool = True
-    connects: bool = False
-
-    @property
-    def in_group(self) -> bool:
-        return self.chat_type != "p2p"
-
-    @property
-    def imports(self) -> bool:
-        """Whether the history of the chat can be imported."""
-        return self.shares and self.hears
-
-    @property
-    def follows(self) -> bool:
-        """Whether it speaks without being addressed."""
-        listens = self.shares and self.mode != "mention"
-        return self.in_group and self.hears and (listens or self.mode == "all")
-
-
 def set_up(
     settings: Settings, chat_type: ChatType, rules: Mapping[str, Any], *, hears: bool = True
 ) -> SetUp:
@@ -167,8 +137,7 @@ def set_up(
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One line of the help, the text of `key` that begins with its part, and whether the bot can do
-    that."""
+    """A line of the help about what people can say: its key, and whether the bot can do that."""
 
     key: str
     is_there: Callable[[SetUp], bool] = lambda _: True
@@ -188,66 +157,48 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("saying-go-on-in-threads", lambda here: here.follows and here.mode == "threads"),
     Capability("saying-answer-everything", lambda here: here.follows and here.mode == "all"),
     Capability("saying-offline", lambda here: here.offline),
-    Capability("command-new"),
-    Capability("command-memory"),
-    Capability("command-notes"),
-    Capability("command-reminders"),
-    Capability("command-digest"),
-    Capability("command-forget"),
-    Capability("command-quiet", lambda here: here.follows),
-    Capability("command-resume", lambda here: here.follows),
-    Capability("command-stop"),
-    Capability("command-why", lambda here: here.in_group),
-    Capability("command-settings", lambda here: here.in_group),
-    Capability("command-proactive", lambda here: here.in_group and here.proactive and here.hears),
-    Capability("command-settings-in-p2p", lambda here: not here.in_group),
-    Capability("command-import", lambda here: here.in_group and here.imports),
-    Capability("command-import-in-p2p", lambda here: not here.in_group and here.imports),
-    Capability("command-connect", lambda here: here.connects),
 )
 
 
-@cache
-def capabilities() -> tuple[Capability, ...]:
-    """All of them. A command that has a text in the catalogue and no line in `CAPABILITIES` is
-    there everywhere."""
-    listed = {one.key for one in CAPABILITIES} | {_HELP_KEY}
-    others = (f"command-{name}" for name in CommandName)
-    return (
-        *CAPABILITIES,
-        *(Capability(key) for key in others if key not in listed and CATALOGUE.has(key)),
-    )
-
-
-def available_commands(here: SetUp) -> list[tuple[Sentence, Sentence]]:
-    """The commands that work here, each as the word that is written and what it does."""
-    keys = [one.key for one in _there("command", here)]
-    capabilities = []
-    for line in map(CATALOGUE.both, (*keys, _HELP_KEY)):
+def available_commands(
+    commands: Sequence[CommandSpec], here: SetUp
+) -> list[tuple[Sentence, Sentence]]:
+    """Returns the commands that work here, each as the word that is written and what it does."""
+    entries = []
+    for line in _help_lines(commands, here):
         (words, about), (words_zh, about_zh) = line.en.split(": ", 1), line.zh.split("：", 1)
         description = Sentence(_plain(about), _plain(about_zh))
         pairs = zip(_WORD.findall(words), _WORD.findall(words_zh), strict=True)
-        capabilities += [(Sentence(*pair), description) for pair in pairs]
-    return capabilities
+        entries += [(Sentence(*pair), description) for pair in pairs]
+    return entries
+
+
+def _help_lines(commands: Sequence[CommandSpec], here: SetUp) -> list[Sentence]:
+    """Returns the lines of commands that work here: first those in `_ORDER`."""
+    ordered = sorted(
+        commands, key=lambda one: _ORDER.index(one.name) if one.name in _ORDER else len(_ORDER)
+    )
+    return [line.text for one in ordered for line in one.help if line.is_there(here)]
 
 
 def _plain(markdown: str) -> str:
     return re.sub(r"[`*]", "", markdown)
 
 
-def help_text(here: SetUp, language: Language) -> str:
-    """All that works here, and nothing else."""
-    sections = []
-    for part in get_args(Part):
-        lines = [f"- {say(one.key, language)}" for one in _there(part, here)]
-        sections.append("\n".join((say(f"heading-{part}", language), "", *lines)))
+def help_text(commands: Sequence[CommandSpec], here: SetUp, language: Language) -> str:
+    """Returns all that works here, and nothing else."""
+    others = [one for one in commands if one.name != CommandName.HELP]
+    sections = (
+        ("heading-saying", [say(one.key, language) for one in CAPABILITIES if one.is_there(here)]),
+        ("heading-command", [one.said(language) for one in _help_lines(others, here)]),
+    )
+    parts = [
+        "\n".join((say(heading, language), "", *(f"- {line}" for line in lines)))
+        for heading, lines in sections
+    ]
     if here.in_group and not here.hears:
-        sections.append(say("mentions-only", language))
-    return "\n\n".join(sections)
-
-
-def _there(part: Part, here: SetUp) -> list[Capability]:
-    return [one for one in capabilities() if one.key.startswith(part) and one.is_there(here)]
+        parts.append(say("mentions-only", language))
+    return "\n\n".join(parts)
 
 
 def answer_unknown(text: str, language: Language) -> str:
@@ -295,9 +246,11 @@ def _slips(one: str, other: str) -> int:
     return row[-1]
 
 
-def page_commands(settings: Settings, chat_type: ChatType) -> list[tuple[Sentence, Sentence]]:
+def page_commands(
+    commands: Sequence[CommandSpec], settings: Settings, chat_type: ChatType
+) -> list[tuple[Sentence, Sentence]]:
     """The commands of a chat without rules of its own, as a menu offers them."""
-    return available_commands(set_up(settings, chat_type, {}))
+    return available_commands(commands, set_up(settings, chat_type, {}))
 
 
 def describe_decision(decision: str, message_text: str) -> Sentence:
@@ -391,6 +344,25 @@ def _since(since_bot_ms: int | None, language: Language) -> str:
 
 HELP = Feature(
     name="help",
-    commands={CommandName.HELP: show_help, CommandName.WHY: explain_decision},
-    page_texts={"commands": page_commands, "decision": describe_decision},
+    commands=(
+        CommandSpec(
+            words=("help", "帮助"),
+            run=show_help,
+            help=(HelpLine("`/help`: what I can do here", "`/帮助`：查看我能做什么"),),
+        ),
+        CommandSpec(
+            words=("why", "为什么", "为何"),
+            run=explain_decision,
+            help=(
+                HelpLine(
+                    "`/why`: why I did or didn't answer the last message; quote a message to "
+                    "ask about that one",
+                    "`/为什么`：查看我为什么回答或没有回答上一条消息；"
+                    "引用某条消息再发送，可以查看那一条的原因",
+                    lambda here: here.in_group,
+                ),
+            ),
+        ),
+    ),
+    page_texts={"decision": describe_decision},
 )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from bot.answering.question import Turn, turn_language
 from bot.features import commands
 from bot.features.calendar.feature import CALENDAR
 from bot.features.chat_settings import CHAT_SETTINGS
-from bot.features.commands import COMMANDS
+from bot.features.commands import CHAT_COMMANDS
 from bot.features.comments.feature import COMMENTS
 from bot.features.connect.feature import CONNECT
 from bot.features.digests.feature import DIGESTS
 from bot.features.documents import DOCUMENTS
 from bot.features.feature import CommandTurn, Feature
 from bot.features.files import FILES
-from bot.features.help import HELP, answer_unknown
+from bot.features.help import HELP, answer_unknown, page_commands
 from bot.features.history_import.feature import HISTORY_IMPORT
 from bot.features.own_memory.feature import OWN_MEMORY
 from bot.features.private_answers.feature import PRIVATE_ANSWERS
@@ -41,7 +42,7 @@ V = TypeVar("V")
 
 FEATURES: tuple[Feature, ...] = (
     HELP,
-    COMMANDS,
+    CHAT_COMMANDS,
     CHAT_SETTINGS,
     HISTORY_IMPORT,
     OWN_MEMORY,
@@ -56,10 +57,8 @@ FEATURES: tuple[Feature, ...] = (
     COMMENTS,
     WELCOME,
 )
-COMMAND_FUNCTIONS = {
-    name: function for feature in FEATURES for name, function in feature.commands.items()
-}
-PERSONAL_COMMANDS = frozenset(name for feature in FEATURES for name in feature.personal)
+COMMANDS = tuple(command for feature in FEATURES for command in feature.commands)
+_COMMANDS_BY_NAME = {command.name: command for command in COMMANDS}
 TOOLS = tuple(tool for feature in FEATURES for tool in feature.tools)
 TIMERS = {kind: fire for feature in FEATURES for kind, fire in feature.timers.items()}
 
@@ -76,6 +75,7 @@ async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> R
             command=command,
             turn=turn,
             open_turn=open_turn,
+            commands=COMMANDS,
         )
         if reply := await answer_command(services, command_turn):
             return reply
@@ -86,14 +86,14 @@ async def answer_words(services: Services, turn: Turn, open_turn: OpenTurn) -> R
 
 async def answer_command(services: Services, command_turn: CommandTurn) -> Reply | None:
     """Carries out a command. Returns None if the words were no command after all."""
-    name = command_turn.command.name
+    spec = _COMMANDS_BY_NAME[command_turn.command.name]
     try:
         conversations = ChatConversations(services.rpc, command_turn.context)
         if command_turn.command.only_when_quiet and not await conversations.is_quiet():
             return None
-        if name in PERSONAL_COMMANDS and not command_turn.context.speaks_for_self:
+        if spec.personal and not command_turn.context.speaks_for_self:
             return Reply(commands.say("only-yourself", command_turn.language))
-        return await COMMAND_FUNCTIONS[name](services, command_turn)
+        return await spec.run(services, command_turn)
     except StoreUnavailable:
         return Reply(
             commands.say("memory-away", command_turn.language), means=apology_outcome("memory_away")
@@ -158,4 +158,6 @@ def _merge(parts: Iterable[Mapping[K, V]]) -> dict[K, V]:
 
 
 HOOKS = hooks_of(FEATURES)
-PAGE_TEXTS = PageTexts(**_merge(one.page_texts for one in FEATURES))
+PAGE_TEXTS = PageTexts(
+    commands=partial(page_commands, COMMANDS), **_merge(one.page_texts for one in FEATURES)
+)

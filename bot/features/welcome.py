@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import structlog
 
-from bot.features.feature import Feature
-from bot.features.help import SetUp, hears_all, set_up
+from bot.features.feature import Feature, SetUp
+from bot.features.help import hears_all, set_up
 from bot.features.help import say as say_help
 from bot.feishu import markup
 from bot.feishu.errors import FeishuError

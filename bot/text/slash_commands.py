@@ -6,12 +6,14 @@ left to the model."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from pathlib import Path
 
 from bot.text.languages import Language, language_of
 from bot.text.spelling import simplified
@@ -131,46 +133,32 @@ _POINTS = re.compile(
 
 
 class CommandName(StrEnum):
-    """The commands: the word after the slash, and the Chinese words."""
+    """The commands that code below the features names, by the word after the slash."""
 
-    chinese_words: tuple[str, ...]
-
-    def __new__(cls, word: str, *chinese_words: str) -> CommandName:
-        name = str.__new__(cls, word)
-        name._value_ = word
-        name.chinese_words = chinese_words
-        return name
-
-    HELP = "help", "帮助"
-    NEW = "new", "新对话"
-    MEMORY = "memory", "记忆"
-    FORGET = "forget", "忘记"
-    DIGEST = "digest", "摘要"
-    QUIET = "quiet", "安静"
-    RESUME = "resume", "继续"
-    NOTES = "notes", "笔记"
-    MODE = "mode", "模式"
-    LANGUAGE = "language", "语言"
-    INSTRUCTIONS = "instructions", "要求"
-    PROACTIVE = "proactive", "主动"
-    SETTINGS = "settings", "设置"
-    REMINDERS = "reminders", "提醒"
-    IMPORT = "import", "导入"
-    CONNECT = "connect", "连接"
-    STOP = "stop", "停止", "停"
-    WHY = "why", "为什么", "为何"
+    HELP = "help"
+    NEW = "new"
+    MEMORY = "memory"
+    FORGET = "forget"
+    DIGEST = "digest"
+    QUIET = "quiet"
+    RESUME = "resume"
+    LANGUAGE = "language"
+    SETTINGS = "settings"
+    CONNECT = "connect"
+    STOP = "stop"
+    WHY = "why"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as it was written. `argument` is the rest of the text, without case; `words` are
-    the rest as it stands there.
+    """A command as it was written. `name` is its English word. `argument` is the rest of the text,
+    without case; `words` are the rest as it stands there.
 
     `only_when_quiet`: the word means something else (“go on”) in a chat that is not quiet;
     `only_when_running`: also (“no need”) while no answer to the person is being written.
     """
 
-    name: CommandName
+    name: str
     argument: str = ""
     language: Language = "en"
     only_when_quiet: bool = False
@@ -178,8 +166,14 @@ class Command:
     words: str = ""
 
 
-COMMAND_WORDS: Mapping[str, CommandName] = {
-    word: name for name in CommandName for word in (name.value, *name.chinese_words)
+# Each word after a slash, and the command's name. Generated from the features by
+# `python -m tests.support.guide_rows`: processes that load no features read commands, too.
+COMMAND_WORDS: Mapping[str, str] = {
+    word: name
+    for name, chinese_words in json.loads(
+        Path(__file__).with_name("command_words.json").read_text(encoding="utf-8")
+    ).items()
+    for word in (name, *chinese_words)
 }
 
 
@@ -239,7 +233,7 @@ def may_be_stop_word(text: str) -> bool:
 def asks_for_quiet(text: str) -> bool:
     """Whether the text asks the bot to be quiet: the answer to it starts no conversation."""
     command = parse_command(text)
-    return command is not None and command.name is CommandName.QUIET
+    return command is not None and command.name == CommandName.QUIET
 
 
 def words_to_forget(text: str) -> str:

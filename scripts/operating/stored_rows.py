@@ -123,7 +123,7 @@ def _check_order(rows: Sequence[Row], turns: Mapping[str, CheckedTurn]) -> list[
 def _stops(question: Row) -> bool:
     """Whether it ends an answer, and so is not kept waiting by it."""
     command = parse_command(_MENTIONS.sub("", question["content"]))
-    return command is not None and command.name is CommandName.STOP
+    return command is not None and command.name == CommandName.STOP
 
 
 def sequence(rows: Iterable[Row]) -> str:

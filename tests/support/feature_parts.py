@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_type_hints
 
-from bot.features.feature import Feature
-from bot.features.help import CATALOGUE, capabilities
+from bot.features.feature import CommandSpec, Feature
 from bot.listening.requests import has_han
 from bot.settings import Settings
 from bot.text.languages import Language
-from bot.text.slash_commands import COMMAND_WORDS, parse_command
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -22,46 +20,32 @@ _PRESS_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
 _PAGES = {"en": "docs/{}", "zh": "docs/zh/{}"}
 
 
-def missing_of_command(name: str, features: Sequence[Feature]) -> list[str]:
-    """What the command `name` lacks."""
+def missing_of_command(
+    command: CommandSpec, commands: Sequence[CommandSpec], files: Mapping[Path, str]
+) -> list[str]:
+    """What the command lacks. `files`: the texts of generated files."""
     found = []
-    if not any(name in feature.commands for feature in features):
-        found.append(
-            f"/{name} has no function: add it to `commands` of a Feature "
-            "(bot/features/<room>/feature.py)"
-        )
-    chinese = [word for word, command in COMMAND_WORDS.items() if command == name and has_han(word)]
+    chinese = [word for word in command.words if has_han(word)]
     if not chinese:
-        found.append(
-            f"/{name} has no Chinese word: add it to its line in CommandName "
-            "(bot/text/slash_commands.py)"
-        )
-    for language, words in zip(LANGUAGES, ([name], chinese), strict=True):
-        if not any(_is_in(word, _help(language)) for word in words):
-            found.append(
-                f"/{name} is not in the help: add `command-{name}` to "
-                f"bot/features/help.{language}.po"
-            )
-        found += _missing_of_docs(name, words, _PAGES[language].format("commands.md"))
+        found.append(f"/{command.name} has no Chinese word: add it to `words` of its CommandSpec")
+    for language, words in zip(LANGUAGES, ([command.name], chinese), strict=True):
+        lines = [line.text.said(language) for one in commands for line in one.help]
+        if not any(_is_in(word, line) for word in words for line in lines):
+            found.append(f"/{command.name} is not in the help: add a HelpLine to its CommandSpec")
+        page = ROOT / _PAGES[language].format("commands.md")
+        found += _missing_of_docs(command.name, words, files[page])
     return found
 
 
 def _missing_of_docs(name: str, words: Sequence[str], page: str) -> Iterator[str]:
-    rows = [line for line in _text(page).splitlines() if line.startswith("| `/")]
+    rows = [line for line in page.splitlines() if line.startswith("| `/")]
     row = next((row for row in rows for word in words if row.startswith(f"| `/{word}`")), "")
     if not row:
-        yield f"/{name} has no docs: run python -m tests.support.guide_rows to add a row to {page}"
+        yield f"/{name} has no docs: run python -m tests.support.guide_rows"
         return
     examples = re.findall("`(.+?)`", row.rsplit("|", 2)[1])
-    commands = [command for example in examples if (command := parse_command(example))]
-    if not commands or {command.name.value for command in commands} != {name}:
-        yield f"/{name} has no example: add one to the last column of its row in {page}"
-
-
-def _help(language: Language) -> str:
-    """All that the help can say."""
-    keys = [one.key for one in capabilities()]
-    return "\n".join(CATALOGUE.template(key, language) for key in (*keys, "command-help"))
+    if not any(_is_in(word, f"`{example}`") for word in words for example in examples):
+        yield f"/{name} has no example in the last column of its row"
 
 
 def _is_in(word: str, text: str) -> bool:
@@ -117,7 +101,7 @@ def brought_twice(features: Sequence[Feature]) -> list[str]:
         name
         for feature in features
         for name in (
-            *(f"/{command}" for command in feature.commands),
+            *(f"/{word}" for command in feature.commands for word in command.words),
             *(f"tool {tool.name}" for tool in feature.tools),
             *(f"press {press}" for press in (*feature.presses, *feature.deleting_presses)),
             *(f"timer {kind}" for kind in feature.timers),

@@ -1,31 +1,35 @@
-"""Writes the rows that the guides share with the code: scopes, events and commands.
+"""Writes what is generated from declarations: rows of the guides, and the words of commands.
 
     python -m tests.support.guide_rows
 
-Scopes and events are written as `bot.feishu.manifest` declares them. A row of a command can say
-more than its help does, so only commands without a row get one, made of the help.
+Scopes and events are written as `bot.feishu.manifest` declares them, words as the features do. A
+row of a command can say more than its help does, so only commands without a row get one, made of
+the help.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bot.features.help import CATALOGUE
+from bot.features.feature import CommandSpec
+from bot.features.registry import COMMANDS
 from bot.feishu import manifest
 from bot.text.languages import LANGUAGES, Language
-from bot.text.slash_commands import CommandName
 
-_DOCS = Path(__file__).parents[2] / "docs"
+_ROOT = Path(__file__).parents[2]
+_DOCS = _ROOT / "docs"
 _FOLDER = {"en": _DOCS, "zh": _DOCS / "zh"}
 _WORDS = {
     "required": "必需", "wanted": "建议", "optional": "可选", "event": "事件", "callback": "回调",
 }  # fmt: skip
 
 
-def guides() -> Iterator[tuple[Path, str]]:
-    """Each guide with such rows, and its text with the rows of the code."""
+def generated(commands: Sequence[CommandSpec] = COMMANDS) -> Iterator[tuple[Path, str]]:
+    """Each file with generated parts, and its text as the code declares them."""
+    yield _ROOT / "bot/text/command_words.json", _words_json(commands)
     for language in LANGUAGES:
         folder = _FOLDER[language]
         reference = (folder / "feishu-app.md").read_text(encoding="utf-8")
@@ -37,12 +41,15 @@ def guides() -> Iterator[tuple[Path, str]]:
             folder / "setup-feishu.md",
             _with_rows(by_hand, manifest.MESSAGE.name, _console_rows(language)),
         )
-        commands = (folder / "commands.md").read_text(encoding="utf-8")
-        help_word = _chat_words(CommandName.HELP, language)[0]
-        yield (
-            folder / "commands.md",
-            _with_rows(commands, f"`/{help_word}` | ", _command_rows(commands, language)),
-        )
+        page = (folder / "commands.md").read_text(encoding="utf-8")
+        first = _first_words(commands[0], language)[0]
+        rows = _command_rows(page, commands, language)
+        yield folder / "commands.md", _with_rows(page, f"`/{first}` | ", rows)
+
+
+def _words_json(commands: Sequence[CommandSpec]) -> str:
+    lines = (f'  "{one.name}": {json.dumps(one.words[1:], ensure_ascii=False)}' for one in commands)
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _with_rows(page: str, first: str, rows: Sequence[str]) -> str:
@@ -80,32 +87,31 @@ def _console_rows(language: Language) -> list[str]:
     ]
 
 
-def _command_rows(page: str, language: Language) -> list[str]:
+def _command_rows(page: str, commands: Sequence[CommandSpec], language: Language) -> list[str]:
     rows = [line for line in page.splitlines() if line.startswith("| `/")]
-    for name in CommandName:
-        words = _chat_words(name, language)
-        if not any(row.startswith(f"| `/{words[0]}`") for row in rows):
-            rows.append(_command_row(name, words, language))
+    for command in commands:
+        first = _first_words(command, language)[0]
+        if not any(row.startswith(f"| `/{first}`") for row in rows):
+            rows.append(_command_row(command, language))
     return rows
 
 
-def _chat_words(name: CommandName, language: Language) -> tuple[str, str]:
+def _first_words(command: CommandSpec, language: Language) -> tuple[str, str]:
     """The command's word in the language of the page, and in the other one."""
-    words = (name.value, name.chinese_words[0])
-    return words if language == "en" else (words[1], words[0])
+    english, chinese = command.words[:2]
+    return (english, chinese) if language == "en" else (chinese, english)
 
 
-def _command_row(name: CommandName, words: tuple[str, str], language: Language) -> str:
-    key = f"command-{name}"
-    help_line = CATALOGUE.template(key, language) if CATALOGUE.has(key) else ""
+def _command_row(command: CommandSpec, language: Language) -> str:
+    help_line = command.help[0].text.said(language) if command.help else ""
     about = help_line.partition(": " if language == "en" else "：")[2].rstrip(".。")
-    here, other = (f"`/{one}`" for one in words)
+    here, other = (f"`/{one}`" for one in _first_words(command, language))
     return f"| {here} | {other} | {about} | {here}, {other} |"
 
 
 def main() -> int:
-    for path, text in guides():
-        if path.read_text(encoding="utf-8") != text:
+    for path, text in generated():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             print(path)
     return 0

@@ -15,7 +15,7 @@ from bot.answering.reply import EndedTurn
 from bot.features import commands as command_texts
 from bot.features.connect import connection_steps
 from bot.features.connect.connection_steps import handle_connect, queue_step, tend_user_tokens
-from bot.features.feature import CommandTurn, Feature
+from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine
 from bot.features.private_answers.feature import tell_asker, tell_asker_text
 from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuFailure
@@ -30,7 +30,7 @@ from bot.people.personal_access import PersonalAccess
 from bot.queue.consumer import Lease
 from bot.queue.jobs import CONNECT_TASK
 from bot.services import Services
-from bot.text.slash_commands import OFF_WORDS, CommandName
+from bot.text.slash_commands import OFF_WORDS
 from memory.errors import StoreError
 from memory.models import ANSWERED_ELSEWHERE, apology_outcome
 from memory.scope import AgentMemoryContext, FeishuPerson
@@ -264,8 +264,21 @@ async def handle_revocation(
 
 CONNECT = Feature(
     name="connect",
-    commands={CommandName.CONNECT: answer_connect_command},
-    personal=frozenset({CommandName.CONNECT}),
+    commands=(
+        CommandSpec(
+            words=("connect", "连接"),
+            run=answer_connect_command,
+            help=(
+                HelpLine(
+                    "`/connect`: let me use documents, your calendar and your tasks on your "
+                    "behalf, or revoke that",
+                    "`/连接`：让我以你的身份使用文档、日历和任务；也可以断开",
+                    lambda here: here.connects,
+                ),
+            ),
+            personal=True,
+        ),
+    ),
     presses={DISCONNECT: press_disconnect},
     settings=frozenset({"user_token_key"}),
     after=offer_access,

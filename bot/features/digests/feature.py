@@ -18,7 +18,7 @@ from bot.features.digests.digesting import (
     limit_notes,
     say,
 )
-from bot.features.feature import CommandTurn, Feature, Firing
+from bot.features.feature import CommandSpec, CommandTurn, Feature, Firing, HelpLine
 from bot.features.help import with_limits
 from bot.features.private_answers.feature import tell_asker_text
 from bot.features.timers import post_timer_card
@@ -26,7 +26,7 @@ from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Target
 from bot.services import Services
 from bot.text.languages import Language
-from bot.text.slash_commands import OFF_WORDS, CommandName
+from bot.text.slash_commands import OFF_WORDS
 from bot.text.times import last_occurrence, next_occurrence, read_time_alone, repetition_text
 from memory.dates import WEEK_ZH, WEEKDAY_STEMS, read_weekday
 from memory.errors import AccessDenied
@@ -130,7 +130,20 @@ def _scheduled_span(due: DueTimer) -> DigestSpan:
 
 DIGESTS = Feature(
     name="digests",
-    commands={CommandName.DIGEST: answer_digest},
+    commands=(
+        CommandSpec(
+            words=("digest", "摘要"),
+            run=answer_digest,
+            help=(
+                HelpLine(
+                    "`/digest`: a summary of today, or of this thread; `/digest daily 18:00` "
+                    "schedules it, `/digest off` stops it",
+                    "`/摘要`：总结今天或本话题的讨论；`/摘要 每天 18:00` 定时发送，"
+                    "`/摘要 关闭` 停止",
+                ),
+            ),
+        ),
+    ),
     timers={"digest": fire_digest},
 )
 

@@ -10,7 +10,7 @@ import asyncio
 import structlog
 
 from bot.features.commands import learn_managers
-from bot.features.feature import CommandTurn, Feature
+from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine
 from bot.features.help import hears_all
 from bot.features.history_import import cards, reporting
 from bot.features.history_import.cards import TOOLS
@@ -36,7 +36,6 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import IMPORT_TASK
 from bot.queue.table import JobTable
 from bot.services import Services
-from bot.text.slash_commands import CommandName
 from memory.errors import AccessDenied, StoreError, StoreUnavailable
 from memory.tables.imports import Chat, HistoryImport, ImportStore
 
@@ -247,7 +246,26 @@ async def queue_idle_imports(services: Services, table: JobTable) -> int:
 
 HISTORY_IMPORT = Feature(
     name="history_import",
-    commands={CommandName.IMPORT: answer_import_command},
+    commands=(
+        CommandSpec(
+            words=("import", "导入"),
+            run=answer_import_command,
+            help=(
+                HelpLine(
+                    "`/import`: read what was said here before I joined (you see a preview "
+                    "first); for the group owner, admins and whoever added me",
+                    "`/导入`：先预览，再读取我入群之前的消息；"
+                    "仅群主、群管理员和把我加进群的人可以使用",
+                    lambda here: here.in_group and here.imports,
+                ),
+                HelpLine(
+                    "`/import`: read our earlier private messages, after showing you a preview",
+                    "`/导入`：先预览，再读取我们单聊里以前的消息",
+                    lambda here: not here.in_group and here.imports,
+                ),
+            ),
+        ),
+    ),
     presses=dict.fromkeys(TOOLS, press_import),
     jobs={IMPORT_TASK: handle_import},
     give_ups={IMPORT_TASK: give_up_import},

@@ -14,7 +14,7 @@ from typing import Any
 from bot.agents.tools.note_texts import notes_listed
 from bot.answering.question import Turn
 from bot.features import commands
-from bot.features.feature import CommandTurn, Feature
+from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine
 from bot.features.own_memory import texts
 from bot.features.own_memory.forgetting import (
     FORGET_CHOSEN,
@@ -37,7 +37,6 @@ from bot.outbox.retractions import newest_receipt, receipts_since
 from bot.services import Services
 from bot.text.languages import Language
 from bot.text.roster import from_card
-from bot.text.slash_commands import CommandName
 from memory.errors import NoteInvalid, StoreUnavailable, WorkingMemoryTooLarge
 from memory.models import ANSWERED_ELSEWHERE, OpenTurn, StoredMessage, apology_outcome
 from memory.scope import AgentMemoryContext
@@ -347,12 +346,38 @@ def _button(
 OWN_MEMORY = Feature(
     name="own_memory",
     page_texts={"fact": partial(texts.item_line, "fact")},
-    commands={
-        CommandName.MEMORY: show_memory,
-        CommandName.NOTES: show_notes,
-        CommandName.FORGET: ask_to_forget,
-    },
-    personal=frozenset({CommandName.MEMORY, CommandName.NOTES, CommandName.FORGET}),
+    commands=(
+        CommandSpec(
+            words=("memory", "记忆"),
+            run=show_memory,
+            help=(
+                HelpLine(
+                    "`/memory`: what I remember about you; only you can see it, correct it or "
+                    "delete it",
+                    "`/记忆`：查看我记住的关于你的内容（仅你可见），可以逐条更正或删除",
+                ),
+            ),
+            personal=True,
+        ),
+        CommandSpec(
+            words=("notes", "笔记"),
+            run=show_notes,
+            help=(HelpLine("`/notes`: your notes", "`/笔记`：查看你的笔记"),),
+            personal=True,
+        ),
+        CommandSpec(
+            words=("forget", "忘记"),
+            run=ask_to_forget,
+            help=(
+                HelpLine(
+                    "`/forget`: forget this thread, or everything about you (`/forget all`); "
+                    "I'll ask you to confirm first",
+                    "`/忘记`：忘记这个话题，或关于你的一切（`/忘记 全部`），执行前会请你确认",
+                ),
+            ),
+            personal=True,
+        ),
+    ),
     presses={
         **dict.fromkeys(PRESSES, press_item),
         FORGET_CHOSEN: forget_chosen,

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from bot.features import timers
 from bot.features.commands import learn_managers
 from bot.features.documents import SourceDocumentCheck
-from bot.features.feature import Feature, Firing
+from bot.features.feature import CommandSpec, Feature, Firing, HelpLine
 from bot.features.reminders.tools import due_words, reminder_tools, say
 from bot.features.timers import post_timer_card
 from bot.feishu.markup import quotable
@@ -19,7 +19,6 @@ from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Target
 from bot.services import Services
 from bot.text.languages import Language, join_list
-from bot.text.slash_commands import CommandName
 from bot.text.times import next_occurrence
 from memory.errors import AccessDenied
 from memory.scope import MAIN_ROOT
@@ -150,7 +149,18 @@ def _reminder_target(due: DueTimer) -> Target:
 
 REMINDERS = Feature(
     name="reminders",
-    commands={CommandName.REMINDERS: show_reminders},
+    commands=(
+        CommandSpec(
+            words=("reminders", "提醒"),
+            run=show_reminders,
+            help=(
+                HelpLine(
+                    "`/reminders`: the upcoming reminders here, each with a button to cancel it",
+                    "`/提醒`：查看这里的提醒，可以逐条取消",
+                ),
+            ),
+        ),
+    ),
     tools=reminder_tools(),
     presses={CANCEL_REMINDER: press_reminder},
     timers={"reminder": fire_reminder},

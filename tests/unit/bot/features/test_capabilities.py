@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bot.features.help import CAPABILITIES, SetUp, available_commands, help_text, say
+from bot.features.feature import SetUp
+from bot.features.help import CAPABILITIES, available_commands, help_text, say
+from bot.features.registry import COMMANDS
 from bot.features.welcome import welcome_text
 from bot.listening.chat_rules import RULES, languages_of
-from bot.text.languages import Language
+from bot.text.languages import Language, Sentence
 from bot.text.slash_commands import parse_command
 from memory.scope import ChatType
 from tests.support.rows import every_row
@@ -14,7 +16,7 @@ from tests.support.rows import every_row
 @every_row("language", ["zh", "en"])
 def test_the_help_tells_only_what_works_here(language: Language) -> None:
     def told(**more: object) -> str:
-        return help_text(SetUp(**{"chat_type": "group", **more}), language)  # type: ignore[arg-type]
+        return help_text(COMMANDS, SetUp(**{"chat_type": "group", **more}), language)  # type: ignore[arg-type]
 
     modes = RULES["mode"].choices
     quiet = "/安静" if language == "zh" else "/quiet"
@@ -27,9 +29,10 @@ def test_the_help_tells_only_what_works_here(language: Language) -> None:
 
 
 def test_a_line_says_the_same_in_both_languages() -> None:
-    for one in CAPABILITIES:
-        english, chinese = say(one.key, "en"), say(one.key, "zh")
-        assert english.count("“") == chinese.count("“"), one.key
+    capabilities = [Sentence(say(one.key, "en"), say(one.key, "zh")) for one in CAPABILITIES]
+    for one in (*capabilities, *(line.text for spec in COMMANDS for line in spec.help)):
+        english, chinese = one.en, one.zh
+        assert english.count("“") == chinese.count("“"), english
         commands = [word for word in english.split("`") if word.startswith("/")]
         assert [parse_command(c) for c in commands].count(None) == 0
 
@@ -56,13 +59,13 @@ def test_people_are_met_in_the_language_of_their_chat() -> None:
 def test_what_is_offered_after_a_slash_is_a_command_in_both_languages(
     chat_type: ChatType,
 ) -> None:
-    found = available_commands(SetUp(chat_type))
+    found = available_commands(COMMANDS, SetUp(chat_type))
 
     for word, about in found:
         english, chinese = parse_command(word.en), parse_command(word.zh)
         assert english
         assert chinese
-        assert english.name is chinese.name
+        assert english.name == chinese.name
         assert about.en
         assert about.zh
         assert "`" not in about.en + about.zh
@@ -77,12 +80,12 @@ def test_where_only_mentions_arrive_help_and_first_words_say_so_and_promise_no_m
     language: Language,
 ) -> None:
     deaf = SetUp("group", "follow", hears=False)
-    for shown in (help_text(deaf, language), welcome_text("Memo", deaf, language)):
+    for shown in (help_text(COMMANDS, deaf, language), welcome_text("Memo", deaf, language)):
         assert shown.endswith(say("mentions-only", language))
         assert not any(word in shown for word in ("/import", "/导入"))
     quiet = "/安静" if language == "zh" else "/quiet"
-    assert quiet not in help_text(deaf, language)
+    assert quiet not in help_text(COMMANDS, deaf, language)
     mentioned = welcome_text("Memo", SetUp("group", "mention"), language)
     mentioned = mentioned[: mentioned.rindex("\n- ")]  # the line about the import
     assert welcome_text("Memo", deaf, language).startswith(mentioned)
-    assert say("mentions-only", language) not in help_text(SetUp("p2p"), language)
+    assert say("mentions-only", language) not in help_text(COMMANDS, SetUp("p2p"), language)

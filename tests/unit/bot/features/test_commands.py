@@ -47,17 +47,17 @@ from tests.support.rows import every_row
         ("/安静", CommandName.QUIET),
         ("/resume", CommandName.RESUME),
         ("/继续", CommandName.RESUME),
-        ("/notes", CommandName.NOTES),
-        ("/笔记", CommandName.NOTES),
-        ("/proactive on", CommandName.PROACTIVE),
-        ("/主动 开", CommandName.PROACTIVE),
+        ("/notes", "notes"),
+        ("/笔记", "notes"),
+        ("/proactive on", "proactive"),
+        ("/主动 开", "proactive"),
     ],
 )
-def test_a_command_is_known_in_both_languages(text: str, name: CommandName) -> None:
+def test_a_command_is_known_in_both_languages(text: str, name: str) -> None:
     command = parse_command(text)
 
     assert command is not None
-    assert command.name is name
+    assert command.name == name
     assert not command.only_when_quiet
 
 
@@ -141,7 +141,7 @@ def test_the_language_is_that_of_the_command() -> None:
 def test_any_text_can_be_asked(text: str) -> None:
     command = parse_command(text)
 
-    assert asks_for_quiet(text) == (command is not None and command.name is CommandName.QUIET)
+    assert asks_for_quiet(text) == (command is not None and command.name == CommandName.QUIET)
 
 
 def test_memory_is_told_with_counts_and_the_latest_messages() -> None:

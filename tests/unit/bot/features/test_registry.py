@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import get_args
 
@@ -9,12 +10,13 @@ import pytest
 
 from bot.agents.specialists import TOOL_NAMES
 from bot.card_actions.confirmation import press_name
-from bot.features.feature import CommandTurn, Feature
-from bot.features.registry import FEATURES, HOOKS, TIMERS, hooks_of
+from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine, SetUp
+from bot.features.help import available_commands, help_text
+from bot.features.registry import COMMANDS, FEATURES, HOOKS, TIMERS, hooks_of
 from bot.hooks import MissingHook
 from bot.outbox.buttons import Reply
 from bot.services import Services
-from bot.text.slash_commands import CommandName
+from bot.text.languages import Sentence
 from memory.tables.cards import PressResult
 from memory.tables.timers import TimerKind
 from tests.support.feature_parts import (
@@ -24,37 +26,56 @@ from tests.support.feature_parts import (
     missing_of_command,
     missing_of_settings,
 )
+from tests.support.guide_rows import generated
 from tests.support.rows import every_row
 
 ANSWERED = {*HOOKS.cards.presses, *HOOKS.cards.deleting_presses}
 
 
-@every_row("name", CommandName)
-def test_a_command_has_all_its_parts(name: CommandName) -> None:
-    assert "\n".join(missing_of_command(name, FEATURES)) == ""
+async def no_answer(services: Services, asked: CommandTurn) -> Reply | None:
+    return None
+
+
+JUGGLE = CommandSpec(
+    words=("juggle", "杂耍"),
+    run=no_answer,
+    help=(HelpLine("`/juggle`: throws balls", "`/杂耍`：抛球"),),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
+def test_a_command_has_all_its_parts(command: CommandSpec) -> None:
+    assert missing_of_command(command, COMMANDS, dict(generated())) == []
+
+
+def test_a_command_is_known_everywhere_by_its_declaration_alone() -> None:
+    commands = (*COMMANDS, JUGGLE)
+    files = dict(generated(commands))
+    words = json.loads(files[ROOT / "bot/text/command_words.json"])
+    pages = [files[ROOT / folder / "commands.md"] for folder in ("docs", "docs/zh")]
+    here = SetUp("group")
+
+    assert missing_of_command(JUGGLE, commands, files) == []
+    assert words["juggle"] == ["杂耍"]
+    assert "| `/juggle` | `/杂耍` | throws balls | `/juggle`, `/杂耍` |" in pages[0]
+    assert "| `/杂耍` | `/juggle` | 抛球 | `/杂耍`, `/juggle` |" in pages[1]
+    assert "- `/juggle`: throws balls" in help_text(commands, here, "en")
+    assert "- `/杂耍`：抛球" in help_text(commands, here, "zh")
+    assert Sentence("/juggle", "/杂耍") in [word for word, _ in available_commands(commands, here)]
 
 
 def test_what_a_new_command_lacks_is_named() -> None:
-    lacks = missing_of_command("juggle", FEATURES)
-    places = [
-        "bot/features/<room>/feature.py", "bot/text/slash_commands.py",
-        "bot/features/help.en.po", "docs/commands.md",
-        "bot/features/help.zh.po", "docs/zh/commands.md",
-    ]  # fmt: skip
-    assert len(lacks) == len(places)
-    for finding, place in zip(lacks, places, strict=True):
-        assert "juggle" in finding
-        assert place in finding
-
-
-def test_a_new_command_with_a_function_still_lacks_the_rest() -> None:
-    async def juggle(services: Services, asked: CommandTurn) -> Reply:
-        return Reply("")
-
-    circus = Feature(name="circus", commands={"juggle": juggle})  # type: ignore[dict-item]
-    lacks = missing_of_command("juggle", [*FEATURES, circus])
-    assert lacks == missing_of_command("juggle", FEATURES)[1:]
-    assert brought_twice([*FEATURES, circus, circus]) == ["/juggle is brought by two features"]
+    bare = CommandSpec(words=("juggle",), run=no_answer)
+    lacks = missing_of_command(bare, (*COMMANDS, bare), dict(generated()))
+    assert [lack.partition(": ")[0] for lack in lacks] == [
+        "/juggle has no Chinese word",
+        *["/juggle is not in the help", "/juggle has no docs"] * 2,
+    ]
+    circus = Feature(name="circus", commands=(JUGGLE,))
+    assert brought_twice([*FEATURES, circus, circus]) == [
+        "/juggle is brought by two features",
+        "/杂耍 is brought by two features",
+    ]
 
 
 def test_nothing_is_brought_twice() -> None:
@@ -68,7 +89,6 @@ def test_a_feature_is_named_as_its_room_and_tells_its_settings(feature: Feature)
         rooms / f"{feature.name}.py"
     ).is_file()
     assert missing_of_settings(feature) == []
-    assert feature.personal <= set(feature.commands)
     assert {tool.name for tool in feature.tools} <= TOOL_NAMES
 
 

@@ -62,7 +62,7 @@ def test_paths_numbers_and_commands_are_not_answered_so(text: str) -> None:
 def test_full_width_letters_are_letters() -> None:
     command = parse_command("／ｈｅｌｐ")
     assert command is not None
-    assert command.name is CommandName.HELP
+    assert command.name == CommandName.HELP
 
 
 def test_every_command_is_nearest_to_itself() -> None:
